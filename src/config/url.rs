@@ -1,0 +1,146 @@
+//! The base address of an exchange: scheme, host, port, path.
+
+use std::fmt;
+
+/// An `http` or `https` address without user, query and fragment.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Url {
+    /// Whether TLS is spoken.
+    pub https: bool,
+    /// Host name or address, lower case, an IPv6 address without its brackets.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// Path in front of every request: empty, or `/x` without a slash at its end.
+    pub path: String,
+}
+
+impl Url {
+    /// Reads an address. The error says what was expected.
+    pub fn parse(text: &str) -> Result<Url, String> {
+        let (https, rest) = if let Some(rest) = strip_scheme(text, "https://") {
+            (true, rest)
+        } else if let Some(rest) = strip_scheme(text, "http://") {
+            (false, rest)
+        } else {
+            return Err(format!(
+                "expected http://HOST or https://HOST, found {text:?}"
+            ));
+        };
+        if rest.contains(['?', '#', '@', ' ', '\\']) || !rest.is_ascii() {
+            return Err(format!(
+                "expected an address without user, query and fragment, found {text:?}"
+            ));
+        }
+        let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+        let (host, port) = split_port(authority).ok_or_else(|| {
+            format!("expected HOST or HOST:PORT with a port from 1 to 65535, found {authority:?}")
+        })?;
+        Ok(Url {
+            https,
+            host: host.to_ascii_lowercase(),
+            port: port.unwrap_or(if https { 443 } else { 80 }),
+            path: path.trim_end_matches('/').to_string(),
+        })
+    }
+
+    /// Host and port as a `Host` field carries them: the port only where it is not the scheme's
+    /// own (RFC 9110, 7.2).
+    pub fn authority(&self) -> String {
+        let host = if self.host.contains(':') {
+            format!("[{}]", self.host)
+        } else {
+            self.host.clone()
+        };
+        if self.port == if self.https { 443 } else { 80 } {
+            host
+        } else {
+            format!("{host}:{}", self.port)
+        }
+    }
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.https { "https" } else { "http" };
+        write!(f, "{scheme}://{}{}", self.authority(), self.path)
+    }
+}
+
+fn strip_scheme<'a>(text: &'a str, scheme: &str) -> Option<&'a str> {
+    let head = text.get(..scheme.len())?;
+    head.eq_ignore_ascii_case(scheme)
+        .then(|| &text[scheme.len()..])
+}
+
+/// Host, and the port where one is named. `None` when either is malformed.
+fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
+    let (host, port) = if let Some(rest) = authority.strip_prefix('[') {
+        let (host, rest) = rest.split_once(']')?;
+        host.parse::<std::net::Ipv6Addr>().ok()?;
+        (
+            host,
+            if rest.is_empty() {
+                None
+            } else {
+                Some(rest.strip_prefix(':')?)
+            },
+        )
+    } else {
+        match authority.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (authority, None),
+        }
+    };
+    if host.is_empty() || host.contains('[') || host.contains(']') {
+        return None;
+    }
+    let port = match port {
+        Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Some(port.parse().ok().filter(|port| *port > 0)?)
+        }
+        Some(_) => return None,
+        None => None,
+    };
+    Some((host, port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_and_written_back() {
+        let check = |text: &str, expected: Option<&str>| {
+            let url = Url::parse(text).ok().map(|url| url.to_string());
+            assert_eq!(url.as_deref(), expected, "{text}");
+        };
+        check("https://api.binance.com", Some("https://api.binance.com"));
+        check(
+            "HTTP://Example.COM:8080/x/",
+            Some("http://example.com:8080/x"),
+        );
+        check("http://[::1]:81", Some("http://[::1]:81"));
+        check("http://127.0.0.1:80/", Some("http://127.0.0.1"));
+        for text in [
+            "",
+            "ftp://x",
+            "http://",
+            "http://a:0",
+            "http://a:99999",
+            "http://a:",
+            "http://u@a",
+        ] {
+            check(text, None);
+        }
+        for text in [
+            "http://[::1",
+            "http://[x]:1",
+            "http://a?b",
+            "http://a:+1",
+            "api.binance.com",
+        ] {
+            check(text, None);
+        }
+    }
+}

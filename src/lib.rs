@@ -1,0 +1,9 @@
+//! marketd serves market data.
+#![forbid(unsafe_op_in_unsafe_fn)]
+
+pub mod config;
+pub mod decimal;
+pub mod interval;
+pub mod record;
+pub mod table;
+pub mod time;

@@ -1,0 +1,2 @@
+//! The marketd command.
+fn main() {}

@@ -1,0 +1,184 @@
+//! Two clocks, two types, and the little calendar that candles need.
+//!
+//! Owns the only place where a clock is read: [`Clock::now`]. Everything else in the house is told
+//! the time, so that a test can run a day in a second.
+//!
+//! [`Mono`] never goes backwards and says nothing of the date: deadlines and ages are made of it.
+//! [`UnixMs`] is what bodies and candles speak; it may jump when somebody sets the clock.
+
+use std::fmt;
+use std::ops::{Add, Sub};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Milliseconds of one day.
+pub const DAY_MS: i64 = 86_400_000;
+
+/// A point on the monotonic clock: microseconds since the process began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Mono(pub u64);
+
+/// A point on the wall clock: milliseconds since the Unix epoch, UTC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UnixMs(pub i64);
+
+/// Both clocks, read at the same moment: once per turn of the loop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Now {
+    /// For deadlines and ages.
+    pub mono: Mono,
+    /// For what is shown and stored.
+    pub unix: UnixMs,
+}
+
+/// The clocks of this process.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    begin: Instant,
+}
+
+impl Clock {
+    /// A clock whose [`Mono`] begins now.
+    #[expect(
+        clippy::new_without_default,
+        reason = "reading a clock is no default value"
+    )]
+    pub fn new() -> Clock {
+        Clock {
+            begin: Instant::now(),
+        }
+    }
+
+    /// Reads both clocks.
+    pub fn now(&self) -> Now {
+        Now {
+            mono: self.mono(),
+            unix: unix_now(),
+        }
+    }
+
+    /// Reads the monotonic clock alone.
+    pub fn mono(&self) -> Mono {
+        Mono(self.begin.elapsed().as_micros() as u64)
+    }
+}
+
+/// The wall clock. A clock before 1970 reads as the epoch.
+fn unix_now() -> UnixMs {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    UnixMs(since.map_or(0, |since| since.as_millis() as i64))
+}
+
+impl Mono {
+    /// The time since `earlier`; zero when that is later than this.
+    pub fn since(self, earlier: Mono) -> Duration {
+        Duration::from_micros(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for Mono {
+    type Output = Mono;
+    fn add(self, span: Duration) -> Mono {
+        Mono(self.0.saturating_add(span.as_micros() as u64))
+    }
+}
+
+impl Add<i64> for UnixMs {
+    type Output = UnixMs;
+    fn add(self, ms: i64) -> UnixMs {
+        UnixMs(self.0.saturating_add(ms))
+    }
+}
+
+impl Sub<i64> for UnixMs {
+    type Output = UnixMs;
+    fn sub(self, ms: i64) -> UnixMs {
+        UnixMs(self.0.saturating_sub(ms))
+    }
+}
+
+impl Sub<UnixMs> for UnixMs {
+    type Output = i64;
+    fn sub(self, other: UnixMs) -> i64 {
+        self.0.saturating_sub(other.0)
+    }
+}
+
+impl fmt::Display for UnixMs {
+    /// ISO 8601 in UTC with milliseconds: `2026-11-20T12:00:00.000Z`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (year, month, day) = civil(self.0.div_euclid(DAY_MS));
+        let ms = self.0.rem_euclid(DAY_MS);
+        let (hour, minute) = (ms / 3_600_000, ms / 60_000 % 60);
+        let (second, ms) = (ms / 1000 % 60, ms % 1000);
+        write!(
+            f,
+            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z"
+        )
+    }
+}
+
+/// Year, month and day of a day counted from 1970-01-01, in the proleptic Gregorian calendar
+/// (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`).
+pub fn civil(days: i64) -> (i64, u32, u32) {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = (day_of_year - (153 * shifted_month + 2) / 5 + 1) as u32;
+    let month = if shifted_month < 10 {
+        shifted_month + 3
+    } else {
+        shifted_month - 9
+    } as u32;
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
+/// The day, counted from 1970-01-01, of a date: the inverse of [`civil`].
+pub fn days_of(year: i64, month: u32, day: u32) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let shifted_month = i64::from(if month > 2 { month - 3 } else { month + 9 });
+    let day_of_year = (153 * shifted_month + 2) / 5 + i64::from(day) - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_and_days_are_inverse() {
+        let mut expected = (1970, 1, 1);
+        for day in 0..60_000 {
+            let (year, month, date) = civil(day);
+            assert_eq!((year, month, date), expected, "day {day}");
+            assert_eq!(days_of(year, month, date), day);
+            let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+            let length = match month {
+                2 => 28 + u32::from(leap),
+                4 | 6 | 9 | 11 => 30,
+                _ => 31,
+            };
+            expected = match (month, date) {
+                (12, 31) => (year + 1, 1, 1),
+                (month, date) if date == length => (year, month + 1, 1),
+                (month, date) => (year, month, date + 1),
+            };
+        }
+    }
+
+    #[test]
+    fn times_print_as_iso_8601() {
+        assert_eq!(UnixMs(0).to_string(), "1970-01-01T00:00:00.000Z");
+        assert_eq!(
+            UnixMs(1_586_991_278_494).to_string(),
+            "2020-04-15T22:54:38.494Z"
+        );
+        assert_eq!(UnixMs(-1).to_string(), "1969-12-31T23:59:59.999Z");
+    }
+}
