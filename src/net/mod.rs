@@ -1,0 +1,455 @@
+//! The driver: the one event loop, its sockets, and the one thread.
+//!
+//! Owns the poller, the listeners, the links and the resolver. One turn is: sleep until something
+//! happened or the core's earliest deadline; read the clock; move bytes between links and core;
+//! tell the core that time has passed; do one round of its long work; carry out what it asks for.
+//!
+//! It knows nothing of HTTP, markets or exchanges, and decides nothing but fairness: clients come
+//! before exchanges, each link gets a bounded number of bytes a turn, and a turn that has taken
+//! [`TURN_BUDGET`] leaves what remains to the next one.
+//!
+//! Law: every mutation of the core is followed by a drain of its actions before the driver sleeps.
+//! Connections die in [`Driver::carry_out`] and nowhere else.
+
+mod link;
+mod listen;
+mod process;
+mod resolver;
+mod sockopt;
+
+use crate::config::Config;
+use crate::demo::Demo;
+use crate::server::{Action, Core, Event, Service};
+use crate::table::Key;
+use crate::time::{Clock, Now};
+use link::{Link, Moved};
+use listen::{Accepted, Listener};
+use mio::{Events, Interest, Poll, Token, Waker};
+use resolver::Resolver;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook_mio::v1_0::Signals;
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The one buffer that every read goes through. A whole pipelined batch or page of candles fits.
+const READ_BUFFER: usize = 64 * 1024;
+
+/// Bytes that one client may bring in one turn.
+const CLIENT_BYTES: usize = 2 * READ_BUFFER;
+
+/// Bytes that one exchange may bring at a time: some 60 microseconds of decoding.
+const UPSTREAM_SLICE: usize = 16 * 1024;
+
+/// From the wake-up: time after which a turn begins no further slice of work that can wait.
+const TURN_BUDGET: Duration = Duration::from_micros(400);
+
+/// Events taken at once. A turn with all of them active stays below a millisecond.
+const EVENTS: usize = 128;
+
+/// Connections accepted in one turn: a flood of new ones must not starve the old.
+const ACCEPTS: usize = 32;
+
+const SIGNALS: Token = Token(usize::MAX);
+const WAKER: Token = Token(usize::MAX - 1);
+/// The first of the listeners' tokens; the others count down from it.
+const LISTENERS: usize = usize::MAX - 2;
+
+/// What keeps marketd from running, in one line for the person who started it.
+#[derive(Debug)]
+pub enum RunError {
+    /// An address cannot be listened on.
+    Listen {
+        /// The configuration's key.
+        key: &'static str,
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The system refuses what every event loop needs.
+    System(&'static str, io::Error),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Listen {
+                key,
+                address,
+                error,
+            } => write!(f, "{key}: cannot listen on {address}: {error}"),
+            RunError::System(what, error) => write!(f, "cannot {what}: {error}"),
+        }
+    }
+}
+
+/// Runs until a signal asks it to stop.
+pub fn run(config: Config) -> Result<(), RunError> {
+    Driver::new(config)?.run()
+}
+
+/// See the module's page.
+pub struct Driver {
+    poll: Poll,
+    clock: Clock,
+    core: Core,
+    listeners: Vec<Listener>,
+    /// By the place of their keys.
+    links: Vec<Option<Link>>,
+    /// Clients that stopped for fairness and have more to do.
+    hot: VecDeque<Key>,
+    /// Exchanges that have something to move.
+    upstream: VecDeque<Key>,
+    buffer: Box<[u8]>,
+    resolver: Resolver,
+    signals: Signals,
+}
+
+impl Driver {
+    /// Binds every address and starts the core; nothing is served yet.
+    pub fn new(mut config: Config) -> Result<Driver, RunError> {
+        let poll = Poll::new().map_err(|error| RunError::System("create a poller", error))?;
+        let waker = Waker::new(poll.registry(), WAKER)
+            .map_err(|error| RunError::System("create a waker", error))?;
+        let mut signals = Signals::new([SIGTERM, SIGINT])
+            .map_err(|error| RunError::System("watch signals", error))?;
+        poll.registry()
+            .register(&mut signals, SIGNALS, Interest::READABLE)
+            .map_err(|error| RunError::System("watch signals", error))?;
+        let listeners = listeners(&mut config, poll.registry())?;
+        let clock = Clock::new();
+        let now = clock.now();
+        let demo = config.demo.map(|demo| Demo::new(demo.seed));
+        // The boot id tells the versions of one run from those of another.
+        let boot = now.unix.0.unsigned_abs();
+        let core = Core::new(config, demo, process::facts, boot, now);
+        Ok(Driver {
+            poll,
+            clock,
+            core,
+            listeners,
+            links: Vec::new(),
+            hot: VecDeque::new(),
+            upstream: VecDeque::new(),
+            buffer: vec![0; READ_BUFFER].into_boxed_slice(),
+            resolver: Resolver::new(Arc::new(waker)),
+            signals,
+        })
+    }
+
+    /// The address that clients of this service reach.
+    pub fn address(&self, service: Service) -> Option<SocketAddr> {
+        let listener = self.listeners.iter().find(|l| l.service == service)?;
+        listener.address().ok()
+    }
+
+    /// Turns until the core has finished.
+    pub fn run(mut self) -> Result<(), RunError> {
+        for listener in &self.listeners {
+            if let Ok(address) = listener.address() {
+                listener.service.announce(address);
+            }
+        }
+        let mut events = Events::with_capacity(EVENTS);
+        let now = self.clock.now();
+        self.carry_out(now);
+        while !self.core.is_finished() {
+            self.turn(&mut events)?;
+        }
+        log::info!("stopped");
+        Ok(())
+    }
+
+    fn turn(&mut self, events: &mut Events) -> Result<(), RunError> {
+        let timeout = self.sleep();
+        match self.poll.poll(events, timeout) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                return Err(RunError::System("wait for events", error));
+            }
+            _ => {}
+        }
+        let now = self.clock.now();
+        for event in &*events {
+            self.dispatch(event, now);
+        }
+        self.accept(now);
+        for _ in 0..self.hot.len() {
+            if let Some(key) = self.hot.pop_front() {
+                self.pump(key, CLIENT_BYTES, now);
+            }
+        }
+        self.core.handle_timeout(now);
+        self.carry_out(now);
+        self.long_work(now);
+        self.core.note_turn(self.clock.mono().since(now.mono), now);
+        Ok(())
+    }
+
+    /// How long this turn may sleep.
+    fn sleep(&self) -> Option<Duration> {
+        let now = self.clock.mono();
+        let waiting = |l: &Listener| l.ready && l.resting.is_none();
+        let busy = !self.hot.is_empty()
+            || !self.upstream.is_empty()
+            || self.core.has_work()
+            || self.listeners.iter().any(waiting);
+        if busy {
+            return Some(Duration::ZERO);
+        }
+        let rests = self.listeners.iter().filter_map(|l| l.resting);
+        let next = rests.chain(self.core.poll_timeout()).min()?;
+        Some(next.since(now))
+    }
+
+    fn dispatch(&mut self, event: &mio::event::Event, now: Now) {
+        match event.token() {
+            SIGNALS => {
+                for _ in self.signals.pending() {
+                    self.core.shut_down(now);
+                    self.listeners.clear();
+                }
+            }
+            WAKER => {
+                while let Some((source, resolved)) = self.resolver.answer() {
+                    self.core.resolved(source, resolved, now);
+                }
+            }
+            Token(token) if token > LISTENERS - Service::COUNT => {
+                if let Some(listener) = self.listeners.get_mut(LISTENERS - token) {
+                    listener.ready = true;
+                }
+            }
+            Token(token) => {
+                let key = Key::from_token(token);
+                if let Some(link) = link_of(&mut self.links, key) {
+                    link.wake(event);
+                    if link.upstream {
+                        self.queue(key);
+                    } else if !link.queued {
+                        self.pump(key, CLIENT_BYTES, now);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes new connections, a bounded number. Each is read and answered at once: one that
+    /// brings a single request never costs a registration at the poller.
+    fn accept(&mut self, now: Now) {
+        let mut left = ACCEPTS;
+        for at in 0..self.listeners.len() {
+            while left > 0 && self.listeners[at].is_due(now.mono) {
+                left -= 1;
+                let service = self.listeners[at].service;
+                match self.listeners[at].accept(now.mono) {
+                    Accepted::Stream(stream, peer) => {
+                        // No room even for a refusal: closing at once is all that is left.
+                        let Some(key) = self.core.accept(service, peer, now) else {
+                            continue;
+                        };
+                        self.place(Link::accepted(stream, key));
+                        self.pump(key, CLIENT_BYTES, now);
+                        self.carry_out(now);
+                        self.keep(key, now);
+                    }
+                    Accepted::Exhausted(error) => {
+                        log::warn!("cannot accept connections: {error}; trying again shortly");
+                    }
+                    Accepted::Drained | Accepted::Lost => {}
+                }
+            }
+        }
+    }
+
+    /// Makes the poller watch a link that has outlived its first turn.
+    fn keep(&mut self, key: Key, now: Now) {
+        let registry = self.poll.registry();
+        if let Some(link) = link_of(&mut self.links, key)
+            && !link.registered
+            && let Err(error) = link.register(registry)
+        {
+            self.core.handle(key, Event::Failed(error.kind()), now);
+            self.carry_out(now);
+        }
+    }
+
+    /// Moves bytes between a link and the core until either side has no more or the budget is
+    /// used up; a link that has more to do is queued for the next turn.
+    fn pump(&mut self, key: Key, budget: usize, now: Now) {
+        let Some(link) = link_of(&mut self.links, key) else {
+            return;
+        };
+        link.queued = false;
+        if let Some(connected) = link.connected() {
+            let event = match connected {
+                Ok(()) => Event::Connected,
+                Err(kind) => Event::Failed(kind),
+            };
+            self.core.handle(key, event, now);
+        }
+        let mut left = budget;
+        loop {
+            let outgoing = self.core.outgoing(key);
+            let moved = if !outgoing.is_empty() && link.is_writable() {
+                match link.write(outgoing) {
+                    Moved::Bytes(count) => Event::Sent(count),
+                    Moved::Blocked | Moved::End => continue,
+                    Moved::Failed(kind) => Event::Failed(kind),
+                }
+            } else if link.is_readable() && self.core.wants_read(key) {
+                if left == 0 {
+                    break;
+                }
+                let size = left.min(self.buffer.len());
+                match link.read(&mut self.buffer[..size]) {
+                    Moved::Bytes(count) => {
+                        left -= count;
+                        Event::Received(&self.buffer[..count])
+                    }
+                    Moved::End => Event::Eof,
+                    Moved::Blocked => continue,
+                    Moved::Failed(kind) => Event::Failed(kind),
+                }
+            } else {
+                return;
+            };
+            let failed = matches!(moved, Event::Failed(_));
+            self.core.handle(key, moved, now);
+            if failed {
+                return;
+            }
+        }
+        self.queue(key);
+    }
+
+    /// Puts a link with more to do into the queue of its kind, once.
+    fn queue(&mut self, key: Key) {
+        if let Some(link) = link_of(&mut self.links, key)
+            && !link.queued
+        {
+            link.queued = true;
+            match link.upstream {
+                true => self.upstream.push_back(key),
+                false => self.hot.push_back(key),
+            }
+        }
+    }
+
+    /// Exchanges and the core's long work, slice after slice, until the turn's budget is used up.
+    fn long_work(&mut self, now: Now) {
+        let over = |clock: &Clock| clock.mono().since(now.mono) >= TURN_BUDGET;
+        // At least one slice of each a turn, so that clients cannot starve the exchanges.
+        loop {
+            if let Some(key) = self.upstream.pop_front() {
+                self.pump(key, UPSTREAM_SLICE, now);
+                self.carry_out(now);
+            }
+            if self.core.has_work() {
+                self.core.work(now);
+                self.carry_out(now);
+            }
+            let idle = self.upstream.is_empty() && !self.core.has_work();
+            if idle || over(&self.clock) {
+                return;
+            }
+        }
+    }
+
+    /// Does what the core asks for, until it asks for nothing more.
+    fn carry_out(&mut self, now: Now) {
+        while let Some(action) = self.core.poll_action() {
+            match action {
+                Action::Flush(key) => match link_of(&mut self.links, key) {
+                    Some(link) if link.upstream => self.queue(key),
+                    Some(_) => self.pump(key, CLIENT_BYTES, now),
+                    None => {}
+                },
+                Action::Connect(key, address) => self.connect(key, address, now),
+                Action::Resolve { source, host, port } => {
+                    if let Err(why) = self.resolver.ask(source, &host, port) {
+                        self.core.resolved(source, Err(why), now);
+                    }
+                }
+                Action::Finish(key) => {
+                    if let Some(link) = link_of(&mut self.links, key) {
+                        link.finish();
+                    }
+                }
+                Action::Close(key) => {
+                    // Dropping the link closes its socket, which also takes it from the poller.
+                    if link_of(&mut self.links, key).is_some() {
+                        self.links[key.place()] = None;
+                    }
+                    self.core.closed(key);
+                }
+            }
+        }
+    }
+
+    fn connect(&mut self, key: Key, address: SocketAddr, now: Now) {
+        let registry = self.poll.registry();
+        let connected = Link::connect(address, key).and_then(|mut link| {
+            link.register(registry)?;
+            Ok(link)
+        });
+        match connected {
+            Ok(link) => self.place(link),
+            Err(error) => self.core.handle(key, Event::Failed(error.kind()), now),
+        }
+    }
+
+    fn place(&mut self, link: Link) {
+        let place = link.key.place();
+        if self.links.len() <= place {
+            self.links.resize_with(place + 1, || None);
+        }
+        self.links[place] = Some(link);
+    }
+}
+
+/// The link of this key, if it still lives.
+fn link_of(links: &mut [Option<Link>], key: Key) -> Option<&mut Link> {
+    links
+        .get_mut(key.place())?
+        .as_mut()
+        .filter(|link| link.key == key)
+}
+
+/// Binds every listener that the configuration asks for, the demo exchange's among them, and
+/// tells its source where that is.
+fn listeners(config: &mut Config, registry: &mio::Registry) -> Result<Vec<Listener>, RunError> {
+    let mut wanted = Vec::new();
+    match config.ecosystem_listen {
+        Some(address) => {
+            wanted.push(("listen", config.listen, Service::Api));
+            wanted.push(("ecosystemListen", address, Service::Ecosystem));
+        }
+        None => wanted.push(("listen", config.listen, Service::Both)),
+    }
+    if config.demo.is_some() {
+        let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
+        wanted.push(("demo", loopback, Service::Demo));
+    }
+    let mut listeners = Vec::new();
+    for (key, address, service) in wanted {
+        let fault = |error| RunError::Listen {
+            key,
+            address,
+            error,
+        };
+        let mut listener = Listener::bind(address, service).map_err(fault)?;
+        let token = Token(LISTENERS - listeners.len());
+        registry
+            .register(&mut listener.socket, token, Interest::READABLE)
+            .map_err(fault)?;
+        if service == Service::Demo {
+            config.set_demo_address(listener.address().map_err(fault)?);
+        }
+        listeners.push(listener);
+    }
+    Ok(listeners)
+}

@@ -1,0 +1,89 @@
+//! `/api/v1/categories` and `/api/v1/categories/:categoryId/markets`.
+
+use super::error::echo;
+use super::params::{self, Decimals};
+use super::write::{LongList, Object, Rows};
+use super::{Error, Outcome, View};
+use crate::http::{ETag, Head, Responder, decode_segment};
+use crate::market::{Category, Quote, SymbolId};
+
+/// Answers `/api/v1/categories`.
+pub fn list(
+    view: &View<'_>,
+    query: &[u8],
+    responder: &mut Responder<'_>,
+) -> Result<Outcome, Error> {
+    let [decimals] = params::read(query, &["decimals"])?;
+    // There is no decimal in this answer; a wrong value is a mistake all the same.
+    params::decimals(&decimals)?;
+    let mut body = Vec::new();
+    body.extend_from_slice(b"{\"categories\":[");
+    for (at, category) in view.market.catalog.categories().iter().enumerate() {
+        if at > 0 {
+            body.push(b',');
+        }
+        write_category(&mut body, category);
+    }
+    body.extend_from_slice(b"]}");
+    let etag = ETag {
+        boot: view.boot,
+        version: view.market.catalog.version(),
+        variant: b'c',
+    };
+    responder.send(&Head::json(Some(etag), view.until_any_poll()), &body);
+    Ok(Outcome::Answered)
+}
+
+/// Answers `/api/v1/categories/:categoryId/markets`.
+pub fn markets(
+    view: &View<'_>,
+    id: &[u8],
+    query: &[u8],
+    responder: &mut Responder<'_>,
+) -> Result<Outcome, Error> {
+    let [decimals] = params::read(query, &["decimals"])?;
+    let decimals = params::decimals(&decimals)?;
+    let text = decode_segment(id).unwrap_or_default();
+    let Some(category) = view.market.catalog.category(&text) else {
+        let message = format!("Unknown category \"{}\".", echo(id));
+        return Err(Error::new(404, "category_not_found", message));
+    };
+    let rows = Rows::Category(category.id.clone());
+    Ok(LongList::new(view, rows, decimals).start(view, responder))
+}
+
+/// A category as both answers show it.
+pub fn write_category(out: &mut Vec<u8>, category: &Category) {
+    let mut object = Object::open(out, Decimals::Number);
+    object.text("id", &category.id);
+    object.text("name", &category.name);
+    object.maybe_text("description", category.description.as_deref());
+    object.integer("marketCount", Some(category.symbols.len() as i64));
+    object.close();
+}
+
+/// One market of a category: nulls where there is no quote yet.
+pub fn write_market(
+    out: &mut Vec<u8>,
+    view: &View<'_>,
+    symbol: SymbolId,
+    quote: Option<&Quote>,
+    decimals: Decimals,
+) {
+    let name = view.market.catalog.name(symbol);
+    let ticker = quote.map(|quote| &quote.ticker);
+    let source = quote.map(|quote| view.config.sources[quote.source.index()].id.as_str());
+    let mut object = Object::open(out, decimals);
+    object.text("symbol", name.as_str());
+    object.text("base", name.base());
+    object.text("quote", name.quote());
+    object.boolean("active", Some(view.market.catalog.active(symbol)));
+    object.maybe_text("source", source);
+    object.decimal("last", ticker.map(|ticker| &ticker.last));
+    object.decimal("percentage", ticker.and_then(|ticker| ticker.percentage.as_ref()));
+    object.decimal("quoteVolume", ticker.and_then(|ticker| ticker.quote_volume.as_ref()));
+    object.time("timestamp", ticker.and_then(|ticker| ticker.timestamp));
+    object.time("receivedAt", quote.map(|quote| quote.received_at));
+    object.boolean("stale", quote.map(Quote::stale));
+    object.close();
+}

@@ -1,0 +1,450 @@
+//! `/api/ecosystem/chart`: its parameters, the choice of a series, and what stands in its headers.
+//!
+//! A chart that is stored as it is asked for, and wholly covered, is answered at once. Any other
+//! becomes a [`LongChart`]: it waits for candles that were never asked of the exchange, for as
+//! long as the limit allows, and is then made in parts.
+
+use super::error::echo;
+use super::params::{self, Decimals};
+use super::{Error, Long, Outcome, View, quotes, write};
+use crate::http::{Cache, ETag, Head, Responder};
+use crate::interval::Interval;
+use crate::market::{
+    ChartInfo, ChartMaker, ChartPlan, ChartSpec, Series, SeriesKey, SourceId, SymbolId, needed,
+};
+use crate::time::UnixMs;
+use std::borrow::Cow;
+use std::io::Write;
+use std::ops::Range;
+
+/// Most candles of one answer.
+const MAX_LIMIT: usize = 5000;
+
+/// Candles of an answer when neither a limit nor both ends are given.
+const DEFAULT_LIMIT: usize = 500;
+
+/// Times below this are seconds: as milliseconds they would lie in 1973 and before.
+const SECONDS_BELOW: i64 = 100_000_000_000;
+
+/// How long caches may keep a chart that no poll will change.
+const SETTLED_S: u32 = 3600;
+
+/// Closed candles at the end of a series that are still read again.
+const REREAD: i64 = 2;
+
+/// Base rows of one part of a chart that is made row by row: some 0.3 ms.
+const ROWS_A_PART: usize = 2048;
+
+/// A request for a chart, understood.
+#[derive(Clone, Debug)]
+struct Asked {
+    symbol: SymbolId,
+    spec: ChartSpec,
+    source: Option<SourceId>,
+}
+
+/// A chart that waits for candles, or is made in parts.
+pub struct LongChart {
+    asked: Asked,
+    key: SeriesKey,
+    /// The hull of the slots that are not covered.
+    wanted: Option<Range<i64>>,
+    maker: Option<ChartMaker>,
+}
+
+/// Answers a chart.
+pub fn chart(
+    view: &View<'_>,
+    query: &[u8],
+    responder: &mut Responder<'_>,
+) -> Result<Outcome, Error> {
+    let asked = read(view, query)?;
+    let key = choose(view, &asked)?;
+    let series = view.market.charts.get(key);
+    let (now, keep) = (exchange_time(view, key), view.market.charts.keep(key.interval));
+    let plan = ChartPlan::new(series, &asked.spec, now, keep);
+    let depends = match &plan {
+        Some(plan) if plan.info().complete => {
+            send_plan(view, &asked, key, plan, responder);
+            return Ok(Outcome::Answered);
+        }
+        Some(plan) => plan.info().depends.clone(),
+        None => needed(&asked.spec, now, keep),
+    };
+    let mut long = LongChart {
+        wanted: uncovered(series, &depends),
+        asked,
+        key,
+        maker: None,
+    };
+    if long.wanted.is_none() && long.step(view) {
+        long.finish(view, responder);
+        return Ok(Outcome::Answered);
+    }
+    Ok(Outcome::Later(Long::Chart(Box::new(long))))
+}
+
+impl LongChart {
+    /// The candles that it waits for.
+    pub fn wants(&self) -> Option<(SeriesKey, Range<i64>)> {
+        Some((self.key, self.wanted.clone()?))
+    }
+
+    /// Those of them that have not come yet.
+    pub fn lacks(&self, view: &View<'_>) -> Option<(SeriesKey, Range<i64>)> {
+        let wanted = self.wanted.as_ref()?;
+        let missing = uncovered(view.market.charts.get(self.key), wanted)?;
+        Some((self.key, missing))
+    }
+
+    /// Makes one part. `true`: that was the last one.
+    pub fn step(&mut self, view: &View<'_>) -> bool {
+        let series = view.market.charts.get(self.key);
+        let now = exchange_time(view, self.key);
+        let keep = view.market.charts.keep(self.key.interval);
+        let spec = &self.asked.spec;
+        if self.maker.is_none() && ChartPlan::new(series, spec, now, keep).is_some() {
+            return true;
+        }
+        let maker = (self.maker).get_or_insert_with(|| ChartMaker::new(spec.clone(), now, keep));
+        maker.step(series, ROWS_A_PART)
+    }
+
+    /// Sends what was made.
+    pub fn finish(self, view: &View<'_>, responder: &mut Responder<'_>) {
+        let LongChart {
+            asked, key, maker, ..
+        } = self;
+        let Some(maker) = maker else {
+            let series = view.market.charts.get(key);
+            let keep = view.market.charts.keep(key.interval);
+            let now = exchange_time(view, key);
+            if let Some(plan) = ChartPlan::new(series, &asked.spec, now, keep) {
+                send_plan(view, &asked, key, &plan, responder);
+            }
+            return;
+        };
+        let (body, info) = maker.finish();
+        let fields = fields(view, &asked, key, &info);
+        responder.send(&head(view, &asked, key, &info, &fields), &body);
+    }
+}
+
+fn send_plan(
+    view: &View<'_>,
+    asked: &Asked,
+    key: SeriesKey,
+    plan: &ChartPlan,
+    responder: &mut Responder<'_>,
+) {
+    let fields = fields(view, asked, key, plan.info());
+    let head = head(view, asked, key, plan.info(), &fields);
+    if let Some(out) = responder.begin(&head, plan.body_len()) {
+        plan.write(view.market.charts.get(key), out);
+    }
+}
+
+/// The time on the clock of the exchange that a series is of.
+fn exchange_time(view: &View<'_>, key: SeriesKey) -> UnixMs {
+    view.status.sources[key.source.index()].exchange_time(view.now)
+}
+
+/// From the first slot that is not covered to the last. `None`: all are.
+fn uncovered(series: Option<&Series>, slots: &Range<i64>) -> Option<Range<i64>> {
+    if slots.is_empty() {
+        return None;
+    }
+    let Some(series) = series else {
+        return Some(slots.clone());
+    };
+    let missing = series.covered().missing(slots.clone());
+    Some(missing.first()?.start..missing.last()?.end)
+}
+
+/// The series that answers: of the first source in the order of failover that covers the range,
+/// else of the one that covers most of it.
+fn choose(view: &View<'_>, asked: &Asked) -> Result<SeriesKey, Error> {
+    let catalog = &view.market.catalog;
+    let all = catalog.sources_of(asked.symbol);
+    let sources = match &asked.source {
+        Some(source) => std::slice::from_ref(source),
+        None => all,
+    };
+    if !sources.iter().any(|source| catalog.has_list(*source)) {
+        let name = catalog.name(asked.symbol).as_str();
+        let message = format!("Nothing about \"{name}\" has been collected yet.");
+        let mut error = Error::new(503, "quote_not_ready", message);
+        error.param = Some("symbol");
+        error.retry_after = Some(1);
+        return Err(error);
+    }
+    let mut best: Option<(u64, SeriesKey)> = None;
+    for &source in sources {
+        let key = SeriesKey {
+            source,
+            symbol: asked.symbol,
+            interval: asked.spec.interval.base(),
+        };
+        let keep = view.market.charts.keep(key.interval);
+        let slots = needed(&asked.spec, exchange_time(view, key), keep);
+        let series = view.market.charts.get(key);
+        let covered = series.map_or(0, |series| series.covered().covered(slots.clone()));
+        if series.is_some() && covered >= slots.end.abs_diff(slots.start) {
+            return Ok(key);
+        }
+        if best.is_none_or(|(most, _)| covered > most) {
+            best = Some((covered, key));
+        }
+    }
+    let (_, key) = best.expect("a known symbol has a source");
+    Ok(key)
+}
+
+/// What stands in the head of a chart's answer.
+fn head<'a>(
+    view: &View<'_>,
+    asked: &Asked,
+    key: SeriesKey,
+    info: &ChartInfo,
+    fields: &'a [u8],
+) -> Head<'a> {
+    let quoted = asked.spec.quoted;
+    let series = view.market.charts.get(key);
+    // What holds closed candles alone does not change with each quote.
+    let version = match info.touches_tail {
+        true => info.version,
+        false => info.version.and(series).map(Series::closed_version),
+    };
+    let variant = match (info.touches_tail, quoted) {
+        (true, false) => b'n',
+        (true, true) => b's',
+        (false, false) => b'N',
+        (false, true) => b'S',
+    };
+    let etag = version.map(|version| ETag {
+        boot: view.boot,
+        version: write::mix(u64::from(key.source.0), version),
+        variant,
+    });
+    let interval = asked.spec.interval;
+    let settled = match (asked.spec.to, info.last_closed) {
+        (Some(to), Some(closed)) => {
+            info.complete && interval.open_of(to) < interval.step(closed, -REREAD)
+        }
+        _ => false,
+    };
+    let cache = match settled {
+        true => Cache::MaxAge(SETTLED_S),
+        false => view.until_poll(key.source),
+    };
+    Head {
+        fields,
+        ..Head::json(etag, cache)
+    }
+}
+
+fn fields(view: &View<'_>, asked: &Asked, key: SeriesKey, info: &ChartInfo) -> Vec<u8> {
+    let mut out = Vec::with_capacity(256);
+    let mut field = |name: &str, value: &[u8]| {
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(b": ");
+        out.extend_from_slice(value);
+        out.extend_from_slice(b"\r\n");
+    };
+    field("Chart-Interval", asked.spec.interval.name().as_bytes());
+    field("Chart-Source", view.config.sources[key.source.index()].id.as_bytes());
+    let mut number = Vec::with_capacity(20);
+    if let Some(closed) = info.last_closed {
+        write::write_integer(&mut number, closed.0);
+        field("Chart-Last-Closed", &number);
+    }
+    number.clear();
+    write::write_integer(&mut number, i64::try_from(info.gaps).unwrap_or(i64::MAX));
+    field("Chart-Gaps", &number);
+    let coverage: &[u8] = if info.complete { b"complete" } else { b"partial" };
+    field("Chart-Coverage", coverage);
+    if let Some(from) = info.next_from {
+        field("Link", &link(view, asked, from));
+    }
+    out
+}
+
+/// A link to the page that begins at `from` (RFC 8288): the same question, asked from there.
+fn link(view: &View<'_>, asked: &Asked, from: UnixMs) -> Vec<u8> {
+    let mut out = Vec::with_capacity(128);
+    let name = view.market.catalog.name(asked.symbol);
+    let spec = &asked.spec;
+    let (base, quote, interval) = (name.base(), name.quote(), spec.interval.name());
+    let written = write!(out, "<?symbol={base}-{quote}&interval={interval}&from={}", in_ms(from));
+    written.expect("a vector takes every byte");
+    if let Some(to) = spec.to {
+        out.extend_from_slice(format!("&to={}", in_ms(to)).as_bytes());
+    }
+    out.extend_from_slice(format!("&limit={}", spec.limit).as_bytes());
+    if spec.fill_previous {
+        out.extend_from_slice(b"&fill=previous");
+    }
+    if spec.quoted {
+        out.extend_from_slice(b"&decimals=string");
+    }
+    if let Some(source) = asked.source {
+        let id = &view.config.sources[source.index()].id;
+        out.extend_from_slice(format!("&source={id}").as_bytes());
+    }
+    out.extend_from_slice(b">; rel=\"next\"");
+    out
+}
+
+/// A time as the parameters are read back: before 1973 in seconds, since it would be taken for
+/// them.
+fn in_ms(time: UnixMs) -> i64 {
+    match time.0 < SECONDS_BELOW {
+        true => time.0 / 1000,
+        false => time.0,
+    }
+}
+
+/// Reads the parameters.
+fn read(view: &View<'_>, query: &[u8]) -> Result<Asked, Error> {
+    let names = [
+        "symbol",
+        "interval",
+        "resolution",
+        "from",
+        "startTime",
+        "to",
+        "endTime",
+        "limit",
+        "fill",
+        "source",
+        "decimals",
+    ];
+    let [symbol, interval, resolution, from, start_time, to, end_time, limit, fill, source, decimals] =
+        params::read(query, &names)?;
+    let symbol = read_symbol(view, symbol)?;
+    let interval = read_interval(interval, resolution)?;
+    let from = read_time(either("from", from, start_time)?, "from")?;
+    let to = read_time(either("to", to, end_time)?, "to")?;
+    if let (Some(from), Some(to)) = (from, to)
+        && from > to
+    {
+        let message = "\"from\" must not be later than \"to\".";
+        return Err(Error::bad("invalid_range", "from", message));
+    }
+    let default = match (from, to) {
+        (Some(_), Some(_)) => MAX_LIMIT,
+        _ => DEFAULT_LIMIT,
+    };
+    Ok(Asked {
+        symbol,
+        spec: ChartSpec {
+            interval,
+            from,
+            to,
+            limit: read_limit(limit)?.unwrap_or(default),
+            fill_previous: read_fill(fill)?,
+            quoted: params::decimals(&decimals)? == Decimals::String,
+        },
+        source: params::source(view, &source)?,
+    })
+}
+
+type Value<'a> = Option<Cow<'a, [u8]>>;
+
+/// One parameter under two names.
+fn either<'a>(name: &'static str, a: Value<'a>, b: Value<'a>) -> Result<Value<'a>, Error> {
+    if a.is_some() && b.is_some() {
+        let message = format!("\"{name}\" is given under two names.");
+        return Err(Error::bad("duplicate_parameter", name, message));
+    }
+    Ok(a.or(b))
+}
+
+fn read_symbol(view: &View<'_>, value: Value<'_>) -> Result<SymbolId, Error> {
+    let Some(text) = value else {
+        let message = "\"symbol\" is required, for example BTC/USDT.";
+        return Err(Error::bad("missing_parameter", "symbol", message));
+    };
+    let text = text.trim_ascii();
+    if text.is_empty() {
+        let message = "\"symbol\" is empty.";
+        return Err(Error::bad("empty_parameter", "symbol", message));
+    }
+    quotes::look_up(view, text)
+}
+
+fn read_interval(interval: Value<'_>, resolution: Value<'_>) -> Result<Interval, Error> {
+    let (found, asked) = match (interval, resolution) {
+        (Some(_), Some(_)) => {
+            let message = "\"interval\" and \"resolution\" are the same parameter.";
+            return Err(Error::bad("duplicate_parameter", "interval", message));
+        }
+        (None, None) => return Ok(Interval::H1),
+        (Some(name), None) => (Interval::parse(&name), name),
+        (None, Some(name)) => (Interval::parse_resolution(&name), name),
+    };
+    found.ok_or_else(|| {
+        let good: Vec<&str> = Interval::ALL.iter().map(|interval| interval.name()).collect();
+        let message = format!(
+            "\"{}\" is no interval: expected one of {}.",
+            echo(&asked),
+            good.join(" ")
+        );
+        Error::bad("invalid_interval", "interval", message)
+    })
+}
+
+fn read_time(value: Value<'_>, name: &'static str) -> Result<Option<UnixMs>, Error> {
+    let Some(text) = value else {
+        return Ok(None);
+    };
+    let number = digits(&text).ok_or_else(|| {
+        let message = format!(
+            "\"{name}\" must be whole seconds or milliseconds since 1970, not \"{}\".",
+            echo(&text)
+        );
+        Error::bad("invalid_time", name, message)
+    })?;
+    Ok(Some(UnixMs(match number < SECONDS_BELOW {
+        true => number * 1000,
+        false => number,
+    })))
+}
+
+fn read_limit(value: Value<'_>) -> Result<Option<usize>, Error> {
+    let Some(text) = value else {
+        return Ok(None);
+    };
+    let limit = digits(&text).and_then(|number| usize::try_from(number).ok());
+    let limit = limit.filter(|limit| (1..=MAX_LIMIT).contains(limit));
+    limit.map(Some).ok_or_else(|| {
+        let message = format!(
+            "\"limit\" must be a whole number from 1 to {MAX_LIMIT}, not \"{}\".",
+            echo(&text)
+        );
+        Error::bad("invalid_limit", "limit", message)
+    })
+}
+
+fn read_fill(value: Value<'_>) -> Result<bool, Error> {
+    match value.as_deref() {
+        None | Some(b"none") => Ok(false),
+        Some(b"previous") => Ok(true),
+        Some(other) => {
+            let other = echo(other);
+            let message = format!("\"fill\" must be none or previous, not \"{other}\".");
+            Err(Error::bad("invalid_fill", "fill", message))
+        }
+    }
+}
+
+/// A number of at most 16 digits: enough for milliseconds of 300,000 years.
+fn digits(text: &[u8]) -> Option<i64> {
+    if text.is_empty() || text.len() > 16 {
+        return None;
+    }
+    text.iter().try_fold(0i64, |sum, byte| match byte {
+        b'0'..=b'9' => Some(sum * 10 + i64::from(byte - b'0')),
+        _ => None,
+    })
+}

@@ -1,0 +1,208 @@
+//! `/api/v1/metrics` in JSON, and the same counters at `/metrics` for Prometheus.
+
+use super::{Error, Outcome, View, prometheus};
+use crate::http::{Cache, ContentType, Head, Responder};
+use crate::server::{ProcessFacts, SourceStatus};
+use serde::Serialize;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Metrics<'a> {
+    quotes_collected: u64,
+    cached_entries: u64,
+    charts_stored: u64,
+    candles_stored: u64,
+    started_at: i64,
+    uptime_ms: u64,
+    version: &'static str,
+    quotes: Quotes,
+    charts: Charts,
+    upstreams: Vec<Upstream<'a>>,
+    http: Http,
+    process: Process,
+}
+
+#[derive(Serialize)]
+struct Quotes {
+    collected: u64,
+    rejected: u64,
+    stale: u64,
+    symbols: u64,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Charts {
+    series: u64,
+    candles: u64,
+    written: u64,
+    updated: u64,
+    gaps: u64,
+    evicted: u64,
+    bytes: u64,
+    persist_errors: u64,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Upstream<'a> {
+    id: &'a str,
+    state: &'static str,
+    polls: u64,
+    ok: u64,
+    errors: u64,
+    timeouts: u64,
+    rate_limited: u64,
+    last_success_at: Option<i64>,
+    last_error_at: Option<i64>,
+    last_error: Option<&'a str>,
+    last_latency_ms: Option<u64>,
+    bytes_received: u64,
+    next_poll_at: Option<i64>,
+    backoff_until: Option<i64>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Http {
+    requests: u64,
+    in_flight: u64,
+    status: Classes,
+    not_modified: u64,
+    bad_requests: u64,
+    timeouts: u64,
+    rejected: u64,
+    bytes_out: u64,
+    connections_open: u64,
+    connections_total: u64,
+}
+
+#[derive(Serialize)]
+struct Classes {
+    #[serde(rename = "2xx")]
+    success: u64,
+    #[serde(rename = "3xx")]
+    redirection: u64,
+    #[serde(rename = "4xx")]
+    client_error: u64,
+    #[serde(rename = "5xx")]
+    server_error: u64,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Process {
+    rss_bytes: Option<u64>,
+    open_fds: Option<u64>,
+    loop_max_stall_ms: serde_json::Number,
+}
+
+/// The counters as JSON.
+pub fn json(view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    let body = serde_json::to_vec(&metrics(view));
+    send(ContentType::Json, &body.unwrap_or_default(), responder)
+}
+
+/// The counters as Prometheus text.
+pub fn text(view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    send(ContentType::Prometheus, prometheus::text(view).as_bytes(), responder)
+}
+
+fn send(
+    content_type: ContentType,
+    body: &[u8],
+    responder: &mut Responder<'_>,
+) -> Result<Outcome, Error> {
+    let head = Head {
+        status: 200,
+        etag: None,
+        cache: Cache::NoStore,
+        content_type,
+        fields: b"",
+    };
+    responder.send(&head, body);
+    Ok(Outcome::Answered)
+}
+
+fn metrics<'a>(view: &View<'a>) -> Metrics<'a> {
+    let quotes = view.market.quotes.counts();
+    let charts = view.market.charts.counts();
+    let http = &view.status.http;
+    let [success, redirection, client_error, server_error] = http.classes;
+    Metrics {
+        quotes_collected: quotes.collected,
+        cached_entries: quotes.cached,
+        charts_stored: charts.stored_series,
+        candles_stored: charts.candles,
+        started_at: view.status.started.unix.0,
+        uptime_ms: view.now.mono.since(view.status.started.mono).as_millis() as u64,
+        version: env!("CARGO_PKG_VERSION"),
+        quotes: Quotes {
+            collected: quotes.collected,
+            rejected: quotes.rejected,
+            stale: quotes.stale,
+            symbols: quotes.symbols,
+        },
+        charts: Charts {
+            series: charts.series,
+            candles: charts.candles,
+            written: charts.written,
+            updated: charts.updated,
+            gaps: charts.gaps,
+            evicted: charts.evicted,
+            bytes: charts.bytes,
+            persist_errors: 0,
+        },
+        upstreams: view.status.sources.iter().map(upstream).collect(),
+        http: Http {
+            requests: http.requests,
+            in_flight: http.in_flight,
+            status: Classes {
+                success,
+                redirection,
+                client_error,
+                server_error,
+            },
+            not_modified: http.not_modified,
+            bad_requests: http.bad_requests,
+            timeouts: http.timeouts,
+            rejected: http.rejected,
+            bytes_out: http.bytes_out,
+            connections_open: http.open,
+            connections_total: http.total,
+        },
+        process: process(view),
+    }
+}
+
+fn upstream(source: &SourceStatus) -> Upstream<'_> {
+    Upstream {
+        id: &source.id,
+        state: source.state.name(),
+        polls: source.polls,
+        ok: source.ok,
+        errors: source.errors,
+        timeouts: source.timeouts,
+        rate_limited: source.rate_limited,
+        last_success_at: source.last_success_at.map(|at| at.0),
+        last_error_at: source.last_error_at.map(|at| at.0),
+        last_error: source.last_error.as_deref(),
+        last_latency_ms: source.last_latency_ms,
+        bytes_received: source.bytes_received,
+        next_poll_at: source.next_poll_at.map(|at| at.0),
+        backoff_until: source.backoff_until.map(|at| at.0),
+    }
+}
+
+fn process(view: &View<'_>) -> Process {
+    let facts = view.facts.map_or_else(ProcessFacts::default, |facts| facts());
+    let stall_us = view.status.turns.longest_us(view.now);
+    // Exact thousandths without binary floating point: the digits are written and read back as
+    // a JSON number.
+    let text = format!("{}.{:03}", stall_us / 1000, stall_us % 1000);
+    Process {
+        rss_bytes: facts.rss_bytes,
+        open_fds: facts.open_fds,
+        loop_max_stall_ms: serde_json::from_str(&text).unwrap_or_else(|_| 0.into()),
+    }
+}

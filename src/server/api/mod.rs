@@ -1,0 +1,234 @@
+//! The endpoints: which address means what, and the JSON that each answers with.
+//!
+//! Owns the wire format of every answer. It reads the market and the status, and changes neither:
+//! read-only is a type here, [`View`]. What cannot be answered within one turn is handed back as a
+//! [`Long`], to be made in parts.
+//!
+//! One file a family: [`quotes`], [`categories`], [`ecosystem`], [`chart`], [`metrics`] with
+//! [`prometheus`], and [`health`].
+
+pub mod categories;
+pub mod chart;
+pub mod ecosystem;
+mod error;
+pub mod health;
+pub mod metrics;
+mod params;
+mod prometheus;
+pub mod quotes;
+pub mod write;
+
+pub use error::{Error, send_error};
+
+use super::{ProcessFacts, Service, Status};
+use crate::config::Config;
+use crate::http::{Cache, Method, Request, Responder};
+use crate::market::{Market, SeriesKey, SourceId};
+use crate::time::Now;
+use std::ops::Range;
+
+/// What answers are made from.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    /// The configuration.
+    pub config: &'a Config,
+    /// Quotes, catalog and charts.
+    pub market: &'a Market,
+    /// Counters and the state of each source.
+    pub status: &'a Status,
+    /// Tells the versions of this run from those of another.
+    pub boot: u64,
+    /// The time of this turn.
+    pub now: Now,
+    /// How to ask the system about the process.
+    pub facts: Option<fn() -> ProcessFacts>,
+}
+
+/// What came of a request.
+pub enum Outcome {
+    /// It is answered.
+    Answered,
+    /// Its answer is made in parts.
+    Later(Long),
+}
+
+/// An answer that is made in parts.
+pub enum Long {
+    /// A chart that is rolled up, transformed or very long, or that waits for candles.
+    Chart(Box<chart::LongChart>),
+    /// A list of many quotes or markets.
+    List(Box<write::LongList>),
+}
+
+impl Long {
+    /// The candles that it waits for: of which series, which slots.
+    pub fn wants(&self) -> Option<(SeriesKey, Range<i64>)> {
+        match self {
+            Long::Chart(chart) => chart.wants(),
+            Long::List(_) => None,
+        }
+    }
+
+    /// Those of the candles that have not come yet.
+    pub fn lacks(&self, view: &View<'_>) -> Option<(SeriesKey, Range<i64>)> {
+        match self {
+            Long::Chart(chart) => chart.lacks(view),
+            Long::List(_) => None,
+        }
+    }
+
+    /// Makes one part. `true`: that was the last one.
+    pub fn step(&mut self, view: &View<'_>) -> bool {
+        match self {
+            Long::Chart(chart) => chart.step(view),
+            Long::List(list) => list.step(view),
+        }
+    }
+
+    /// Sends what was made.
+    pub fn finish(self, view: &View<'_>, responder: &mut Responder<'_>) {
+        match self {
+            Long::Chart(chart) => chart.finish(view, responder),
+            Long::List(list) => list.finish(view, responder),
+        }
+    }
+}
+
+impl<'a> View<'a> {
+    /// A view of the core's parts.
+    pub fn new(
+        config: &'a Config,
+        market: &'a Market,
+        status: &'a Status,
+        boot: u64,
+        now: Now,
+    ) -> View<'a> {
+        View {
+            config,
+            market,
+            status,
+            boot,
+            now,
+            facts: None,
+        }
+    }
+
+    /// How long an answer with this source's quotes may be kept: until its next poll, in whole
+    /// seconds, at least one.
+    pub fn until_poll(&self, source: SourceId) -> Cache {
+        let next = self.status.sources[usize::from(source.0)].next_poll;
+        let wait = next.since(self.now.mono).as_millis() as u64;
+        Cache::MaxAge(wait.div_ceil(1000).max(1) as u32)
+    }
+
+    /// The same for what any source may change.
+    pub fn until_any_poll(&self) -> Cache {
+        let next = self.status.sources.iter().map(|source| source.next_poll);
+        let wait = next.min().map_or(0, |next| next.since(self.now.mono).as_millis() as u64);
+        Cache::MaxAge(wait.div_ceil(1000).max(1) as u32)
+    }
+
+    /// The source of this id.
+    pub fn source(&self, id: &[u8]) -> Option<SourceId> {
+        let at = (self.config.sources.iter()).position(|source| source.id.as_bytes() == id)?;
+        Some(SourceId(at as u16))
+    }
+}
+
+/// An address, and what of it is left to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Route<'a> {
+    Quote(&'a [u8]),
+    Quotes,
+    Categories,
+    CategoryMarkets(&'a [u8]),
+    EcosystemMarkets,
+    EcosystemMarket(&'a [u8]),
+    Chart,
+    Metrics,
+    Prometheus,
+    Health(health::Kind),
+}
+
+/// Answers one request, or says how its answer is to be made.
+pub fn answer(
+    view: &View<'_>,
+    service: Service,
+    request: &Request<'_>,
+    responder: &mut Responder<'_>,
+) -> Outcome {
+    if request.method == Method::Options {
+        responder.preflight();
+        return Outcome::Answered;
+    }
+    let result = match route(view.config, service, request.path) {
+        None => Err(Error::not_found(request.path)),
+        Some(_) if request.method == Method::Other => Err(Error::method_not_allowed()),
+        Some(Route::Quote(symbol)) => quotes::one(view, symbol, request.query, responder),
+        Some(Route::Quotes) => quotes::many(view, request.query, responder),
+        Some(Route::Categories) => categories::list(view, request.query, responder),
+        Some(Route::CategoryMarkets(id)) => categories::markets(view, id, request.query, responder),
+        Some(Route::EcosystemMarkets) => ecosystem::list(view, request.query, responder),
+        Some(Route::EcosystemMarket(id)) => ecosystem::one(view, id, request.query, responder),
+        Some(Route::Chart) => chart::chart(view, request.query, responder),
+        Some(Route::Metrics) => metrics::json(view, responder),
+        Some(Route::Prometheus) => metrics::text(view, responder),
+        Some(Route::Health(kind)) => health::health(view, kind, responder),
+    };
+    result.unwrap_or_else(|error| {
+        send_error(&error, responder);
+        Outcome::Answered
+    })
+}
+
+/// What an address means on a listener of this service.
+fn route<'a>(config: &Config, service: Service, path: &'a [u8]) -> Option<Route<'a>> {
+    let api = matches!(service, Service::Api | Service::Both);
+    let ecosystem = matches!(service, Service::Ecosystem | Service::Both);
+    let under = |base: &str| path.strip_prefix(base.as_bytes());
+    let in_api = api.then(|| under(&config.base_path)).flatten();
+    let found = in_api.and_then(|path| api_route(path).or_else(|| common_route(path)));
+    found.or_else(|| {
+        let in_ecosystem = ecosystem.then(|| under(&config.ecosystem_base_path)).flatten();
+        in_ecosystem.and_then(|path| ecosystem_route(path).or_else(|| common_route(path)))
+    })
+}
+
+fn api_route(path: &[u8]) -> Option<Route<'_>> {
+    let rest = path.strip_prefix(b"/api/v1/")?;
+    if let Some(symbol) = rest.strip_prefix(b"quotes/") {
+        return (!symbol.is_empty()).then_some(Route::Quote(symbol));
+    }
+    if let Some(rest) = rest.strip_prefix(b"categories/") {
+        let id = rest.strip_suffix(b"/markets")?;
+        return (!id.is_empty() && !id.contains(&b'/')).then_some(Route::CategoryMarkets(id));
+    }
+    match rest {
+        b"quotes" => Some(Route::Quotes),
+        b"categories" => Some(Route::Categories),
+        b"metrics" => Some(Route::Metrics),
+        _ => None,
+    }
+}
+
+fn ecosystem_route(path: &[u8]) -> Option<Route<'_>> {
+    let rest = path.strip_prefix(b"/api/ecosystem/")?;
+    if let Some(id) = rest.strip_prefix(b"market/") {
+        return (!id.is_empty()).then_some(Route::EcosystemMarket(id));
+    }
+    match rest {
+        b"market" => Some(Route::EcosystemMarkets),
+        b"chart" => Some(Route::Chart),
+        _ => None,
+    }
+}
+
+fn common_route(path: &[u8]) -> Option<Route<'_>> {
+    match path {
+        b"/health" => Some(Route::Health(health::Kind::Whole)),
+        b"/health/live" => Some(Route::Health(health::Kind::Live)),
+        b"/health/ready" => Some(Route::Health(health::Kind::Ready)),
+        b"/metrics" => Some(Route::Prometheus),
+        _ => None,
+    }
+}

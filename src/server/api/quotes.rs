@@ -1,0 +1,322 @@
+//! `/api/v1/quotes/:symbol` and `/api/v1/quotes?symbols=...`.
+//!
+//! A quote's JSON is made at the first read after it has changed and kept with it: many quotes are
+//! joined fragments.
+
+use super::error::echo;
+use super::params::{self, Decimals};
+use super::write::{self, LongList, Rows};
+use super::{Error, Outcome, View};
+use crate::http::{Cache, ETag, Head, Responder, decode_segment, write_json_string};
+use crate::market::{Lookup, Quote, SourceId, SymbolId};
+use std::borrow::Cow;
+
+/// Answers `/api/v1/quotes/:symbol`. `path` is what follows the last fixed slash.
+pub fn one(
+    view: &View<'_>,
+    path: &[u8],
+    query: &[u8],
+    responder: &mut Responder<'_>,
+) -> Result<Outcome, Error> {
+    let [decimals, source] = params::read(query, &["decimals", "source"])?;
+    let decimals = params::decimals(&decimals)?;
+    let source = params::source(view, &source)?;
+    let symbol = symbol_in_path(view, path)?;
+    let quote = find(view, symbol, source)?;
+    let etag = ETag {
+        boot: view.boot,
+        version: quote.version,
+        variant: decimals.variant(),
+    };
+    let cache = match quote.stale() {
+        true => Cache::NoCache,
+        false => view.until_poll(quote.source),
+    };
+    let head = Head::json(Some(etag), cache);
+    with_fragment(view, quote, decimals, |fragment| responder.send(&head, fragment));
+    Ok(Outcome::Answered)
+}
+
+/// Answers `/api/v1/quotes?symbols=...`.
+pub fn many(
+    view: &View<'_>,
+    query: &[u8],
+    responder: &mut Responder<'_>,
+) -> Result<Outcome, Error> {
+    let names = ["symbols", "decimals", "source"];
+    let [symbols, decimals, source] = params::read(query, &names)?;
+    let decimals = params::decimals(&decimals)?;
+    let source = params::source(view, &source)?;
+    let asked = symbols.ok_or_else(|| {
+        let message = "\"symbols\" is required: a list like BTC/USDT,ETH/USDT, or *.";
+        Error::bad("missing_parameter", "symbols", message)
+    })?;
+    if asked.trim_ascii() == b"*" {
+        let list = LongList::new(view, Rows::Quotes(source), decimals);
+        return Ok(list.start(view, responder));
+    }
+    let batch = batch(view, &asked, source)?;
+    let etag = ETag {
+        boot: view.boot,
+        version: batch.version,
+        variant: decimals.variant(),
+    };
+    let fresh = batch.quotes.iter().all(|quote| !quote.stale());
+    let cache = match fresh {
+        true => view.until_any_poll(),
+        false => Cache::NoCache,
+    };
+    let head = Head::json(Some(etag), cache);
+    send_batch(view, &batch, decimals, &head, responder);
+    Ok(Outcome::Answered)
+}
+
+/// Quotes that were asked for together, in the order of their first appearance.
+struct Batch<'v> {
+    quotes: Vec<&'v Quote>,
+    /// The `errors` member's items, ready and joined.
+    errors: Vec<u8>,
+    version: u64,
+}
+
+fn batch<'v>(
+    view: &View<'v>,
+    asked: &[u8],
+    source: Option<SourceId>,
+) -> Result<Batch<'v>, Error> {
+    let most = view.config.limits.symbols_per_request;
+    let items = || asked.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    let count = items().filter(|item| !item.is_empty()).count();
+    if count == 0 {
+        let message = "\"symbols\" names no symbol.";
+        return Err(Error::bad("empty_parameter", "symbols", message));
+    }
+    if count > most {
+        let message = format!("\"symbols\" names {count} symbols; at most {most} are answered.");
+        return Err(Error::bad("too_many_symbols", "symbols", message));
+    }
+    let mut seen: Vec<SymbolId> = Vec::with_capacity(count);
+    let mut refused: Vec<&[u8]> = Vec::new();
+    let mut batch = Batch {
+        quotes: Vec::with_capacity(count),
+        errors: Vec::new(),
+        // Which symbols are known may change without any quote changing.
+        version: write::mix(0, view.market.catalog.version()),
+    };
+    for item in items().filter(|item| !item.is_empty()) {
+        let error = match look_up(view, item) {
+            Ok(symbol) if seen.contains(&symbol) => continue,
+            Ok(symbol) => {
+                seen.push(symbol);
+                match find(view, symbol, source) {
+                    Ok(quote) => {
+                        batch.version = write::mix(batch.version, quote.version);
+                        batch.quotes.push(quote);
+                        continue;
+                    }
+                    Err(error) => error,
+                }
+            }
+            Err(_) if refused.contains(&item) => continue,
+            Err(error) => error,
+        };
+        refused.push(item);
+        batch.version = write::mix(batch.version, u64::from(error.status));
+        write_item_error(&mut batch.errors, item, &error);
+    }
+    Ok(batch)
+}
+
+fn write_item_error(out: &mut Vec<u8>, asked: &[u8], error: &Error) {
+    if !out.is_empty() {
+        out.push(b',');
+    }
+    out.extend_from_slice(b"{\"symbol\":");
+    write_json_string(out, echo(asked).as_bytes());
+    out.extend_from_slice(b",\"code\":\"");
+    out.extend_from_slice(error.code.as_bytes());
+    out.extend_from_slice(b"\",\"message\":");
+    write_json_string(out, error.message.as_bytes());
+    out.push(b'}');
+}
+
+fn send_batch(
+    view: &View<'_>,
+    batch: &Batch<'_>,
+    decimals: Decimals,
+    head: &Head<'_>,
+    responder: &mut Responder<'_>,
+) {
+    const OPEN: &[u8] = b"{\"quotes\":[";
+    const MIDDLE: &[u8] = b"],\"errors\":[";
+    const CLOSE: &[u8] = b"]}";
+    let made: Vec<Vec<u8>>;
+    let fragments: Vec<&[u8]> = match decimals {
+        Decimals::Number => batch.quotes.iter().map(|quote| ready(view, quote)).collect(),
+        Decimals::String => {
+            made = (batch.quotes.iter())
+                .map(|quote| rendered(view, quote, Decimals::String))
+                .collect();
+            made.iter().map(Vec::as_slice).collect()
+        }
+    };
+    let commas = fragments.len().saturating_sub(1);
+    let length = OPEN.len()
+        + fragments.iter().map(|fragment| fragment.len()).sum::<usize>()
+        + commas
+        + MIDDLE.len()
+        + batch.errors.len()
+        + CLOSE.len();
+    if let Some(out) = responder.begin(head, length) {
+        out.extend_from_slice(OPEN);
+        for (at, fragment) in fragments.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(fragment);
+        }
+        out.extend_from_slice(MIDDLE);
+        out.extend_from_slice(&batch.errors);
+        out.extend_from_slice(CLOSE);
+    }
+}
+
+/// The symbol that a path names: one segment, or two of which each is one side of it, since
+/// proxies decode `%2F`. Split first, then decoded, each segment once.
+pub fn symbol_in_path(view: &View<'_>, path: &[u8]) -> Result<SymbolId, Error> {
+    look_up(view, &path_text(path)?)
+}
+
+/// The text of one or two raw segments, decoded.
+pub fn path_text(path: &[u8]) -> Result<Cow<'_, [u8]>, Error> {
+    let plain = |byte: &u8| *byte != b'%' && *byte != b'/';
+    if path.iter().all(plain) {
+        return Ok(Cow::Borrowed(path));
+    }
+    let decode = |raw| decode_segment(raw).map_err(|_| invalid(path));
+    let mut segments = path.splitn(3, |byte| *byte == b'/');
+    let first = decode(segments.next().unwrap_or_default())?;
+    let Some(second) = segments.next() else {
+        return Ok(first);
+    };
+    if segments.next().is_some() {
+        return Err(Error::not_found(path));
+    }
+    let second = decode(second)?;
+    if first.contains(&b'/') || second.contains(&b'/') {
+        return Err(invalid(path));
+    }
+    Ok(Cow::Owned([&first, &b"/"[..], &second].concat()))
+}
+
+/// The symbol of a decoded text, in any accepted form.
+pub fn look_up(view: &View<'_>, text: &[u8]) -> Result<SymbolId, Error> {
+    match view.market.catalog.find(text) {
+        Lookup::Known(symbol) => Ok(symbol),
+        Lookup::Unknown => {
+            let message = format!("Unknown symbol \"{}\".", echo(text));
+            let mut error = Error::new(404, "symbol_not_found", message);
+            error.param = Some("symbol");
+            Err(error)
+        }
+        Lookup::Malformed => Err(invalid(text)),
+    }
+}
+
+fn invalid(text: &[u8]) -> Error {
+    let message = format!(
+        "\"{}\" is no symbol: expected BASE/QUOTE, BASE-QUOTE, BASE_QUOTE or BASEQUOTE, letters \
+         and digits, at most 20 each.",
+        echo(text)
+    );
+    Error::bad("invalid_symbol", "symbol", message)
+}
+
+/// The quote that answers for a symbol: of that source, or the first fresh one in the order of
+/// failover.
+fn find<'v>(
+    view: &View<'v>,
+    symbol: SymbolId,
+    source: Option<SourceId>,
+) -> Result<&'v Quote, Error> {
+    let sources = view.market.catalog.sources_of(symbol);
+    let quote = match source {
+        Some(source) => view.market.quotes.of(source, symbol),
+        None => view.market.quotes.best(sources, symbol),
+    };
+    quote.ok_or_else(|| missing(view, symbol, source, sources))
+}
+
+/// Why there is no quote: not collected yet, or the exchange has none.
+fn missing(
+    view: &View<'_>,
+    symbol: SymbolId,
+    source: Option<SourceId>,
+    sources: &[SourceId],
+) -> Error {
+    let name = view.market.catalog.name(symbol).as_str();
+    let polled = |source: &SourceId| view.status.sources[source.index()].quotes_polled;
+    let settled = match source {
+        Some(source) => !sources.contains(&source) || polled(&source),
+        None => sources.iter().all(polled),
+    };
+    let mut error = if settled {
+        let message = format!("No source has a quote for \"{name}\".");
+        Error::new(404, "quote_not_found", message)
+    } else {
+        let message = format!("No quote for \"{name}\" has been collected yet.");
+        let mut error = Error::new(503, "quote_not_ready", message);
+        error.retry_after = Some(1);
+        error
+    };
+    error.param = Some("symbol");
+    error
+}
+
+/// Gives the JSON of a quote to `use_it`, from the cache where that holds it.
+fn with_fragment(
+    view: &View<'_>,
+    quote: &Quote,
+    decimals: Decimals,
+    use_it: impl FnOnce(&[u8]),
+) {
+    match decimals {
+        Decimals::Number => use_it(ready(view, quote)),
+        Decimals::String => use_it(&rendered(view, quote, Decimals::String)),
+    }
+}
+
+/// The JSON of a quote with decimals as numbers: made once for each change.
+pub fn ready<'v>(view: &View<'_>, quote: &'v Quote) -> &'v [u8] {
+    quote.rendered(|quote| rendered(view, quote, Decimals::Number).into_boxed_slice())
+}
+
+/// The JSON of a quote.
+pub fn rendered(view: &View<'_>, quote: &Quote, decimals: Decimals) -> Vec<u8> {
+    let mut out = Vec::with_capacity(448);
+    let name = view.market.catalog.name(quote.symbol);
+    let source = &view.config.sources[quote.source.index()].id;
+    let ticker = &quote.ticker;
+    let mut object = write::Object::open(&mut out, decimals);
+    object.text("symbol", name.as_str());
+    object.text("base", name.base());
+    object.text("quote", name.quote());
+    object.text("source", source);
+    object.decimal("last", Some(&ticker.last));
+    object.decimal("bid", ticker.bid.as_ref());
+    object.decimal("ask", ticker.ask.as_ref());
+    object.decimal("bidVolume", ticker.bid_volume.as_ref());
+    object.decimal("askVolume", ticker.ask_volume.as_ref());
+    object.decimal("open", ticker.open.as_ref());
+    object.decimal("high", ticker.high.as_ref());
+    object.decimal("low", ticker.low.as_ref());
+    object.decimal("change", ticker.change.as_ref());
+    object.decimal("percentage", ticker.percentage.as_ref());
+    object.decimal("baseVolume", ticker.base_volume.as_ref());
+    object.decimal("quoteVolume", ticker.quote_volume.as_ref());
+    object.time("timestamp", ticker.timestamp);
+    object.time("receivedAt", Some(quote.received_at));
+    object.boolean("stale", Some(quote.stale()));
+    object.close();
+    out
+}

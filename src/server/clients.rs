@@ -1,0 +1,462 @@
+//! Serving clients: requests are read from a session, and answers written to it.
+//!
+//! Owns the order of things within one connection: requests are answered in their order, as many
+//! as come, until the pending output reaches its high-water mark or an answer must wait. The rest
+//! stays in the inbox and is taken up as soon as that has passed: after `Sent` as well as after
+//! `Received`, since a request that is already here gets no new read event.
+//!
+//! It never knows what an answer says: [`super::api`] does.
+
+use super::api::{self, Outcome, View};
+use super::long::Reply;
+use super::session::{PendingBody, Phase, Session};
+use super::{Action, CloseReason, Conn, Core, Event, Rest, Service};
+use crate::http::{
+    BodyError, BodyReader, HeadLimits, Parsed, Request, RequestBody, RequestError, Responder,
+    parse_request,
+};
+use crate::table::Key;
+use crate::time::Now;
+
+/// Seconds after which a client that was turned away may try again.
+const RETRY_REFUSED_S: u32 = 1;
+
+/// The interim answer to `Expect: 100-continue` (RFC 9110, 10.1.1).
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+impl Core {
+    pub(super) fn handle_client(&mut self, key: Key, event: Event<'_>, now: Now) {
+        let Some(Conn::Client(session)) = self.conns.get_mut(key) else {
+            return;
+        };
+        let rest = &mut self.rest;
+        let busy = session.is_busy();
+        match event {
+            Event::Received(bytes) => rest.received(key, session, bytes, now),
+            Event::Sent(count) => rest.sent(key, session, count, now),
+            Event::Eof => rest.ended(key, session, now),
+            Event::Failed(_) => rest.close(key, session, CloseReason::Broken),
+            Event::Connected => {}
+        }
+        rest.count_busy(busy, session);
+    }
+
+    /// Tells a client above the cap, or one that came too late, that there is no room.
+    pub(super) fn refuse_client(&mut self, key: Key, now: Now) {
+        let Some(Conn::Client(session)) = self.conns.get_mut(key) else {
+            return;
+        };
+        let rest = &mut self.rest;
+        rest.status.http.rejected += 1;
+        let busy = session.is_busy();
+        let error = api::Error::unavailable("Too many connections.", RETRY_REFUSED_S);
+        rest.fail(session, &error, CloseReason::Refused, now);
+        rest.count_busy(busy, session);
+    }
+
+    /// Looks through all sessions for deadlines that have passed.
+    pub(super) fn sweep(&mut self, now: Now) {
+        let Core { conns, rest } = self;
+        for (key, conn) in conns.iter_mut() {
+            let Conn::Client(session) = conn else {
+                continue;
+            };
+            let busy = session.is_busy();
+            if session.deadline <= now.mono {
+                rest.expire(key, session, now);
+            } else if rest.status.stopping && matches!(session.phase, Phase::Idle) {
+                rest.close(key, session, CloseReason::Stopping);
+            }
+            rest.count_busy(busy, session);
+        }
+    }
+
+    /// Does one part of one answer in the making, and hands it over when it is done.
+    pub(super) fn step_long(&mut self, now: Now) {
+        let Core { conns, rest } = self;
+        let view = View::new(&rest.config, &rest.market, &rest.status, rest.boot, now);
+        let Some((client, reply, long)) = rest.longs.step(&view) else {
+            return;
+        };
+        let Some(Conn::Client(session)) = conns.get_mut(client) else {
+            return;
+        };
+        let busy = session.is_busy();
+        let mut responder = reply.responder(&mut session.output.bytes, &rest.stamp);
+        long.finish(&view, &mut responder);
+        let status = responder.status();
+        rest.count_answer(session.service, status);
+        rest.after_answer(session, reply.closing, now);
+        if matches!(session.phase, Phase::Idle | Phase::Writing) {
+            rest.resume(client, session, now);
+        }
+        rest.actions.push_back(Action::Flush(client));
+        rest.count_busy(busy, session);
+    }
+
+    /// Looks again at the answers that wait for candles.
+    pub(super) fn wake_longs(&mut self, now: Now) {
+        let rest = &mut self.rest;
+        let view = View::new(&rest.config, &rest.market, &rest.status, rest.boot, now);
+        let pollers = &rest.pollers;
+        rest.longs.wake(&view, |key, range| {
+            pollers[usize::from(key.source.0)].is_asking(key, range)
+        });
+    }
+}
+
+impl Rest {
+    fn received(&mut self, key: Key, session: &mut Session, bytes: &[u8], now: Now) {
+        if matches!(session.phase, Phase::Lingering | Phase::Closed) {
+            return;
+        }
+        if session.inbox.is_empty() {
+            let used = self.serve(key, session, bytes, now);
+            session.inbox.extend_from_slice(&bytes[used..]);
+        } else {
+            session.inbox.extend_from_slice(bytes);
+            self.resume(key, session, now);
+        }
+    }
+
+    /// Serves what is in the inbox.
+    fn resume(&mut self, key: Key, session: &mut Session, now: Now) {
+        let mut inbox = std::mem::take(&mut session.inbox);
+        let used = self.serve(key, session, &inbox, now);
+        if used < inbox.len() {
+            inbox.drain(..used);
+            session.inbox = inbox;
+        }
+    }
+
+    /// Serves requests from `bytes` as far as possible; answers how many bytes are done with.
+    fn serve(&mut self, key: Key, session: &mut Session, bytes: &[u8], now: Now) -> usize {
+        let head_limits = HeadLimits::from(&self.config.limits);
+        let mut used = 0;
+        loop {
+            if session.output.pending().len() >= self.config.limits.output_high_water {
+                session.enter(Phase::Writing, now.mono, &self.config.limits);
+                break;
+            }
+            let rest = &bytes[used..];
+            match &mut session.phase {
+                Phase::Body(_) => match self.read_body(key, session, rest, now) {
+                    Some(count) => used += count,
+                    None => return bytes.len(),
+                },
+                Phase::Idle | Phase::Head | Phase::Writing if !rest.is_empty() => {
+                    match parse_request(rest, &head_limits) {
+                        Ok(Parsed::Complete {
+                            request,
+                            used: head,
+                        }) => {
+                            used += head;
+                            self.take(key, session, &request, &rest[..head], now);
+                        }
+                        Ok(Parsed::Partial) => {
+                            session.enter(Phase::Head, now.mono, &self.config.limits);
+                            break;
+                        }
+                        Err(error) => {
+                            self.reject(session, error, now);
+                            return bytes.len();
+                        }
+                    }
+                }
+                Phase::Head => {
+                    session.enter(Phase::Idle, now.mono, &self.config.limits);
+                }
+                _ => break,
+            }
+            if matches!(session.phase, Phase::Body(_)) && used == bytes.len() {
+                break;
+            }
+        }
+        if matches!(session.phase, Phase::Idle | Phase::Head) && !session.output.is_empty() {
+            session.enter(Phase::Writing, now.mono, &self.config.limits);
+        }
+        used
+    }
+
+    /// Begins with a request whose head is whole.
+    fn take(
+        &mut self,
+        key: Key,
+        session: &mut Session,
+        request: &Request<'_>,
+        head: &[u8],
+        now: Now,
+    ) {
+        let cap = self.config.limits.body_bytes as u64;
+        let reader = match request.body {
+            RequestBody::None => return self.answer(key, session, request, now),
+            RequestBody::Length(length) if length > cap => {
+                return self.reject(session, RequestError::PayloadTooLarge, now);
+            }
+            RequestBody::Length(length) => BodyReader::length(length, cap),
+            RequestBody::Chunked => BodyReader::chunked(cap),
+        };
+        if request.expect_continue {
+            session.output.bytes.extend_from_slice(CONTINUE);
+        }
+        let pending = PendingBody {
+            head: head.to_vec(),
+            reader,
+        };
+        let phase = Phase::Body(Box::new(pending));
+        session.enter(phase, now.mono, &self.config.limits);
+    }
+
+    /// Throws away a part of a request's body, and answers the request at the body's end. `None`
+    /// when the body was malformed or too large: the client has been told.
+    fn read_body(
+        &mut self,
+        key: Key,
+        session: &mut Session,
+        mut bytes: &[u8],
+        now: Now,
+    ) -> Option<usize> {
+        let before = bytes.len();
+        let Phase::Body(pending) = &mut session.phase else {
+            return Some(0);
+        };
+        loop {
+            match pending.reader.decode(bytes) {
+                Ok(piece) => {
+                    bytes = &bytes[piece.used..];
+                    if piece.done {
+                        break;
+                    }
+                    if bytes.is_empty() || piece.used == 0 {
+                        return Some(before - bytes.len());
+                    }
+                }
+                Err(error) => {
+                    let error = match error {
+                        BodyError::TooLarge => RequestError::PayloadTooLarge,
+                        _ => RequestError::BadRequest("malformed body"),
+                    };
+                    self.reject(session, error, now);
+                    return None;
+                }
+            }
+        }
+        let head = std::mem::take(&mut pending.head);
+        session.enter(Phase::Idle, now.mono, &self.config.limits);
+        let head_limits = HeadLimits::from(&self.config.limits);
+        if let Ok(Parsed::Complete { request, .. }) = parse_request(&head, &head_limits) {
+            self.answer(key, session, &request, now);
+        }
+        Some(before - bytes.len())
+    }
+
+    /// Answers one request, or sees to it that its answer is made.
+    fn answer(&mut self, key: Key, session: &mut Session, request: &Request<'_>, now: Now) {
+        session.served += 1;
+        let last = session.served >= self.config.limits.requests_per_connection;
+        let closing = if last {
+            Some(CloseReason::RequestLimit)
+        } else if self.status.stopping {
+            Some(CloseReason::Stopping)
+        } else if request.keep_alive {
+            None
+        } else {
+            Some(CloseReason::Answered)
+        };
+        let mut responder = Responder::new(
+            &mut session.output.bytes,
+            &self.stamp,
+            request,
+            closing.is_some(),
+        );
+        if session.service == Service::Demo {
+            if let Some(demo) = &mut self.demo {
+                self.scratch.clear();
+                let status = demo.answer(request.path, request.query, now.unix, &mut self.scratch);
+                responder.send_json(status, &self.scratch);
+            }
+            return self.after_answer(session, closing, now);
+        }
+        self.status.http.requests += 1;
+        let mut view = View::new(&self.config, &self.market, &self.status, self.boot, now);
+        view.facts = Some(self.facts);
+        match api::answer(&view, session.service, request, &mut responder) {
+            Outcome::Answered => {
+                let status = responder.status();
+                self.count_answer(session.service, status);
+                self.after_answer(session, closing, now);
+            }
+            Outcome::Later(long) => {
+                let reply = Reply::of(request, closing);
+                self.put_off(key, session, long, reply, now);
+            }
+        }
+    }
+
+    /// Parks an answer that takes longer than one turn, and asks for the candles that it lacks.
+    fn put_off(
+        &mut self,
+        key: Key,
+        session: &mut Session,
+        long: api::Long,
+        reply: Reply,
+        now: Now,
+    ) {
+        let until = now.mono + self.config.limits.chart_wait;
+        let wanted = long.wants();
+        let closing = reply.closing;
+        let held = match &wanted {
+            Some((series, range)) => {
+                let (series, range) = (*series, range.clone());
+                self.with_poller(series.source, |poller, desk| {
+                    poller.ask(series, range, desk, now)
+                })
+            }
+            None => false,
+        };
+        match self.longs.insert(key, long, reply, held.then_some(until)) {
+            Some(job) => session.enter(Phase::Waiting(job), now.mono, &self.config.limits),
+            None => {
+                let error = api::Error::unavailable("Too many long answers are being made.", 1);
+                let mut responder =
+                    Responder::plain(&mut session.output.bytes, &self.stamp, closing.is_some());
+                api::send_error(&error, &mut responder);
+                self.count_answer(session.service, error.status);
+                self.after_answer(session, closing, now);
+            }
+        }
+    }
+
+    fn after_answer(&mut self, session: &mut Session, closing: Option<CloseReason>, now: Now) {
+        let phase = match closing {
+            Some(reason) => {
+                session.reason = Some(reason);
+                Phase::Finishing
+            }
+            None => Phase::Idle,
+        };
+        session.enter(phase, now.mono, &self.config.limits);
+    }
+
+    /// Answers what could not be understood, and ends the connection: nobody knows where the next
+    /// request would begin.
+    fn reject(&mut self, session: &mut Session, error: RequestError, now: Now) {
+        self.status.http.requests += 1;
+        self.status.http.bad_requests += 1;
+        let error = api::Error::from(error);
+        self.fail(session, &error, CloseReason::BadRequest, now);
+    }
+
+    fn fail(&mut self, session: &mut Session, error: &api::Error, reason: CloseReason, now: Now) {
+        let mut responder = Responder::plain(&mut session.output.bytes, &self.stamp, true);
+        api::send_error(error, &mut responder);
+        self.count_answer(session.service, error.status);
+        session.inbox = Vec::new();
+        session.reason = Some(reason);
+        session.enter(Phase::Finishing, now.mono, &self.config.limits);
+    }
+
+    fn sent(&mut self, key: Key, session: &mut Session, count: usize, now: Now) {
+        session.output.advance(count);
+        if session.service != Service::Demo {
+            self.status.http.bytes_out += count as u64;
+        }
+        if !session.output.is_empty() {
+            session.deadline = now.mono + self.config.limits.write_timeout;
+            return;
+        }
+        match session.phase {
+            Phase::Writing => {
+                session.enter(Phase::Idle, now.mono, &self.config.limits);
+                if !session.inbox.is_empty() {
+                    self.resume(key, session, now);
+                } else if self.status.stopping {
+                    self.close(key, session, CloseReason::Stopping);
+                }
+            }
+            Phase::Finishing => self.finish(key, session, now),
+            _ => {}
+        }
+    }
+
+    /// The last answer is sent. Where bytes may still be on their way to us, the socket lingers:
+    /// closing it now would reset the connection, and the reset could overtake the answer
+    /// (RFC 9112, 9.6).
+    fn finish(&mut self, key: Key, session: &mut Session, now: Now) {
+        let clean = matches!(
+            session.reason,
+            Some(CloseReason::Answered | CloseReason::RequestLimit | CloseReason::Stopping)
+        );
+        if clean && session.inbox.is_empty() {
+            let reason = session.reason.unwrap_or(CloseReason::Answered);
+            return self.close(key, session, reason);
+        }
+        session.inbox = Vec::new();
+        session.enter(Phase::Lingering, now.mono, &self.config.limits);
+        self.actions.push_back(Action::Finish(key));
+    }
+
+    /// The client has sent its last byte. What it is owed has been sent already: bytes are read
+    /// only when no answer is pending.
+    fn ended(&mut self, key: Key, session: &mut Session, _now: Now) {
+        let reason = session.reason.unwrap_or(CloseReason::ClientClosed);
+        self.close(key, session, reason);
+    }
+
+    fn expire(&mut self, key: Key, session: &mut Session, now: Now) {
+        let reason = match session.phase {
+            Phase::Idle => CloseReason::IdleTimeout,
+            Phase::Head => CloseReason::HeadTimeout,
+            Phase::Body(_) => CloseReason::BodyTimeout,
+            Phase::Writing | Phase::Finishing => CloseReason::WriteTimeout,
+            Phase::Lingering => session.reason.unwrap_or(CloseReason::BadRequest),
+            Phase::Waiting(_) | Phase::Closed => return,
+        };
+        match session.phase {
+            Phase::Head | Phase::Body(_) => {
+                self.status.http.timeouts += 1;
+                self.status.http.requests += 1;
+                self.fail(session, &api::Error::request_timeout(), reason, now);
+                self.actions.push_back(Action::Flush(key));
+            }
+            Phase::Writing | Phase::Finishing => {
+                self.status.http.timeouts += 1;
+                self.close(key, session, reason);
+            }
+            _ => self.close(key, session, reason),
+        }
+    }
+
+    fn close(&mut self, key: Key, session: &mut Session, reason: CloseReason) {
+        if let Phase::Waiting(job) = session.phase {
+            self.longs.remove(job);
+        }
+        if !matches!(session.phase, Phase::Closed) {
+            session.phase = Phase::Closed;
+            session.reason = Some(reason);
+            self.actions.push_back(Action::Close(key));
+        }
+    }
+
+    fn count_answer(&mut self, service: Service, status: u16) {
+        if service == Service::Demo {
+            return;
+        }
+        let http = &mut self.status.http;
+        http.not_modified += u64::from(status == 304);
+        let class = usize::from(status / 100).clamp(2, 5) - 2;
+        http.classes[class] += 1;
+    }
+
+    fn count_busy(&mut self, before: bool, session: &Session) {
+        if session.service == Service::Demo {
+            return;
+        }
+        let http = &mut self.status.http;
+        match (before, session.is_busy()) {
+            (false, true) => http.in_flight += 1,
+            (true, false) => http.in_flight -= 1,
+            _ => {}
+        }
+    }
+}

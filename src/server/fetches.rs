@@ -1,0 +1,268 @@
+//! Which candles are to be asked of one exchange, and in which order.
+//!
+//! Owns a plan for each series of one source: ranges that clients have asked for, the next
+//! refresh of its newest candles, and what of the configured backfill is still missing. The order
+//! is that: asked, live, backfill.
+//!
+//! It never asks anything itself: [`super::poller`] takes the next page from it when a lane is
+//! free, and tells it how that ended.
+
+use super::lane::newest_page;
+use crate::interval::Stored;
+use crate::market::{Series, SeriesKey};
+use crate::time::{Mono, Now, UnixMs};
+use std::ops::Range;
+use std::time::Duration;
+
+/// From a candle's end to the first try to read it as closed: exchanges need a moment to write it.
+const SETTLE: Duration = Duration::from_millis(500);
+
+/// Pause before a closed candle that the exchange has not shown yet is asked for again, and the
+/// first back-off of a series whose requests fail; that doubles up to [`RETRY_MAX`].
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Longest back-off of one series: an exchange that has delisted a market is asked this often.
+const RETRY_MAX: Duration = Duration::from_secs(600);
+
+/// Closed candles before the newest that each refresh reads again: exchanges revise the last one
+/// when late trades are booked.
+const REREAD: i64 = 2;
+
+/// Ranges that may wait for one series. Ranges that touch become one, so only scattered ones count.
+const ASKED_PER_SERIES: usize = 8;
+
+/// How urgent a page of candles is, most urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Urgency {
+    /// A client waits for it.
+    Asked,
+    /// The newest candles of a followed series.
+    Live,
+    /// The configured depth of history.
+    Backfill,
+}
+
+/// A page to be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Not before this.
+    pub when: Mono,
+    /// How urgent.
+    pub urgency: Urgency,
+    /// Of which series.
+    pub series: SeriesKey,
+    /// Which slots.
+    pub slots: Range<i64>,
+}
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub struct Fetches {
+    plans: Vec<Plan>,
+}
+
+#[derive(Debug)]
+struct Plan {
+    series: SeriesKey,
+    /// When the newest candles are read next.
+    live: Mono,
+    /// What clients have asked for, newest last.
+    asked: Vec<Range<i64>>,
+    /// What is still missing of the backfill; the newest range of it.
+    backfill: Option<Range<i64>>,
+    failures: u32,
+    /// Not before this, after a failure.
+    rest_until: Mono,
+    in_flight: Option<Range<i64>>,
+}
+
+impl Fetches {
+    /// Follows a series from now on; its newest candles are due at once.
+    pub fn open(&mut self, series: SeriesKey, now: Now) {
+        if self.plan(series).is_none() {
+            self.plans.push(Plan {
+                series,
+                live: now.mono,
+                asked: Vec::new(),
+                backfill: None,
+                failures: 0,
+                rest_until: now.mono,
+                in_flight: None,
+            });
+        }
+    }
+
+    /// Follows a series no longer.
+    pub fn close(&mut self, series: SeriesKey) {
+        self.plans.retain(|plan| plan.series != series);
+    }
+
+    /// The series that are followed.
+    pub fn series(&self) -> impl Iterator<Item = SeriesKey> + '_ {
+        self.plans.iter().map(|plan| plan.series)
+    }
+
+    /// Asks for a range. `false` when it cannot be taken: too much is waiting already, or the
+    /// exchange has just refused this series.
+    pub fn ask(&mut self, series: SeriesKey, range: Range<i64>, room: usize, now: Now) -> bool {
+        let waiting: usize = self.plans.iter().map(|plan| plan.asked.len()).sum();
+        let Some(plan) = self.plans.iter_mut().find(|plan| plan.series == series) else {
+            return false;
+        };
+        if plan.rest_until > now.mono {
+            return false;
+        }
+        if plan.asks(&range) {
+            return true;
+        }
+        let merged = plan.asked.iter_mut().find(|asked| {
+            asked.start <= range.end && range.start <= asked.end
+        });
+        if let Some(asked) = merged {
+            *asked = asked.start.min(range.start)..asked.end.max(range.end);
+            return true;
+        }
+        if waiting >= room || plan.asked.len() >= ASKED_PER_SERIES {
+            return false;
+        }
+        plan.asked.push(range);
+        true
+    }
+
+    /// Whether some of this range is asked for and not answered yet.
+    pub fn is_asking(&self, series: SeriesKey, range: &Range<i64>) -> bool {
+        self.plan(series).is_some_and(|plan| {
+            let overlaps = |r: &Range<i64>| r.start < range.end && range.start < r.end;
+            plan.asked.iter().any(overlaps)
+        })
+    }
+
+    /// The most urgent page that may be asked now, or the first that may be asked later.
+    pub fn next(
+        &self,
+        now: Now,
+        rows: impl Fn(Stored) -> usize,
+        newest: impl Fn(&SeriesKey) -> (i64, i64),
+    ) -> Option<Page> {
+        let mut best: Option<Page> = None;
+        for plan in self.plans.iter().filter(|plan| plan.in_flight.is_none()) {
+            let interval = plan.series.interval;
+            let (when, urgency, slots) = if let Some(range) = plan.asked.last() {
+                (plan.rest_until, Urgency::Asked, range.clone())
+            } else if plan.live <= now.mono || plan.backfill.is_none() {
+                let (covered_end, current) = newest(&plan.series);
+                let from = covered_end.saturating_sub(REREAD).min(current);
+                (plan.live.max(plan.rest_until), Urgency::Live, from..current + 1)
+            } else {
+                let range = plan.backfill.clone().unwrap_or_default();
+                (plan.rest_until, Urgency::Backfill, range)
+            };
+            let page = Page {
+                when,
+                urgency,
+                series: plan.series,
+                slots: newest_page(&slots, rows(interval)),
+            };
+            let rank = |page: &Page| (page.when.max(now.mono), page.urgency, page.when);
+            if best.as_ref().is_none_or(|best| rank(&page) < rank(best)) {
+                best = Some(page);
+            }
+        }
+        best
+    }
+
+    /// A page has been asked.
+    pub fn began(&mut self, series: SeriesKey, slots: Range<i64>) {
+        if let Some(plan) = self.plan_mut(series) {
+            plan.in_flight = Some(slots);
+        }
+    }
+
+    /// A page has been answered, and applied to its series. `exchange` is the exchange's time.
+    pub fn answered(
+        &mut self,
+        key: SeriesKey,
+        series: &Series,
+        depth: i64,
+        exchange: UnixMs,
+        now: Now,
+    ) {
+        let Some(plan) = self.plan_mut(key) else {
+            return;
+        };
+        let slots = plan.in_flight.take().unwrap_or_default();
+        plan.failures = 0;
+        plan.rest_until = now.mono;
+        let current = key.interval.slot_of(exchange);
+        // What the exchange has answered is not asked for again, and neither is what cannot be
+        // answered yet: the slot that is still open.
+        let still_missing = |range: &Range<i64>| {
+            let missing = series.missing(range.start..range.end.min(current));
+            missing.last().cloned()
+        };
+        let asked = std::mem::take(&mut plan.asked);
+        plan.asked = asked.iter().filter_map(still_missing).collect();
+        plan.backfill = still_missing(&(current.saturating_sub(depth)..current));
+        if slots.end > current {
+            plan.live = next_live(key.interval, series, exchange, now);
+        } else if slots.end == current && series.missing(slots.clone()).is_empty() {
+            plan.live = plan.live.min(next_live(key.interval, series, exchange, now));
+        }
+    }
+
+    /// A page could not be had. `fatal`: the series itself is at fault, and clients need not wait.
+    pub fn failed(&mut self, series: SeriesKey, fatal: bool, now: Now) {
+        if let Some(plan) = self.plan_mut(series) {
+            plan.in_flight = None;
+            if fatal {
+                plan.failures += 1;
+                plan.asked.clear();
+                let doubled = RETRY * 2u32.saturating_pow((plan.failures - 1).min(16));
+                plan.rest_until = now.mono + doubled.min(RETRY_MAX);
+            }
+        }
+    }
+
+    /// The source as a whole is failing: nobody need wait for it.
+    pub fn give_up_asked(&mut self) {
+        for plan in &mut self.plans {
+            plan.asked.clear();
+        }
+    }
+
+    fn plan(&self, series: SeriesKey) -> Option<&Plan> {
+        self.plans.iter().find(|plan| plan.series == series)
+    }
+
+    fn plan_mut(&mut self, series: SeriesKey) -> Option<&mut Plan> {
+        self.plans.iter_mut().find(|plan| plan.series == series)
+    }
+}
+
+impl Plan {
+    fn asks(&self, range: &Range<i64>) -> bool {
+        self.asked
+            .iter()
+            .any(|asked| asked.start <= range.start && range.end <= asked.end)
+    }
+}
+
+/// How often the forming candle is read again: its own length, at most these.
+fn refresh_ms(interval: Stored) -> i64 {
+    match interval {
+        Stored::M1 => 60_000,
+        Stored::H1 => 300_000,
+        Stored::D1 => 900_000,
+    }
+}
+
+/// When the newest candles of a series are to be read again.
+fn next_live(interval: Stored, series: &Series, exchange: UnixMs, now: Now) -> Mono {
+    let current = interval.slot_of(exchange);
+    if !series.missing(current - 1..current).is_empty() {
+        return now.mono + RETRY;
+    }
+    let refresh = refresh_ms(interval);
+    let next = (exchange.0.div_euclid(refresh) + 1) * refresh;
+    now.mono + Duration::from_millis((next - exchange.0).unsigned_abs()) + SETTLE
+}

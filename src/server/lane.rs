@@ -1,0 +1,471 @@
+//! One connection to an exchange, and the request that is under way on it.
+//!
+//! Owns the request's bytes, the answer's framing, the reading of its body, and the items read so
+//! far: *staged*, not yet applied. So an answer that breaks off changes nothing that is served.
+//! Items are decoded as bytes come; the body is never held whole.
+//!
+//! It never decides when to ask what: [`super::poller`] does.
+//!
+//! ```text
+//! Closed -> (Resolving ->) Connecting -> Busy -> Idle -> Busy -> ... -> Closed
+//! ```
+//!
+//! A request on a connection that was kept alive, and that ends before its answer has begun, is
+//! asked once more on a new one: the exchange had closed the old one while it was idle
+//! (RFC 9112, 9.3.1).
+
+use crate::config::Limits;
+use crate::exchange::{Dialect, Kind, ReadError, Reading, Reject, Sink};
+use crate::http::{
+    BodyError, BodyReader, Framing, ResponseError, RetryAfter, UpstreamLimits, parse_response,
+};
+use crate::interval::Stored;
+use crate::market::{Catalog, SeriesKey, SourceId, SymbolId};
+use crate::record::{Candle, MarketInfo, Ticker};
+use crate::table::Key;
+use crate::time::{Mono, Now, UnixMs};
+use std::fmt;
+use std::io::ErrorKind;
+use std::ops::Range;
+
+/// What is asked of an exchange.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Its market list.
+    Markets,
+    /// Its clock.
+    Time,
+    /// All its tickers.
+    Tickers,
+    /// Candles of these slots.
+    Candles {
+        /// Of which series.
+        series: SeriesKey,
+        /// Slots of the series' interval.
+        slots: Range<i64>,
+    },
+}
+
+impl Task {
+    /// The kind of items that the answer holds.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Task::Markets => Kind::Markets,
+            Task::Time => Kind::Time,
+            Task::Tickers => Kind::Tickers,
+            Task::Candles { .. } => Kind::Candles,
+        }
+    }
+}
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub struct Lane {
+    /// Its connection, while there is one.
+    pub conn: Option<Key>,
+    /// What is under way.
+    pub asking: Option<Box<Asking>>,
+    /// Whether the connection stands.
+    pub connected: bool,
+}
+
+/// A request under way.
+#[derive(Debug)]
+pub struct Asking {
+    /// What is asked.
+    pub task: Task,
+    /// When it was decided to ask.
+    pub since: Now,
+    /// When the request went to the kernel.
+    pub sent_at: Option<Now>,
+    /// When it has taken too long.
+    pub deadline: Mono,
+    /// Addresses tried in vain.
+    pub tried: usize,
+    /// Whether the connection was opened for this request.
+    pub fresh: bool,
+    request: Vec<u8>,
+    sent: usize,
+    inbox: Vec<u8>,
+    head: Option<Head>,
+    reading: Reading,
+    /// What has been read so far.
+    pub staged: Staged,
+    /// Bytes of the answer so far.
+    pub received: u64,
+    /// Items refused so far.
+    pub rejected: u64,
+    read_error: Option<ReadError>,
+}
+
+#[derive(Debug)]
+struct Head {
+    status: u16,
+    keep_alive: bool,
+    retry_after: Option<RetryAfter>,
+    body: BodyReader,
+}
+
+/// Items read and not yet applied.
+#[derive(Debug)]
+pub enum Staged {
+    /// Of tracked markets.
+    Tickers(Vec<(SymbolId, Ticker)>, u64),
+    /// With the exchange's own word on whether each is closed.
+    Candles(Vec<(Candle, Option<bool>)>),
+    /// All of the list.
+    Markets(Vec<MarketInfo>),
+    /// The exchange's clock.
+    Time(Option<UnixMs>),
+}
+
+/// A good answer.
+#[derive(Debug)]
+pub struct Answered {
+    /// What was asked.
+    pub task: Task,
+    /// When it was sent to the exchange.
+    pub sent_at: Now,
+    /// What came.
+    pub staged: Staged,
+    /// Bytes of head and body.
+    pub received: u64,
+    /// Items refused.
+    pub rejected: u64,
+}
+
+/// Why a request failed.
+#[derive(Debug)]
+pub enum Fault {
+    /// The name has no addresses.
+    Resolve(String),
+    /// No address could be connected to.
+    Connect(ErrorKind),
+    /// The connection broke.
+    Broken(ErrorKind),
+    /// The exchange closed before the answer's end.
+    CutShort,
+    /// It took too long.
+    Timeout,
+    /// The answer's head is malformed.
+    Head(ResponseError),
+    /// The answer's framing is malformed, or it is too large.
+    Framing(BodyError),
+    /// The body is not what this exchange sends, or says that the request failed.
+    Body(ReadError),
+    /// A status other than success.
+    Status {
+        /// The status.
+        status: u16,
+        /// How long to wait, if the exchange said so.
+        retry_after: Option<RetryAfter>,
+        /// What the body said, if that could be read.
+        message: Option<String>,
+    },
+    /// A list without any item.
+    Empty,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Resolve(why) => f.write_str(why),
+            Fault::Connect(kind) => write!(f, "cannot connect: {kind}"),
+            Fault::Broken(kind) => write!(f, "connection lost: {kind}"),
+            Fault::CutShort => f.write_str("the connection was closed before the answer's end"),
+            Fault::Timeout => f.write_str("no answer in time"),
+            Fault::Head(error) => write!(f, "malformed answer: {error}"),
+            Fault::Framing(error) => write!(f, "malformed answer: {error}"),
+            Fault::Body(error) => write!(f, "{error}"),
+            Fault::Status {
+                status, message, ..
+            } => match message {
+                Some(message) => write!(f, "status {status}: {message}"),
+                None => write!(f, "status {status}"),
+            },
+            Fault::Empty => f.write_str("the answer holds no item"),
+        }
+    }
+}
+
+/// What a fault says about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blame {
+    /// The exchange as a whole: ask nothing of it for a while.
+    Source,
+    /// It refuses to be asked so often: the same, and counted apart.
+    RateLimit,
+    /// This one request.
+    Call,
+}
+
+impl Fault {
+    /// What this fault says about. 403 is what firewalls in front of exchanges send for too many
+    /// requests, 418 what Binance sends for a ban.
+    pub fn blame(&self) -> Blame {
+        match self {
+            Fault::Status { status, .. } => match status {
+                403 | 418 | 429 => Blame::RateLimit,
+                500..=599 => Blame::Source,
+                _ => Blame::Call,
+            },
+            Fault::Body(error) if error.is_rate_limit() => Blame::RateLimit,
+            Fault::Body(_) | Fault::Empty => Blame::Call,
+            _ => Blame::Source,
+        }
+    }
+}
+
+impl Asking {
+    /// A request that is still to be sent.
+    pub fn new(
+        task: Task,
+        dialect: &'static Dialect,
+        request: Vec<u8>,
+        limits: &Limits,
+        deadline: Mono,
+        now: Now,
+    ) -> Asking {
+        let staged = match task {
+            Task::Markets => Staged::Markets(Vec::new()),
+            Task::Time => Staged::Time(None),
+            Task::Tickers => Staged::Tickers(Vec::new(), 0),
+            Task::Candles { .. } => Staged::Candles(Vec::new()),
+        };
+        Asking {
+            reading: Reading::new(dialect, task.kind(), limits.upstream_item_bytes),
+            task,
+            since: now,
+            sent_at: None,
+            deadline,
+            tried: 0,
+            fresh: true,
+            request,
+            sent: 0,
+            inbox: Vec::new(),
+            head: None,
+            staged,
+            received: 0,
+            rejected: 0,
+            read_error: None,
+        }
+    }
+
+    /// Bytes of the request that are still to be sent.
+    pub fn outgoing(&self) -> &[u8] {
+        &self.request[self.sent..]
+    }
+
+    /// Takes note that so many bytes were sent.
+    pub fn advance(&mut self, count: usize, now: Now) {
+        self.sent += count;
+        self.sent_at = self.sent_at.or(Some(now));
+    }
+
+    /// Whether the exchange has said anything yet.
+    pub fn has_begun(&self) -> bool {
+        self.received > 0
+    }
+
+    /// Begins again, on another connection.
+    pub fn rewind(&mut self) {
+        self.sent = 0;
+        self.sent_at = None;
+        self.fresh = true;
+    }
+
+    /// Takes in bytes of the answer. `Ok(Some(keep_alive))`: it has come to its end.
+    pub fn receive(
+        &mut self,
+        bytes: &[u8],
+        source: SourceId,
+        catalog: &Catalog,
+        limits: &Limits,
+    ) -> Result<Option<bool>, Fault> {
+        self.received += bytes.len() as u64;
+        if self.head.is_some() {
+            return self.receive_body(bytes, source, catalog);
+        }
+        self.inbox.extend_from_slice(bytes);
+        let head_limits = UpstreamLimits::from(limits);
+        let Some((head, used)) = parse_response(&self.inbox, &head_limits).map_err(Fault::Head)?
+        else {
+            return Ok(None);
+        };
+        self.head = Some(Head {
+            status: head.status,
+            keep_alive: head.keep_alive && head.framing != Framing::UntilClose,
+            retry_after: head.retry_after,
+            body: BodyReader::new(head.framing, limits.upstream_body_bytes as u64),
+        });
+        let inbox = std::mem::take(&mut self.inbox);
+        self.receive_body(&inbox[used..], source, catalog)
+    }
+
+    fn receive_body(
+        &mut self,
+        mut bytes: &[u8],
+        source: SourceId,
+        catalog: &Catalog,
+    ) -> Result<Option<bool>, Fault> {
+        let head = self.head.as_mut().expect("the body comes after the head");
+        let mut stager = Stager {
+            source,
+            catalog,
+            staged: &mut self.staged,
+            rejected: &mut self.rejected,
+            wanted: None,
+        };
+        loop {
+            let piece = head.body.decode(bytes).map_err(Fault::Framing)?;
+            // An error page need not be JSON: its status says enough. So a fault of the body is
+            // kept until the end, when the status has its say first.
+            if self.read_error.is_none()
+                && let Err(error) = self.reading.feed(piece.data, &mut stager)
+            {
+                self.read_error = Some(error);
+            }
+            if self.read_error.is_some() && is_success(head.status) {
+                break;
+            }
+            bytes = &bytes[piece.used..];
+            if piece.done {
+                return Ok(Some(head.keep_alive && bytes.is_empty()));
+            }
+            if bytes.is_empty() {
+                return Ok(None);
+            }
+        }
+        match self.read_error.take() {
+            Some(error) => Err(Fault::Body(error)),
+            None => Ok(None),
+        }
+    }
+
+    /// The exchange has closed. `Ok`: that was the end of the answer.
+    pub fn end(&mut self) -> Result<(), Fault> {
+        match &self.head {
+            Some(head) => head.body.finish_at_close().map_err(|_| Fault::CutShort),
+            None => Err(Fault::CutShort),
+        }
+    }
+
+    /// What the whole answer comes to.
+    pub fn finish(mut self, now: Now) -> Result<Answered, Fault> {
+        let head = self.head.as_ref().expect("finished answers have a head");
+        let (status, retry_after) = (head.status, head.retry_after);
+        let verdict = match self.read_error.take() {
+            Some(error) => Err(error),
+            None => self.reading.finish(status),
+        };
+        if !is_success(status) {
+            let message = match verdict {
+                Err(error @ ReadError::Refused { .. }) => Some(error.to_string()),
+                _ => None,
+            };
+            return Err(Fault::Status {
+                status,
+                retry_after,
+                message,
+            });
+        }
+        verdict.map_err(Fault::Body)?;
+        if self.staged.is_empty() {
+            return Err(Fault::Empty);
+        }
+        Ok(Answered {
+            task: self.task,
+            sent_at: self.sent_at.unwrap_or(now),
+            staged: self.staged,
+            received: self.received,
+            rejected: self.rejected,
+        })
+    }
+}
+
+impl Staged {
+    /// Whether a list that cannot be empty is. No candles is a fair answer: nobody traded.
+    fn is_empty(&self) -> bool {
+        match self {
+            Staged::Tickers(_, seen) => *seen == 0,
+            Staged::Candles(_) => false,
+            Staged::Markets(list) => list.is_empty(),
+            Staged::Time(time) => time.is_none(),
+        }
+    }
+}
+
+fn is_success(status: u16) -> bool {
+    (200..300).contains(&status)
+}
+
+/// Takes items from the reading and stages them.
+struct Stager<'a> {
+    source: SourceId,
+    catalog: &'a Catalog,
+    staged: &'a mut Staged,
+    rejected: &'a mut u64,
+    /// The symbol of the ticker that was last asked about.
+    wanted: Option<SymbolId>,
+}
+
+impl Sink for Stager<'_> {
+    fn wants(&mut self, ticker_id: &str) -> bool {
+        if let Staged::Tickers(_, seen) = self.staged {
+            *seen += 1;
+        }
+        self.wanted = self.catalog.by_ticker_id(self.source, ticker_id);
+        self.wanted.is_some()
+    }
+
+    fn ticker(&mut self, _ticker_id: &str, ticker: Ticker) {
+        if let (Staged::Tickers(list, _), Some(symbol)) = (&mut *self.staged, self.wanted) {
+            list.push((symbol, ticker));
+        }
+    }
+
+    fn candle(&mut self, candle: Candle, closed: Option<bool>) {
+        if let Staged::Candles(list) = self.staged {
+            list.push((candle, closed));
+        }
+    }
+
+    fn market(&mut self, info: MarketInfo) {
+        if let Staged::Markets(list) = self.staged {
+            list.push(info);
+        }
+    }
+
+    fn time(&mut self, time: UnixMs) {
+        if let Staged::Time(slot) = self.staged {
+            *slot = Some(time);
+        }
+    }
+
+    fn rejected(&mut self, _reason: Reject) {
+        *self.rejected += 1;
+        if let Staged::Tickers(_, seen) = self.staged {
+            *seen += 1;
+        }
+    }
+}
+
+/// How long a request of this kind may take. A market list is up to a hundred times the size of
+/// anything else, and nobody waits for it.
+pub fn time_for(task: &Task, timeout: std::time::Duration) -> std::time::Duration {
+    match task {
+        Task::Markets => timeout * 4,
+        _ => timeout,
+    }
+}
+
+/// The page of a series that ends before `end`: at most `rows` slots of `range`, the newest.
+pub fn newest_page(range: &Range<i64>, rows: usize) -> Range<i64> {
+    let rows = i64::try_from(rows).unwrap_or(i64::MAX).max(1);
+    range.start.max(range.end.saturating_sub(rows))..range.end
+}
+
+/// From the first slot's open time to the last slot's, both inclusive: what exchanges are asked.
+pub fn open_times(interval: Stored, slots: &Range<i64>) -> (UnixMs, UnixMs) {
+    (interval.open_of(slots.start), interval.open_of(slots.end - 1))
+}

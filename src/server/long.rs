@@ -1,0 +1,149 @@
+//! Answers in the making: those that need several turns of the loop, or candles not yet here.
+//!
+//! Owns each such answer and whom it is for. An answer is *held* while it waits for candles, at
+//! most until its deadline, and *running* after that: each call of [`Longs::step`] does one
+//! bounded part of one running answer, in turn. Only the client that asked waits.
+//!
+//! It never touches a session: a finished answer is handed back with the client's key.
+
+use super::CloseReason;
+use super::api::{Long, View};
+use crate::http::{Method, Request, Responder, Stamp, Version};
+use crate::market::SeriesKey;
+use crate::table::{Key, Table};
+use crate::time::Mono;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// See the module's page.
+pub struct Longs {
+    jobs: Table<Job>,
+    running: VecDeque<Key>,
+    /// Earliest deadline of a held answer.
+    next_due: Option<Mono>,
+}
+
+struct Job {
+    client: Key,
+    long: Long,
+    reply: Reply,
+    held_until: Option<Mono>,
+}
+
+/// What of a request its answer's head depends on.
+pub struct Reply {
+    /// Why the connection ends with this answer, if it does.
+    pub closing: Option<CloseReason>,
+    method: Method,
+    version: Version,
+    if_none_match: Option<Box<[u8]>>,
+}
+
+impl Reply {
+    /// Remembers what is needed of a request.
+    pub fn of(request: &Request<'_>, closing: Option<CloseReason>) -> Reply {
+        Reply {
+            closing,
+            method: request.method,
+            version: request.version,
+            if_none_match: request.if_none_match.map(Into::into),
+        }
+    }
+
+    /// A responder as the request itself would have had.
+    pub fn responder<'a>(&'a self, out: &'a mut Vec<u8>, stamp: &'a Stamp) -> Responder<'a> {
+        Responder::resumed(
+            out,
+            stamp,
+            self.method,
+            self.version,
+            self.if_none_match.as_deref(),
+            self.closing.is_some(),
+        )
+    }
+}
+
+impl Longs {
+    /// At most `capacity` answers in the making.
+    pub fn new(capacity: usize) -> Longs {
+        Longs {
+            jobs: Table::new(capacity),
+            running: VecDeque::new(),
+            next_due: None,
+        }
+    }
+
+    /// Takes an answer in; held until then, or running at once. `None`: there is no room.
+    pub fn insert(
+        &mut self,
+        client: Key,
+        long: Long,
+        reply: Reply,
+        held_until: Option<Mono>,
+    ) -> Option<Key> {
+        let key = self.jobs.insert(Job {
+            client,
+            long,
+            reply,
+            held_until,
+        })?;
+        match held_until {
+            Some(until) => self.next_due = Some(self.next_due.map_or(until, |due| due.min(until))),
+            None => self.running.push_back(key),
+        }
+        Some(key)
+    }
+
+    /// The client has gone.
+    pub fn remove(&mut self, key: Key) {
+        self.jobs.remove(key);
+    }
+
+    /// Whether [`Longs::step`] has something to do.
+    pub fn has_work(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// When [`Longs::wake`] is wanted.
+    pub fn next_due(&self) -> Option<Mono> {
+        self.next_due
+    }
+
+    /// Whether a held answer has waited long enough.
+    pub fn is_due(&self, now: Mono) -> bool {
+        self.next_due.is_some_and(|due| due <= now)
+    }
+
+    /// Sets those held answers running whose candles have come, are no longer asked for, or whose
+    /// time is over.
+    pub fn wake(&mut self, view: &View<'_>, asking: impl Fn(SeriesKey, &Range<i64>) -> bool) {
+        let mut next_due = None;
+        for (key, job) in self.jobs.iter_mut() {
+            let Some(until) = job.held_until else {
+                continue;
+            };
+            let waits = until > view.now.mono
+                && (job.long.lacks(view)).is_some_and(|(series, range)| asking(series, &range));
+            if waits {
+                next_due = Some(next_due.map_or(until, |due: Mono| due.min(until)));
+            } else {
+                job.held_until = None;
+                self.running.push_back(key);
+            }
+        }
+        self.next_due = next_due;
+    }
+
+    /// Does a part of the next running answer. `Some` when that has finished it.
+    pub fn step(&mut self, view: &View<'_>) -> Option<(Key, Reply, Long)> {
+        let key = self.running.pop_front()?;
+        // Gone: its client has left.
+        let job = self.jobs.get_mut(key)?;
+        if !job.long.step(view) {
+            self.running.push_back(key);
+            return None;
+        }
+        let job = self.jobs.remove(key)?;
+        Some((job.client, job.reply, job.long))
+    }
+}

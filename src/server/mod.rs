@@ -1,0 +1,373 @@
+//! The core: everything that is decided, and nothing that is done.
+//!
+//! Owns the clients' sessions, the sources' pollers, the market, and the answers in the making. It
+//! is told what happened and what time it is ([`Core::handle`], [`Core::handle_timeout`]), and
+//! answers with what is to be done ([`Core::poll_action`], [`Core::outgoing`],
+//! [`Core::poll_timeout`]). So the whole of it runs in a test, in virtual time.
+//!
+//! It never touches a socket, a file or a clock, and no call takes long: what takes long is done
+//! in slices by [`Core::work`], one a call.
+
+pub mod api;
+mod clients;
+mod fetches;
+mod lane;
+mod long;
+mod poller;
+mod session;
+mod status;
+
+pub use session::CloseReason;
+pub use status::{SourceState, SourceStatus, Status};
+
+use crate::config::Config;
+use crate::demo::Demo;
+use crate::http::Stamp;
+use crate::market::{Market, SourceId};
+use crate::rng::Rng;
+use crate::table::{Key, Table};
+use crate::time::{Mono, Now};
+use long::Longs;
+use poller::Poller;
+use session::Session;
+use status::{HttpStatus, Turns};
+use std::collections::VecDeque;
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// Clients above the cap that are told so at once; above that, connections are dropped.
+const LOBBY: usize = 64;
+
+/// How often sessions are looked through for passed deadlines: a sweep costs less than a heap,
+/// and no deadline of a client needs to be sharper.
+const SWEEP: Duration = Duration::from_secs(1);
+
+/// What a listener's clients are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// `/api/v1` alone: the ecosystem has an address of its own.
+    Api,
+    /// `/api/ecosystem` alone.
+    Ecosystem,
+    /// Both, on one address.
+    Both,
+    /// The built-in exchange.
+    Demo,
+}
+
+impl Service {
+    /// How many there are.
+    pub const COUNT: usize = 4;
+
+    /// Says where it can be reached, once.
+    pub fn announce(self, address: SocketAddr) {
+        match self {
+            Service::Api | Service::Both => log::info!("listening on http://{address}"),
+            Service::Ecosystem => log::info!("ecosystem listening on http://{address}"),
+            Service::Demo => log::info!(
+                "demo exchange on http://{address}: these are simulated prices; to poll a real \
+                 exchange: marketd --source binance=https://api.binance.com --symbols BTC/USDT"
+            ),
+        }
+    }
+}
+
+/// What happened to a connection.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// Our connection to an exchange stands.
+    Connected,
+    /// Bytes came in.
+    Received(&'a [u8]),
+    /// So many bytes of [`Core::outgoing`] were taken by the kernel.
+    Sent(usize),
+    /// The peer has sent its last byte.
+    Eof,
+    /// The connection is broken, or never came to be.
+    Failed(ErrorKind),
+}
+
+/// What the driver is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// There is something to send outside of the connection's own turn.
+    Flush(Key),
+    /// Open a connection under this key.
+    Connect(Key, SocketAddr),
+    /// Look up a name, and tell the core by [`Core::resolved`].
+    Resolve {
+        /// For whom.
+        source: SourceId,
+        /// The name.
+        host: String,
+        /// The port that the addresses are to carry.
+        port: u16,
+    },
+    /// Shut the write side: nothing more will come from us.
+    Finish(Key),
+    /// Let the socket go, and tell the core by [`Core::closed`].
+    Close(Key),
+}
+
+/// What the system says of the process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProcessFacts {
+    /// Resident memory, in bytes.
+    pub rss_bytes: Option<u64>,
+    /// Open descriptors.
+    pub open_fds: Option<u64>,
+}
+
+#[derive(Debug)]
+enum Conn {
+    Client(Session),
+    Upstream { source: SourceId, lane: usize },
+}
+
+/// See the module's page.
+pub struct Core {
+    conns: Table<Conn>,
+    rest: Rest,
+}
+
+/// All of the core but its connections: what a session is served with.
+struct Rest {
+    config: Config,
+    market: Market,
+    status: Status,
+    pollers: Vec<Poller>,
+    longs: Longs,
+    demo: Option<Demo>,
+    stamp: Stamp,
+    boot: u64,
+    facts: fn() -> ProcessFacts,
+    actions: VecDeque<Action>,
+    /// Reused for the demo exchange's bodies.
+    scratch: Vec<u8>,
+    next_sweep: Mono,
+    /// When the end comes in any case.
+    stop_at: Option<Mono>,
+    finished: bool,
+}
+
+impl Core {
+    /// A core that polls and serves what the configuration says. `boot` tells this run's versions
+    /// from those of another, and seeds the jitter.
+    ///
+    /// # Panics
+    /// When a source names a dialect that does not exist: the configuration has been checked.
+    pub fn new(
+        config: Config,
+        demo: Option<Demo>,
+        facts: fn() -> ProcessFacts,
+        boot: u64,
+        now: Now,
+    ) -> Core {
+        let lanes = config.limits.lanes_per_source * config.sources.len();
+        let market = Market::new(&config);
+        let mut rng = Rng::new(boot);
+        let ids = (0..config.sources.len()).map(|at| SourceId(at as u16));
+        let pollers = ids
+            .map(|id| Poller::new(id, &config, rng.next(), now))
+            .collect();
+        let sources = config.sources.iter().map(|s| SourceStatus::new(&s.id));
+        let mut core = Core {
+            conns: Table::new(config.limits.max_connections + LOBBY + lanes),
+            rest: Rest {
+                status: Status {
+                    started: now,
+                    stopping: false,
+                    http: HttpStatus::default(),
+                    sources: sources.collect(),
+                    turns: Turns::default(),
+                },
+                longs: Longs::new(config.limits.long_answers),
+                config,
+                market,
+                pollers,
+                demo,
+                stamp: Stamp::new(),
+                boot,
+                facts,
+                actions: VecDeque::new(),
+                scratch: Vec::new(),
+                next_sweep: now.mono + SWEEP,
+                stop_at: None,
+                finished: false,
+            },
+        };
+        core.handle_timeout(now);
+        core
+    }
+
+    /// Takes a client in. `None`: there is no room even to refuse it.
+    pub fn accept(&mut self, service: Service, peer: IpAddr, now: Now) -> Option<Key> {
+        let limits = &self.rest.config.limits;
+        let session = Session::new(service, peer, now.mono, limits);
+        let http = &mut self.rest.status.http;
+        if http.open as usize >= limits.max_connections + LOBBY {
+            http.rejected += 1;
+            return None;
+        }
+        let full = http.open as usize >= limits.max_connections || self.rest.status.stopping;
+        let key = self.conns.insert(Conn::Client(session))?;
+        self.rest.status.http.open += 1;
+        self.rest.status.http.total += 1;
+        if full {
+            self.refuse_client(key, now);
+        }
+        Some(key)
+    }
+
+    /// Tells what happened to a connection. A key that is gone is no fault: the event was late.
+    pub fn handle(&mut self, key: Key, event: Event<'_>, now: Now) {
+        match self.conns.get(key) {
+            Some(Conn::Client(_)) => self.handle_client(key, event, now),
+            Some(&Conn::Upstream { source, lane }) => {
+                self.handle_upstream(key, source, lane, event, now);
+            }
+            None => {}
+        }
+    }
+
+    /// Tells what the look-up of a source's name came to.
+    pub fn resolved(
+        &mut self,
+        source: SourceId,
+        addresses: Result<Vec<SocketAddr>, String>,
+        now: Now,
+    ) {
+        let Core { conns, rest } = self;
+        rest.with_poller(source, |poller, desk| {
+            poller.resolved(addresses, conns, desk, now);
+        });
+        self.wake_longs(now);
+    }
+
+    /// Tells that time has passed.
+    pub fn handle_timeout(&mut self, now: Now) {
+        self.rest.stamp.refresh(now.unix);
+        if self.rest.status.http.open > 0 && now.mono >= self.rest.next_sweep {
+            self.rest.next_sweep = now.mono + SWEEP;
+            self.sweep(now);
+        }
+        let flip = self.rest.market.quotes.next_flip();
+        if flip.is_some_and(|at| at <= now.mono) {
+            self.rest.market.quotes.flip(now);
+        }
+        let Core { conns, rest } = self;
+        let mut failed = false;
+        for at in 0..rest.pollers.len() {
+            if rest.pollers[at].wake_at().is_some_and(|at| at <= now.mono) {
+                rest.with_poller(SourceId(at as u16), |poller, desk| {
+                    failed |= poller.handle_timeout(conns, desk, now);
+                });
+            }
+        }
+        if failed || self.rest.longs.is_due(now.mono) {
+            self.wake_longs(now);
+        }
+        self.check_end(now);
+    }
+
+    /// Whether [`Core::work`] has something to do.
+    pub fn has_work(&self) -> bool {
+        self.rest.longs.has_work() || self.rest.pollers.iter().any(Poller::has_work)
+    }
+
+    /// Does one slice of what takes long: items of one poll applied, or one part of one answer.
+    pub fn work(&mut self, now: Now) {
+        let mut done = false;
+        for at in 0..self.rest.pollers.len() {
+            if self.rest.pollers[at].has_work() {
+                let Core { conns, rest } = self;
+                rest.with_poller(SourceId(at as u16), |poller, desk| {
+                    done |= poller.work(conns, desk, now);
+                });
+                break;
+            }
+        }
+        if done {
+            self.wake_longs(now);
+        }
+        self.step_long(now);
+    }
+
+    /// The next thing that the driver is to do.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.rest.actions.pop_front()
+    }
+
+    /// When [`Core::handle_timeout`] is wanted next.
+    pub fn poll_timeout(&self) -> Option<Mono> {
+        let sweep = (self.rest.status.http.open > 0).then_some(self.rest.next_sweep);
+        let pollers = self.rest.pollers.iter().filter_map(Poller::wake_at).min();
+        let flip = self.rest.market.quotes.next_flip();
+        let (long, stop) = (self.rest.longs.next_due(), self.rest.stop_at);
+        [sweep, pollers, flip, long, stop]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Bytes to be sent on a connection now.
+    pub fn outgoing(&self, key: Key) -> &[u8] {
+        match self.conns.get(key) {
+            Some(Conn::Client(session)) => session.output.pending(),
+            Some(Conn::Upstream { source, lane }) => {
+                self.rest.pollers[usize::from(source.0)].outgoing(*lane, key)
+            }
+            None => &[],
+        }
+    }
+
+    /// Whether bytes from this connection are welcome now.
+    pub fn wants_read(&self, key: Key) -> bool {
+        match self.conns.get(key) {
+            Some(Conn::Client(session)) => session.wants_read(),
+            Some(Conn::Upstream { .. }) => true,
+            None => false,
+        }
+    }
+
+    /// Tells that the socket of a connection has been let go: the answer to [`Action::Close`].
+    pub fn closed(&mut self, key: Key) {
+        if let Some(Conn::Client(session)) = self.conns.remove(key) {
+            let http = &mut self.rest.status.http;
+            http.open -= 1;
+            let reason = session.reason.unwrap_or(CloseReason::Broken);
+            http.closes[reason as usize] += 1;
+        }
+    }
+
+    /// Begins the end: no new requests, what is in flight is finished.
+    pub fn shut_down(&mut self, now: Now) {
+        if self.rest.status.stopping {
+            return;
+        }
+        log::info!("stopping: finishing what is in flight");
+        self.rest.status.stopping = true;
+        self.rest.stop_at = Some(now.mono + self.rest.config.limits.shutdown);
+        self.sweep(now);
+        self.check_end(now);
+    }
+
+    /// Whether all is over.
+    pub fn is_finished(&self) -> bool {
+        self.rest.finished
+    }
+
+    /// Counts one turn of the loop.
+    pub fn note_turn(&mut self, took: Duration, now: Now) {
+        self.rest.status.turns.note(took, now);
+    }
+
+    /// Over when it was asked for and the last client is gone, or has had its time.
+    fn check_end(&mut self, now: Now) {
+        let Some(stop_at) = self.rest.stop_at else {
+            return;
+        };
+        self.rest.finished = self.rest.status.http.open == 0 || now.mono >= stop_at;
+    }
+}

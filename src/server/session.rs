@@ -1,0 +1,226 @@
+//! One client's connection: its phase, its unread bytes, its pending output, its one deadline.
+//!
+//! Owns nothing else, and never answers anything: [`super::clients`] reads requests from it and
+//! writes answers to it. An idle session holds no heap memory.
+//!
+//! ```text
+//! phase       reads?  leaves it when
+//! Idle        yes     the first byte of a request comes           idle deadline: close
+//! Head        yes     the head is whole                           head deadline: 408
+//! Body        yes     the body is read and thrown away            body deadline: 408
+//! Waiting     no      its answer, made over several turns, is done
+//! Writing     no      the output is sent                          write deadline: close
+//! Finishing   no      the last output is sent; then the end       write deadline: close
+//! Lingering   yes     the client closes; what it sends is dropped linger deadline: close
+//! Closed      no      the driver has let the socket go
+//! ```
+//!
+//! Invariant: output is pending only in Writing and Finishing, and in those always.
+
+use super::Service;
+use crate::config::Limits;
+use crate::http::BodyReader;
+use crate::table::Key;
+use crate::time::Mono;
+use std::net::IpAddr;
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct Session {
+    /// What this client is served.
+    pub service: Service,
+    /// Who it is.
+    pub peer: IpAddr,
+    /// What it waits for.
+    pub phase: Phase,
+    /// When it has waited too long.
+    pub deadline: Mono,
+    /// Bytes that belong to no whole request yet, or to requests not yet served.
+    pub inbox: Vec<u8>,
+    /// Answers not yet handed to the kernel.
+    pub output: Output,
+    /// Requests served.
+    pub served: u32,
+    /// Why it will close, once that is decided.
+    pub reason: Option<CloseReason>,
+}
+
+/// See the table on the module's page.
+#[derive(Debug)]
+pub enum Phase {
+    /// Between two requests.
+    Idle,
+    /// A part of a head is in the inbox.
+    Head,
+    /// A request with a body: the head is kept, the body is read and thrown away.
+    Body(Box<PendingBody>),
+    /// The answer is being made under this key.
+    Waiting(Key),
+    /// Output is pending.
+    Writing,
+    /// The last output is pending.
+    Finishing,
+    /// Our side is shut; waiting for the client to close its own.
+    Lingering,
+    /// Waiting for the driver.
+    Closed,
+}
+
+/// A request whose body is still coming.
+#[derive(Debug)]
+pub struct PendingBody {
+    /// The request's head, to be parsed again when the body has come to its end.
+    pub head: Vec<u8>,
+    /// Follows the framing.
+    pub reader: BodyReader,
+}
+
+/// Why a client's connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// The client closed, between two requests or after its last answer.
+    ClientClosed,
+    /// The client asked for the end with its last request, or spoke HTTP/1.0.
+    Answered,
+    /// The cap of requests on one connection.
+    RequestLimit,
+    /// A request that could not be understood or was too large.
+    BadRequest,
+    /// The head of a request took too long.
+    HeadTimeout,
+    /// The body of a request took too long.
+    BodyTimeout,
+    /// No request for too long.
+    IdleTimeout,
+    /// The client did not take its answer.
+    WriteTimeout,
+    /// The connection broke.
+    Broken,
+    /// Turned away at the cap of connections.
+    Refused,
+    /// marketd is stopping.
+    Stopping,
+}
+
+impl CloseReason {
+    /// How many reasons there are.
+    pub const COUNT: usize = 11;
+
+    /// All of them, in the order of their numbers.
+    pub const ALL: [CloseReason; CloseReason::COUNT] = {
+        use CloseReason::*;
+        [
+            ClientClosed,
+            Answered,
+            RequestLimit,
+            BadRequest,
+            HeadTimeout,
+            BodyTimeout,
+            IdleTimeout,
+            WriteTimeout,
+            Broken,
+            Refused,
+            Stopping,
+        ]
+    };
+
+    /// The word that metrics use.
+    pub fn name(self) -> &'static str {
+        match self {
+            CloseReason::ClientClosed => "client_closed",
+            CloseReason::Answered => "answered",
+            CloseReason::RequestLimit => "request_limit",
+            CloseReason::BadRequest => "bad_request",
+            CloseReason::HeadTimeout => "head_timeout",
+            CloseReason::BodyTimeout => "body_timeout",
+            CloseReason::IdleTimeout => "idle_timeout",
+            CloseReason::WriteTimeout => "write_timeout",
+            CloseReason::Broken => "broken",
+            CloseReason::Refused => "refused",
+            CloseReason::Stopping => "stopping",
+        }
+    }
+}
+
+/// Bytes on their way to the kernel.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// All that is not known to be sent, and before it what is.
+    pub bytes: Vec<u8>,
+    sent: usize,
+}
+
+impl Output {
+    /// What is still to be sent.
+    pub fn pending(&self) -> &[u8] {
+        &self.bytes[self.sent..]
+    }
+
+    /// Whether nothing is to be sent.
+    pub fn is_empty(&self) -> bool {
+        self.sent == self.bytes.len()
+    }
+
+    /// Takes note that so many bytes were sent. An emptied output holds no memory.
+    pub fn advance(&mut self, count: usize) {
+        self.sent += count;
+        debug_assert!(self.sent <= self.bytes.len(), "more sent than there was");
+        if self.is_empty() {
+            *self = Output::default();
+        }
+    }
+}
+
+impl Session {
+    /// A client that has just connected.
+    pub fn new(service: Service, peer: IpAddr, now: Mono, limits: &Limits) -> Session {
+        Session {
+            service,
+            peer,
+            phase: Phase::Idle,
+            deadline: now + limits.idle_timeout,
+            inbox: Vec::new(),
+            output: Output::default(),
+            served: 0,
+            reason: None,
+        }
+    }
+
+    /// Enters a phase, with its deadline. `Head` and `Writing` keep the deadline that they have:
+    /// later bytes do not renew the one, and progress renews the other by itself.
+    pub fn enter(&mut self, phase: Phase, now: Mono, limits: &Limits) {
+        let same = std::mem::discriminant(&self.phase) == std::mem::discriminant(&phase);
+        let span = match phase {
+            Phase::Head | Phase::Writing | Phase::Finishing if same => None,
+            Phase::Idle => Some(limits.idle_timeout),
+            Phase::Head => Some(limits.head_timeout),
+            Phase::Body(_) => Some(limits.body_timeout),
+            Phase::Writing | Phase::Finishing => Some(limits.write_timeout),
+            Phase::Lingering => Some(limits.linger),
+            Phase::Waiting(_) | Phase::Closed => {
+                self.deadline = Mono(u64::MAX);
+                None
+            }
+        };
+        if let Some(span) = span {
+            self.deadline = now + span;
+        }
+        self.phase = phase;
+    }
+
+    /// Whether bytes from this client are welcome now.
+    pub fn wants_read(&self) -> bool {
+        match self.phase {
+            Phase::Idle | Phase::Head | Phase::Body(_) | Phase::Lingering => true,
+            Phase::Waiting(_) | Phase::Writing | Phase::Finishing | Phase::Closed => false,
+        }
+    }
+
+    /// Whether a request of this client is being answered.
+    pub fn is_busy(&self) -> bool {
+        matches!(
+            self.phase,
+            Phase::Waiting(_) | Phase::Writing | Phase::Finishing
+        )
+    }
+}

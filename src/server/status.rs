@@ -1,0 +1,244 @@
+//! What marketd knows of its own state: counters, and one record for each source.
+//!
+//! Owns the figures that metrics and health answer with. The rooms that do the work write them;
+//! the api reads them. It never decides anything.
+
+use crate::time::{Mono, Now, UnixMs};
+use std::time::Duration;
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct Status {
+    /// When the process began.
+    pub started: Now,
+    /// Whether a signal has asked for the end.
+    pub stopping: bool,
+    /// Clients and their requests.
+    pub http: HttpStatus,
+    /// By `SourceId`.
+    pub sources: Vec<SourceStatus>,
+    /// The loop's turns.
+    pub turns: Turns,
+}
+
+/// Clients and their requests.
+#[derive(Clone, Debug, Default)]
+pub struct HttpStatus {
+    /// Requests understood well enough to be answered, malformed ones included.
+    pub requests: u64,
+    /// Requests whose answer is not wholly handed to the kernel.
+    pub in_flight: u64,
+    /// Answers by the first digit of their status, 2 to 5.
+    pub classes: [u64; 4],
+    /// Answers 304.
+    pub not_modified: u64,
+    /// Requests that could not be understood.
+    pub bad_requests: u64,
+    /// Connections closed by a deadline while they had something to do.
+    pub timeouts: u64,
+    /// Connections turned away at the cap.
+    pub rejected: u64,
+    /// Bytes handed to the kernel.
+    pub bytes_out: u64,
+    /// Client connections now.
+    pub open: u64,
+    /// Client connections since the start.
+    pub total: u64,
+    /// Closed connections by `CloseReason`.
+    pub closes: [u64; super::CloseReason::COUNT],
+}
+
+/// How a source does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceState {
+    /// Nothing has been tried to its end yet.
+    Starting,
+    /// The last try succeeded.
+    Up,
+    /// The last try failed; the next waits for its time.
+    Backoff,
+    /// Failing for longer than its quotes stay fresh.
+    Down,
+}
+
+impl SourceState {
+    /// The word that metrics use.
+    pub fn name(self) -> &'static str {
+        match self {
+            SourceState::Starting => "starting",
+            SourceState::Up => "up",
+            SourceState::Backoff => "backoff",
+            SourceState::Down => "down",
+        }
+    }
+}
+
+/// The public record of one source.
+#[derive(Clone, Debug)]
+pub struct SourceStatus {
+    /// Its id in the configuration.
+    pub id: Box<str>,
+    /// How it does.
+    pub state: SourceState,
+    /// Requests sent, of every kind.
+    pub polls: u64,
+    /// Requests answered well.
+    pub ok: u64,
+    /// Requests that failed, for whatever reason.
+    pub errors: u64,
+    /// Those that failed by a deadline.
+    pub timeouts: u64,
+    /// Those that the exchange refused as too many.
+    pub rate_limited: u64,
+    /// Last request answered well.
+    pub last_success_at: Option<UnixMs>,
+    /// Last request that failed.
+    pub last_error_at: Option<UnixMs>,
+    /// Why it failed.
+    pub last_error: Option<String>,
+    /// From the request's first byte to the answer's last, of the last good one.
+    pub last_latency_ms: Option<u64>,
+    /// Body and head bytes of all answers.
+    pub bytes_received: u64,
+    /// When the next poll of quotes is due.
+    pub next_poll_at: Option<UnixMs>,
+    /// The same on the monotonic clock.
+    pub next_poll: Mono,
+    /// Until when nothing is asked.
+    pub backoff_until: Option<UnixMs>,
+    /// Whether a poll of quotes has succeeded since the start.
+    pub quotes_polled: bool,
+    /// The exchange's clock: its milliseconds since the epoch at our `Mono` zero. `None` until its
+    /// time was asked.
+    pub clock: Option<i64>,
+    /// Items of answers that were refused.
+    pub rejected: u64,
+}
+
+impl SourceStatus {
+    /// A source that has done nothing yet.
+    pub fn new(id: &str) -> SourceStatus {
+        SourceStatus {
+            id: id.into(),
+            state: SourceState::Starting,
+            polls: 0,
+            ok: 0,
+            errors: 0,
+            timeouts: 0,
+            rate_limited: 0,
+            last_success_at: None,
+            last_error_at: None,
+            last_error: None,
+            last_latency_ms: None,
+            bytes_received: 0,
+            next_poll_at: None,
+            next_poll: Mono::default(),
+            backoff_until: None,
+            quotes_polled: false,
+            clock: None,
+            rejected: 0,
+        }
+    }
+
+    /// The exchange's time now. It follows our monotonic clock from the last time that the
+    /// exchange told its own, so setting this machine's clock does not move it.
+    pub fn exchange_time(&self, now: Now) -> UnixMs {
+        match self.clock {
+            Some(zero) => UnixMs(zero + (now.mono.0 / 1000) as i64),
+            None => now.unix,
+        }
+    }
+}
+
+/// Upper bounds of the histogram of turns, in microseconds; one more counts what is above.
+pub const TURN_BOUNDS: [u64; 10] = [50, 100, 250, 500, 1000, 2000, 5000, 10_000, 50_000, 250_000];
+
+/// Seconds over which the longest turn is told.
+const STALL_WINDOW: usize = 60;
+
+/// How long the loop's turns took, from wake-up to sleep.
+#[derive(Debug)]
+pub struct Turns {
+    /// Turns by duration, see [`TURN_BOUNDS`].
+    pub buckets: [u64; TURN_BOUNDS.len() + 1],
+    /// All turns together, in microseconds.
+    pub sum_us: u64,
+    /// Longest turn of each of the last seconds, in microseconds, by second modulo the window.
+    longest: [u32; STALL_WINDOW],
+    second: u64,
+}
+
+impl Default for Turns {
+    fn default() -> Turns {
+        Turns {
+            buckets: [0; TURN_BOUNDS.len() + 1],
+            sum_us: 0,
+            longest: [0; STALL_WINDOW],
+            second: 0,
+        }
+    }
+}
+
+impl Turns {
+    /// Counts one turn.
+    pub fn note(&mut self, took: Duration, now: Now) {
+        let micros = took.as_micros() as u64;
+        let bucket = TURN_BOUNDS.iter().position(|bound| micros <= *bound);
+        self.buckets[bucket.unwrap_or(TURN_BOUNDS.len())] += 1;
+        self.sum_us += micros;
+        self.advance(now);
+        let place = &mut self.longest[(self.second % STALL_WINDOW as u64) as usize];
+        *place = (*place).max(u32::try_from(micros).unwrap_or(u32::MAX));
+    }
+
+    /// The longest turn of the last minute, in microseconds.
+    pub fn longest_us(&self, now: Now) -> u32 {
+        let second = now.mono.0 / 1_000_000;
+        let old = (second - self.second.min(second)).min(STALL_WINDOW as u64);
+        // Seconds in which nothing turned hold what was there a minute before: leave them out.
+        let kept = STALL_WINDOW as u64 - old;
+        (0..kept)
+            .map(|back| {
+                let at = (self.second + STALL_WINDOW as u64 - back) % STALL_WINDOW as u64;
+                self.longest[at as usize]
+            })
+            .max()
+            .unwrap_or(0)
+    }
+
+    fn advance(&mut self, now: Now) {
+        let second = now.mono.0 / 1_000_000;
+        let steps = second.saturating_sub(self.second).min(STALL_WINDOW as u64);
+        for step in 0..steps {
+            self.longest[((second - step) % STALL_WINDOW as u64) as usize] = 0;
+        }
+        self.second = self.second.max(second);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Now {
+        Now {
+            mono: Mono(seconds * 1_000_000),
+            unix: UnixMs(0),
+        }
+    }
+
+    #[test]
+    fn the_longest_turn_is_forgotten_after_a_minute() {
+        let mut turns = Turns::default();
+        turns.note(Duration::from_millis(7), at(5));
+        turns.note(Duration::from_millis(3), at(30));
+        assert_eq!(turns.longest_us(at(30)), 7000);
+        assert_eq!(turns.longest_us(at(64)), 7000);
+        assert_eq!(turns.longest_us(at(65)), 3000);
+        assert_eq!(turns.longest_us(at(89)), 3000);
+        assert_eq!(turns.longest_us(at(90)), 0);
+        turns.note(Duration::from_millis(1), at(200));
+        assert_eq!(turns.longest_us(at(200)), 1000);
+        assert_eq!(turns.buckets.iter().sum::<u64>(), 3);
+    }
+}
