@@ -1,0 +1,391 @@
+//! The catalog: which markets there are, and which sources track them.
+//!
+//! Owns the symbols, what each source's market list says, and what is made of both: the known
+//! symbols, the categories, the ecosystem's markets. It never holds a price, and never asks for a
+//! list: it is handed the items of one as they arrive.
+//!
+//! A symbol is *known* when a source tracks it. A source tracks the symbols that its configuration
+//! names, from the start and whatever their status, and the active markets of its list that it
+//! was told to want.
+//!
+//! Invariant: between `begin_list` and `end_list` nothing that is served changes; after `end_list`
+//! all of it fits together, and [`Catalog::version`] has counted up if any of it differs.
+
+mod ecosystem;
+mod groups;
+mod listing;
+
+pub use ecosystem::EcosystemEntry;
+pub use groups::Category;
+pub use listing::{EmptyList, ListChange, Listed, Listing};
+
+use super::symbol::{Lookup, Spelling, SymbolName, Symbols};
+use super::{SourceId, SymbolId};
+use crate::config::Config;
+use crate::record::{MarketInfo, MarketRules};
+use crate::time::UnixMs;
+use ecosystem::Ecosystem;
+use groups::Groups;
+use listing::{Difference, Roster};
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct Catalog {
+    symbols: Symbols,
+    /// By symbol.
+    standings: Vec<Standing>,
+    /// By source.
+    rosters: Vec<Roster>,
+    /// Sorted by name.
+    known: Vec<SymbolId>,
+    groups: Groups,
+    ecosystem: Ecosystem,
+    version: u64,
+}
+
+/// Where a symbol stands.
+#[derive(Debug, Default)]
+struct Standing {
+    /// In the order of failover; empty: unknown.
+    sources: Box<[SourceId]>,
+    created_at: Option<UnixMs>,
+    updated_at: Option<UnixMs>,
+}
+
+/// Everything that answers show of a symbol and that a list can change.
+#[derive(PartialEq)]
+struct Shown {
+    sources: Box<[SourceId]>,
+    active: bool,
+    entry: Option<(bool, MarketRules)>,
+}
+
+impl Catalog {
+    /// The catalog before any list: what the configuration names is known.
+    pub fn new(config: &Config) -> Catalog {
+        let mut symbols = Symbols::new(config.limits.symbols);
+        let mut symbol_of = |text: &str| {
+            let spelling =
+                (text.split_once('/')).and_then(|(base, quote)| Spelling::canonical(base, quote));
+            let symbol = spelling.and_then(|spelling| symbols.intern(&spelling));
+            if symbol.is_none() {
+                log::warn!(
+                    "{text:?} is left out: no canonical symbol, or limits.symbols is reached"
+                );
+            }
+            symbol
+        };
+        // Sources first: where the cap is short, what is polled matters most.
+        let rosters = config.sources.iter().map(|source| {
+            let named = source.symbols.iter().filter_map(|text| symbol_of(text));
+            let named = named.collect();
+            Roster::new(source, named)
+        });
+        let rosters: Vec<Roster> = rosters.collect();
+        let groups = Groups::new(&config.categories, &mut symbol_of);
+        let ecosystem = Ecosystem::new(config.ecosystem.as_deref(), &mut symbol_of);
+        let mut catalog = Catalog {
+            standings: Vec::new(),
+            rosters,
+            known: Vec::new(),
+            groups,
+            ecosystem,
+            version: 1,
+            symbols,
+        };
+        catalog.make_room();
+        for at in 0..catalog.symbols.len() {
+            catalog.place(SymbolId(at as u32));
+        }
+        catalog.rebuild();
+        catalog
+    }
+
+    /// Finds a symbol in any accepted form, already percent-decoded. On the way of every request:
+    /// one hash look-up, no allocation.
+    pub fn find(&self, text: &[u8]) -> Lookup {
+        self.symbols.find(text, |symbol| self.is_known(symbol))
+    }
+
+    /// The name of a symbol that was ever known.
+    pub fn name(&self, symbol: SymbolId) -> &SymbolName {
+        self.symbols.name(symbol)
+    }
+
+    /// All known symbols, sorted by name.
+    pub fn known(&self) -> &[SymbolId] {
+        &self.known
+    }
+
+    /// Whether any source tracks this symbol.
+    pub fn is_known(&self, symbol: SymbolId) -> bool {
+        !self.sources_of(symbol).is_empty()
+    }
+
+    /// The sources that track a symbol, in the order of failover; empty when it is not known.
+    pub fn sources_of(&self, symbol: SymbolId) -> &[SourceId] {
+        (self.standings.get(symbol.index())).map_or(&[], |standing| &standing.sources)
+    }
+
+    /// The symbol that a source's ticker is of, if the source tracks it. On the way of every
+    /// ticker.
+    pub fn by_ticker_id(&self, source: SourceId, ticker_id: &str) -> Option<SymbolId> {
+        self.rosters[source.index()].by_ticker_id(ticker_id)
+    }
+
+    /// What a source lists of a symbol. `None` for a symbol that the configuration names and that
+    /// the source's list does not have, or not yet.
+    pub fn listing(&self, source: SourceId, symbol: SymbolId) -> Option<&Listing> {
+        self.rosters.get(source.index())?.listing(symbol)
+    }
+
+    /// Whether a known market trades now: so says the first source in the order of failover that
+    /// lists it. One that no source lists does not, except while a list is still to come.
+    pub fn active(&self, symbol: SymbolId) -> bool {
+        let sources = self.sources_of(symbol);
+        self.first_listing(symbol).map_or_else(
+            || sources.iter().any(|source| !self.has_list(*source)),
+            |listing| listing.active,
+        )
+    }
+
+    /// When a symbol was first tracked by a market list.
+    pub fn created_at(&self, symbol: SymbolId) -> Option<UnixMs> {
+        self.standings.get(symbol.index())?.created_at
+    }
+
+    /// When a list last changed what is shown of a symbol.
+    pub fn updated_at(&self, symbol: SymbolId) -> Option<UnixMs> {
+        self.standings.get(symbol.index())?.updated_at
+    }
+
+    /// The categories in the order of their list.
+    pub fn categories(&self) -> &[Category] {
+        &self.groups.served
+    }
+
+    /// The category of that id.
+    pub fn category(&self, id: &[u8]) -> Option<&Category> {
+        (self.groups.served.iter()).find(|category| category.id.as_bytes() == id)
+    }
+
+    /// The categories that a symbol is in.
+    pub fn categories_of(&self, symbol: SymbolId) -> impl Iterator<Item = &Category> {
+        (self.groups.served.iter()).filter(move |category| category.symbols.contains(&symbol))
+    }
+
+    /// The known markets of the ecosystem in the order of their list, inactive ones included.
+    pub fn ecosystem(&self) -> &[SymbolId] {
+        &self.ecosystem.served
+    }
+
+    /// What the ecosystem shows of a symbol. `None` when it is not known, or not among the
+    /// configured ones.
+    pub fn ecosystem_entry(&self, symbol: SymbolId) -> Option<EcosystemEntry<'_>> {
+        if !self.is_known(symbol) {
+            return None;
+        }
+        let (name, listing) = (self.name(symbol), self.first_listing(symbol));
+        self.ecosystem
+            .entry(symbol, name, listing, self.active(symbol))
+    }
+
+    /// The market of the ecosystem of that id, or else of that symbol in any accepted form.
+    pub fn ecosystem_market(&self, text: &[u8]) -> Option<SymbolId> {
+        if let Some(symbol) = self.ecosystem.by_id(text)
+            && self.is_known(symbol)
+        {
+            return Some(symbol);
+        }
+        match self.find(text) {
+            Lookup::Known(symbol) if self.ecosystem.contains(symbol) => Some(symbol),
+            _ => None,
+        }
+    }
+
+    /// Counts up whenever anything changes that the catalog is asked for.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Whether a list of this source was ever taken over.
+    pub fn has_list(&self, source: SourceId) -> bool {
+        self.rosters[source.index()].has_list
+    }
+
+    /// Begins to read a list of a source. One that was being read is abandoned.
+    pub fn begin_list(&mut self, source: SourceId) {
+        self.rosters[source.index()].begin();
+    }
+
+    /// Throws away the list that is being read.
+    pub fn abandon_list(&mut self, source: SourceId) {
+        self.rosters[source.index()].abandon();
+    }
+
+    /// Takes in one market of the list that is being read.
+    pub fn list(&mut self, source: SourceId, info: MarketInfo) -> Listed {
+        let roster = &mut self.rosters[source.index()];
+        let Some(spelling) = Spelling::canonical(&info.base, &info.quote) else {
+            roster.staging().skip(&info);
+            return Listed::Skipped;
+        };
+        roster.staging().usable += 1;
+        let met = self.symbols.get(&spelling);
+        let named = met.is_some_and(|symbol| roster.names(symbol));
+        if !named && !roster.wants(&info.quote, info.active) {
+            return Listed::Untracked;
+        }
+        // A number for a name is all that an abandoned list leaves behind.
+        let Some(symbol) = met.or_else(|| self.symbols.intern(&spelling)) else {
+            roster.staging().over_cap += 1;
+            return Listed::Skipped;
+        };
+        if roster.stage(symbol, Listing::new(info, named)) {
+            Listed::Tracked
+        } else {
+            Listed::Skipped
+        }
+    }
+
+    /// Takes over the list that was read to its end. Costs little when it says nothing new.
+    pub fn end_list(&mut self, source: SourceId, now: UnixMs) -> Result<ListChange, EmptyList> {
+        let roster = &mut self.rosters[source.index()];
+        let (staging, difference) = roster.finish().ok_or(EmptyList)?;
+        let mut change = ListChange {
+            skipped: staging.skipped,
+            duplicates: staging.duplicates,
+            over_cap: staging.over_cap,
+            ..ListChange::default()
+        };
+        if !roster.has_list || !difference.is_empty() {
+            self.take_over(source, difference, now, &mut change);
+        }
+        Ok(change)
+    }
+
+    fn take_over(
+        &mut self,
+        source: SourceId,
+        difference: Difference,
+        now: UnixMs,
+        change: &mut ListChange,
+    ) {
+        self.make_room();
+        let touched = self.touched_by(source, &difference);
+        let before: Vec<Option<Shown>> = touched.iter().map(|symbol| self.shown(*symbol)).collect();
+        let roster = &mut self.rosters[source.index()];
+        let tracked = |roster: &Roster| -> Vec<bool> {
+            touched
+                .iter()
+                .map(|symbol| roster.tracks(*symbol))
+                .collect()
+        };
+        let tracked_before = tracked(roster);
+        roster.apply(difference);
+        let tracked_after = tracked(roster);
+        self.warn_of_missing(source);
+
+        let (mut any_changed, mut membership_changed) = (false, false);
+        for (at, before) in before.into_iter().enumerate() {
+            let symbol = touched[at];
+            match (tracked_before[at], tracked_after[at]) {
+                (false, true) => change.added.push(symbol),
+                (true, false) => change.removed.push(symbol),
+                _ => {}
+            }
+            self.place(symbol);
+            let was_known = before.is_some();
+            if self.stamp(symbol, before, now) {
+                any_changed = true;
+                membership_changed |= was_known != self.is_known(symbol);
+            }
+        }
+        if membership_changed {
+            self.rebuild();
+        }
+        self.version += u64::from(any_changed);
+    }
+
+    /// The symbols of which a list may change what is shown.
+    fn touched_by(&self, source: SourceId, difference: &Difference) -> Vec<SymbolId> {
+        let roster = &self.rosters[source.index()];
+        let mut touched = difference.leavers.clone();
+        touched.extend(difference.changes.iter().map(|(symbol, _)| *symbol));
+        if !roster.has_list {
+            // Named symbols that the first list does not have turn inactive.
+            touched.extend(&roster.named);
+        }
+        touched.sort_unstable();
+        touched.dedup();
+        touched
+    }
+
+    /// What answers show of a symbol now; `None` when it is not known.
+    fn shown(&self, symbol: SymbolId) -> Option<Shown> {
+        let sources = self.sources_of(symbol);
+        let entry = self.ecosystem_entry(symbol);
+        (!sources.is_empty()).then(|| Shown {
+            sources: sources.into(),
+            active: self.active(symbol),
+            entry: entry.map(|entry| (entry.status, entry.rules)),
+        })
+    }
+
+    /// Renews a symbol's times if it is not shown as it was `before`. Whether it is not.
+    fn stamp(&mut self, symbol: SymbolId, before: Option<Shown>, now: UnixMs) -> bool {
+        let created = self.created_at(symbol).is_none() && self.first_listing(symbol).is_some();
+        let changed = created || before != self.shown(symbol);
+        let standing = &mut self.standings[symbol.index()];
+        if created {
+            standing.created_at = Some(now);
+        }
+        if changed {
+            standing.updated_at = Some(now);
+        }
+        changed
+    }
+
+    fn first_listing(&self, symbol: SymbolId) -> Option<&Listing> {
+        (self.sources_of(symbol).iter()).find_map(|source| self.listing(*source, symbol))
+    }
+
+    /// Notes anew which sources track a symbol.
+    fn place(&mut self, symbol: SymbolId) {
+        let tracking = (self.rosters.iter().enumerate())
+            .filter(|(_, roster)| roster.tracks(symbol))
+            .map(|(at, _)| SourceId(at as u16));
+        self.standings[symbol.index()].sources = tracking.collect();
+    }
+
+    /// Makes anew what depends on which symbols are known.
+    fn rebuild(&mut self) {
+        let standings = &self.standings;
+        let is_known = |symbol: SymbolId| !standings[symbol.index()].sources.is_empty();
+        let symbols = &self.symbols;
+        self.known = (0..symbols.len())
+            .map(|at| SymbolId(at as u32))
+            .filter(|symbol| is_known(*symbol))
+            .collect();
+        (self.known).sort_unstable_by(|a, b| symbols.name(*a).cmp(symbols.name(*b)));
+        self.groups.rebuild(&self.known, symbols, is_known);
+        self.ecosystem.rebuild(&self.known, is_known);
+        self.symbols.warn_of_clashes(is_known);
+    }
+
+    fn make_room(&mut self) {
+        self.standings
+            .resize_with(self.symbols.len(), Standing::default);
+    }
+
+    fn warn_of_missing(&mut self, source: SourceId) {
+        let roster = &mut self.rosters[source.index()];
+        for symbol in roster.newly_missing() {
+            let name = self.symbols.name(symbol).as_str();
+            log::warn!("source {}: its market list has no {name}", roster.id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

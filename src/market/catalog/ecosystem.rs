@@ -1,0 +1,157 @@
+//! The ecosystem's markets: which there are, in which order, and what the configuration says of
+//! them.
+//!
+//! Owns the configured entries. Entries that are served are made when they are asked for, from
+//! these and from what the exchange lists, so that nothing is kept twice.
+
+use super::super::SymbolId;
+use super::super::symbol::SymbolName;
+use super::listing::Listing;
+use crate::config::EcosystemMarket;
+use crate::record::{Bounds, MarketRules};
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// One market as `/api/ecosystem` shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EcosystemEntry<'a> {
+    /// Which market.
+    pub symbol: SymbolId,
+    /// Stable id: configured, or `BASE-QUOTE`.
+    pub id: Cow<'a, str>,
+    /// For the front page of a shop.
+    pub is_trending: bool,
+    /// For the front page of a shop.
+    pub is_hot: bool,
+    /// URL of a picture.
+    pub icon: Option<&'a str>,
+    /// Whether it is active: only these are in the list.
+    pub status: bool,
+    /// Steps, limits and fees: of the exchange, field by field overridden by the configuration.
+    pub rules: MarketRules,
+}
+
+/// See the module's page.
+#[derive(Debug)]
+pub(super) struct Ecosystem {
+    /// `None`: every known market is one of the ecosystem.
+    given: Option<Given>,
+    /// The known ones in the order of the list, active or not.
+    pub(super) served: Vec<SymbolId>,
+}
+
+#[derive(Debug)]
+struct Given {
+    /// In the order configured, one a symbol.
+    entries: Vec<(SymbolId, EcosystemMarket)>,
+    by_symbol: HashMap<SymbolId, usize>,
+    by_id: HashMap<Box<str>, SymbolId>,
+}
+
+impl Ecosystem {
+    /// The configured entries; `symbol_of` gives each of their symbols its number.
+    pub(super) fn new(
+        configured: Option<&[EcosystemMarket]>,
+        symbol_of: impl FnMut(&str) -> Option<SymbolId>,
+    ) -> Ecosystem {
+        Ecosystem {
+            given: configured.map(|entries| Given::new(entries, symbol_of)),
+            served: Vec::new(),
+        }
+    }
+
+    /// Makes the order anew from the known symbols, which are sorted by name.
+    pub(super) fn rebuild(&mut self, known: &[SymbolId], is_known: impl Fn(SymbolId) -> bool) {
+        self.served = match &self.given {
+            None => known.to_vec(),
+            Some(given) => (given.entries.iter())
+                .map(|(symbol, _)| *symbol)
+                .filter(|symbol| is_known(*symbol))
+                .collect(),
+        };
+    }
+
+    /// Whose configured id this is.
+    pub(super) fn by_id(&self, id: &[u8]) -> Option<SymbolId> {
+        let id = std::str::from_utf8(id).ok()?;
+        self.given.as_ref()?.by_id.get(id).copied()
+    }
+
+    /// Whether a known symbol belongs to the ecosystem.
+    pub(super) fn contains(&self, symbol: SymbolId) -> bool {
+        let given = self.given.as_ref();
+        given.is_none_or(|given| given.by_symbol.contains_key(&symbol))
+    }
+
+    /// The entry of a known symbol, from what the exchange lists of it.
+    pub(super) fn entry(
+        &self,
+        symbol: SymbolId,
+        name: &SymbolName,
+        listing: Option<&Listing>,
+        active: bool,
+    ) -> Option<EcosystemEntry<'_>> {
+        let given = match &self.given {
+            None => None,
+            Some(given) => Some(&given.entries[*given.by_symbol.get(&symbol)?].1),
+        };
+        let listed = listing.map_or_else(MarketRules::default, |listing| listing.rules.clone());
+        let id = given.and_then(|given| given.id.as_deref());
+        Some(EcosystemEntry {
+            symbol,
+            id: id.map_or_else(|| name.as_str().replace('/', "-").into(), Cow::Borrowed),
+            is_trending: given.is_some_and(|given| given.is_trending),
+            is_hot: given.is_some_and(|given| given.is_hot),
+            icon: given.and_then(|given| given.icon.as_deref()),
+            status: given.and_then(|given| given.status).unwrap_or(active),
+            rules: match given {
+                Some(given) => overridden(&given.rules, listed),
+                None => listed,
+            },
+        })
+    }
+}
+
+impl Given {
+    fn new(
+        configured: &[EcosystemMarket],
+        mut symbol_of: impl FnMut(&str) -> Option<SymbolId>,
+    ) -> Given {
+        let mut given = Given {
+            entries: Vec::new(),
+            by_symbol: HashMap::new(),
+            by_id: HashMap::new(),
+        };
+        for entry in configured {
+            let Some(symbol) = symbol_of(&entry.symbol) else {
+                continue;
+            };
+            if given.by_symbol.contains_key(&symbol) {
+                continue;
+            }
+            given.by_symbol.insert(symbol, given.entries.len());
+            given.entries.push((symbol, entry.clone()));
+            if let Some(id) = &entry.id {
+                given.by_id.entry(id.as_str().into()).or_insert(symbol);
+            }
+        }
+        given
+    }
+}
+
+/// What the configuration gives, and where it is silent what the exchange lists.
+fn overridden(given: &MarketRules, listed: MarketRules) -> MarketRules {
+    let bounds = |given: &Bounds, listed: Bounds| Bounds {
+        min: given.min.clone().or(listed.min),
+        max: given.max.clone().or(listed.max),
+    };
+    MarketRules {
+        amount_places: given.amount_places.or(listed.amount_places),
+        price_places: given.price_places.or(listed.price_places),
+        amount: bounds(&given.amount, listed.amount),
+        price: bounds(&given.price, listed.price),
+        cost: bounds(&given.cost, listed.cost),
+        taker: given.taker.clone().or(listed.taker),
+        maker: given.maker.clone().or(listed.maker),
+    }
+}

@@ -1,0 +1,82 @@
+//! Categories: named groups of known markets.
+//!
+//! Owns the configured groups and the list that is served: the configured ones in their order,
+//! then one for each quote asset. Made anew whenever the known symbols change.
+
+use super::super::SymbolId;
+use super::super::symbol::Symbols;
+use crate::config::CategoryConfig;
+use std::collections::BTreeMap;
+
+/// A named group of known markets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Category {
+    /// `[a-z0-9-]{1,64}`.
+    pub id: Box<str>,
+    /// For people.
+    pub name: Box<str>,
+    /// For people.
+    pub description: Option<Box<str>>,
+    /// As configured, or sorted by name.
+    pub symbols: Vec<SymbolId>,
+}
+
+/// See the module's page.
+#[derive(Debug)]
+pub(super) struct Groups {
+    /// With all their symbols, known or not.
+    configured: Vec<Category>,
+    pub(super) served: Vec<Category>,
+}
+
+impl Groups {
+    /// The configured groups; `symbol_of` gives each of their symbols its number.
+    pub(super) fn new(
+        configured: &[CategoryConfig],
+        mut symbol_of: impl FnMut(&str) -> Option<SymbolId>,
+    ) -> Groups {
+        let configured = configured.iter().map(|category| Category {
+            id: category.id.as_str().into(),
+            name: category.name.as_str().into(),
+            description: category.description.as_deref().map(Into::into),
+            symbols: (category.symbols.iter())
+                .filter_map(|text| symbol_of(text))
+                .collect(),
+        });
+        Groups {
+            configured: configured.collect(),
+            served: Vec::new(),
+        }
+    }
+
+    /// Makes the served list anew from the known symbols, which are sorted by name.
+    pub(super) fn rebuild(
+        &mut self,
+        known: &[SymbolId],
+        symbols: &Symbols,
+        is_known: impl Fn(SymbolId) -> bool,
+    ) {
+        let mut served = self.configured.clone();
+        for category in &mut served {
+            category.symbols.retain(|symbol| is_known(*symbol));
+        }
+        let mut by_quote: BTreeMap<&str, Vec<SymbolId>> = BTreeMap::new();
+        for symbol in known {
+            let quote = symbols.name(*symbol).quote();
+            by_quote.entry(quote).or_default().push(*symbol);
+        }
+        // Assets are upper-case letters and digits, so their order is the order of the ids.
+        for (asset, symbols) in by_quote {
+            let id = asset.to_ascii_lowercase().into_boxed_str();
+            if self.configured.iter().all(|category| category.id != id) {
+                served.push(Category {
+                    id,
+                    name: asset.into(),
+                    description: None,
+                    symbols,
+                });
+            }
+        }
+        self.served = served;
+    }
+}

@@ -1,0 +1,341 @@
+//! A roster: the markets that one source tracks, by its own list and by configuration.
+//!
+//! Owns the source's listings, the way back from its ticker ids to symbols, and the list that is
+//! just being read. It does not know the other sources.
+//!
+//! Staging: items of a new list are compared with what is held as they come. Those that say
+//! nothing new leave a mark and nothing else, so that reading the same list again costs no
+//! memory. What is held changes in [`Roster::apply`] and nowhere else.
+
+use super::super::SymbolId;
+use crate::config::SourceConfig;
+use crate::record::{MarketInfo, MarketRules};
+use std::collections::HashMap;
+use std::fmt;
+
+/// Bytes of a refused market's name that are put into the log.
+const EXAMPLE_CHARS: usize = 64;
+
+/// What one source's list says of one market that it tracks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// The exchange's own name of the market in tickers.
+    pub ticker_id: Box<str>,
+    candle_id: Option<Box<str>>,
+    /// Whether it trades now.
+    pub active: bool,
+    /// Whether the configuration names it among the source's `symbols`: its candles are polled.
+    pub named: bool,
+    /// Steps, limits and fees.
+    pub rules: MarketRules,
+}
+
+/// What became of one item of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listed {
+    /// The source tracks it.
+    Tracked,
+    /// The source was not told to want it.
+    Untracked,
+    /// Its symbol cannot be written, another market of the list has the same symbol, or the cap
+    /// on symbols is reached.
+    Skipped,
+}
+
+/// What a list has changed for its source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListChange {
+    /// Tracked by this source from now on.
+    pub added: Vec<SymbolId>,
+    /// No longer tracked by this source: its quotes and candles of them are to be dropped.
+    pub removed: Vec<SymbolId>,
+    /// Markets whose symbol cannot be written.
+    pub skipped: u32,
+    /// Markets left out because another one of the list has the same symbol.
+    pub duplicates: u32,
+    /// Markets left out because of `limits.symbols`.
+    pub over_cap: u32,
+}
+
+/// A list without any market that could be used: a fault of the exchange, so it changes nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EmptyList;
+
+impl fmt::Display for EmptyList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the market list holds no usable market")
+    }
+}
+
+/// See the module's page.
+#[derive(Debug)]
+pub(super) struct Roster {
+    /// The source's name, for the log.
+    pub(super) id: Box<str>,
+    /// The configured `symbols`, sorted: tracked whatever the list says.
+    pub(super) named: Vec<SymbolId>,
+    wanted: Wanted,
+    /// By symbol. Boxed, because the symbols of one source may be few among all.
+    listings: Vec<Option<Box<Listing>>>,
+    by_ticker_id: HashMap<Box<str>, SymbolId>,
+    /// Whether a list was ever taken over.
+    pub(super) has_list: bool,
+    staging: Option<Staging>,
+    warned: Warned,
+}
+
+/// Which active markets are tracked beside the named ones.
+#[derive(Debug)]
+enum Wanted {
+    All,
+    QuotedIn(Vec<String>),
+}
+
+/// A list that is being read.
+#[derive(Debug, Default)]
+pub(super) struct Staging {
+    /// By symbol.
+    marks: Vec<Mark>,
+    changes: Vec<(SymbolId, Listing)>,
+    /// Markets with a good name, tracked or not.
+    pub(super) usable: usize,
+    pub(super) skipped: u32,
+    pub(super) duplicates: u32,
+    pub(super) over_cap: u32,
+    skipped_example: Option<String>,
+}
+
+/// What the list that is being read has said of a symbol so far.
+#[derive(Clone, Copy, Debug, Default)]
+enum Mark {
+    #[default]
+    Nothing,
+    AsHeld,
+    /// An index into `changes`.
+    Changed(u32),
+}
+
+/// What was said in the log already.
+#[derive(Debug, Default)]
+struct Warned {
+    skipped: bool,
+    over_cap: bool,
+    missing: Vec<SymbolId>,
+}
+
+/// A list that was read to its end, as far as it differs from what is held.
+#[derive(Debug)]
+pub(super) struct Difference {
+    /// New listings, and listings that say something else now.
+    pub(super) changes: Vec<(SymbolId, Listing)>,
+    /// Held listings that the list no longer has, or that no longer qualify.
+    pub(super) leavers: Vec<SymbolId>,
+}
+
+impl Difference {
+    pub(super) fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.leavers.is_empty()
+    }
+}
+
+impl Listing {
+    /// The name by which the market's candles are asked for.
+    pub fn candle_id(&self) -> &str {
+        self.candle_id.as_deref().unwrap_or(&self.ticker_id)
+    }
+
+    pub(super) fn new(info: MarketInfo, named: bool) -> Listing {
+        Listing {
+            ticker_id: info.ticker_id,
+            candle_id: info.candle_id,
+            active: info.active,
+            named,
+            rules: info.rules,
+        }
+    }
+}
+
+impl Roster {
+    /// The roster before the first list. `named` are the configured symbols.
+    pub(super) fn new(source: &SourceConfig, mut named: Vec<SymbolId>) -> Roster {
+        named.sort_unstable();
+        named.dedup();
+        let all = source.quote_assets.iter().any(|asset| asset == "*");
+        let nothing_said = source.symbols.is_empty() && source.quote_assets.is_empty();
+        Roster {
+            id: source.id.as_str().into(),
+            named,
+            wanted: if all || nothing_said {
+                Wanted::All
+            } else {
+                Wanted::QuotedIn(source.quote_assets.clone())
+            },
+            listings: Vec::new(),
+            by_ticker_id: HashMap::new(),
+            has_list: false,
+            staging: None,
+            warned: Warned::default(),
+        }
+    }
+
+    pub(super) fn listing(&self, symbol: SymbolId) -> Option<&Listing> {
+        self.listings.get(symbol.index())?.as_deref()
+    }
+
+    pub(super) fn by_ticker_id(&self, ticker_id: &str) -> Option<SymbolId> {
+        self.by_ticker_id.get(ticker_id).copied()
+    }
+
+    pub(super) fn names(&self, symbol: SymbolId) -> bool {
+        self.named.binary_search(&symbol).is_ok()
+    }
+
+    pub(super) fn tracks(&self, symbol: SymbolId) -> bool {
+        self.listing(symbol).is_some() || self.names(symbol)
+    }
+
+    /// Whether a market that the configuration does not name is tracked.
+    pub(super) fn wants(&self, quote: &str, active: bool) -> bool {
+        active
+            && match &self.wanted {
+                Wanted::All => true,
+                Wanted::QuotedIn(assets) => assets.iter().any(|asset| asset == quote),
+            }
+    }
+
+    /// Begins a new list; one that was being read is thrown away.
+    pub(super) fn begin(&mut self) {
+        self.staging = Some(Staging::default());
+    }
+
+    pub(super) fn abandon(&mut self) {
+        self.staging = None;
+    }
+
+    /// The list that is being read; a new one when none was begun.
+    pub(super) fn staging(&mut self) -> &mut Staging {
+        self.staging.get_or_insert_default()
+    }
+
+    /// Stages one tracked market. Of two with the same symbol the first wins, but an active one
+    /// beats an inactive one. Whether it was taken.
+    pub(super) fn stage(&mut self, symbol: SymbolId, listing: Listing) -> bool {
+        let staging = self.staging.get_or_insert_default();
+        let held = (self.listings.get(symbol.index())).and_then(|held| held.as_deref());
+        if staging.marks.len() <= symbol.index() {
+            staging.marks.resize(symbol.index() + 1, Mark::Nothing);
+        }
+        let mark = &mut staging.marks[symbol.index()];
+        let first = match *mark {
+            Mark::Nothing => None,
+            Mark::AsHeld => held,
+            Mark::Changed(at) => Some(&staging.changes[at as usize].1),
+        };
+        if let Some(first) = first {
+            staging.duplicates += 1;
+            if first.active || !listing.active {
+                return false;
+            }
+        }
+        match *mark {
+            Mark::Changed(at) => staging.changes[at as usize].1 = listing,
+            _ if held == Some(&listing) => *mark = Mark::AsHeld,
+            _ => {
+                *mark = Mark::Changed(staging.changes.len() as u32);
+                staging.changes.push((symbol, listing));
+            }
+        }
+        true
+    }
+
+    /// Takes out the list that was read to its end. `None`: there is none, or no market in it
+    /// could be used, which no exchange means.
+    pub(super) fn finish(&mut self) -> Option<(Staging, Difference)> {
+        let mut staging = self.staging.take().filter(|staging| staging.usable > 0)?;
+        self.warn_of(&staging);
+        let mut changes = std::mem::take(&mut staging.changes);
+        // An active duplicate may have put back what was held.
+        changes.retain(|(symbol, listing)| self.listing(*symbol) != Some(listing));
+        let marked =
+            |at: usize| matches!(staging.marks.get(at), Some(Mark::AsHeld | Mark::Changed(_)));
+        let leavers = (0..self.listings.len())
+            .filter(|at| self.listings[*at].is_some() && !marked(*at))
+            .map(|at| SymbolId(at as u32))
+            .collect();
+        Some((staging, Difference { changes, leavers }))
+    }
+
+    /// Takes over what a list has said.
+    pub(super) fn apply(&mut self, difference: Difference) {
+        self.has_list = true;
+        let mut routes_changed = !difference.leavers.is_empty();
+        for symbol in difference.leavers {
+            self.listings[symbol.index()] = None;
+        }
+        for (symbol, listing) in difference.changes {
+            let at = symbol.index();
+            if self.listings.len() <= at {
+                self.listings.resize_with(at + 1, || None);
+            }
+            let held = self.listings[at].as_ref();
+            routes_changed |= held.is_none_or(|held| held.ticker_id != listing.ticker_id);
+            self.listings[at] = Some(Box::new(listing));
+        }
+        if routes_changed {
+            self.rebuild_routes();
+        }
+    }
+
+    /// The named symbols that the list just taken over does not have and that were not yet
+    /// complained of.
+    pub(super) fn newly_missing(&mut self) -> Vec<SymbolId> {
+        let missing: Vec<SymbolId> = (self.named.iter().copied())
+            .filter(|symbol| self.listing(*symbol).is_none())
+            .filter(|symbol| !self.warned.missing.contains(symbol))
+            .collect();
+        self.warned.missing.extend(&missing);
+        missing
+    }
+
+    /// From ticker ids to symbols. Made anew as a whole: two markets may trade their ids, or a
+    /// faulty list may give one id to two of them, and then the lower symbol has it.
+    fn rebuild_routes(&mut self) {
+        self.by_ticker_id.clear();
+        for (at, listing) in self.listings.iter().enumerate() {
+            if let Some(listing) = listing {
+                let route = self.by_ticker_id.entry(listing.ticker_id.clone());
+                route.or_insert(SymbolId(at as u32));
+            }
+        }
+    }
+
+    fn warn_of(&mut self, staging: &Staging) {
+        if let Some(example) = &staging.skipped_example
+            && !std::mem::replace(&mut self.warned.skipped, true)
+        {
+            log::info!(
+                "source {}: {} markets skipped, the first is {example:?}: an asset is 1 to 20 of A-Z and 0-9",
+                self.id,
+                staging.skipped
+            );
+        }
+        if staging.over_cap > 0 && !std::mem::replace(&mut self.warned.over_cap, true) {
+            log::warn!(
+                "source {}: {} markets are not tracked, limits.symbols is reached",
+                self.id,
+                staging.over_cap
+            );
+        }
+    }
+}
+
+impl Staging {
+    /// Counts a market whose symbol cannot be written.
+    pub(super) fn skip(&mut self, info: &MarketInfo) {
+        self.skipped += 1;
+        if self.skipped_example.is_none() {
+            let name = (info.base.chars().chain(['/'])).chain(info.quote.chars());
+            self.skipped_example = Some(name.take(EXAMPLE_CHARS).collect());
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What the prices mean: which markets there are, who tracks them, and what they cost now.
+//!
+//! Owns the catalog of markets and the latest quote of every source and symbol. It is told what
+//! exchanges said and what time it is, and answers questions.
+//!
+//! It never does I/O, never reads a clock, and knows neither HTTP nor any exchange's JSON.
+//!
+//! Everything is indexed by two small numbers, [`SymbolId`] and [`SourceId`]. Both are given once
+//! and never mean anything else while the process lives, so they may be kept anywhere.
+
+pub mod catalog;
+pub mod quote;
+pub mod symbol;
+#[cfg(test)]
+mod testing;
+
+use crate::config::Config;
+use catalog::Catalog;
+use quote::Quotes;
+
+/// One symbol, as a number: its place among all symbols ever met. It is never given to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SymbolId(pub u32);
+
+/// One source: its place in `Config::sources`, which is the order of failover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceId(pub u16);
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct Market {
+    /// Which markets there are, and who tracks them.
+    pub catalog: Catalog,
+    /// What they cost.
+    pub quotes: Quotes,
+}
+
+impl Market {
+    /// The market before any exchange has answered: only what the configuration names is known.
+    pub fn new(config: &Config) -> Market {
+        Market {
+            catalog: Catalog::new(config),
+            quotes: Quotes::new(&config.sources),
+        }
+    }
+}
+
+impl SymbolId {
+    /// As an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl SourceId {
+    /// As an index.
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}

@@ -1,0 +1,253 @@
+//! Settling: what an exchange's ticker becomes before it is kept.
+//!
+//! Owns the rules by which figures are refused, taken as unknown, or computed. It never rounds a
+//! figure that was sent, and computes only what follows exactly (the percentage excepted, which
+//! has a fixed number of places).
+
+use crate::decimal::Decimal;
+use crate::record::Ticker;
+use std::fmt;
+
+/// Decimal places of a computed percentage.
+const PERCENTAGE_PLACES: u32 = 12;
+
+/// Why an item was refused as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuoteReject {
+    /// `last` is zero or negative.
+    NoPositiveLast,
+    /// This price or volume is negative.
+    Negative(&'static str),
+}
+
+impl fmt::Display for QuoteReject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            QuoteReject::NoPositiveLast => f.write_str("no positive last price"),
+            QuoteReject::Negative(field) => write!(f, "{field} is negative"),
+        }
+    }
+}
+
+/// Refuses what is absurd, empties what is unknown, fills in what follows. Settling twice is
+/// settling once.
+pub(super) fn settle(ticker: &mut Ticker) -> Result<(), QuoteReject> {
+    if !ticker.last.is_positive() {
+        return Err(QuoteReject::NoPositiveLast);
+    }
+    price(&mut ticker.bid, "bid")?;
+    price(&mut ticker.ask, "ask")?;
+    price(&mut ticker.open, "open")?;
+    price(&mut ticker.high, "high")?;
+    price(&mut ticker.low, "low")?;
+    // Nothing traded is a fact: a volume of zero stays. Nothing offered at no price is none.
+    not_negative(&ticker.bid_volume, "bid volume")?;
+    not_negative(&ticker.ask_volume, "ask volume")?;
+    not_negative(&ticker.base_volume, "base volume")?;
+    not_negative(&ticker.quote_volume, "quote volume")?;
+    if ticker.bid.is_none() {
+        ticker.bid_volume = None;
+    }
+    if ticker.ask.is_none() {
+        ticker.ask_volume = None;
+    }
+    // Exchanges that have no time to send write zero.
+    ticker.timestamp = ticker.timestamp.filter(|time| time.0 > 0);
+    compute(ticker);
+    Ok(())
+}
+
+/// The three figures that follow from others, where the exchange does not send them.
+fn compute(ticker: &mut Ticker) {
+    match (&ticker.change, &ticker.open) {
+        (None, Some(open)) => ticker.change = ticker.last.checked_sub(open),
+        (Some(change), None) => {
+            ticker.open = ticker.last.checked_sub(change).filter(Decimal::is_positive);
+        }
+        _ => {}
+    }
+    if let (None, Some(change), Some(open)) = (&ticker.percentage, &ticker.change, &ticker.open) {
+        ticker.percentage = change.percent_of(open, PERCENTAGE_PLACES);
+    }
+}
+
+/// A price of zero means that the exchange knows none.
+fn price(field: &mut Option<Decimal>, name: &'static str) -> Result<(), QuoteReject> {
+    not_negative(field, name)?;
+    if field.as_ref().is_some_and(Decimal::is_zero) {
+        *field = None;
+    }
+    Ok(())
+}
+
+fn not_negative(field: &Option<Decimal>, name: &'static str) -> Result<(), QuoteReject> {
+    match field {
+        Some(value) if value.is_negative() => Err(QuoteReject::Negative(name)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::market::testing::{decimal, ticker};
+    use crate::time::UnixMs;
+
+    /// Reads and writes a ticker as `last=1 bid=2 ...`, in the order of the fields.
+    fn read(text: &str) -> Ticker {
+        let mut read = ticker("1");
+        for pair in text.split_whitespace() {
+            let (name, value) = pair.split_once('=').expect("name=value");
+            if name == "timestamp" {
+                read.timestamp = Some(UnixMs(value.parse().expect("milliseconds")));
+            } else if name == "last" {
+                read.last = decimal(value);
+            } else {
+                *field(&mut read, name) = Some(decimal(value));
+            }
+        }
+        read
+    }
+
+    fn field<'a>(ticker: &'a mut Ticker, name: &str) -> &'a mut Option<Decimal> {
+        match name {
+            "bid" => &mut ticker.bid,
+            "ask" => &mut ticker.ask,
+            "bid_volume" => &mut ticker.bid_volume,
+            "ask_volume" => &mut ticker.ask_volume,
+            "open" => &mut ticker.open,
+            "high" => &mut ticker.high,
+            "low" => &mut ticker.low,
+            "change" => &mut ticker.change,
+            "percentage" => &mut ticker.percentage,
+            "base_volume" => &mut ticker.base_volume,
+            "quote_volume" => &mut ticker.quote_volume,
+            other => panic!("{other} is no field"),
+        }
+    }
+
+    fn check(sent: &str, expected: Result<&str, QuoteReject>) {
+        let mut settled = read(sent);
+        let verdict = settle(&mut settled);
+        match expected {
+            Ok(expected) => {
+                assert_eq!((verdict, &settled), (Ok(()), &read(expected)), "{sent}");
+                let once = settled.clone();
+                assert_eq!(settle(&mut settled), Ok(()));
+                assert_eq!(settled, once, "settled twice: {sent}");
+            }
+            Err(reject) => assert_eq!(verdict, Err(reject), "{sent}"),
+        }
+    }
+
+    #[test]
+    fn an_item_without_a_positive_last_price_is_refused() {
+        check("last=0", Err(QuoteReject::NoPositiveLast));
+        check("last=0.000", Err(QuoteReject::NoPositiveLast));
+        check("last=-1", Err(QuoteReject::NoPositiveLast));
+        check("last=0.00000001", Ok("last=0.00000001"));
+    }
+
+    #[test]
+    fn a_negative_price_or_volume_refuses_the_item() {
+        for (sent, name) in [
+            ("bid=-1", "bid"),
+            ("ask=-0.1", "ask"),
+            ("open=-1", "open"),
+            ("high=-1", "high"),
+            ("low=-1", "low"),
+            ("bid=1 bid_volume=-1", "bid volume"),
+            ("bid_volume=-1", "bid volume"),
+            ("ask_volume=-1", "ask volume"),
+            ("base_volume=-1", "base volume"),
+            ("quote_volume=-1", "quote volume"),
+        ] {
+            check(sent, Err(QuoteReject::Negative(name)));
+        }
+        check(
+            "change=-1 percentage=-50 open=2",
+            Ok("change=-1 percentage=-50 open=2"),
+        );
+    }
+
+    #[test]
+    fn a_price_of_zero_is_unknown_and_takes_its_volume_along() {
+        check(
+            "bid=0 ask=0.00 high=0 low=0 open=0 bid_volume=3 ask_volume=0",
+            Ok(""),
+        );
+        check("bid_volume=3 ask_volume=4", Ok(""));
+        check(
+            "bid=1 bid_volume=0 ask=2 ask_volume=4",
+            Ok("bid=1 bid_volume=0 ask=2 ask_volume=4"),
+        );
+        check("timestamp=0", Ok(""));
+        check("timestamp=-5", Ok(""));
+        check("timestamp=5", Ok("timestamp=5"));
+    }
+
+    #[test]
+    fn a_traded_volume_of_zero_stays_zero() {
+        check(
+            "base_volume=0 quote_volume=0",
+            Ok("base_volume=0 quote_volume=0"),
+        );
+    }
+
+    #[test]
+    fn what_the_exchange_sends_is_kept_even_when_it_does_not_add_up() {
+        let sent = "last=10 open=8 change=3 percentage=7";
+        check(sent, Ok(sent));
+        check(
+            "last=10 open=8 percentage=7",
+            Ok("last=10 open=8 change=2 percentage=7"),
+        );
+        check(
+            "last=10 open=8 change=4",
+            Ok("last=10 open=8 change=4 percentage=50"),
+        );
+        check("last=10 percentage=7", Ok("last=10 percentage=7"));
+    }
+
+    #[test]
+    fn what_follows_exactly_is_computed() {
+        check(
+            "last=10 open=8",
+            Ok("last=10 open=8 change=2 percentage=25"),
+        );
+        check(
+            "last=10 change=2",
+            Ok("last=10 open=8 change=2 percentage=25"),
+        );
+        check(
+            "last=10 change=2 open=0",
+            Ok("last=10 open=8 change=2 percentage=25"),
+        );
+        check("last=8 open=8", Ok("last=8 open=8 change=0 percentage=0"));
+        check(
+            "last=6705.82 open=6872.64",
+            Ok("last=6705.82 open=6872.64 change=-166.82 percentage=-2.427305955208"),
+        );
+        check(
+            "last=4 open=3",
+            Ok("last=4 open=3 change=1 percentage=33.333333333333"),
+        );
+    }
+
+    #[test]
+    fn an_open_that_would_not_be_positive_stays_unknown() {
+        check("last=2 change=2", Ok("last=2 change=2"));
+        check("last=2 change=3", Ok("last=2 change=3"));
+    }
+
+    #[test]
+    fn arithmetic_that_does_not_fit_stays_unknown() {
+        check("last=1e40 open=1e-20", Ok("last=1e40 open=1e-20"));
+        check("last=1e-40 change=-1e20", Ok("last=1e-40 change=-1e20"));
+        // The difference fits 38 digits, its percentage does not on the way.
+        check(
+            "last=5000000000000000000000000.5 open=1e24",
+            Ok("last=5000000000000000000000000.5 open=1e24 change=4000000000000000000000000.5"),
+        );
+    }
+}

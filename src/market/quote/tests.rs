@@ -1,0 +1,502 @@
+use super::*;
+use crate::decimal::Decimal;
+use crate::market::testing::{Random, decimal, source, ticker};
+
+const A: SourceId = SourceId(0);
+const B: SourceId = SourceId(1);
+const BTC: SymbolId = SymbolId(0);
+const ETH: SymbolId = SymbolId(7);
+
+/// The clocks, `seconds` after the start.
+fn at(seconds: u64) -> Now {
+    at_ms(seconds * 1000)
+}
+
+fn at_ms(ms: u64) -> Now {
+    Now {
+        mono: Mono(ms * 1000),
+        unix: UnixMs(1_700_000_000_000 + ms as i64),
+    }
+}
+
+/// Two sources; stale after 15 s, frozen after 300 s.
+fn quotes() -> Quotes {
+    Quotes::new(&[source("a", &[], &[]), source("b", &[], &[])])
+}
+
+fn apply(quotes: &mut Quotes, source: SourceId, symbol: SymbolId, last: &str, now: Now) -> bool {
+    let applied = quotes.apply(source, symbol, ticker(last), now);
+    applied.expect("a good ticker").changed
+}
+
+fn stale(quotes: &Quotes, source: SourceId, symbol: SymbolId) -> Option<bool> {
+    quotes.of(source, symbol).map(Quote::stale)
+}
+
+#[test]
+fn a_quote_is_held_and_its_receipt_renewed_changed_or_not() {
+    let mut quotes = quotes();
+    assert!(apply(&mut quotes, A, BTC, "10", at(1)));
+    let first = quotes.of(A, BTC).expect("applied").version;
+    assert!(!apply(&mut quotes, A, BTC, "10.00", at(3)));
+    let quote = quotes.of(A, BTC).expect("applied");
+    assert_eq!(quote.received_at, at(3).unix);
+    assert!(quote.version > first, "the receipt is shown");
+    assert_eq!((quote.symbol, quote.source), (BTC, A));
+    assert!(apply(&mut quotes, A, BTC, "11", at(5)));
+    assert_eq!(
+        quotes.of(A, BTC).expect("applied").ticker.last,
+        decimal("11")
+    );
+    assert_eq!(
+        quotes.version(),
+        quotes.of(A, BTC).expect("applied").version
+    );
+}
+
+#[test]
+fn the_exchange_s_timestamp_is_kept_and_is_no_change() {
+    let mut quotes = quotes();
+    apply(&mut quotes, A, BTC, "10", at(1));
+    let mut stamped = ticker("10");
+    stamped.timestamp = Some(UnixMs(5));
+    let applied = quotes.apply(A, BTC, stamped, at(2));
+    assert_eq!(applied, Ok(Applied { changed: false }));
+    let quote = quotes.of(A, BTC).expect("applied");
+    assert_eq!(quote.ticker.timestamp, Some(UnixMs(5)));
+}
+
+#[test]
+fn a_refused_item_changes_nothing_but_a_counter() {
+    let mut quotes = quotes();
+    apply(&mut quotes, A, BTC, "10", at(1));
+    let version = quotes.version();
+    let refused = quotes.apply(A, BTC, ticker("0"), at(2));
+    assert_eq!(refused, Err(QuoteReject::NoPositiveLast));
+    quotes.count_rejected(2);
+    assert_eq!(quotes.version(), version);
+    let quote = quotes.of(A, BTC).expect("applied");
+    assert_eq!(quote.received_at, at(1).unix);
+    let counts = quotes.counts();
+    assert_eq!((counts.collected, counts.rejected), (1, 3));
+}
+
+#[test]
+fn a_quote_turns_stale_exactly_at_its_age() {
+    let mut quotes = quotes();
+    assert_eq!(quotes.next_flip(), None);
+    apply(&mut quotes, A, BTC, "10", at(1));
+    apply(&mut quotes, A, ETH, "10", at(4));
+    assert_eq!(quotes.next_flip(), Some(at(16).mono));
+    assert_eq!(quotes.flip(at_ms(15_999)), 0);
+    assert_eq!(stale(&quotes, A, BTC), Some(false));
+    let before = quotes.version();
+    assert_eq!(quotes.flip(at(16)), 1);
+    assert_eq!(stale(&quotes, A, BTC), Some(true));
+    assert_eq!(stale(&quotes, A, ETH), Some(false));
+    assert!(quotes.version() > before);
+    assert_eq!(quotes.next_flip(), Some(at(19).mono));
+    assert_eq!(quotes.flip(at(19)), 1);
+    assert_eq!(quotes.next_flip(), None, "nothing is left to turn");
+    apply(&mut quotes, A, BTC, "10", at(30));
+    assert_eq!(stale(&quotes, A, BTC), Some(false));
+    assert_eq!(quotes.next_flip(), Some(at(45).mono));
+}
+
+#[test]
+fn a_renewed_quote_outlives_its_old_deadline() {
+    let mut quotes = quotes();
+    apply(&mut quotes, A, BTC, "10", at(0));
+    apply(&mut quotes, A, BTC, "10", at(10));
+    assert_eq!(quotes.next_flip(), Some(at(15).mono), "early, never late");
+    assert_eq!(quotes.flip(at(15)), 0);
+    assert_eq!(quotes.next_flip(), Some(at(25).mono));
+    assert_eq!(quotes.flip(at(25)), 1);
+}
+
+#[test]
+fn a_source_that_answers_without_any_change_is_frozen_until_one_changes() {
+    let mut quotes = quotes();
+    for second in 0..400 {
+        apply(&mut quotes, A, BTC, "10", at(second));
+        apply(&mut quotes, A, ETH, "20", at(second));
+        quotes.end_poll(A, at(second));
+        quotes.flip(at(second));
+        let frozen = second >= 300;
+        assert_eq!(quotes.frozen(A), frozen, "second {second}");
+        assert_eq!(stale(&quotes, A, BTC), Some(frozen), "second {second}");
+        assert_eq!(stale(&quotes, A, ETH), Some(frozen), "second {second}");
+        assert_eq!(quotes.counts().stale, if frozen { 2 } else { 0 });
+    }
+    assert_eq!(quotes.next_flip(), None);
+    let before = quotes.of(A, BTC).expect("applied").version;
+    assert!(apply(&mut quotes, A, ETH, "21", at(400)));
+    assert!(!quotes.frozen(A));
+    assert_eq!(stale(&quotes, A, ETH), Some(false));
+    assert_eq!(
+        stale(&quotes, A, BTC),
+        Some(false),
+        "its last poll is young"
+    );
+    assert!(quotes.of(A, BTC).expect("applied").version > before);
+    assert_eq!(quotes.next_flip(), Some(at(399 + 15).mono));
+}
+
+#[test]
+fn one_quiet_market_among_moving_ones_is_fresh() {
+    let mut quotes = quotes();
+    for second in 0..1000 {
+        apply(&mut quotes, A, BTC, "10", at(second));
+        apply(&mut quotes, A, ETH, &format!("{}", second + 1), at(second));
+        quotes.end_poll(A, at(second));
+        quotes.flip(at(second));
+        assert_eq!(stale(&quotes, A, BTC), Some(false), "second {second}");
+    }
+}
+
+#[test]
+fn a_source_whose_polls_fail_is_not_frozen_but_old() {
+    let mut quotes = quotes();
+    apply(&mut quotes, A, BTC, "10", at(0));
+    quotes.end_poll(A, at(0));
+    quotes.flip(at(1000));
+    assert!(!quotes.frozen(A));
+    assert_eq!(stale(&quotes, A, BTC), Some(true));
+    // Back after the silence with other figures: nothing to thaw.
+    apply(&mut quotes, A, BTC, "11", at(1000));
+    quotes.end_poll(A, at(1000));
+    assert_eq!(stale(&quotes, A, BTC), Some(false));
+}
+
+/// Which source answers for BTC, when a received at `a` and b at `b` (seconds) and `now` is.
+fn check_best(a: Option<u64>, b: Option<u64>, now: u64, expected: Option<SourceId>) {
+    let mut quotes = quotes();
+    for (source, received) in [(A, a), (B, b)] {
+        if let Some(second) = received {
+            apply(&mut quotes, source, BTC, "10", at(second));
+        }
+    }
+    quotes.flip(at(now));
+    let best = quotes.best(&[A, B], BTC).map(|quote| quote.source);
+    assert_eq!(best, expected, "a {a:?}, b {b:?}, now {now}");
+}
+
+#[test]
+fn the_first_fresh_source_answers_and_else_the_one_received_last() {
+    check_best(None, None, 0, None);
+    check_best(Some(0), Some(5), 6, Some(A));
+    check_best(None, Some(5), 6, Some(B));
+    check_best(Some(0), Some(5), 16, Some(B));
+    check_best(Some(0), Some(5), 100, Some(B));
+    check_best(Some(5), Some(0), 100, Some(A));
+    check_best(Some(5), Some(5), 100, Some(A));
+    check_best(Some(5), None, 100, Some(A));
+}
+
+#[test]
+fn a_restored_quote_is_stale_until_it_is_received() {
+    let mut quotes = quotes();
+    let saved = UnixMs(1_800_000_000_000);
+    assert!(quotes.restore(A, BTC, ticker("10"), saved));
+    assert!(
+        !quotes.restore(A, ETH, ticker("0"), saved),
+        "breaks the rules"
+    );
+    assert!(quotes.restore(B, BTC, ticker("9"), saved - 1));
+    assert_eq!(quotes.next_flip(), None);
+    quotes.flip(at(0));
+    assert_eq!(stale(&quotes, A, BTC), Some(true), "however early it is");
+    assert_eq!(quotes.best(&[B, A], BTC).map(|quote| quote.source), Some(A));
+    let counts = quotes.counts();
+    assert_eq!((counts.cached, counts.fresh, counts.stale), (2, 0, 2));
+    assert_eq!((counts.symbols, counts.collected), (1, 0));
+
+    // Any receipt of this process beats a restored quote, whatever the wall clock says.
+    apply(&mut quotes, B, BTC, "9", at(0));
+    quotes.flip(at(20));
+    assert_eq!(quotes.best(&[A, B], BTC).map(|quote| quote.source), Some(B));
+    assert!(!quotes.restore(B, BTC, ticker("8"), saved), "overtaken");
+    apply(&mut quotes, B, BTC, "9.5", at(21));
+    assert_eq!(stale(&quotes, A, BTC), Some(true));
+
+    assert!(
+        !apply(&mut quotes, A, BTC, "10", at(22)),
+        "the same figures"
+    );
+    assert_eq!(stale(&quotes, A, BTC), Some(false));
+    quotes.end_poll(A, at(22));
+    quotes.end_poll(A, at(321));
+    assert!(!quotes.frozen(A), "counted from the first poll");
+}
+
+#[test]
+fn a_dropped_quote_is_gone_and_counted_off() {
+    let mut quotes = quotes();
+    apply(&mut quotes, A, BTC, "10", at(0));
+    apply(&mut quotes, B, BTC, "10", at(10));
+    quotes.flip(at(15));
+    let version = quotes.version();
+    quotes.drop_symbol(A, BTC);
+    assert!(quotes.version() > version);
+    quotes.drop_symbol(A, BTC);
+    quotes.drop_symbol(A, SymbolId(1_000_000));
+    let counts = quotes.counts();
+    assert_eq!(
+        (counts.cached, counts.fresh, counts.stale, counts.symbols),
+        (1, 1, 0, 1)
+    );
+    quotes.drop_symbol(B, BTC);
+    let counts = quotes.counts();
+    assert_eq!(
+        (counts.cached, counts.fresh, counts.stale, counts.symbols),
+        (0, 0, 0, 0)
+    );
+    assert!(quotes.best(&[A, B], BTC).is_none());
+}
+
+#[test]
+fn a_body_is_rendered_once_for_each_state() {
+    let mut quotes = quotes();
+    let mut made = 0;
+    let mut render = |quotes: &Quotes| {
+        let quote = quotes.of(A, BTC).expect("applied");
+        let body = |quote: &Quote| {
+            made += 1;
+            format!("{} {}", quote.ticker.last, quote.stale())
+                .into_bytes()
+                .into()
+        };
+        (
+            String::from_utf8_lossy(quote.rendered(body)).to_string(),
+            made,
+        )
+    };
+    apply(&mut quotes, A, BTC, "10", at(0));
+    assert_eq!(render(&quotes), ("10 false".to_string(), 1));
+    assert_eq!(render(&quotes), ("10 false".to_string(), 1));
+    quotes.flip(at(15));
+    assert_eq!(render(&quotes), ("10 true".to_string(), 2));
+    apply(&mut quotes, A, BTC, "10", at(16));
+    assert_eq!(render(&quotes), ("10 false".to_string(), 3));
+    apply(&mut quotes, A, BTC, "11", at(17));
+    assert_eq!(render(&quotes), ("11 false".to_string(), 4));
+}
+
+#[test]
+fn polled_says_whether_a_poll_ever_succeeded() {
+    let mut quotes = quotes();
+    assert!(!quotes.polled(A));
+    quotes.end_poll(A, at(0));
+    assert!(quotes.polled(A));
+    assert!(!quotes.polled(B));
+    // A source without any quote has nothing that could stand still for long.
+    quotes.end_poll(A, at(1000));
+    assert!(apply(&mut quotes, A, BTC, "1", at(1001)));
+    assert_eq!(stale(&quotes, A, BTC), Some(false));
+}
+
+#[test]
+fn a_quote_takes_256_bytes() {
+    assert_eq!(size_of::<Quote>(), 256);
+    assert_eq!(size_of::<Option<Box<Quote>>>(), 8);
+}
+
+/// The same rules without any cleverness: what was received, when, and what was restored.
+#[derive(Default)]
+struct Naive {
+    held: Vec<NaiveQuote>,
+    last_change: [Option<u64>; 3],
+    frozen: [bool; 3],
+}
+
+struct NaiveQuote {
+    source: SourceId,
+    symbol: SymbolId,
+    last: u64,
+    /// Milliseconds; `None`: restored.
+    received: Option<u64>,
+    shown_at: UnixMs,
+}
+
+impl Naive {
+    const STALE_MS: [u64; 3] = [1_000, 3_000, 10_000];
+    const FROZEN_MS: [u64; 3] = [5_000, 4_000, 20_000];
+
+    fn get(&self, source: SourceId, symbol: SymbolId) -> Option<&NaiveQuote> {
+        let wanted = |quote: &&NaiveQuote| (quote.source, quote.symbol) == (source, symbol);
+        self.held.iter().find(wanted)
+    }
+
+    fn apply(&mut self, source: SourceId, symbol: SymbolId, last: u64, now: u64) -> bool {
+        let changed = self
+            .get(source, symbol)
+            .is_none_or(|quote| quote.last != last);
+        self.drop_symbol(source, symbol);
+        self.held.push(NaiveQuote {
+            source,
+            symbol,
+            last,
+            received: Some(now),
+            shown_at: at_ms(now).unix,
+        });
+        if changed {
+            self.last_change[source.index()] = Some(now);
+            self.frozen[source.index()] = false;
+        }
+        changed
+    }
+
+    fn end_poll(&mut self, source: SourceId, now: u64) {
+        let since = *self.last_change[source.index()].get_or_insert(now);
+        if now - since >= Naive::FROZEN_MS[source.index()] {
+            self.frozen[source.index()] = true;
+        }
+    }
+
+    fn drop_symbol(&mut self, source: SourceId, symbol: SymbolId) {
+        self.held
+            .retain(|quote| (quote.source, quote.symbol) != (source, symbol));
+    }
+
+    fn stale(&self, quote: &NaiveQuote, now: u64) -> bool {
+        let limit = Naive::STALE_MS[quote.source.index()];
+        self.frozen[quote.source.index()]
+            || quote
+                .received
+                .is_none_or(|received| now - received >= limit)
+    }
+
+    fn best(&self, order: &[SourceId], symbol: SymbolId, now: u64) -> Option<SourceId> {
+        let quotes: Vec<_> = order
+            .iter()
+            .filter_map(|id| self.get(*id, symbol))
+            .collect();
+        let fresh = quotes.iter().find(|quote| !self.stale(quote, now));
+        // The first of the greatest: `max_by_key` would take the last.
+        let latest = || {
+            let key = |quote: &&&NaiveQuote| (quote.received, quote.shown_at);
+            quotes.iter().rev().max_by_key(key)
+        };
+        fresh.or_else(latest).map(|quote| quote.source)
+    }
+}
+
+/// Replays one seed: random polls, pauses, drops and restores against the naive rules.
+fn replay(seed: u64) {
+    let mut random = Random(seed);
+    let sources: Vec<_> = (0..3)
+        .map(|at| SourceConfig {
+            stale_after: Duration::from_millis(Naive::STALE_MS[at]),
+            frozen_after: Duration::from_millis(Naive::FROZEN_MS[at]),
+            ..source("x", &[], &[])
+        })
+        .collect();
+    let (mut quotes, mut naive) = (Quotes::new(&sources), Naive::default());
+    let (mut now, mut versions) = (0, std::collections::HashMap::new());
+    for _ in 0..400 {
+        now += [0, 1, 200, 500, 1_000, 3_000][random.below(6) as usize];
+        let id = SourceId(random.below(3) as u16);
+        let symbol = SymbolId(random.below(5) as u32);
+        match random.below(20) {
+            0 => {
+                quotes.drop_symbol(id, symbol);
+                naive.drop_symbol(id, symbol);
+            }
+            1 => {
+                let shown_at = UnixMs(random.below(3) as i64);
+                let taken = quotes.restore(id, symbol, ticker("7"), shown_at);
+                assert_eq!(taken, naive.get(id, symbol).is_none(), "seed {seed}");
+                if taken {
+                    naive.held.push(NaiveQuote {
+                        source: id,
+                        symbol,
+                        last: 7,
+                        received: None,
+                        shown_at,
+                    });
+                }
+            }
+            2..=6 => {
+                quotes.end_poll(id, at_ms(now));
+                naive.end_poll(id, now);
+            }
+            _ => {
+                // Mostly the same price again, so that sources do freeze.
+                let last = 7 + random.below(8) / 7;
+                let changed = apply(&mut quotes, id, symbol, &last.to_string(), at_ms(now));
+                assert_eq!(changed, naive.apply(id, symbol, last, now), "seed {seed}");
+            }
+        }
+        if quotes
+            .next_flip()
+            .is_some_and(|next| next <= at_ms(now).mono)
+        {
+            quotes.flip(at_ms(now));
+        }
+        compare(&quotes, &naive, now, &mut versions, seed);
+    }
+}
+
+type Shown = (SourceId, SymbolId, bool, UnixMs, Decimal, Option<UnixMs>);
+
+fn compare(
+    quotes: &Quotes,
+    naive: &Naive,
+    now: u64,
+    versions: &mut std::collections::HashMap<u64, Shown>,
+    seed: u64,
+) {
+    let order = [SourceId(2), SourceId(0), SourceId(1)];
+    let mut counts = Counts {
+        collected: quotes.counts().collected,
+        ..Counts::default()
+    };
+    for symbol in (0..5).map(SymbolId) {
+        let best = quotes.best(&order, symbol).map(|quote| quote.source);
+        assert_eq!(
+            best,
+            naive.best(&order, symbol, now),
+            "seed {seed} at {now}"
+        );
+        counts.symbols += usize::from(best.is_some());
+        for id in order {
+            let (got, expected) = (quotes.of(id, symbol), naive.get(id, symbol));
+            assert_eq!(got.is_some(), expected.is_some(), "seed {seed} at {now}");
+            let (Some(got), Some(expected)) = (got, expected) else {
+                continue;
+            };
+            let is_stale = naive.stale(expected, now);
+            assert_eq!(
+                got.stale(),
+                is_stale,
+                "seed {seed} at {now}, {id:?} {symbol:?}"
+            );
+            assert_eq!(got.received_at, expected.shown_at, "seed {seed} at {now}");
+            counts.cached += 1;
+            counts.stale += usize::from(is_stale);
+            counts.fresh += usize::from(!is_stale);
+            let ticker = &got.ticker;
+            let shown = (
+                id,
+                symbol,
+                is_stale,
+                got.received_at,
+                ticker.last.clone(),
+                ticker.timestamp,
+            );
+            let named = versions.entry(got.version).or_insert_with(|| shown.clone());
+            assert_eq!(
+                *named, shown,
+                "one version, one state: seed {seed} at {now}"
+            );
+        }
+    }
+    assert_eq!(quotes.counts(), counts, "seed {seed} at {now}");
+}
+
+#[test]
+fn staleness_failover_and_counters_equal_the_naive_rules_in_every_seed() {
+    for seed in 0..200 {
+        replay(seed);
+    }
+}

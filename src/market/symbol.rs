@@ -1,0 +1,417 @@
+//! A symbol: the name of a market, `BASE/QUOTE`.
+//!
+//! Owns the names of all symbols ever met, the small numbers that stand for them, and the table
+//! of the forms in which they may be asked for: `BTC/USDT`, `BTC-USDT`, `BTC_USDT`, `BTCUSDT`, in
+//! any case.
+//!
+//! It never guesses where a joined form divides: `BTCUSDT` is found because `BTC/USDT` has been
+//! met, not because it ends like a quote asset. It does not know which symbols are tracked: who
+//! asks says so. It never forgets a name, so a [`SymbolId`] is good for ever; their number is
+//! capped instead.
+
+use super::SymbolId;
+use std::collections::HashMap;
+
+/// Longest asset. Those of exchanges have at most ten letters; the rest is room for tokens.
+pub const ASSET_BYTES: usize = 20;
+
+/// Longest symbol: two assets and the slash.
+const SYMBOL_BYTES: usize = 2 * ASSET_BYTES + 1;
+
+/// A canonical symbol: `BASE/QUOTE`, each side `[A-Z0-9]{1,20}`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SymbolName {
+    text: Box<str>,
+    base_len: u8,
+}
+
+/// What a text that should be a symbol turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// A symbol that a source tracks.
+    Known(SymbolId),
+    /// Could be a symbol, but no source tracks it.
+    Unknown,
+    /// No symbol: a wrong character, two separators, an empty or over-long side.
+    Malformed,
+}
+
+/// See the module's page.
+#[derive(Debug)]
+pub(super) struct Symbols {
+    names: Vec<SymbolName>,
+    forms: HashMap<Box<[u8]>, Form>,
+    clashes: Vec<Clash>,
+    cap: usize,
+}
+
+/// Whom a form in the table means. A form with a slash means one symbol always.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    One(SymbolId),
+    /// A joined form that several symbols share: an index into `clashes`.
+    Shared(u32),
+}
+
+/// A joined form of several symbols: `AB/C` and `A/BC`.
+#[derive(Debug)]
+struct Clash {
+    symbols: Vec<SymbolId>,
+    warned: bool,
+}
+
+/// A symbol's text in upper case with a slash for the separator, on the stack.
+pub(super) struct Spelling {
+    bytes: [u8; SYMBOL_BYTES],
+    len: usize,
+    slash: Option<usize>,
+}
+
+impl SymbolName {
+    /// Reads a canonical symbol, and nothing else.
+    pub fn parse(text: &str) -> Option<SymbolName> {
+        let (base, quote) = text.split_once('/')?;
+        Spelling::canonical(base, quote).map(|spelling| spelling.name())
+    }
+
+    /// `BASE/QUOTE`.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// What is bought and sold.
+    pub fn base(&self) -> &str {
+        &self.text[..usize::from(self.base_len)]
+    }
+
+    /// What it is paid with.
+    pub fn quote(&self) -> &str {
+        &self.text[usize::from(self.base_len) + 1..]
+    }
+}
+
+impl Symbols {
+    /// A table for at most `cap` symbols.
+    pub(super) fn new(cap: usize) -> Symbols {
+        Symbols {
+            names: Vec::new(),
+            forms: HashMap::new(),
+            clashes: Vec::new(),
+            cap: cap.min(u32::MAX as usize),
+        }
+    }
+
+    /// How many symbols were ever met: every [`SymbolId`] is below it.
+    pub(super) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    pub(super) fn name(&self, symbol: SymbolId) -> &SymbolName {
+        &self.names[symbol.index()]
+    }
+
+    /// Finds a symbol in any accepted form. `known` says which symbols count.
+    pub(super) fn find(&self, text: &[u8], known: impl Fn(SymbolId) -> bool) -> Lookup {
+        let Some(spelling) = Spelling::any(text) else {
+            return Lookup::Malformed;
+        };
+        let symbol = match self.forms.get(spelling.as_bytes()) {
+            None => None,
+            Some(Form::One(symbol)) => Some(*symbol).filter(|symbol| known(*symbol)),
+            Some(Form::Shared(at)) => self.clashes[*at as usize].only_one(known),
+        };
+        symbol.map_or(Lookup::Unknown, Lookup::Known)
+    }
+
+    /// The number of a symbol that was met before. `spelling` must be canonical.
+    pub(super) fn get(&self, spelling: &Spelling) -> Option<SymbolId> {
+        match self.forms.get(spelling.as_bytes()) {
+            Some(Form::One(symbol)) => Some(*symbol),
+            _ => None,
+        }
+    }
+
+    /// The number of a symbol, given now if it has none. `None` when the cap is reached.
+    pub(super) fn intern(&mut self, spelling: &Spelling) -> Option<SymbolId> {
+        if let Some(symbol) = self.get(spelling) {
+            return Some(symbol);
+        }
+        if self.names.len() >= self.cap {
+            return None;
+        }
+        let symbol = SymbolId(self.names.len() as u32);
+        let name = spelling.name();
+        let joined = [name.base(), name.quote()].concat().into_boxed_str();
+        self.names.push(name);
+        self.forms
+            .insert(spelling.as_bytes().into(), Form::One(symbol));
+        self.join(joined.into_boxed_bytes(), symbol);
+        Some(symbol)
+    }
+
+    /// Says once for each joined form that several known symbols share that it is off.
+    pub(super) fn warn_of_clashes(&mut self, known: impl Fn(SymbolId) -> bool) {
+        for clash in &mut self.clashes {
+            let mut sharing = clash.symbols.iter().filter(|symbol| known(**symbol));
+            if let (false, Some(one), Some(other)) = (clash.warned, sharing.next(), sharing.next())
+            {
+                let (one, other) = (&self.names[one.index()], &self.names[other.index()]);
+                log::warn!(
+                    "{}{} could be {} or {}: it is answered as unknown, the other forms work",
+                    one.base(),
+                    one.quote(),
+                    one.as_str(),
+                    other.as_str()
+                );
+                clash.warned = true;
+            }
+        }
+    }
+
+    fn join(&mut self, joined: Box<[u8]>, symbol: SymbolId) {
+        let form = self.forms.entry(joined).or_insert(Form::One(symbol));
+        match *form {
+            Form::One(other) if other == symbol => {}
+            Form::One(other) => {
+                *form = Form::Shared(self.clashes.len() as u32);
+                self.clashes.push(Clash {
+                    symbols: vec![other, symbol],
+                    warned: false,
+                });
+            }
+            Form::Shared(at) => self.clashes[at as usize].symbols.push(symbol),
+        }
+    }
+}
+
+impl Clash {
+    /// The one known symbol of this form, unless there are several.
+    fn only_one(&self, known: impl Fn(SymbolId) -> bool) -> Option<SymbolId> {
+        let mut sharing = self.symbols.iter().filter(|symbol| known(**symbol));
+        let one = sharing.next()?;
+        sharing.next().is_none().then_some(*one)
+    }
+}
+
+impl Spelling {
+    /// A market's own two assets, which must be in canonical form already: an exchange may give
+    /// `ABC` and `abc` to different assets, so case is not repaired here.
+    pub(super) fn canonical(base: &str, quote: &str) -> Option<Spelling> {
+        if !is_asset(base) || !is_asset(quote) {
+            return None;
+        }
+        let mut bytes = [0; SYMBOL_BYTES];
+        let len = base.len() + 1 + quote.len();
+        bytes[..base.len()].copy_from_slice(base.as_bytes());
+        bytes[base.len()] = b'/';
+        bytes[base.len() + 1..len].copy_from_slice(quote.as_bytes());
+        Some(Spelling {
+            bytes,
+            len,
+            slash: Some(base.len()),
+        })
+    }
+
+    /// Any accepted form. `None`: malformed.
+    fn any(text: &[u8]) -> Option<Spelling> {
+        let mut bytes = [0; SYMBOL_BYTES];
+        let mut slash = None;
+        for (at, (byte, out)) in text.iter().zip(bytes.get_mut(..text.len())?).enumerate() {
+            *out = match byte {
+                b'A'..=b'Z' | b'0'..=b'9' => *byte,
+                b'a'..=b'z' => byte.to_ascii_uppercase(),
+                b'/' | b'-' | b'_' if slash.is_none() => {
+                    slash = Some(at);
+                    b'/'
+                }
+                _ => return None,
+            };
+        }
+        let len = text.len();
+        let fits = match slash {
+            Some(at) => {
+                (1..=ASSET_BYTES).contains(&at) && (1..=ASSET_BYTES).contains(&(len - at - 1))
+            }
+            None => (1..=2 * ASSET_BYTES).contains(&len),
+        };
+        fits.then_some(Spelling { bytes, len, slash })
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    fn name(&self) -> SymbolName {
+        let text = std::str::from_utf8(self.as_bytes()).expect("letters, digits and a slash");
+        let slash = self.slash.expect("only canonical spellings are named");
+        SymbolName {
+            text: text.into(),
+            base_len: slash as u8,
+        }
+    }
+}
+
+fn is_asset(text: &str) -> bool {
+    (1..=ASSET_BYTES).contains(&text.len())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn intern(symbols: &mut Symbols, text: &str) -> Option<SymbolId> {
+        let (base, quote) = text.split_once('/').expect("canonical");
+        symbols.intern(&Spelling::canonical(base, quote).expect("canonical"))
+    }
+
+    /// Of `met`, those that do not begin with `!` are known.
+    fn check(met: &[&str], asked: &[u8], expected: &str) {
+        let mut symbols = Symbols::new(100);
+        let mut known = Vec::new();
+        for text in met {
+            let id = intern(&mut symbols, text.trim_start_matches('!')).expect("room");
+            if !text.starts_with('!') {
+                known.push(id);
+            }
+        }
+        let found = match symbols.find(asked, |id| known.contains(&id)) {
+            Lookup::Known(id) => symbols.name(id).as_str().to_string(),
+            other => format!("{other:?}"),
+        };
+        let shown = String::from_utf8_lossy(asked);
+        assert_eq!(found, expected, "{shown:?} among {met:?}");
+    }
+
+    #[test]
+    fn every_accepted_form_finds_the_symbol_in_any_case() {
+        for asked in ["BTC/USDT", "BTC-USDT", "BTC_USDT", "BTCUSDT"] {
+            check(&["ETH/BTC", "BTC/USDT"], asked.as_bytes(), "BTC/USDT");
+            check(
+                &["ETH/BTC", "BTC/USDT"],
+                asked.to_lowercase().as_bytes(),
+                "BTC/USDT",
+            );
+        }
+        check(&["1INCH/USDT"], b"1inchUsdt", "1INCH/USDT");
+    }
+
+    #[test]
+    fn what_no_source_tracks_is_unknown_in_every_form() {
+        for asked in ["FOO/BAR", "foo-bar", "foo_bar", "FOOBAR", "X", "BTC/USD"] {
+            check(&["BTC/USDT", "!FOO/BAR"], asked.as_bytes(), "Unknown");
+        }
+        // Never guessed by suffix: the parts are known, the market is not.
+        check(&["BTC/USDT", "ETH/BTC"], b"ETHUSDT", "Unknown");
+        check(&["BTC/USDT"], b"BTC/USDTX", "Unknown");
+    }
+
+    #[test]
+    fn what_cannot_be_a_symbol_is_malformed() {
+        let malformed: [&[u8]; 22] = [
+            b"",
+            b"/",
+            b"-",
+            b"/USDT",
+            b"BTC/",
+            b"BTC//USDT",
+            b"BTC/USDT/",
+            b"BTC-USDT-X",
+            b"BTC/US-DT",
+            b"BTC%2FUSDT",
+            b"BTC USDT",
+            b" BTC/USDT",
+            b"BTC/USDT\n",
+            b"BTC\0USDT",
+            b"\x7f",
+            b"BTC.X/USDT",
+            b"BTC:USDT",
+            b"BTC\\USDT",
+            "BTC/\u{20ae}".as_bytes(),
+            "\u{ff22}TC/USDT".as_bytes(),
+            b"BTC\xffUSDT",
+            b"*",
+        ];
+        for asked in malformed {
+            check(&["BTC/USDT"], asked, "Malformed");
+        }
+    }
+
+    #[test]
+    fn sides_of_twenty_fit_and_sides_of_twenty_one_do_not() {
+        let symbol = |base: usize, quote: usize, separator: &str| {
+            format!("{}{separator}{}", "B".repeat(base), "Q".repeat(quote))
+        };
+        for separator in ["/", "-", "_"] {
+            for (base, quote) in [(1, 1), (19, 20), (20, 20), (20, 1)] {
+                let asked = symbol(base, quote, separator);
+                check(
+                    &[&symbol(base, quote, "/")],
+                    asked.as_bytes(),
+                    &symbol(base, quote, "/"),
+                );
+            }
+            for (base, quote) in [(21, 1), (1, 21), (21, 20), (0, 20), (20, 0)] {
+                check(&[], symbol(base, quote, separator).as_bytes(), "Malformed");
+            }
+        }
+        check(
+            &[&symbol(20, 20, "/")],
+            symbol(20, 20, "").as_bytes(),
+            &symbol(20, 20, "/"),
+        );
+        check(&[], symbol(20, 21, "").as_bytes(), "Malformed");
+        check(&[], &[b'A'; 1000], "Malformed");
+    }
+
+    #[test]
+    fn a_joined_form_of_two_known_symbols_is_off_and_the_other_forms_work() {
+        let met = ["AB/CD", "A/BCD", "ABC/D"];
+        check(&met, b"ABCD", "Unknown");
+        check(&met, b"AB-CD", "AB/CD");
+        check(&met, b"a/bcd", "A/BCD");
+        check(&met, b"abc_d", "ABC/D");
+        check(&["AB/CD", "!A/BCD"], b"ABCD", "AB/CD");
+        check(&["!AB/CD", "A/BCD", "!ABC/D"], b"ABCD", "A/BCD");
+        check(&["!AB/CD", "!A/BCD"], b"ABCD", "Unknown");
+    }
+
+    #[test]
+    fn a_number_is_given_once_and_the_cap_holds() {
+        let mut symbols = Symbols::new(2);
+        let first = intern(&mut symbols, "A/B");
+        assert_eq!(first, Some(SymbolId(0)));
+        assert_eq!(intern(&mut symbols, "C/D"), Some(SymbolId(1)));
+        assert_eq!(intern(&mut symbols, "E/F"), None);
+        assert_eq!(intern(&mut symbols, "A/B"), first, "full, but met before");
+        assert_eq!(symbols.len(), 2);
+        assert_eq!(symbols.find(b"E/F", |_| true), Lookup::Unknown);
+    }
+
+    #[test]
+    fn canonical_names_are_read_strictly() {
+        let name = SymbolName::parse("BTC/USDT").expect("canonical");
+        assert_eq!(
+            (name.as_str(), name.base(), name.quote()),
+            ("BTC/USDT", "BTC", "USDT")
+        );
+        for text in [
+            "btc/usdt", "BTC-USDT", "BTCUSDT", "BTC/", "/USDT", "A/B/C", "", "A.B/C",
+        ] {
+            assert_eq!(SymbolName::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_joined_form_is_warned_of_once() {
+        let mut symbols = Symbols::new(10);
+        intern(&mut symbols, "AB/C");
+        intern(&mut symbols, "A/BC");
+        symbols.warn_of_clashes(|id| id == SymbolId(0));
+        assert!(!symbols.clashes[0].warned, "one known symbol is no clash");
+        symbols.warn_of_clashes(|_| true);
+        assert!(symbols.clashes[0].warned);
+    }
+}
