@@ -2,15 +2,48 @@
 //!
 //! Owns what the file, the environment and the command line may say, and what holds when they
 //! are silent. It never touches a socket or a clock. Once built, it does not change.
+//!
+//! From the command line to a [`Config`]: [`command`] (in `load`) takes the words apart with
+//! `args`, reads the file with `json` by the tables of `schema` and `limits` (`keys` and `rows`
+//! are what the tables are made of, `forms` what a text may say), lays environment and flags on
+//! top, and lets `check` compare what only makes sense together. Whatever is wrong becomes a
+//! [`Fault`].
 
+mod args;
+mod check;
+mod fault;
+mod forms;
+mod json;
+mod keys;
+mod limits;
+mod load;
+mod reference;
+mod rows;
+mod schema;
+#[cfg(test)]
+mod tests;
 mod url;
 
+pub use args::help;
+pub use check::{KnownDialect, tls_available};
+pub use fault::Fault;
+pub use limits::Limits;
+pub use load::{Command, Loaded, command};
+pub use reference::reference;
 pub use url::Url;
 
 use crate::interval::Stored;
-use std::net::SocketAddr;
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// The demo exchange: its name as a dialect in the file and on the command line, and the id of
+/// its source.
+pub const DEMO: &str = "demo";
+
+/// The dialect that the demo exchange speaks.
+const DEMO_DIALECT: &str = "binance";
 
 /// Everything that a running marketd was told.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +62,7 @@ pub struct Config {
     pub sources: Vec<SourceConfig>,
     /// How much is kept and fetched of each stored interval.
     pub history: History,
-    /// The built-in exchange, when it runs.
+    /// The built-in exchange, when it runs; then one of `sources` has the id [`DEMO`].
     pub demo: Option<DemoConfig>,
     /// In the order in which they are listed.
     pub categories: Vec<CategoryConfig>,
@@ -130,115 +163,80 @@ pub struct EcosystemMarket {
     pub rules: crate::record::MarketRules,
 }
 
-/// Every cap and deadline, by name. `Limits::default()` is the table of defaults; each has its
-/// reason beside it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Client connections in all.
-    pub max_connections: usize,
-    /// Bytes of a request line.
-    pub request_line_bytes: usize,
-    /// Bytes of a request head, line included.
-    pub head_bytes: usize,
-    /// Header fields of a request.
-    pub head_fields: usize,
-    /// From the first byte of a head to its last; later bytes do not renew it.
-    pub head_timeout: Duration,
-    /// A connection without a request, and a new one without a byte.
-    pub idle_timeout: Duration,
-    /// Without progress of a pending answer.
-    pub write_timeout: Duration,
-    /// From the head to the last byte of a request's body.
-    pub body_timeout: Duration,
-    /// Bytes of a request's body that are read and thrown away.
-    pub body_bytes: usize,
-    /// Time for a client to read the last answer of a closing connection.
-    pub linger: Duration,
-    /// Pending output of one connection above which it gets no further answer.
-    pub output_high_water: usize,
-    /// Requests answered on one connection before it is closed.
-    pub requests_per_connection: u32,
-    /// Symbols in one request for quotes.
-    pub symbols_per_request: usize,
-    /// Answers that are being made over several turns, at once.
-    pub long_answers: usize,
-    /// Time that a chart request waits for candles that were never asked of the exchange.
-    pub chart_wait: Duration,
-    /// Ranges of candles asked by clients and not yet answered by the exchange.
-    pub chart_fetches: usize,
-    /// Candle series in all.
-    pub candle_series: usize,
-    /// Bytes of rendered candles in memory, over all series.
-    pub candle_bytes: usize,
-    /// Distinct symbols over all sources.
-    pub symbols: usize,
-    /// Bytes of one upstream answer after decoding.
-    pub upstream_body_bytes: usize,
-    /// Bytes of one item (ticker, candle, market) in it.
-    pub upstream_item_bytes: usize,
-    /// Bytes of an upstream answer's head.
-    pub upstream_head_bytes: usize,
-    /// Connections to one source.
-    pub lanes_per_source: usize,
-    /// Longest wait between tries of a failing source.
-    pub backoff_max: Duration,
-    /// Time to finish what is in flight after SIGTERM.
-    pub shutdown: Duration,
+impl Config {
+    /// Which of `sources` polls the demo exchange: the one whose address is known only once the
+    /// demo exchange listens.
+    pub fn demo_source(&self) -> Option<usize> {
+        self.demo.as_ref()?;
+        self.sources.iter().position(|source| source.id == DEMO)
+    }
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
-            // About 100 B each while idle; above it, accept queues in the kernel.
-            max_connections: 16_384,
-            // RFC 9112, 3: at least 8000 octets are recommended.
-            request_line_bytes: 8 * 1024,
-            // Room for a browser's cookies, which are not ours to read.
-            head_bytes: 16 * 1024,
-            // A browser sends about 20, a proxy adds about 10.
-            head_fields: 64,
-            // A head is one packet; ten seconds let a lost one be sent again three times.
-            head_timeout: Duration::from_secs(10),
-            // Longer than the usual 60 s of a proxy in front would hold sockets for nothing.
-            idle_timeout: Duration::from_secs(75),
-            // Renewed by progress: only a dead or hostile reader meets it.
-            write_timeout: Duration::from_secs(30),
-            // 64 KiB in ten seconds is slower than any living client.
-            body_timeout: Duration::from_secs(10),
-            // No request has a use for a body; this is for libraries that send one anyway.
-            body_bytes: 64 * 1024,
-            // A reset must not overtake the answer; one round trip around the world is 0.4 s.
-            linger: Duration::from_secs(2),
-            // About one chart of 1000 candles: bounds what one slow reader holds.
-            output_high_water: 64 * 1024,
-            // Lets balancers move clients about; costs one connection in ten thousand requests.
-            requests_per_connection: 10_000,
-            // About 35 KB of answer.
-            symbols_per_request: 100,
-            // Each holds its body while it is made.
-            long_answers: 64,
-            // One round trip to an exchange is below half a second; people wait two.
-            chart_wait: Duration::from_secs(2),
-            // A page takes about 0.2 s: what is behind this in the queue would time out.
-            chart_fetches: 256,
-            // 200 symbols in three intervals: about ten requests a second to poll.
-            candle_series: 600,
-            // About 500,000 candles.
-            candle_bytes: 32 * 1024 * 1024,
-            // Eight exchanges with 3,500 markets each share most of their symbols.
-            symbols: 20_000,
-            // The largest known body, a full market list, is below 20 MB.
-            upstream_body_bytes: 48 * 1024 * 1024,
-            // The largest known item, a market with its permission sets, is below 8 KB.
-            upstream_item_bytes: 64 * 1024,
-            // Exchanges behind firewalls send several KB of cookies and policies.
-            upstream_head_bytes: 16 * 1024,
-            // One for quotes, two for the rest: a slow market list delays no quote.
-            lanes_per_source: 3,
-            // Long enough to be polite, short enough to return soon.
-            backoff_max: Duration::from_secs(30),
-            // Service managers kill after ten seconds or more.
-            shutdown: Duration::from_secs(5),
+impl Default for Config {
+    /// What holds when nobody says anything, but for the demo exchange, which comes in when
+    /// there are no sources.
+    fn default() -> Config {
+        Config {
+            listen: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 8080),
+            ecosystem_listen: None,
+            base_path: String::new(),
+            ecosystem_base_path: String::new(),
+            data: Data::File(PathBuf::from("marketd.db")),
+            sources: Vec::new(),
+            history: History::default(),
+            demo: None,
+            categories: Vec::new(),
+            ecosystem: None,
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl SourceConfig {
+    /// A source of this dialect, named after it, with the defaults of everything else.
+    pub fn of(dialect: &str) -> SourceConfig {
+        SourceConfig {
+            id: dialect.to_string(),
+            dialect: dialect.to_string(),
+            url: None,
+            symbols: Vec::new(),
+            quote_assets: Vec::new(),
+            // A bulk poll of a large exchange is 2 MB: one a second would be rude.
+            poll: Duration::from_secs(2),
+            // Seven polls: one or two that fail are no news.
+            stale_after: Duration::from_secs(15),
+            // On a whole exchange something changes every second.
+            frozen_after: Duration::from_secs(300),
+            // A bulk answer takes below two seconds, also from far away.
+            timeout: Duration::from_secs(5),
+        }
+    }
+
+    /// The source that polls the demo exchange: all of its markets, candles of two.
+    pub fn demo() -> SourceConfig {
+        SourceConfig {
+            id: DEMO.to_string(),
+            symbols: vec!["BTC/USDT".to_string(), "ETH/USDT".to_string()],
+            quote_assets: vec!["*".to_string()],
+            // Its prices move each second, and it is next door.
+            poll: Duration::from_secs(1),
+            stale_after: Duration::from_secs(5),
+            ..SourceConfig::of(DEMO_DIALECT)
+        }
+    }
+}
+
+impl Default for DemoConfig {
+    fn default() -> DemoConfig {
+        DemoConfig { seed: 1 }
+    }
+}
+
+impl fmt::Display for Data {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Data::File(path) => write!(f, "{}", path.display()),
+            Data::Memory => f.write_str(":memory:"),
         }
     }
 }

@@ -1,0 +1,227 @@
+//! The limits: every cap and deadline, with its default and the reason for it.
+//!
+//! Owns one table, from which the type, its defaults, the keys of `limits` in the file and their
+//! documentation are made: a new limit is one entry, and cannot be forgotten anywhere. It never
+//! enforces a limit; whoever owns the thing that grows does.
+
+use super::keys::{Key, Quantity};
+use super::rows::number;
+use std::time::Duration;
+
+/// An entry: a documented field with its type, its key in the file, its unit, its default, and
+/// the bounds of what the file may say; then the reason of these bounds where it is not obvious.
+macro_rules! limits {
+    ($(
+        $(#[doc = $about:literal])+
+        $field:ident: $type:ty, $name:literal $unit:ident = $default:literal,
+            $min:literal..=$max:literal $(, $why:literal)?;
+    )+) => {
+        /// Every cap and deadline, by name. `Limits::default()` is the table of defaults; each
+        /// has its reason beside it in the source.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct Limits {
+            $( $(#[doc = $about])+ pub $field: $type, )+
+        }
+
+        impl Default for Limits {
+            fn default() -> Limits {
+                Limits { $( $field: Quantity::of_number($default), )+ }
+            }
+        }
+
+        /// The keys of `limits`.
+        pub(super) const LIMITS: &[Key<Limits>] = &[
+            $( number!(Limits, $field, $name, $unit, $min..=$max, concat!($($about),+) $(, $why)?), )+
+        ];
+    };
+}
+
+limits! {
+    /// Client connections in all.
+    // About 100 B each while idle; above it, accept queues in the kernel.
+    max_connections: usize, "maxConnections" Count = 16_384, 1..=1_000_000;
+
+    /// Bytes of a request line.
+    // RFC 9112, 3: at least 8000 octets are recommended.
+    request_line_bytes: usize, "requestLineBytes" Bytes = 8_192, 64..=65_536,
+        "a line is held whole";
+
+    /// Bytes of a request head, line included.
+    // Room for a browser's cookies, which are not ours to read.
+    head_bytes: usize, "headBytes" Bytes = 16_384, 256..=65_536,
+        "a head is held whole, by every connection that is slow to send it";
+
+    /// Header fields of a request.
+    // A browser sends about 20, a proxy adds about 10.
+    head_fields: usize, "headFields" Count = 64, 1..=256;
+
+    /// From the first byte of a head to its last; later bytes do not renew it.
+    // A head is one packet; ten seconds let a lost one be sent again three times.
+    head_timeout: Duration, "headTimeoutMs" Ms = 10_000, 100..=3_600_000;
+
+    /// A connection without a request, and a new one without a byte.
+    // Longer than the usual 60 s of a proxy in front, which must be the one that closes.
+    idle_timeout: Duration, "idleTimeoutMs" Ms = 75_000, 100..=86_400_000;
+
+    /// Without progress of a pending answer.
+    // Renewed by progress: only a dead or hostile reader meets it.
+    write_timeout: Duration, "writeTimeoutMs" Ms = 30_000, 100..=3_600_000;
+
+    /// From the head to the last byte of a request's body.
+    // 64 KiB in ten seconds is slower than any living client.
+    body_timeout: Duration, "bodyTimeoutMs" Ms = 10_000, 100..=3_600_000;
+
+    /// Bytes of a request's body that are read and thrown away.
+    // No request has a use for a body; this is for libraries that send one anyway.
+    body_bytes: usize, "bodyBytes" Bytes = 65_536, 0..=16_777_216;
+
+    /// Time for a client to read the last answer of a closing connection.
+    // A reset must not overtake the answer; one round trip around the world is 0.4 s.
+    linger: Duration, "lingerMs" Ms = 2_000, 0..=60_000;
+
+    /// Pending output of one connection above which it gets no further answer.
+    // About one chart of 1000 candles: bounds what one slow reader holds.
+    output_high_water: usize, "outputHighWaterBytes" Bytes = 65_536, 1_024..=67_108_864;
+
+    /// Requests answered on one connection before it is closed.
+    // Lets balancers move clients about; costs one connection in ten thousand requests.
+    requests_per_connection: u32, "requestsPerConnection" Count = 10_000, 1..=4_294_967_295;
+
+    /// Symbols in one request for quotes.
+    // About 35 KB of answer.
+    symbols_per_request: usize, "symbolsPerRequest" Count = 100, 1..=10_000;
+
+    /// Answers that are being made over several turns, at once.
+    // Each holds its body while it is made.
+    long_answers: usize, "longAnswers" Count = 64, 1..=65_536;
+
+    /// Time that a chart request waits for candles that were never asked of the exchange.
+    // One round trip to an exchange is below half a second; people wait two.
+    chart_wait: Duration, "chartWaitMs" Ms = 2_000, 0..=60_000;
+
+    /// Ranges of candles asked by clients and not yet answered by the exchange.
+    // A page takes about 0.2 s: what is behind this in the queue would time out.
+    chart_fetches: usize, "chartFetches" Count = 256, 1..=65_536;
+
+    /// Candle series in all.
+    // 200 symbols in three intervals: about ten requests a second to poll.
+    candle_series: usize, "candleSeries" Count = 600, 1..=1_000_000;
+
+    /// Bytes of rendered candles in memory, over all series.
+    // About 500,000 candles.
+    candle_bytes: usize, "candleBytes" Bytes = 33_554_432, 65_536..=68_719_476_736;
+
+    /// Distinct symbols over all sources.
+    // Eight exchanges with 3,500 markets each share most of their symbols.
+    symbols: usize, "symbols" Count = 20_000, 1..=1_000_000;
+
+    /// Bytes of one upstream answer after decoding.
+    // The largest known body, a full market list, is below 20 MB.
+    upstream_body_bytes: usize, "upstreamBodyBytes" Bytes = 50_331_648, 1_024..=1_073_741_824;
+
+    /// Bytes of one item (ticker, candle, market) in it.
+    // The largest known item, a market with its permission sets, is below 8 KB.
+    upstream_item_bytes: usize, "upstreamItemBytes" Bytes = 65_536, 256..=16_777_216;
+
+    /// Bytes of an upstream answer's head.
+    // Exchanges behind firewalls send several KB of cookies and policies.
+    upstream_head_bytes: usize, "upstreamHeadBytes" Bytes = 16_384, 1_024..=1_048_576;
+
+    /// Connections to one source.
+    // One for quotes, two for the rest: a slow market list delays no quote.
+    lanes_per_source: usize, "lanesPerSource" Count = 3, 1..=16,
+        "exchanges count connections";
+
+    /// Longest wait between tries of a failing source.
+    // Long enough to be polite, short enough to return soon.
+    backoff_max: Duration, "backoffMaxMs" Ms = 30_000, 1_000..=3_600_000;
+
+    /// Time to finish what is in flight after SIGTERM.
+    // Service managers kill after ten seconds or more.
+    shutdown: Duration, "shutdownMs" Ms = 5_000, 0..=600_000;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::fault::Report;
+    use crate::config::json::Node;
+    use crate::config::keys::{Kind, Unit, print_object, read_object};
+
+    #[test]
+    fn keys_are_the_names_of_the_fields_with_their_unit() {
+        let fields = format!("{:#?}", Limits::default());
+        let fields: Vec<&str> = (fields.lines())
+            .filter(|line| line.starts_with("    ") && !line.starts_with("     "))
+            .filter_map(|line| line.trim().split_once(": ").map(|(name, _)| name))
+            .collect();
+        assert_eq!(fields.len(), LIMITS.len());
+        for (field, key) in fields.iter().zip(LIMITS) {
+            let Kind::Number { unit, .. } = &key.kind else {
+                panic!("{field} is a number");
+            };
+            let mut words = field.split('_');
+            let mut name = words.next().unwrap_or_default().to_string();
+            for word in words {
+                name.push_str(&word[..1].to_uppercase());
+                name.push_str(&word[1..]);
+            }
+            // `head_timeout` and `shutdown` are times by their meaning, `head_bytes` says it.
+            let suffix = match unit {
+                Unit::Ms => "Ms",
+                Unit::Bytes => "Bytes",
+                Unit::Count | Unit::Slots => "",
+            };
+            let name = if name.ends_with(suffix) {
+                name
+            } else {
+                name + suffix
+            };
+            assert_eq!(key.name, name);
+        }
+    }
+
+    #[test]
+    fn every_limit_can_be_set_to_its_least_and_its_most_and_no_further() {
+        let read = |name: &str, number: u64| {
+            let text = format!("{{\"{name}\": {number}}}");
+            let mut limits = Limits::default();
+            let mut report = Report::default();
+            let node = Node::whole("m.json", &text).expect("it is JSON");
+            read_object(&mut limits, LIMITS, &node, &mut report);
+            report.close().map(|_| limits)
+        };
+        for key in LIMITS {
+            let Kind::Number { min, max, get, .. } = &key.kind else {
+                panic!("{} is a number", key.name);
+            };
+            let default = Limits::default();
+            assert!((*min..=*max).contains(&get(&default)), "{}", key.name);
+            for number in [*min, *max] {
+                let limits = read(key.name, number).expect("within bounds");
+                assert_eq!(get(&limits), number, "{}", key.name);
+                // The row sets its own field and no other.
+                let others = |limits: &Limits| {
+                    let others = LIMITS.iter().filter(|other| other.name != key.name);
+                    others.map(|other| other.print(limits)).collect::<Vec<_>>()
+                };
+                assert_eq!(others(&limits), others(&default), "{}", key.name);
+            }
+            assert!(read(key.name, max + 1).is_err(), "{}", key.name);
+            if *min > 0 {
+                assert!(read(key.name, min - 1).is_err(), "{}", key.name);
+            }
+        }
+    }
+
+    #[test]
+    fn printed_limits_read_back() {
+        let text = print_object(&Limits::default(), LIMITS).to_string();
+        let node = Node::whole("m.json", &text).expect("it is JSON");
+        let (mut limits, mut report) = (Limits::default(), Report::default());
+        limits.shutdown = Duration::ZERO;
+        read_object(&mut limits, LIMITS, &node, &mut report);
+        assert_eq!(report.close(), Ok(Vec::new()));
+        assert_eq!(limits, Limits::default());
+    }
+}

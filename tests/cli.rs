@@ -1,0 +1,176 @@
+//! The real binary as a person meets it: what it prints, where, and its exit code.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+fn marketd() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_marketd"));
+    for name in [
+        "MARKETD_CONFIG",
+        "MARKETD_LISTEN",
+        "MARKETD_ECOSYSTEM_LISTEN",
+        "MARKETD_DATA",
+        "RUST_LOG",
+    ] {
+        command.env_remove(name);
+    }
+    // A bug would show itself.
+    command.env("RUST_BACKTRACE", "1");
+    command
+}
+
+fn run(words: &[&str]) -> (i32, String, String) {
+    parts(marketd().args(words).output().expect("the binary runs"))
+}
+
+fn parts(output: Output) -> (i32, String, String) {
+    let text = |bytes| String::from_utf8(bytes).expect("it speaks UTF-8");
+    let code = output.status.code().expect("it ends by itself");
+    (code, text(output.stdout), text(output.stderr))
+}
+
+/// A file of this name and text.
+fn file(name: &str, text: &str) -> String {
+    let path = format!("{}/{name}", env!("CARGO_TARGET_TMPDIR"));
+    std::fs::write(&path, text).expect("the directory can be written");
+    path
+}
+
+#[test]
+fn help_and_version_go_to_standard_output() {
+    let (code, out, err) = run(&["--help"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.contains("Usage: marketd"), "{out}");
+    assert!(out.contains("--source DIALECT[=URL]"), "{out}");
+    let version = concat!("marketd ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(run(&["--version"]), (0, version.to_string(), String::new()));
+    assert_eq!(run(&["-V"]).1, version);
+}
+
+#[test]
+fn faults_are_one_line_each_with_exit_code_2() {
+    let check = |words: &[&str], expected: &str| {
+        let (code, out, err) = run(words);
+        assert_eq!(
+            (code, out.as_str(), err.as_str()),
+            (2, "", expected),
+            "{words:?}"
+        );
+    };
+    check(
+        &["--lisetn", ":1"],
+        "--lisetn: unknown option, did you mean \"--listen\"?\n",
+    );
+    check(
+        &["--listen", "x"],
+        "--listen: expected ADDR:PORT, found \"x\"\n",
+    );
+    check(&["--listen"], "--listen: expected ADDR, found nothing\n");
+    check(
+        &["--check", "--config", "/nowhere"],
+        "/nowhere: cannot be read: No such file or directory (os error 2)\n",
+    );
+    check(
+        &["--source", "nyse"],
+        "--source: expected one of binance, demo, found \"nyse\"\n",
+    );
+    let path = file(
+        "bad.json",
+        "{\n  \"sources\": [\n    { \"id\": \"a\", \"dialect\": \"demo\" },\n    { \"pollMs\": \"fast\" }\n  ],\n  \"colour\": 1\n}\n",
+    );
+    let expected = [
+        "3: sources[0].id: the source of the demo exchange has the id \"demo\"",
+        "4: sources[1].pollMs: expected a whole number of milliseconds from 100 to 3600000, found \"fast\"",
+        "4: sources[1].dialect: missing, expected the name of an exchange",
+        "6: colour: unknown key",
+    ];
+    let expected: String = expected
+        .iter()
+        .map(|line| format!("{path}:{line}\n"))
+        .collect();
+    for mode in ["--check", "--print-config", "--demo"] {
+        check(&[mode, "--config", &path], &expected);
+    }
+    let path = file("broken.json", "{\n  \"listen\": \":1\",\n}");
+    check(
+        &["--config", &path],
+        &format!("{path}:3:1: not JSON: trailing comma\n"),
+    );
+}
+
+#[test]
+fn a_good_configuration_is_called_good_and_its_warnings_are_told() {
+    let path = file(
+        "good.json",
+        "{ \"sources\": [ { \"dialect\": \"demo\",\n \"pollMs\": 6000 } ] }",
+    );
+    let (code, out, err) = run(&["--config", &path, "--check"]);
+    assert_eq!((code, out.as_str()), (0, "the configuration is good\n"));
+    let expected = "sources[0].pollMs: 6000 is not below staleAfterMs (5000): every quote turns stale between two polls";
+    assert_eq!(err, format!("warning: {path}:2: {expected}\n"));
+}
+
+#[test]
+fn the_printed_configuration_can_be_given_back() {
+    let (code, printed, err) = run(&["--print-config", "--listen", ":0", "--data", ":memory:"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let path = file("printed.json", &printed);
+    assert_eq!(
+        run(&["--print-config", "--config", &path]),
+        (0, printed, String::new())
+    );
+}
+
+#[test]
+fn variables_count_and_are_named_in_faults() {
+    let output = marketd()
+        .arg("--check")
+        .env("MARKETD_DATA", "x")
+        .env("MARKETD_LISTEN", "8080")
+        .output();
+    let expected = "MARKETD_LISTEN: expected ADDR:PORT, found \"8080\", did you mean \":8080\"?\n";
+    assert_eq!(
+        parts(output.expect("the binary runs")),
+        (2, String::new(), expected.to_string())
+    );
+}
+
+#[test]
+fn a_configuration_can_come_through_a_pipe() {
+    let child = marketd()
+        .args(["--check", "--config", "/dev/stdin"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = child.expect("the binary runs");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    stdin.write_all(b"{ \"listen\": 1 }").expect("it reads");
+    drop(stdin);
+    let (code, _, err) = parts(child.wait_with_output().expect("it ends"));
+    assert_eq!(
+        (code, err.as_str()),
+        (2, "/dev/stdin:1: listen: expected ADDR:PORT, found 1\n")
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn nobody_who_listens_and_a_full_disk_are_no_panic() {
+    let closed = |words: &str| {
+        let line = format!("'{}' {words}", env!("CARGO_BIN_EXE_marketd"));
+        parts(
+            Command::new("sh")
+                .args(["-c", &line])
+                .output()
+                .expect("sh runs"),
+        )
+    };
+    assert_eq!(closed("--help >&-"), (0, String::new(), String::new()));
+    assert_eq!(closed("--wrong 2>&-"), (2, String::new(), String::new()));
+    let expected = "standard output: No space left on device (os error 28)\n";
+    assert_eq!(
+        closed("--help >/dev/full"),
+        (2, String::new(), expected.to_string())
+    );
+}
