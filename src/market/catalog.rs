@@ -273,33 +273,25 @@ impl Catalog {
     ) {
         self.make_room();
         let touched = self.touched_by(source, &difference);
-        let before: Vec<Option<Shown>> = touched.iter().map(|symbol| self.shown(*symbol)).collect();
-        let roster = &mut self.rosters[source.index()];
-        let tracked = |roster: &Roster| -> Vec<bool> {
-            touched
-                .iter()
-                .map(|symbol| roster.tracks(*symbol))
-                .collect()
-        };
-        let tracked_before = tracked(roster);
-        roster.apply(difference);
-        let tracked_after = tracked(roster);
+        let roster = &self.rosters[source.index()];
+        let before: Vec<Option<Shown>> = (touched.iter())
+            .map(|symbol| roster.tracks(*symbol).then(|| self.shown(*symbol)))
+            .collect();
+        self.rosters[source.index()].apply(difference);
         self.warn_of_missing(source);
 
         let (mut any_changed, mut membership_changed) = (false, false);
-        for (at, before) in before.into_iter().enumerate() {
-            let symbol = touched[at];
-            match (tracked_before[at], tracked_after[at]) {
-                (false, true) => change.added.push(symbol),
-                (true, false) => change.removed.push(symbol),
+        for (symbol, before) in touched.into_iter().zip(before) {
+            let tracked = self.rosters[source.index()].tracks(symbol);
+            match (&before, tracked) {
+                (None, true) => change.added.push(symbol),
+                (Some(_), false) => change.removed.push(symbol),
                 _ => {}
             }
+            let was_known = self.is_known(symbol);
             self.place(symbol);
-            let was_known = before.is_some();
-            if self.stamp(symbol, before, now) {
-                any_changed = true;
-                membership_changed |= was_known != self.is_known(symbol);
-            }
+            membership_changed |= was_known != self.is_known(symbol);
+            any_changed |= self.stamp(symbol, before, now);
         }
         if membership_changed {
             self.rebuild();
@@ -321,21 +313,21 @@ impl Catalog {
         touched
     }
 
-    /// What answers show of a symbol now; `None` when it is not known.
-    fn shown(&self, symbol: SymbolId) -> Option<Shown> {
-        let sources = self.sources_of(symbol);
+    /// What answers show of a symbol now.
+    fn shown(&self, symbol: SymbolId) -> Shown {
         let entry = self.ecosystem_entry(symbol);
-        (!sources.is_empty()).then(|| Shown {
-            sources: sources.into(),
+        Shown {
+            sources: self.sources_of(symbol).into(),
             active: self.active(symbol),
             entry: entry.map(|entry| (entry.status, entry.rules)),
-        })
+        }
     }
 
-    /// Renews a symbol's times if it is not shown as it was `before`. Whether it is not.
+    /// Renews a symbol's times if it is not shown as it was `before` (`None`: the source did not
+    /// track it, so that now its sources are others). Whether it is not.
     fn stamp(&mut self, symbol: SymbolId, before: Option<Shown>, now: UnixMs) -> bool {
         let created = self.created_at(symbol).is_none() && self.first_listing(symbol).is_some();
-        let changed = created || before != self.shown(symbol);
+        let changed = created || before.is_none_or(|before| before != self.shown(symbol));
         let standing = &mut self.standings[symbol.index()];
         if created {
             standing.created_at = Some(now);

@@ -9,6 +9,7 @@
 //! and never mean anything else while the process lives, so they may be kept anywhere.
 
 pub mod catalog;
+mod hash;
 pub mod quote;
 pub mod symbol;
 #[cfg(test)]

@@ -10,13 +10,29 @@
 //! capped instead.
 
 use super::SymbolId;
-use std::collections::HashMap;
+use super::hash::NameMap;
 
 /// Longest asset. Those of exchanges have at most ten letters; the rest is room for tokens.
 pub const ASSET_BYTES: usize = 20;
 
 /// Longest symbol: two assets and the slash.
 const SYMBOL_BYTES: usize = 2 * ASSET_BYTES + 1;
+
+/// What each byte of an asked symbol stands for: itself in upper case, `/` for the separators, 0
+/// for what no symbol has.
+const UPPER: [u8; 256] = {
+    let mut upper = [0; 256];
+    let mut byte: u8 = 0;
+    while byte < 128 {
+        upper[byte as usize] = match byte {
+            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => byte.to_ascii_uppercase(),
+            b'/' | b'-' | b'_' => b'/',
+            _ => 0,
+        };
+        byte += 1;
+    }
+    upper
+};
 
 /// A canonical symbol: `BASE/QUOTE`, each side `[A-Z0-9]{1,20}`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,7 +56,7 @@ pub enum Lookup {
 #[derive(Debug)]
 pub(super) struct Symbols {
     names: Vec<SymbolName>,
-    forms: HashMap<Box<[u8]>, Form>,
+    forms: NameMap<Box<[u8]>, Form>,
     clashes: Vec<Clash>,
     cap: usize,
 }
@@ -95,7 +111,7 @@ impl Symbols {
     pub(super) fn new(cap: usize) -> Symbols {
         Symbols {
             names: Vec::new(),
-            forms: HashMap::new(),
+            forms: NameMap::default(),
             clashes: Vec::new(),
             cap: cap.min(u32::MAX as usize),
         }
@@ -217,15 +233,10 @@ impl Spelling {
         let mut bytes = [0; SYMBOL_BYTES];
         let mut slash = None;
         for (at, (byte, out)) in text.iter().zip(bytes.get_mut(..text.len())?).enumerate() {
-            *out = match byte {
-                b'A'..=b'Z' | b'0'..=b'9' => *byte,
-                b'a'..=b'z' => byte.to_ascii_uppercase(),
-                b'/' | b'-' | b'_' if slash.is_none() => {
-                    slash = Some(at);
-                    b'/'
-                }
-                _ => return None,
-            };
+            *out = UPPER[usize::from(*byte)];
+            if *out == b'/' && slash.replace(at).is_some() || *out == 0 {
+                return None;
+            }
         }
         let len = text.len();
         let fits = match slash {

@@ -8,12 +8,12 @@
 //! memory. What is held changes in [`Roster::apply`] and nowhere else.
 
 use super::super::SymbolId;
+use super::super::hash::NameMap;
 use crate::config::SourceConfig;
 use crate::record::{MarketInfo, MarketRules};
-use std::collections::HashMap;
 use std::fmt;
 
-/// Bytes of a refused market's name that are put into the log.
+/// Characters of a refused market's name that are put into the log.
 const EXAMPLE_CHARS: usize = 64;
 
 /// What one source's list says of one market that it tracks.
@@ -77,7 +77,7 @@ pub(super) struct Roster {
     wanted: Wanted,
     /// By symbol. Boxed, because the symbols of one source may be few among all.
     listings: Vec<Option<Box<Listing>>>,
-    by_ticker_id: HashMap<Box<str>, SymbolId>,
+    by_ticker_id: NameMap<Box<str>, SymbolId>,
     /// Whether a list was ever taken over.
     pub(super) has_list: bool,
     staging: Option<Staging>,
@@ -96,7 +96,7 @@ enum Wanted {
 pub(super) struct Staging {
     /// By symbol.
     marks: Vec<Mark>,
-    changes: Vec<(SymbolId, Listing)>,
+    changes: Vec<(SymbolId, Box<Listing>)>,
     /// Markets with a good name, tracked or not.
     pub(super) usable: usize,
     pub(super) skipped: u32,
@@ -120,6 +120,7 @@ enum Mark {
 struct Warned {
     skipped: bool,
     over_cap: bool,
+    /// Sorted.
     missing: Vec<SymbolId>,
 }
 
@@ -127,7 +128,7 @@ struct Warned {
 #[derive(Debug)]
 pub(super) struct Difference {
     /// New listings, and listings that say something else now.
-    pub(super) changes: Vec<(SymbolId, Listing)>,
+    pub(super) changes: Vec<(SymbolId, Box<Listing>)>,
     /// Held listings that the list no longer has, or that no longer qualify.
     pub(super) leavers: Vec<SymbolId>,
 }
@@ -171,7 +172,7 @@ impl Roster {
                 Wanted::QuotedIn(source.quote_assets.clone())
             },
             listings: Vec::new(),
-            by_ticker_id: HashMap::new(),
+            by_ticker_id: NameMap::default(),
             has_list: false,
             staging: None,
             warned: Warned::default(),
@@ -229,7 +230,7 @@ impl Roster {
         let first = match *mark {
             Mark::Nothing => None,
             Mark::AsHeld => held,
-            Mark::Changed(at) => Some(&staging.changes[at as usize].1),
+            Mark::Changed(at) => Some(&*staging.changes[at as usize].1),
         };
         if let Some(first) = first {
             staging.duplicates += 1;
@@ -238,11 +239,11 @@ impl Roster {
             }
         }
         match *mark {
-            Mark::Changed(at) => staging.changes[at as usize].1 = listing,
+            Mark::Changed(at) => *staging.changes[at as usize].1 = listing,
             _ if held == Some(&listing) => *mark = Mark::AsHeld,
             _ => {
                 *mark = Mark::Changed(staging.changes.len() as u32);
-                staging.changes.push((symbol, listing));
+                staging.changes.push((symbol, Box::new(listing)));
             }
         }
         true
@@ -253,9 +254,7 @@ impl Roster {
     pub(super) fn finish(&mut self) -> Option<(Staging, Difference)> {
         let mut staging = self.staging.take().filter(|staging| staging.usable > 0)?;
         self.warn_of(&staging);
-        let mut changes = std::mem::take(&mut staging.changes);
-        // An active duplicate may have put back what was held.
-        changes.retain(|(symbol, listing)| self.listing(*symbol) != Some(listing));
+        let changes = std::mem::take(&mut staging.changes);
         let marked =
             |at: usize| matches!(staging.marks.get(at), Some(Mark::AsHeld | Mark::Changed(_)));
         let leavers = (0..self.listings.len())
@@ -279,7 +278,7 @@ impl Roster {
             }
             let held = self.listings[at].as_ref();
             routes_changed |= held.is_none_or(|held| held.ticker_id != listing.ticker_id);
-            self.listings[at] = Some(Box::new(listing));
+            self.listings[at] = Some(listing);
         }
         if routes_changed {
             self.rebuild_routes();
@@ -291,9 +290,10 @@ impl Roster {
     pub(super) fn newly_missing(&mut self) -> Vec<SymbolId> {
         let missing: Vec<SymbolId> = (self.named.iter().copied())
             .filter(|symbol| self.listing(*symbol).is_none())
-            .filter(|symbol| !self.warned.missing.contains(symbol))
+            .filter(|symbol| self.warned.missing.binary_search(symbol).is_err())
             .collect();
         self.warned.missing.extend(&missing);
+        self.warned.missing.sort_unstable();
         missing
     }
 
@@ -301,6 +301,8 @@ impl Roster {
     /// faulty list may give one id to two of them, and then the lower symbol has it.
     fn rebuild_routes(&mut self) {
         self.by_ticker_id.clear();
+        self.by_ticker_id
+            .reserve(self.listings.iter().flatten().count());
         for (at, listing) in self.listings.iter().enumerate() {
             if let Some(listing) = listing {
                 let route = self.by_ticker_id.entry(listing.ticker_id.clone());
@@ -314,7 +316,8 @@ impl Roster {
             && !std::mem::replace(&mut self.warned.skipped, true)
         {
             log::info!(
-                "source {}: {} markets skipped, the first is {example:?}: an asset is 1 to 20 of A-Z and 0-9",
+                "source {}: {} markets skipped, the first is {example:?}: \
+                 an asset is 1 to 20 of A-Z and 0-9",
                 self.id,
                 staging.skipped
             );

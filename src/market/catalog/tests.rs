@@ -107,6 +107,16 @@ fn named_symbols_are_known_before_the_first_list() {
 }
 
 #[test]
+fn the_first_listing_of_a_named_symbol_shows_by_its_times_alone() {
+    let mut catalog = catalog(&[source("a", &["BTC/USDT"], &[])]);
+    let (btc, version) = (id(&catalog, "BTC/USDT"), catalog.version());
+    list(&mut catalog, A, &["BTC/USDT"], T1);
+    assert_eq!(catalog.created_at(btc), Some(T1));
+    assert_eq!(catalog.updated_at(btc), Some(T1));
+    assert_eq!(catalog.version(), version + 1);
+}
+
+#[test]
 fn nothing_served_changes_before_a_list_ends() {
     let mut catalog = catalog(&[source("a", &[], &[])]);
     list(&mut catalog, A, &["BTC/USDT", "AB/C"], T1);

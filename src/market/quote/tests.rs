@@ -320,7 +320,7 @@ struct NaiveQuote {
 
 impl Naive {
     const STALE_MS: [u64; 3] = [1_000, 3_000, 10_000];
-    const FROZEN_MS: [u64; 3] = [5_000, 4_000, 20_000];
+    const FROZEN_MS: [u64; 3] = [5_000, 4_000, 2_000];
 
     fn get(&self, source: SourceId, symbol: SymbolId) -> Option<&NaiveQuote> {
         let wanted = |quote: &&NaiveQuote| (quote.source, quote.symbol) == (source, symbol);
