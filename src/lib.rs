@@ -3,6 +3,7 @@
 
 pub mod config;
 pub mod decimal;
+pub mod demo;
 pub mod interval;
 pub mod market;
 pub mod record;

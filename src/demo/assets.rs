@@ -1,0 +1,265 @@
+//! The 24 markets of the demo exchange and the assets they trade.
+//!
+//! Owns every name, price level, step and size, and the *anchors*: the price of a market at
+//! each midnight. It never knows what happens between two midnights.
+//!
+//! An asset has a value in dollars that swings around a level by a sum of noises of nine
+//! periods, from one day to 256: near and far it looks like a market, yet it never leaves its band.
+//! An anchor is the quotient of two such values, so that at midnight `BTC/EUR` and `ETH/BTC`
+//! agree with `BTC/USDT` and `ETH/USDT`.
+//!
+//! Invariants, tested: joined names are unique; `price_places + amount_places <= 8`, so that the
+//! product of a price and an amount is exact with the eight places that Binance writes; a month's
+//! turnover, in ticks times steps, is below 2^62.
+
+use super::random::{Random, key_of};
+
+/// Something that has a value.
+#[derive(Debug)]
+pub(super) struct Asset {
+    pub(super) name: &'static str,
+    /// Level of the value, in 10^-12 dollars.
+    level: i64,
+    /// Farthest that the value goes from its level, in thousandths of it.
+    swing: i64,
+    /// Least turnover of an order that is quoted in this asset, in 10^-8 of it.
+    pub(super) least_order: i64,
+    /// Money, or as good as money: markets quoted in it show the shape of the base asset's own
+    /// fortunes, so they move together.
+    money: bool,
+}
+
+/// One market.
+#[derive(Debug)]
+pub(super) struct Market {
+    /// Binance's name of it: both assets, joined.
+    pub(super) symbol: &'static str,
+    pub(super) base: &'static Asset,
+    pub(super) quote: &'static Asset,
+    /// Decimal places of a price. A *tick* is one unit of the last place.
+    pub(super) price_places: u32,
+    /// Decimal places of an amount. A *step* is one unit of the last place.
+    pub(super) amount_places: u32,
+    /// Base asset traded on a usual day, whole units.
+    turnover: i64,
+    /// Trades of a day.
+    pub(super) trades: i64,
+}
+
+const DOLLAR: i64 = 1_000_000_000_000;
+const CENT: i64 = DOLLAR / 100;
+
+const fn money(name: &'static str, level: i64, swing: i64) -> Asset {
+    Asset {
+        name,
+        level,
+        swing,
+        least_order: 500_000_000,
+        money: true,
+    }
+}
+
+const fn coin(name: &'static str, level: i64, swing: i64, least_order: i64) -> Asset {
+    Asset {
+        name,
+        level,
+        swing,
+        least_order,
+        money: false,
+    }
+}
+
+static USDT: Asset = money("USDT", DOLLAR, 0);
+static USDC: Asset = money("USDC", DOLLAR, 1);
+static EUR: Asset = money("EUR", 108 * CENT, 40);
+static BTC: Asset = coin("BTC", 95_000 * DOLLAR, 250, 10_000);
+static ETH: Asset = coin("ETH", 3_300 * DOLLAR, 250, 100_000);
+static BNB: Asset = coin("BNB", 640 * DOLLAR, 250, 0);
+static SOL: Asset = coin("SOL", 180 * DOLLAR, 300, 0);
+static XRP: Asset = coin("XRP", 220 * CENT, 300, 0);
+static ADA: Asset = coin("ADA", 75 * CENT, 300, 0);
+static DOGE: Asset = coin("DOGE", 21 * CENT, 300, 0);
+static TRX: Asset = coin("TRX", 27 * CENT, 250, 0);
+static LTC: Asset = coin("LTC", 105 * DOLLAR, 300, 0);
+static LINK: Asset = coin("LINK", 17 * DOLLAR, 300, 0);
+static AVAX: Asset = coin("AVAX", 26 * DOLLAR, 300, 0);
+static DOT: Asset = coin("DOT", 520 * CENT, 300, 0);
+static BCH: Asset = coin("BCH", 480 * DOLLAR, 300, 0);
+static SHIB: Asset = coin("SHIB", 12_340_000, 300, 0);
+
+const fn market(
+    symbol: &'static str,
+    (base, quote): (&'static Asset, &'static Asset),
+    (price_places, amount_places): (u32, u32),
+    turnover: i64,
+    trades: i64,
+) -> Market {
+    Market {
+        symbol,
+        base,
+        quote,
+        price_places,
+        amount_places,
+        turnover,
+        trades,
+    }
+}
+
+/// All of them, in the order in which they are listed.
+#[rustfmt::skip] // a table is read by its columns
+pub(super) static MARKETS: [Market; 24] = [
+    market("BTCUSDT",  (&BTC,  &USDT), (2, 5), 16_000,            1_900_000),
+    market("ETHUSDT",  (&ETH,  &USDT), (2, 4), 420_000,           1_700_000),
+    market("BNBUSDT",  (&BNB,  &USDT), (2, 3), 250_000,           700_000),
+    market("SOLUSDT",  (&SOL,  &USDT), (2, 3), 4_000_000,         1_200_000),
+    market("XRPUSDT",  (&XRP,  &USDT), (4, 1), 300_000_000,       1_100_000),
+    market("ADAUSDT",  (&ADA,  &USDT), (4, 1), 150_000_000,       500_000),
+    market("DOGEUSDT", (&DOGE, &USDT), (5, 0), 1_500_000_000,     800_000),
+    market("TRXUSDT",  (&TRX,  &USDT), (4, 1), 300_000_000,       400_000),
+    market("LTCUSDT",  (&LTC,  &USDT), (2, 3), 500_000,           350_000),
+    market("LINKUSDT", (&LINK, &USDT), (2, 2), 3_000_000,         400_000),
+    market("AVAXUSDT", (&AVAX, &USDT), (2, 2), 3_200_000,         400_000),
+    market("DOTUSDT",  (&DOT,  &USDT), (3, 2), 6_000_000,         300_000),
+    market("BCHUSDT",  (&BCH,  &USDT), (1, 3), 60_000,            250_000),
+    market("SHIBUSDT", (&SHIB, &USDT), (8, 0), 1_200_000_000_000, 300_000),
+    market("ETHBTC",   (&ETH,  &BTC),  (5, 3), 30_000,            250_000),
+    market("SOLBTC",   (&SOL,  &BTC),  (7, 1), 90_000,            180_000),
+    market("XRPBTC",   (&XRP,  &BTC),  (8, 0), 9_000_000,         180_000),
+    market("LTCBTC",   (&LTC,  &BTC),  (6, 2), 40_000,            150_000),
+    market("SOLETH",   (&SOL,  &ETH),  (5, 3), 30_000,            150_000),
+    market("LINKETH",  (&LINK, &ETH),  (6, 2), 80_000,            150_000),
+    market("BTCUSDC",  (&BTC,  &USDC), (2, 5), 9_000,             900_000),
+    market("ETHUSDC",  (&ETH,  &USDC), (2, 4), 130_000,           700_000),
+    market("BTCEUR",   (&BTC,  &EUR),  (2, 5), 900,               300_000),
+    market("ETHEUR",   (&ETH,  &EUR),  (2, 4), 9_000,             250_000),
+];
+
+impl Market {
+    /// The market of that joined name. Case matters.
+    pub(super) fn find(symbol: &[u8]) -> Option<&'static Market> {
+        MARKETS
+            .iter()
+            .find(|market| market.symbol.as_bytes() == symbol)
+    }
+
+    /// Half of the steps that change hands on a usual day.
+    pub(super) fn half_turnover(&self) -> i64 {
+        self.turnover * 10i64.pow(self.amount_places) / 2
+    }
+
+    /// The key of everything that happens between two midnights.
+    pub(super) fn key(&self, seed: u64) -> u64 {
+        let key = key_of(seed, self.base.name);
+        if self.quote.money {
+            key
+        } else {
+            key_of(key, self.quote.name)
+        }
+    }
+
+    /// The price in ticks at the begin of a day, counted from the epoch.
+    pub(super) fn anchor(&self, seed: u64, day: i64) -> i64 {
+        let base = i128::from(self.base.value(seed, day));
+        let quote = i128::from(self.quote.value(seed, day));
+        (base * 10i128.pow(self.price_places) / quote) as i64
+    }
+}
+
+/// Weights of the noises with periods of 1, 2, 4, ... 256 days: the square roots of the periods,
+/// in thousandths, as for a random walk.
+const WEIGHTS: [i64; 9] = [1000, 1414, 2000, 2828, 4000, 5657, 8000, 11_314, 16_000];
+const WEIGHT: i64 = 52_213;
+/// Noise at a point of its lattice goes from minus to plus this.
+const NOISE: i64 = 1 << NOISE_BITS;
+const NOISE_BITS: u32 = 16;
+const NOISE_TAG: u64 = 0x6e6f;
+const BILLION: i64 = 1_000_000_000;
+
+impl Asset {
+    /// Value at the begin of a day, in 10^-12 dollars.
+    fn value(&self, seed: u64, day: i64) -> i64 {
+        if self.swing == 0 {
+            return self.level;
+        }
+        let key = key_of(seed, self.name);
+        let mut sum = 0;
+        for (octave, weight) in WEIGHTS.iter().enumerate() {
+            let (place, period) = (day >> octave, 1 << octave);
+            let past = day - (place << octave);
+            let [from, to] = [place, place + 1].map(|place| {
+                let bits = Random::new(key, NOISE_TAG + octave as u64, place).bits();
+                (bits >> (63 - NOISE_BITS)) as i64 - NOISE
+            });
+            // A shift divides by the period.
+            sum += (weight * (from * (period - past) + to * past)) >> octave;
+        }
+        let parts = sum * (self.swing * (BILLION / 1000)) / (WEIGHT * NOISE);
+        (i128::from(self.level) * i128::from(BILLION + parts) / i128::from(BILLION)) as i64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_keeps_its_invariants() {
+        assert_eq!(WEIGHTS.iter().sum::<i64>(), WEIGHT);
+        for (index, market) in MARKETS.iter().enumerate() {
+            let joined = format!("{}{}", market.base.name, market.quote.name);
+            assert_eq!(market.symbol, joined);
+            let again = MARKETS.iter().position(|other| other.symbol == joined);
+            assert_eq!(again, Some(index), "{joined}");
+            assert!(market.price_places + market.amount_places <= 8, "{joined}");
+            assert!(market.quote.least_order > 0, "{joined}");
+        }
+    }
+
+    #[test]
+    fn anchors_stay_in_their_band_for_a_century() {
+        for seed in [0, 1, 7, u64::MAX] {
+            for market in &MARKETS {
+                let level = market.base.level as i128 * 10i128.pow(market.price_places)
+                    / market.quote.level as i128;
+                let busiest_month = 31 * 14 * market.half_turnover() as i128 * 2 / 10;
+                for day in 0..36_500 {
+                    let price = market.anchor(seed, day);
+                    let (low, high) = (level * 5 / 10, level * 18 / 10);
+                    assert!(
+                        (low..=high).contains(&i128::from(price)),
+                        "{} {price}",
+                        market.symbol
+                    );
+                    assert!(price > 500, "a tick of {} is coarse", market.symbol);
+                    // The price, and more than a day's wick adds to it.
+                    let most = i128::from(price) * 103 / 100 * busiest_month;
+                    assert!(most < 1 << 62, "{}", market.symbol);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bitcoin_moves_by_a_believable_amount() {
+        let market = Market::find(b"BTCUSDT").unwrap();
+        let prices: Vec<i64> = (18_000..21_000).map(|day| market.anchor(1, day)).collect();
+        let (low, high) = (prices.iter().min().unwrap(), prices.iter().max().unwrap());
+        assert!(*low > 7_125_000 && *high < 11_875_000, "{low} {high}");
+        assert!(high - low > 2_000_000, "{low} {high}");
+        let moved: i64 = prices.windows(2).map(|two| (two[1] - two[0]).abs()).sum();
+        let mean = moved / 2999;
+        assert!((20_000..200_000).contains(&mean), "{mean} ticks a day");
+    }
+
+    #[test]
+    fn crosses_agree_at_midnight() {
+        let price = |symbol: &str, day| Market::find(symbol.as_bytes()).unwrap().anchor(3, day);
+        for day in 19_000..19_400 {
+            // 10^5 * ETH/BTC = ETH/USDT / BTC/USDT, to a tick.
+            let cross = price("ETHUSDT", day) * 100_000 / price("BTCUSDT", day);
+            assert!((price("ETHBTC", day) - cross).abs() <= 1);
+            let dollar = price("BTCUSDC", day) - price("BTCUSDT", day);
+            assert!(dollar.abs() <= price("BTCUSDT", day) / 900);
+        }
+    }
+}

@@ -1,0 +1,705 @@
+//! The laws of the demo exchange, seen from outside: through the bodies that it answers with.
+//!
+//! All is seeded. A failure names seed, market and moment; `Demo::new(seed).answer(..)` at that
+//! moment shows it again.
+
+use super::assets::MARKETS;
+use super::random::Random;
+use super::*;
+use serde_json::Value as Json;
+
+/// Some moment of 2026, in the middle of everything.
+const NOW: i64 = 1_790_000_123_456;
+const DAY_MS: i64 = 86_400_000;
+
+fn call(demo: &Demo, path: &str, query: &str, now: i64) -> (u16, String) {
+    let mut body = Vec::new();
+    let status = demo.answer(path.as_bytes(), query.as_bytes(), UnixMs(now), &mut body);
+    (status, String::from_utf8(body).unwrap())
+}
+
+#[track_caller]
+fn get(demo: &Demo, path: &str, query: &str, now: i64) -> Json {
+    let (status, body) = call(demo, path, query, now);
+    assert_eq!(status, 200, "{path}?{query}: {body}");
+    serde_json::from_str(&body).unwrap()
+}
+
+#[track_caller]
+fn ticker(demo: &Demo, market: &str, now: i64) -> Json {
+    get(
+        demo,
+        "/api/v3/ticker/24hr",
+        &format!("symbol={market}"),
+        now,
+    )
+}
+
+/// A text with eight decimal places, in units of the last.
+#[track_caller]
+fn units(value: &Json) -> i128 {
+    let text = value.as_str().unwrap();
+    let (front, back) = text.split_once('.').unwrap();
+    assert_eq!(back.len(), 8, "{text}");
+    format!("{front}{back}").parse().unwrap()
+}
+
+/// A row of klines, every figure in units of 10^-8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Row {
+    open_time: i64,
+    close_time: i64,
+    open: i128,
+    high: i128,
+    low: i128,
+    close: i128,
+    volume: i128,
+    turnover: i128,
+    trades: i64,
+    taker_volume: i128,
+    taker_turnover: i128,
+}
+
+#[track_caller]
+fn rows(demo: &Demo, market: &str, interval: &str, range: &str, now: i64) -> Vec<Row> {
+    let query = format!("symbol={market}&interval={interval}{range}");
+    let body = get(demo, "/api/v3/klines", &query, now);
+    let row = |row: &Json| {
+        assert_eq!(row.as_array().unwrap().len(), 12);
+        assert_eq!(row[11], "0");
+        Row {
+            open_time: row[0].as_i64().unwrap(),
+            close_time: row[6].as_i64().unwrap(),
+            open: units(&row[1]),
+            high: units(&row[2]),
+            low: units(&row[3]),
+            close: units(&row[4]),
+            volume: units(&row[5]),
+            turnover: units(&row[7]),
+            trades: row[8].as_i64().unwrap(),
+            taker_volume: units(&row[9]),
+            taker_turnover: units(&row[10]),
+        }
+    };
+    body.as_array().unwrap().iter().map(row).collect()
+}
+
+/// What neighbouring rows make together, by the definition of a candle.
+fn join(parts: &[Row]) -> Row {
+    let (first, last) = (parts.first().unwrap(), parts.last().unwrap());
+    Row {
+        open_time: first.open_time,
+        close_time: last.close_time,
+        open: first.open,
+        high: parts.iter().map(|part| part.high).max().unwrap(),
+        low: parts.iter().map(|part| part.low).min().unwrap(),
+        close: last.close,
+        volume: parts.iter().map(|part| part.volume).sum(),
+        turnover: parts.iter().map(|part| part.turnover).sum(),
+        trades: parts.iter().map(|part| part.trades).sum(),
+        taker_volume: parts.iter().map(|part| part.taker_volume).sum(),
+        taker_turnover: parts.iter().map(|part| part.taker_turnover).sum(),
+    }
+}
+
+/// The candles of all seconds from one to before another, straight from the tape.
+fn seconds(seed: u64, market: &Market, from: i64, to: i64) -> Vec<candle::Candle> {
+    let mut tape = tape::Tape::new(seed, market);
+    (from..to).map(|at| tape.span(at, at + 1)).collect()
+}
+
+/// What seconds make together, as a row that opens and closes at these times.
+fn join_seconds(market: &Market, parts: &[candle::Candle], open_time: i64, close_time: i64) -> Row {
+    let scaled = |units: i64, places: u32| i128::from(units) * 10i128.pow(8 - places);
+    let (price, amount) = (market.price_places, market.amount_places);
+    let volume = parts.iter().map(|part| part.half_volume).sum();
+    let turnover = parts.iter().map(|part| part.half_turnover).sum();
+    Row {
+        open_time,
+        close_time,
+        open: scaled(parts[0].open, price),
+        high: scaled(parts.iter().map(|part| part.high).max().unwrap(), price),
+        low: scaled(parts.iter().map(|part| part.low).min().unwrap(), price),
+        close: scaled(parts[parts.len() - 1].close, price),
+        volume: 2 * scaled(volume, amount),
+        turnover: 2 * scaled(turnover, price + amount),
+        trades: parts.iter().map(|part| part.trades).sum(),
+        taker_volume: scaled(volume, amount),
+        taker_turnover: scaled(turnover, price + amount),
+    }
+}
+
+/// Seeds with a market and a moment each: every market comes up, over sixty years.
+fn samples(count: i64) -> impl Iterator<Item = (u64, &'static Market, i64)> {
+    (0..count).map(|index| {
+        let mut random = Random::new(99, 0, index);
+        let market = &MARKETS[index as usize % MARKETS.len()];
+        (
+            random.bits(),
+            market,
+            DAY_MS + random.below(60 * 366 * DAY_MS),
+        )
+    })
+}
+
+#[test]
+fn every_interval_is_made_of_the_shorter_ones() {
+    for (seed, market, now) in samples(48) {
+        let (demo, name) = (Demo::new(seed), market.symbol);
+        for interval in Interval::ALL {
+            let parts_of = match interval {
+                Interval::M1 => continue,
+                Interval::H1 => "1m",
+                Interval::D1 => "1h",
+                _ => interval.base().name(),
+            };
+            // The one that is forming, and some that have closed.
+            for whole in rows(&demo, name, interval.name(), "&limit=4", now) {
+                let range = format!(
+                    "&startTime={}&endTime={}&limit=1000",
+                    whole.open_time, whole.close_time
+                );
+                let mut joined = join(&rows(&demo, name, parts_of, &range, now));
+                if whole.close_time >= now {
+                    joined.close_time = whole.close_time;
+                }
+                let label = format!("seed {seed} {name} {} at {now}", interval.name());
+                assert_eq!(joined, whole, "{label}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_minute_is_made_of_its_seconds_and_a_forming_candle_of_those_gone() {
+    for (seed, market, now) in samples(24) {
+        let demo = Demo::new(seed);
+        for interval in [Interval::M1, Interval::M15, Interval::H1, Interval::D1] {
+            for row in rows(&demo, market.symbol, interval.name(), "&limit=2", now) {
+                let end = (row.close_time / 1000).min(now / 1000) + 1;
+                let parts = seconds(seed, market, row.open_time / 1000, end);
+                let joined = join_seconds(market, &parts, row.open_time, row.close_time);
+                let label = format!("seed {seed} {} {} at {now}", market.symbol, interval.name());
+                assert_eq!(joined, row, "{label}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_last_price_is_the_close_of_every_forming_candle() {
+    for (seed, market, now) in samples(48) {
+        let (demo, name) = (Demo::new(seed), market.symbol);
+        let last = units(&ticker(&demo, name, now)["lastPrice"]);
+        for interval in Interval::ALL {
+            let row = rows(&demo, name, interval.name(), "&limit=1", now)[0];
+            assert_eq!(
+                row.close,
+                last,
+                "seed {seed} {name} {} at {now}",
+                interval.name()
+            );
+            assert!(row.open_time <= now && now <= row.close_time);
+        }
+    }
+}
+
+#[test]
+fn a_minute_is_what_somebody_who_watches_the_ticker_sees() {
+    for (seed, market, now) in samples(8) {
+        let (demo, name) = (Demo::new(seed), market.symbol);
+        let open_time = now - now % 60_000;
+        let price = |time: i64| units(&ticker(&demo, name, time)["lastPrice"]);
+        let open = price(open_time - 1);
+        let mut seen: Vec<i128> = vec![open];
+        seen.extend((0..60).map(|second| price(open_time + 1000 * second + 999)));
+        let later = open_time + 3_600_000;
+        let range = format!("&startTime={open_time}&limit=1");
+        let row = rows(&demo, name, "1m", &range, later)[0];
+        let (low, high) = (*seen.iter().min().unwrap(), *seen.iter().max().unwrap());
+        let watched = (open, high, low, seen[60]);
+        let label = format!("seed {seed} {name} at {now}");
+        assert_eq!(watched, (row.open, row.high, row.low, row.close), "{label}");
+    }
+}
+
+#[test]
+fn the_window_of_24_hours_is_exact_to_the_second() {
+    let begins = [
+        NOW - NOW % DAY_MS,
+        NOW - NOW % DAY_MS - 1,
+        DAY_MS,
+        DAY_MS / 2,
+        0,
+    ];
+    let more = begins.map(|now| (1, &MARKETS[0], now));
+    for (seed, market, now) in samples(24).chain(more) {
+        let demo = Demo::new(seed);
+        let figures = ticker(&demo, market.symbol, now);
+        let last = now / 1000;
+        let first = (last - 86_399).max(0);
+        let row = join_seconds(market, &seconds(seed, market, first, last + 1), 0, 0);
+        let check = |key: &str, expected: i128| {
+            let label = format!("seed {seed} {} at {now}: {key}", market.symbol);
+            assert_eq!(units(&figures[key]), expected, "{label}");
+        };
+        check("openPrice", row.open);
+        check("highPrice", row.high);
+        check("lowPrice", row.low);
+        check("lastPrice", row.close);
+        check("volume", row.volume);
+        check("quoteVolume", row.turnover);
+        check("priceChange", row.close - row.open);
+        check("prevClosePrice", row.open);
+        check("weightedAvgPrice", row.turnover * 100_000_000 / row.volume);
+        assert_eq!(figures["count"], row.trades);
+        let id = |key: &str| figures[key].as_i64().unwrap();
+        assert_eq!(id("lastId") - id("firstId") + 1, row.trades);
+        assert_eq!(id("closeTime"), last * 1000);
+        assert_eq!(id("openTime"), (last * 1000 - DAY_MS).max(0));
+    }
+}
+
+#[test]
+fn a_ticker_is_sound() {
+    for (seed, market, now) in samples(480) {
+        let demo = Demo::new(seed);
+        let figures = ticker(&demo, market.symbol, now);
+        let figure = |key: &str| units(&figures[key]);
+        let label = format!("seed {seed} {} at {now}", market.symbol);
+        let tick = 10i128.pow(8 - market.price_places);
+        let (last, open) = (figure("lastPrice"), figure("openPrice"));
+        let (low, high) = (figure("lowPrice"), figure("highPrice"));
+        assert!(
+            0 < low && low <= last.min(open) && last.max(open) <= high,
+            "{label}"
+        );
+        assert_eq!(figure("bidPrice"), last - tick, "{label}");
+        assert_eq!(figure("askPrice"), last + tick, "{label}");
+        for key in ["bidQty", "askQty", "lastQty", "volume"] {
+            assert!(figure(key) > 0, "{label}: {key}");
+        }
+        let (volume, paid) = (figure("volume"), figure("quoteVolume") * 100_000_000);
+        assert!(low * volume <= paid && paid <= high * volume, "{label}");
+        let average = figure("weightedAvgPrice");
+        assert!(low <= average && average <= high, "{label}");
+        // 100 * change / open, to half a thousandth.
+        let percent = figures["priceChangePercent"].as_str().unwrap();
+        let thousandths: i128 = percent.replace('.', "").parse().unwrap();
+        let off = 100_000 * (last - open) - thousandths * open;
+        assert!(2 * off.abs() <= open, "{label}: {percent}");
+        assert_ne!(percent, "-0.000");
+    }
+}
+
+#[test]
+fn the_opening_price_is_the_last_price_of_a_day_ago() {
+    let demo = Demo::new(5);
+    for (_, market, now) in samples(24) {
+        let open = units(&ticker(&demo, market.symbol, now)["openPrice"]);
+        let then = units(&ticker(&demo, market.symbol, now - DAY_MS)["lastPrice"]);
+        assert_eq!(open, then, "{} at {now}", market.symbol);
+    }
+}
+
+#[test]
+fn prices_move_and_never_jump() {
+    for (seed, market, now) in samples(48) {
+        // Six hours on each side of a midnight.
+        let midnight = now / DAY_MS * 86_400;
+        let parts = seconds(seed, market, midnight - 21_600, midnight + 21_600);
+        let mut sum = 0;
+        for two in parts.windows(2) {
+            assert_eq!(two[0].close, two[1].open);
+            let (from, moved) = (two[1].open, (two[1].close - two[1].open).abs());
+            let label = format!("seed {seed} {} near {midnight}", market.symbol);
+            // At most 0.9 % and six ticks can be; far less is.
+            assert!(moved <= from / 400 + 6, "{label}: {moved} of {from}");
+            sum += moved;
+            let liquid = matches!(market.symbol, "BTCUSDT" | "ETHUSDT");
+            assert!(!liquid || moved > 0, "{label}");
+        }
+        let mean = sum / parts.len() as i64;
+        let level = parts[0].open;
+        assert!(
+            mean <= level / 2000 + 1,
+            "{}: {mean} of {level}",
+            market.symbol
+        );
+        let moves = parts.iter().filter(|part| part.open != part.close).count();
+        assert!(moves * 2 > parts.len(), "{}: {moves}", market.symbol);
+    }
+}
+
+#[test]
+fn days_stay_within_the_range_that_the_bound_is_made_of() {
+    for seed in 0..4 {
+        for market in &MARKETS {
+            let mut tape = tape::Tape::new(seed, market);
+            for day in (seed as i64..20_000).step_by(4) {
+                let candle = tape.span(day * tape::DAY, (day + 1) * tape::DAY);
+                let range = candle.high - candle.low;
+                let label = format!("seed {seed} {} day {day}: {candle:?}", market.symbol);
+                assert!(range * 1000 <= candle.low * 143 + 3000, "{label}");
+                assert!(range * 1000 >= candle.low * 5, "{label}");
+                assert!(
+                    candle.low * candle.half_volume <= candle.half_turnover,
+                    "{label}"
+                );
+                assert!(
+                    candle.high * candle.half_volume >= candle.half_turnover,
+                    "{label}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_call_gives_the_same_bytes_whatever_was_asked_before() {
+    let calls = [
+        ("/api/v3/ticker/24hr", ""),
+        ("/api/v3/ticker/24hr", "symbol=ETHBTC"),
+        ("/api/v3/klines", "symbol=BTCUSDT&interval=1m"),
+        ("/api/v3/klines", "symbol=SHIBUSDT&interval=1M"),
+        ("/api/v3/exchangeInfo", ""),
+    ];
+    let demo = Demo::new(7);
+    let first = calls.map(|(path, query)| call(&demo, path, query, NOW));
+    for (path, query) in calls {
+        call(&demo, path, query, NOW - DAY_MS);
+    }
+    for ((path, query), first) in calls.iter().zip(&first).rev() {
+        assert_eq!(call(&demo, path, query, NOW), *first, "{path}?{query}");
+        assert_eq!(
+            call(&Demo::new(7), path, query, NOW),
+            *first,
+            "{path}?{query}"
+        );
+    }
+    let (path, query) = calls[0];
+    assert_ne!(call(&demo, path, query, NOW + 1000), first[0]);
+    assert_ne!(call(&Demo::new(8), path, query, NOW), first[0]);
+}
+
+#[test]
+fn a_closed_candle_never_changes() {
+    for (seed, market, now) in samples(24) {
+        for interval in Interval::ALL {
+            let at = |now: i64, range: &str| {
+                let rows = rows(&Demo::new(seed), market.symbol, interval.name(), range, now);
+                rows.into_iter()
+                    .filter(move |row| row.close_time < now)
+                    .collect::<Vec<_>>()
+            };
+            let before = at(now, "&limit=3");
+            let Some(first) = before.first() else {
+                continue;
+            };
+            // From its last millisecond on it is what it will always be.
+            let range = format!("&startTime={}&limit={}", first.open_time, before.len());
+            let last = before.last().unwrap();
+            let at_end = rows(
+                &Demo::new(seed),
+                market.symbol,
+                interval.name(),
+                &range,
+                last.close_time,
+            );
+            assert_eq!(at_end, before, "seed {seed} {}", interval.name());
+            for later in [1, 1000, 61_000, 3_600_000, 40 * DAY_MS] {
+                let after = at(now + later, &range);
+                assert_eq!(after, before, "seed {seed} {}", interval.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn pages_join_without_hole_or_overlap() {
+    let demo = Demo::new(3);
+    for interval in Interval::ALL {
+        let name = interval.name();
+        let page = |range: &str| rows(&demo, "BTCUSDT", name, range, NOW);
+        let whole = page("&limit=100");
+        assert_eq!(whole.len(), 100);
+        for two in whole.windows(2) {
+            assert_eq!(two[0].close_time + 1, two[1].open_time, "{name}");
+            assert_eq!(two[0].close, two[1].open, "{name}");
+        }
+        for row in &whole {
+            assert_eq!(interval.open_of(UnixMs(row.open_time)).0, row.open_time);
+        }
+        let mut forward: Vec<Row> = Vec::new();
+        let mut from = whole[0].open_time;
+        while forward.len() < 100 {
+            let part = page(&format!("&startTime={from}&limit=7"));
+            from = part.last().unwrap().close_time + 1;
+            forward.extend(part);
+        }
+        assert_eq!(forward, whole, "{name}");
+        let mut backward: Vec<Row> = Vec::new();
+        let mut to = NOW;
+        while backward.len() < 100 {
+            let mut part = page(&format!("&endTime={to}&limit=8"));
+            to = part[0].open_time - 1;
+            part.append(&mut backward);
+            backward = part;
+        }
+        assert_eq!(backward[backward.len() - 100..], whole, "{name}");
+    }
+}
+
+#[test]
+fn ranges_are_inclusive_and_cut_at_their_newer_end() {
+    let demo = Demo::new(3);
+    let hour = 3_600_000;
+    let base = NOW - NOW % hour - 100 * hour;
+    let check = |range: String, first: i64, count: usize| {
+        let found = rows(&demo, "ETHUSDT", "1h", &range, NOW);
+        let opens: Vec<i64> = found
+            .iter()
+            .map(|row| (row.open_time - base) / hour)
+            .collect();
+        let expected: Vec<i64> = (first..).take(count).collect();
+        assert_eq!(opens, expected, "{range}");
+    };
+    let (begin, end) = (base, base + 10 * hour);
+    check(format!("&startTime={begin}&endTime={end}"), 0, 11);
+    check(
+        format!("&startTime={}&endTime={}", begin + 1, end - 1),
+        1,
+        9,
+    );
+    check(format!("&startTime={begin}&endTime={end}&limit=4"), 0, 4);
+    check(format!("&endTime={end}&limit=4"), 7, 4);
+    check(format!("&startTime={end}&endTime={begin}"), 0, 0);
+    check(format!("&startTime={}", NOW + 1), 0, 0);
+    check(format!("&startTime={begin}&limit=1000"), 0, 101);
+    check(format!("&endTime={}&limit=1", NOW + 500 * hour), 100, 1);
+    check(String::new(), -399, 500);
+    check("&limit=5000".to_owned(), -899, 1000);
+    check("&startTime=99999999999999999999".to_owned(), 0, 0);
+    check("&endTime=99999999999999999999&limit=1".to_owned(), 100, 1);
+}
+
+#[test]
+fn history_begins_with_the_epoch() {
+    let demo = Demo::new(1);
+    for interval in Interval::ALL {
+        let first = rows(
+            &demo,
+            "BTCUSDT",
+            interval.name(),
+            "&startTime=0&limit=2",
+            NOW,
+        );
+        let expected = if interval == Interval::W1 {
+            4 * DAY_MS
+        } else {
+            0
+        };
+        assert_eq!(first[0].open_time, expected);
+        let none = format!("&endTime={}", expected - 1);
+        if expected > 0 {
+            assert_eq!(rows(&demo, "BTCUSDT", interval.name(), &none, NOW), []);
+        }
+        let newest = rows(&demo, "BTCUSDT", interval.name(), "&limit=3", 2 * DAY_MS);
+        assert!(newest.iter().all(|row| row.open_time >= 0));
+    }
+    for now in [i64::MIN, -1, 0, 999, 1000, DAY_MS, i64::MAX] {
+        for interval in Interval::ALL {
+            rows(&demo, "BTCUSDT", interval.name(), "&limit=2", now);
+        }
+        get(&demo, "/api/v3/ticker/24hr", "", now);
+    }
+}
+
+#[track_caller]
+fn keys(object: &Json) -> Vec<&str> {
+    object
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect()
+}
+
+#[test]
+fn tickers_have_binances_shape() {
+    let demo = Demo::new(1);
+    let all = get(&demo, "/api/v3/ticker/24hr", "", NOW);
+    let all = all.as_array().unwrap();
+    assert_eq!(all.len(), 24);
+    for (figures, market) in all.iter().zip(&MARKETS) {
+        assert_eq!(figures["symbol"], market.symbol);
+        assert_eq!(*figures, ticker(&demo, market.symbol, NOW));
+        let mut expected = [
+            "askPrice",
+            "askQty",
+            "bidPrice",
+            "bidQty",
+            "closeTime",
+            "count",
+            "firstId",
+            "highPrice",
+            "lastId",
+            "lastPrice",
+            "lastQty",
+            "lowPrice",
+            "openPrice",
+            "openTime",
+            "prevClosePrice",
+            "priceChange",
+            "priceChangePercent",
+            "quoteVolume",
+            "symbol",
+            "volume",
+            "weightedAvgPrice",
+        ];
+        let mut found = keys(figures);
+        found.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(found, expected);
+        for key in ["openTime", "closeTime", "firstId", "lastId", "count"] {
+            assert!(figures[key].is_i64(), "{key}");
+        }
+    }
+}
+
+#[test]
+fn klines_have_binances_shape() {
+    let body = get(
+        &Demo::new(1),
+        "/api/v3/klines",
+        "symbol=XRPBTC&interval=1h&limit=3",
+        NOW,
+    );
+    for row in body.as_array().unwrap() {
+        let types: String = row
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|value| if value.is_string() { 's' } else { 'n' })
+            .collect();
+        assert_eq!(types, "nsssssnsnsss");
+    }
+}
+
+#[test]
+fn the_market_list_has_binances_shape_and_the_prices_keep_its_steps() {
+    let demo = Demo::new(1);
+    let info = get(&demo, "/api/v3/exchangeInfo", "", NOW);
+    assert_eq!(info["serverTime"], NOW);
+    assert_eq!(info["timezone"], "UTC");
+    assert!(info["rateLimits"].is_array() && info["exchangeFilters"].is_array());
+    let symbols = info["symbols"].as_array().unwrap();
+    assert_eq!(symbols.len(), 24);
+    for symbol in symbols {
+        let name = symbol["symbol"].as_str().unwrap();
+        let (base, quote) = (&symbol["baseAsset"], &symbol["quoteAsset"]);
+        let joined = format!("{}{}", base.as_str().unwrap(), quote.as_str().unwrap());
+        assert_eq!(name, joined);
+        assert_eq!(symbol["status"], "TRADING");
+        let filter = |kind: &str| {
+            let filters = symbol["filters"].as_array().unwrap();
+            let found = filters.iter().find(|filter| filter["filterType"] == kind);
+            found.unwrap().clone()
+        };
+        let (price, lot) = (filter("PRICE_FILTER"), filter("LOT_SIZE"));
+        let (tick, step) = (units(&price["tickSize"]), units(&lot["stepSize"]));
+        let figures = ticker(&demo, name, NOW);
+        for key in [
+            "lastPrice",
+            "openPrice",
+            "highPrice",
+            "lowPrice",
+            "bidPrice",
+            "askPrice",
+        ] {
+            let figure = units(&figures[key]);
+            assert_eq!(figure % tick, 0, "{name} {key}");
+            assert!(units(&price["minPrice"]) <= figure && figure <= units(&price["maxPrice"]));
+        }
+        for key in ["volume", "lastQty", "bidQty", "askQty"] {
+            assert_eq!(units(&figures[key]) % step, 0, "{name} {key}");
+        }
+        assert!(units(&lot["minQty"]) < units(&lot["maxQty"]), "{name}");
+        assert!(units(&filter("NOTIONAL")["minNotional"]) > 0, "{name}");
+    }
+    let one = get(&demo, "/api/v3/exchangeInfo", "symbol=SOLETH", NOW);
+    assert_eq!(one["symbols"].as_array().unwrap().len(), 1);
+    assert_eq!(one["symbols"][0]["symbol"], "SOLETH");
+}
+
+#[test]
+fn price_levels_are_those_of_real_markets() {
+    let figure = |market: &str| units(&ticker(&Demo::new(1), market, NOW)["lastPrice"]);
+    let dollar = 100_000_000;
+    assert!(figure("BTCUSDT") > 60_000 * dollar);
+    assert!((700..2000).contains(&figure("SHIBUSDT")));
+    // Crosses agree well enough between midnights, too.
+    let cross = figure("ETHUSDT") * dollar / figure("BTCUSDT");
+    assert!((figure("ETHBTC") - cross).abs() * 20 < cross);
+}
+
+#[test]
+fn time_and_ping_answer() {
+    let demo = Demo::new(1);
+    let expected = (200, r#"{"serverTime":1790000123456}"#.to_owned());
+    assert_eq!(call(&demo, "/api/v3/time", "", NOW), expected);
+    assert_eq!(call(&demo, "/api/v3/ping", "", NOW), (200, "{}".to_owned()));
+}
+
+#[test]
+fn what_is_wrong_is_refused_as_binance_refuses_it() {
+    let check = |path: &str, query: &str, status: u16, code: i64| {
+        let (found, body) = call(&Demo::new(1), path, query, NOW);
+        assert_eq!(found, status, "{path}?{query}: {body}");
+        let body: Json = serde_json::from_str(&body).unwrap();
+        assert_eq!(body["code"], code, "{path}?{query}");
+        assert!(body["msg"].is_string());
+        assert_eq!(keys(&body), ["code", "msg"]);
+    };
+    let klines = "/api/v3/klines";
+    check("/", "", 404, -1000);
+    check("/api/v3/klines/", "", 404, -1000);
+    check("/api/v3/order", "", 404, -1000);
+    check(klines, "interval=1m", 400, -1102);
+    check(klines, "symbol=&interval=1m", 400, -1102);
+    check(klines, "symbol=BTCUSDT", 400, -1102);
+    check(klines, "symbol=BTCUSDT&interval=", 400, -1102);
+    check(klines, "symbol=BTCUSDT&interval=7m", 400, -1120);
+    check(klines, "symbol=BTCUSDT&interval=1H", 400, -1120);
+    check(klines, "symbol=BTCUSD&interval=1m", 400, -1121);
+    check(klines, "symbol=btcusdt&interval=1m", 400, -1100);
+    check(klines, "symbol=BTC%2FUSDT&interval=1m", 400, -1100);
+    check("/api/v3/ticker/24hr", "symbol=FOO", 400, -1121);
+    check("/api/v3/ticker/24hr", "symbol=", 400, -1102);
+    check("/api/v3/exchangeInfo", "symbol=FOO", 400, -1121);
+    let good = "symbol=BTCUSDT&interval=1m";
+    for bad in ["startTime=x", "endTime=-1", "startTime=", "limit=1e3"] {
+        check(klines, &format!("{good}&{bad}"), 400, -1100);
+    }
+    check(klines, &format!("{good}&limit=0"), 400, -1130);
+    let (_, body) = call(&Demo::new(1), klines, "symbol=FOO&interval=1m", NOW);
+    assert_eq!(body, r#"{"code":-1121,"msg":"Invalid symbol."}"#);
+}
+
+#[test]
+fn parameters_are_found_by_their_whole_name() {
+    let check = |query: &str, expected: Option<&str>| {
+        let found = parameter(query.as_bytes(), b"symbol");
+        assert_eq!(found, expected.map(str::as_bytes), "{query}");
+    };
+    check("", None);
+    check("symbol=A", Some("A"));
+    check("a=b&symbol=A&symbol=B", Some("A"));
+    check("symbols=A", None);
+    check("xsymbol=A", None);
+    check("symbol", Some(""));
+    check("symbol=A=B", Some("A=B"));
+    check("&&symbol=", Some(""));
+    let odd = "type=FULL&symbol=BTCUSDT&timeZone=0";
+    assert_eq!(call(&Demo::new(1), "/api/v3/ticker/24hr", odd, NOW).0, 200);
+}
