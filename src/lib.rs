@@ -3,6 +3,7 @@
 
 pub mod config;
 pub mod decimal;
+pub mod exchange;
 pub mod interval;
 pub mod record;
 pub mod table;
