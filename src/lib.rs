@@ -4,6 +4,7 @@
 pub mod config;
 pub mod decimal;
 pub mod demo;
+pub mod exchange;
 pub mod interval;
 pub mod market;
 pub mod record;

@@ -1,0 +1,372 @@
+//! A dialect: what one exchange's addresses and JSON mean, as data.
+//!
+//! Owns the table of the exchanges, and how a [`Call`] becomes the path and query of a request.
+//! It never sends anything, never reads a clock, and keeps no count of what was spent: it only
+//! tells what a call costs.
+
+use super::binance::BINANCE;
+use super::candle::CandleForm;
+use super::envelope::Place;
+use super::json::Step;
+use super::listing::ListingForm;
+use super::refusal::Refusal;
+use super::ticker::TickerForm;
+use super::value::TimeForm;
+use crate::interval::Stored;
+use crate::time::UnixMs;
+use std::fmt::Write;
+use std::time::Duration;
+
+static DIALECTS: [&Dialect; 1] = [&BINANCE];
+
+/// Something to ask of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call<'a> {
+    /// The tickers of all markets.
+    Tickers,
+    /// The ticker of one market.
+    Ticker {
+        /// The market's `ticker_id`.
+        id: &'a str,
+    },
+    /// Candles of one market.
+    Candles {
+        /// The market's `candle_id`, or its `ticker_id` where it has none.
+        id: &'a str,
+        /// Of which interval.
+        interval: Stored,
+        /// First open time. Exchanges may answer with more on either side.
+        from: UnixMs,
+        /// Last open time.
+        to: UnixMs,
+        /// Most rows, no more than the page has.
+        limit: usize,
+        /// The time at the exchange: some keep old candles elsewhere.
+        now: UnixMs,
+    },
+    /// The list of markets.
+    Markets,
+    /// The exchange's clock.
+    Time,
+}
+
+/// What an exchange allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Costs that may be spent ...
+    pub units: u32,
+    /// ... within any such span.
+    pub per: Duration,
+}
+
+/// A field of an answer's head (its name in lower case) that tells how the budget stands. Its
+/// value is a whole number in the units of [`Budget`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meter {
+    /// What was spent in the current span.
+    Used(&'static str),
+    /// What is left of the current span.
+    Left(&'static str),
+}
+
+/// What one call for candles may bring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Most rows.
+    pub rows: usize,
+    /// In which order. Where a range has more rows than the page, those at the begin of this
+    /// order come.
+    pub order: RowOrder,
+    /// How many candles, counted back from the newest, the exchange keeps for asking; `None`: all.
+    pub depth: Option<usize>,
+}
+
+/// The order of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum RowOrder {
+    OldestFirst,
+    NewestFirst,
+}
+
+/// What one exchange's addresses and JSON mean.
+pub struct Dialect {
+    pub(super) name: &'static str,
+    pub(super) base_url: &'static str,
+    pub(super) budget: Budget,
+    pub(super) meter: Option<Meter>,
+    pub(super) refusal: Refusal,
+    pub(super) tickers: Tickers,
+    pub(super) candles: Candles,
+    pub(super) markets: Markets,
+    pub(super) time: Time,
+}
+
+/// One address.
+pub(super) struct Endpoint {
+    /// Path and query, with `{id}` and, for candles, `{interval}`, `{limit}`, `{from}`, `{to}`
+    /// (first and last open time in the unit of the rows) and `{from-}`, `{to+}` (one unit
+    /// outside of those, for exchanges that leave the ends out).
+    pub(super) target: &'static str,
+    pub(super) cost: u32,
+    pub(super) place: Place,
+}
+
+pub(super) struct Tickers {
+    /// `None`: they must be asked for one by one.
+    pub(super) all: Option<Endpoint>,
+    pub(super) one: Endpoint,
+    /// Where in front of the items the time of all tickers is, for those that have none of their
+    /// own.
+    pub(super) stamp: Option<&'static [Step]>,
+    pub(super) form: TickerForm,
+}
+
+pub(super) struct Candles {
+    pub(super) endpoint: Endpoint,
+    /// Where older candles are, for exchanges that keep them elsewhere.
+    pub(super) archive: Option<Archive>,
+    /// Names of one minute, one hour and one day.
+    pub(super) intervals: [&'static str; 3],
+    pub(super) page: Page,
+    pub(super) form: CandleForm,
+}
+
+pub(super) struct Archive {
+    pub(super) endpoint: Endpoint,
+    /// Candles back from now that the other endpoint still has.
+    pub(super) behind: i64,
+}
+
+pub(super) struct Markets {
+    pub(super) endpoint: Endpoint,
+    pub(super) form: ListingForm,
+}
+
+pub(super) struct Time {
+    /// Its place is the time itself.
+    pub(super) endpoint: Endpoint,
+    pub(super) form: TimeForm,
+}
+
+impl Dialect {
+    /// The dialect of this name.
+    pub fn by_name(name: &str) -> Option<&'static Dialect> {
+        DIALECTS.into_iter().find(|dialect| dialect.name == name)
+    }
+
+    /// The names of all dialects.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        DIALECTS.iter().map(|dialect| dialect.name)
+    }
+
+    /// The exchange's name, as the configuration knows it.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The exchange's own address: scheme and host.
+    pub fn base_url(&self) -> &'static str {
+        self.base_url
+    }
+
+    /// Whether [`Call::Tickers`] is known. Where not, each market is asked for by
+    /// [`Call::Ticker`].
+    pub fn tickers_at_once(&self) -> bool {
+        self.tickers.all.is_some()
+    }
+
+    /// What the exchange allows.
+    pub fn budget(&self) -> Budget {
+        self.budget
+    }
+
+    /// Where answers tell how the budget stands.
+    pub fn meter(&self) -> Option<Meter> {
+        self.meter
+    }
+
+    /// What one call for candles of this interval may bring.
+    pub fn page(&self, _interval: Stored) -> Page {
+        self.candles.page
+    }
+
+    /// What this call takes of the budget.
+    ///
+    /// # Panics
+    /// As [`Dialect::target`].
+    pub fn cost(&self, call: &Call<'_>) -> u32 {
+        self.endpoint(call).cost
+    }
+
+    /// Path and query of this call's request.
+    ///
+    /// # Panics
+    /// For [`Call::Tickers`], where [`Dialect::tickers_at_once`] says no.
+    pub fn target(&self, call: &Call<'_>) -> String {
+        let mut out = String::new();
+        let mut rest = self.endpoint(call).target;
+        while let Some((plain, behind)) = rest.split_once('{') {
+            let (name, behind) = behind
+                .split_once('}')
+                .expect("a test walks through the targets of all dialects");
+            out.push_str(plain);
+            self.fill(name, call, &mut out);
+            rest = behind;
+        }
+        out.push_str(rest);
+        out
+    }
+
+    pub(super) fn endpoint(&self, call: &Call<'_>) -> &Endpoint {
+        match call {
+            Call::Tickers => (self.tickers.all.as_ref())
+                .expect("who asks for all tickers has seen tickers_at_once"),
+            Call::Ticker { .. } => &self.tickers.one,
+            Call::Candles {
+                interval,
+                from,
+                now,
+                ..
+            } => match &self.candles.archive {
+                Some(archive) if (*now - *from) / interval.length_ms() >= archive.behind => {
+                    &archive.endpoint
+                }
+                _ => &self.candles.endpoint,
+            },
+            Call::Markets => &self.markets.endpoint,
+            Call::Time => &self.time.endpoint,
+        }
+    }
+
+    /// Writes what stands for a name in braces.
+    fn fill(&self, name: &str, call: &Call<'_>, out: &mut String) {
+        match (name, call) {
+            ("id", Call::Ticker { id } | Call::Candles { id, .. }) => escape(id, out),
+            (
+                _,
+                Call::Candles {
+                    interval,
+                    from,
+                    to,
+                    limit,
+                    ..
+                },
+            ) => {
+                let unit_ms = match self.candles.form.time_form {
+                    TimeForm::Seconds => 1000,
+                    TimeForm::Millis | TimeForm::Iso8601 => 1,
+                };
+                let number = match name {
+                    "interval" => {
+                        out.push_str(self.candles.intervals[*interval as usize]);
+                        return;
+                    }
+                    "limit" => (*limit).clamp(1, self.candles.page.rows) as i64,
+                    "from" => from.0 / unit_ms,
+                    "from-" => from.0 / unit_ms - 1,
+                    "to" => to.0 / unit_ms,
+                    "to+" => to.0 / unit_ms + 1,
+                    _ => unreachable!("a test walks through the targets of all dialects"),
+                };
+                write!(out, "{}", number.max(0)).expect("a string takes everything");
+            }
+            _ => unreachable!("a test walks through the targets of all dialects"),
+        }
+    }
+}
+
+/// Percent-encodes what is not unreserved (RFC 3986, 2.3): ids come from the exchange, and must
+/// not be able to end the line of a request.
+fn escape(text: &str, out: &mut String) {
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                out.push(char::from(byte));
+            }
+            _ => write!(out, "%{byte:02X}").expect("a string takes everything"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candles(from: i64, to: i64, limit: usize) -> Call<'static> {
+        Call::Candles {
+            id: "BTCUSDT",
+            interval: Stored::H1,
+            from: UnixMs(from),
+            to: UnixMs(to),
+            limit,
+            now: UnixMs(to),
+        }
+    }
+
+    #[test]
+    fn every_dialect_has_a_target_and_a_cost_within_its_budget_for_every_call() {
+        for name in Dialect::names() {
+            let dialect = Dialect::by_name(name).expect("a name from the list");
+            assert_eq!(dialect.name(), name);
+            assert!(dialect.base_url().starts_with("https://"), "{name}");
+            let mut calls = vec![Call::Ticker { id: "A" }, Call::Markets, Call::Time];
+            calls.extend(dialect.tickers_at_once().then_some(Call::Tickers));
+            for interval in Stored::ALL {
+                for now in [0, i64::MAX] {
+                    calls.push(Call::Candles {
+                        id: "A",
+                        interval,
+                        from: UnixMs(0),
+                        to: UnixMs(0),
+                        limit: 0,
+                        now: UnixMs(now),
+                    });
+                }
+            }
+            for call in calls {
+                let target = dialect.target(&call);
+                assert!(target.starts_with('/'), "{name}: {target}");
+                assert!(!target.contains(['{', '}', ' ']), "{name}: {target}");
+                let cost = dialect.cost(&call);
+                assert!(
+                    (1..=dialect.budget().units).contains(&cost),
+                    "{name}: {target}"
+                );
+            }
+        }
+        assert!(Dialect::by_name("no such exchange").is_none());
+    }
+
+    #[test]
+    fn a_call_becomes_the_target_of_a_request() {
+        let check = |call: Call<'_>, expected: &str| {
+            assert_eq!(BINANCE.target(&call), expected);
+        };
+        check(Call::Tickers, "/api/v3/ticker/24hr");
+        check(
+            Call::Ticker { id: "BTCUSDT" },
+            "/api/v3/ticker/24hr?symbol=BTCUSDT",
+        );
+        check(Call::Markets, "/api/v3/exchangeInfo");
+        check(Call::Time, "/api/v3/time");
+        check(
+            candles(1_588_280_400_000, 1_591_880_400_000, 1000),
+            "/api/v3/klines?symbol=BTCUSDT&interval=1h&startTime=1588280400000&endTime=1591880400000&limit=1000",
+        );
+        check(
+            candles(-5, 3_600_000, 1001),
+            "/api/v3/klines?symbol=BTCUSDT&interval=1h&startTime=0&endTime=3600000&limit=1000",
+        );
+    }
+
+    #[test]
+    fn an_id_cannot_leave_its_place_in_the_request() {
+        assert_eq!(
+            BINANCE.target(&Call::Ticker {
+                id: "A B&C=\r\nX: ü"
+            }),
+            "/api/v3/ticker/24hr?symbol=A%20B%26C%3D%0D%0AX%3A%20%C3%BC"
+        );
+    }
+}

@@ -1,0 +1,281 @@
+//! The envelope: all that stands around the items of a body.
+//!
+//! Owns the way through it, byte by byte, to the place where the items are, and what was there:
+//! without the items, without white space, capped. It never looks into an item.
+//!
+//! States: [`State`] reads as the grammar of JSON. [`State::Items`] while the items go on, which
+//! it is told to leave by [`Envelope::close_items`]; [`State::End`] behind the body's value. The
+//! grammar is checked on the way, but for the words: those when the envelope is whole.
+
+use super::ReadError;
+use super::json::{MAX_DEPTH, Step};
+
+/// Where the items of a body are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// From the body's top to what holds the items.
+    pub(super) path: &'static [Step],
+    /// What holds them.
+    pub(super) form: Form,
+}
+
+/// What the value at the path is.
+#[cfg_attr(not(test), expect(dead_code, reason = "no dialect has members yet"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// An array; its elements are the items.
+    Elements,
+    /// An object; its members are the items, names included.
+    Members,
+    /// The one item itself. It stays in the envelope, as a small body has no need of slices.
+    Itself,
+}
+
+/// What stands around the items, as far as it has come.
+pub(super) struct Envelope {
+    place: Place,
+    cap: usize,
+    state: State,
+    /// The open containers, innermost last.
+    open: Vec<Container>,
+    /// Whether the value that comes next is on the way to the items.
+    on_path: bool,
+    /// Whether the items' container was there.
+    found: bool,
+    bytes: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// A value begins.
+    Value,
+    /// Behind a `[`: a value or its end.
+    FirstValue,
+    /// Behind a `{`: a name or its end.
+    FirstName,
+    /// Behind a comma in an object.
+    Name,
+    /// In a string: a name (whose letters begin at this byte of the envelope) or a value.
+    String { name: Option<usize>, escape: bool },
+    /// Behind a name.
+    Colon,
+    /// In a number or a word.
+    Scalar,
+    /// Behind a value: a comma or the end of its container.
+    Next,
+    /// Behind the bracket that opens the items.
+    Items,
+    /// Behind the whole value.
+    End,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Container {
+    object: bool,
+    /// Whether the steps so far lead to it.
+    on_path: bool,
+}
+
+impl Envelope {
+    pub(super) fn new(place: Place, cap: usize) -> Envelope {
+        Envelope {
+            place,
+            cap,
+            state: State::Value,
+            open: Vec::new(),
+            on_path: true,
+            found: false,
+            bytes: Vec::new(),
+        }
+    }
+
+    /// What there was so far: JSON, once it is whole.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Whether the body's value has come to its end.
+    pub(super) fn is_whole(&self) -> bool {
+        self.state == State::End
+    }
+
+    /// Whether what comes next belongs to the items.
+    pub(super) fn at_items(&self) -> bool {
+        self.state == State::Items
+    }
+
+    /// Whether the items' container was there.
+    pub(super) fn found(&self) -> bool {
+        self.found
+    }
+
+    /// Passes the bytes up to the begin of the items; how many those were. `fed` is the place of
+    /// the first one in the body.
+    pub(super) fn pass(&mut self, bytes: &[u8], fed: u64) -> Result<usize, ReadError> {
+        let mut at = 0;
+        while at < bytes.len() && self.state != State::Items {
+            at += match self.state {
+                State::String { .. } | State::Scalar => self.in_word(&bytes[at..])?,
+                _ => {
+                    self.between(bytes[at], fed + at as u64)?;
+                    1
+                }
+            };
+        }
+        Ok(at)
+    }
+
+    /// The bracket that closes the items has come.
+    pub(super) fn close_items(&mut self, bracket: u8) -> Result<(), ReadError> {
+        self.keep(bracket)?;
+        self.open.pop();
+        self.end_value();
+        Ok(())
+    }
+
+    /// Passes one byte that stands between words.
+    fn between(&mut self, byte: u8, fed: u64) -> Result<(), ReadError> {
+        if is_white(byte) {
+            return Ok(());
+        }
+        match (self.state, byte) {
+            (State::FirstValue | State::Next, b']') | (State::FirstName | State::Next, b'}') => {
+                if self.innermost().object != (byte == b'}') {
+                    return Err(malformed(fed, "the other bracket"));
+                }
+                self.open.pop();
+                self.end_value();
+            }
+            (State::Value | State::FirstValue, _) => self.begin_value(byte, fed)?,
+            (State::FirstName | State::Name, b'"') => {
+                self.state = State::String {
+                    name: Some(self.bytes.len() + 1),
+                    escape: false,
+                };
+            }
+            (State::Colon, b':') => self.state = State::Value,
+            (State::Next, b',') => {
+                self.on_path = false;
+                self.state = match self.innermost().object {
+                    true => State::Name,
+                    false => State::Value,
+                };
+            }
+            (State::End, _) => return Err(malformed(fed, "nothing behind the body's value")),
+            (State::Colon, _) => return Err(malformed(fed, "a colon")),
+            (State::Next, _) => return Err(malformed(fed, "a comma or a closing bracket")),
+            _ => return Err(malformed(fed, "a name in quotes")),
+        }
+        self.keep(byte)
+    }
+
+    fn begin_value(&mut self, byte: u8, fed: u64) -> Result<(), ReadError> {
+        let here = self.on_path && self.open.len() == self.place.path.len();
+        match (byte, self.place.form) {
+            (b'[', Form::Elements) | (b'{', Form::Members) if here => {
+                self.enter(byte == b'{', fed)?;
+                self.found = true;
+                self.state = State::Items;
+            }
+            (b'{', _) => {
+                self.enter(true, fed)?;
+                self.state = State::FirstName;
+            }
+            (b'[', _) => {
+                self.enter(false, fed)?;
+                self.on_path = self.leads_on(|step| step == Step::First);
+                self.state = State::FirstValue;
+            }
+            _ if self.open.is_empty() => return Err(malformed(fed, "an array or an object")),
+            (b'"', _) => {
+                self.state = State::String {
+                    name: None,
+                    escape: false,
+                };
+            }
+            (b'-' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z', _) => self.state = State::Scalar,
+            _ => return Err(malformed(fed, "a value")),
+        }
+        Ok(())
+    }
+
+    /// Passes bytes of a string or another word; how many.
+    fn in_word(&mut self, bytes: &[u8]) -> Result<usize, ReadError> {
+        for (at, byte) in bytes.iter().enumerate() {
+            match &mut self.state {
+                State::String { escape, .. } if *escape => *escape = false,
+                State::String { escape, .. } if *byte == b'\\' => *escape = true,
+                State::String { name, .. } if *byte == b'"' => {
+                    let name = *name;
+                    self.end_string(name);
+                    self.keep(*byte)?;
+                    return Ok(at + 1);
+                }
+                State::String { .. } => {}
+                _ if is_white(*byte) || matches!(byte, b',' | b']' | b'}' | b':') => {
+                    self.end_value();
+                    return Ok(at);
+                }
+                _ => {}
+            }
+            self.keep(*byte)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn end_string(&mut self, name: Option<usize>) {
+        let Some(begin) = name else {
+            return self.end_value();
+        };
+        let name = &self.bytes[begin..];
+        self.on_path = self.leads_on(|step| match step {
+            Step::Key(wanted) => wanted.as_bytes() == name,
+            Step::AnyKey => true,
+            Step::First => false,
+        });
+        self.state = State::Colon;
+    }
+
+    /// Whether a value in the innermost container is on the path, if `this` is its step.
+    fn leads_on(&self, this: impl Fn(Step) -> bool) -> bool {
+        let step = self.place.path.get(self.open.len() - 1);
+        self.innermost().on_path && step.is_some_and(|step| this(*step))
+    }
+
+    fn enter(&mut self, object: bool, fed: u64) -> Result<(), ReadError> {
+        if self.open.len() == MAX_DEPTH {
+            return Err(ReadError::TooDeep { at: fed });
+        }
+        let on_path = self.on_path;
+        self.open.push(Container { object, on_path });
+        Ok(())
+    }
+
+    fn end_value(&mut self) {
+        self.state = match self.open.is_empty() {
+            true => State::End,
+            false => State::Next,
+        };
+    }
+
+    fn innermost(&self) -> Container {
+        let innermost = self.open.last();
+        *innermost.expect("names, commas and brackets are read inside a container alone")
+    }
+
+    fn keep(&mut self, byte: u8) -> Result<(), ReadError> {
+        if self.bytes.len() == self.cap {
+            return Err(ReadError::EnvelopeTooLong { cap: self.cap });
+        }
+        self.bytes.push(byte);
+        Ok(())
+    }
+}
+
+pub(super) fn malformed(at: u64, expected: &'static str) -> ReadError {
+    ReadError::Malformed { at, expected }
+}
+
+pub(super) fn is_white(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
+}

@@ -1,0 +1,639 @@
+//! The item reader: finds one item after another in a JSON body that comes in pieces.
+//!
+//! Owns the way through the items, and the *tail*: the front of an item whose end has not come
+//! yet. What stands around the items, the [`Envelope`] keeps. An item that lies whole in the fed
+//! bytes is handed on where it lies.
+//!
+//! It never holds more than the two caps, never looks back at what it has passed, and does not
+//! know what an item means: [`Take`] does.
+//!
+//! States: in the envelope; at the [`State::First`] item, an [`State::Item`], what comes
+//! [`State::Next`] to one, or in the [`State::Tail`]; in the envelope again.
+
+use super::ReadError;
+use super::envelope::{Envelope, Form, Place, is_white, malformed};
+use super::json::{Cursor, MAX_DEPTH, Stop};
+
+/// Most bytes of each part that is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caps {
+    /// One item, whether it came in pieces or not.
+    pub item_bytes: usize,
+    /// What stands around the items.
+    pub envelope_bytes: usize,
+}
+
+impl Caps {
+    /// An envelope holds codes, a time and the list of an exchange's own limits: 1 KiB with all
+    /// exchanges known.
+    const ENVELOPE_BYTES: usize = 16 * 1024;
+}
+
+impl From<&crate::config::Limits> for Caps {
+    fn from(limits: &crate::config::Limits) -> Caps {
+        Caps {
+            item_bytes: limits.upstream_item_bytes,
+            envelope_bytes: Caps::ENVELOPE_BYTES,
+        }
+    }
+}
+
+/// Who the items are for.
+pub(super) trait Take {
+    /// The items begin; this stands in front of them.
+    fn begin(&mut self, envelope: &[u8]);
+
+    /// Takes the item in front of the cursor, which is an element, or a member's name, colon
+    /// and value; leaves the cursor behind it. [`Stop::Cut`] brings the same item again when more
+    /// of it has come: nothing of it may be taken before.
+    fn take(&mut self, item: &mut Cursor<'_>) -> Result<(), Stop>;
+}
+
+/// What stands behind an item.
+const SEPARATOR: &str = "a comma or the end of the items";
+
+/// One body on its way through.
+pub(super) struct Items {
+    caps: Caps,
+    envelope: Envelope,
+    /// What may come next, while the envelope is at the items.
+    state: State,
+    /// The bracket behind the last item.
+    close: u8,
+    tail: Vec<u8>,
+    extent: Extent,
+    /// Bytes of the body in front of those that are being fed.
+    passed: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// An item or the end of the items.
+    First,
+    /// Behind a comma: an item.
+    Item,
+    /// Behind an item: a comma or the end of the items.
+    Next,
+    /// The rest of the item whose front is in the tail.
+    Tail,
+}
+
+/// How far the item in the tail goes: the part of the grammar that tells where it ends.
+#[derive(Clone, Copy, Debug, Default)]
+struct Extent {
+    depth: usize,
+    string: bool,
+    escape: bool,
+}
+
+impl Items {
+    pub(super) fn new(place: Place, caps: Caps) -> Items {
+        Items {
+            caps,
+            envelope: Envelope::new(place, caps.envelope_bytes),
+            state: State::First,
+            close: match place.form {
+                Form::Members => b'}',
+                Form::Elements | Form::Itself => b']',
+            },
+            tail: Vec::new(),
+            extent: Extent::default(),
+            passed: 0,
+        }
+    }
+
+    /// What stands around the items.
+    pub(super) fn envelope(&self) -> &Envelope {
+        &self.envelope
+    }
+
+    /// Bytes of the body that were fed.
+    pub(super) fn passed(&self) -> u64 {
+        self.passed
+    }
+
+    /// Goes on with the next bytes of the body, in pieces of any size.
+    pub(super) fn feed(&mut self, bytes: &[u8], take: &mut impl Take) -> Result<(), ReadError> {
+        let mut at = 0;
+        while at < bytes.len() {
+            let (rest, fed) = (&bytes[at..], self.passed + at as u64);
+            if !self.envelope.at_items() {
+                at += self.envelope.pass(rest, fed)?;
+                if self.envelope.at_items() {
+                    self.state = State::First;
+                    take.begin(self.envelope.bytes());
+                }
+            } else if self.state == State::Tail {
+                at += self.in_tail(rest, fed, take)?;
+            } else {
+                at += self.among_items(rest, fed, take)?;
+            }
+        }
+        self.passed += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Passes items and what stands between them, up to an incomplete item or the end of the
+    /// items; how many bytes.
+    fn among_items(
+        &mut self,
+        bytes: &[u8],
+        fed: u64,
+        take: &mut impl Take,
+    ) -> Result<usize, ReadError> {
+        let mut at = 0;
+        loop {
+            at += white(&bytes[at..]);
+            let Some(byte) = bytes.get(at) else {
+                return Ok(at);
+            };
+            match (self.state, *byte) {
+                (State::First | State::Next, byte) if byte == self.close => {
+                    self.envelope.close_items(byte)?;
+                    return Ok(at + 1);
+                }
+                (State::Next, b',') => {
+                    self.state = State::Item;
+                    at += 1;
+                }
+                (State::Next, _) => return Err(malformed(fed + at as u64, SEPARATOR)),
+                _ => match self.take_item(&bytes[at..], fed + at as u64, take)? {
+                    Some(length) => {
+                        self.state = State::Next;
+                        at += length;
+                    }
+                    None => {
+                        self.state = State::Tail;
+                        self.extent = Extent::default();
+                        return Ok(at);
+                    }
+                },
+            }
+        }
+    }
+
+    /// Hands on the item at the begin of these bytes; its length, or `None` when it goes on
+    /// behind them.
+    fn take_item(
+        &self,
+        bytes: &[u8],
+        fed: u64,
+        take: &mut impl Take,
+    ) -> Result<Option<usize>, ReadError> {
+        let mut cursor = Cursor::new(bytes);
+        match take.take(&mut cursor) {
+            Ok(()) if cursor.position() > self.caps.item_bytes => Err(ReadError::ItemTooLong {
+                cap: self.caps.item_bytes,
+            }),
+            Ok(()) => Ok(Some(cursor.position())),
+            Err(Stop::Cut) => Ok(None),
+            Err(stop) => Err(stopped(stop, fed)),
+        }
+    }
+
+    /// Copies the rest of the item that began in earlier bytes, and hands it on when it is whole.
+    fn in_tail(
+        &mut self,
+        bytes: &[u8],
+        fed: u64,
+        take: &mut impl Take,
+    ) -> Result<usize, ReadError> {
+        let end = self.extent.end_in(bytes, fed)?;
+        let more = &bytes[..end.unwrap_or(bytes.len())];
+        if self.tail.len() + more.len() > self.caps.item_bytes {
+            return Err(ReadError::ItemTooLong {
+                cap: self.caps.item_bytes,
+            });
+        }
+        let begin = fed - self.tail.len() as u64;
+        self.tail.extend_from_slice(more);
+        let Some(end) = end else {
+            return Ok(more.len());
+        };
+        // A number has no end of its own: the cursor must see what follows it.
+        self.tail
+            .extend_from_slice(&bytes[end..bytes.len().min(end + 1)]);
+        let length = self.take_item(&self.tail, begin, take)?;
+        let length = length.ok_or(malformed(begin, "a whole item"))?;
+        let odd = length + white(&self.tail[length..]);
+        if begin + (odd as u64) < fed + end as u64 {
+            return Err(malformed(
+                begin + odd as u64,
+                "a comma or the end of the items",
+            ));
+        }
+        self.tail.clear();
+        self.state = State::Next;
+        Ok(end)
+    }
+}
+
+impl Extent {
+    /// Where the item ends in its next bytes: behind the bracket that closes it, or in front of
+    /// the comma or bracket that follows it. What it is made of is not looked at.
+    fn end_in(&mut self, bytes: &[u8], fed: u64) -> Result<Option<usize>, ReadError> {
+        for (at, byte) in bytes.iter().enumerate() {
+            if self.string {
+                match byte {
+                    _ if self.escape => self.escape = false,
+                    b'\\' => self.escape = true,
+                    b'"' => self.string = false,
+                    _ => {}
+                }
+                continue;
+            }
+            match byte {
+                b'"' => self.string = true,
+                b'[' | b'{' if self.depth == MAX_DEPTH => {
+                    return Err(ReadError::TooDeep {
+                        at: fed + at as u64,
+                    });
+                }
+                b'[' | b'{' => self.depth += 1,
+                b']' | b'}' | b',' if self.depth == 0 => return Ok(Some(at)),
+                b']' | b'}' => {
+                    self.depth -= 1;
+                    if self.depth == 0 {
+                        return Ok(Some(at + 1));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// What the cursor met, with the place in the whole body.
+fn stopped(stop: Stop, begin: u64) -> ReadError {
+    match stop {
+        Stop::Cut => ReadError::CutShort,
+        Stop::Malformed(at, expected) => malformed(begin + at as u64, expected),
+        Stop::TooDeep(at) => ReadError::TooDeep {
+            at: begin + at as u64,
+        },
+    }
+}
+
+fn white(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|byte| is_white(**byte)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exchange::json::Step::{self, AnyKey, First, Key};
+
+    /// Writes the items down as they are, and whether each was read where it lay.
+    #[derive(Default)]
+    struct Notes {
+        members: bool,
+        items: Vec<String>,
+        begun: usize,
+    }
+
+    impl Take for Notes {
+        fn begin(&mut self, _: &[u8]) {
+            self.begun += 1;
+        }
+        fn take(&mut self, item: &mut Cursor<'_>) -> Result<(), Stop> {
+            let begin = item.position();
+            if self.members {
+                item.name()?;
+            }
+            item.value()?;
+            let text = String::from_utf8_lossy(item.since(begin)).into_owned();
+            self.items.push(text);
+            Ok(())
+        }
+    }
+
+    const CAPS: Caps = Caps {
+        item_bytes: 100,
+        envelope_bytes: 100,
+    };
+
+    type Read = (Vec<String>, String, Result<bool, ReadError>);
+
+    /// The items, the envelope, and whether the body was whole.
+    fn read<'b>(place: Place, caps: Caps, pieces: impl IntoIterator<Item = &'b [u8]>) -> Read {
+        let mut notes = Notes {
+            members: place.form == Form::Members,
+            ..Notes::default()
+        };
+        let mut items = Items::new(place, caps);
+        let fed = pieces
+            .into_iter()
+            .try_for_each(|piece| items.feed(piece, &mut notes));
+        let envelope = String::from_utf8_lossy(items.envelope().bytes()).into_owned();
+        (
+            notes.items,
+            envelope,
+            fed.map(|()| items.envelope().is_whole()),
+        )
+    }
+
+    /// The same at once, split at every place, and byte by byte. Of a body that is of no use the
+    /// last item may be missing, and what was both wrong and cut off may be called either.
+    fn read_split(path: &'static [Step], form: Form, body: &str) -> Read {
+        let place = Place { path, form };
+        let bytes = body.as_bytes();
+        let whole = read(place, CAPS, [bytes]);
+        let same = |other: Read, how: &str| match &whole.2 {
+            Ok(true) => assert_eq!(other, whole, "{how}: {body}"),
+            end => {
+                assert!(whole.0.starts_with(&other.0), "{how}: {body}");
+                assert!(other.2 == *end || other.2 == Ok(false), "{how}: {body}");
+            }
+        };
+        for at in 0..=bytes.len() {
+            let (front, back) = bytes.split_at(at);
+            let other = read(place, CAPS, [front, back]);
+            same(other, &format!("split at {at}"));
+        }
+        same(read(place, CAPS, bytes.chunks(1)), "byte by byte");
+        whole
+    }
+
+    #[test]
+    fn items_are_found_at_their_place_and_left_out_of_the_envelope() {
+        let check = |path, form, body: &str, items: &[&str], envelope: &str| {
+            let read = read_split(path, form, body);
+            assert_eq!(read.0, items, "{body}");
+            assert_eq!((&*read.1, read.2), (envelope, Ok(true)), "{body}");
+        };
+        use Form::*;
+        check(&[], Elements, "[]", &[], "[]");
+        check(&[], Elements, " [ ] \n", &[], "[]");
+        check(
+            &[],
+            Elements,
+            r#" [ {"a":"}]\"{"} ,[1,[2]], "x,]" ,12 ,-1.5e7,null,{}, [ ] ]  "#,
+            &[
+                r#"{"a":"}]\"{"}"#,
+                "[1,[2]]",
+                r#""x,]""#,
+                "12",
+                "-1.5e7",
+                "null",
+                "{}",
+                "[ ]",
+            ],
+            "[]",
+        );
+        check(
+            &[Key("data")],
+            Elements,
+            r#"{"code": "0\"[", "data":[[1],[2]],"m":{"data":[3]}, "n":[true,{"data":[[4]]}] }"#,
+            &["[1]", "[2]"],
+            r#"{"code":"0\"[","data":[],"m":{"data":[3]},"n":[true,{"data":[[4]]}]}"#,
+        );
+        check(
+            &[Key("result"), Key("list")],
+            Elements,
+            r#"{"list":[1],"result":{"x":{"list":[2]},"list":[3],"z":0},"list":[4]}"#,
+            &["3"],
+            r#"{"list":[1],"result":{"x":{"list":[2]},"list":[],"z":0},"list":[4]}"#,
+        );
+        check(
+            &[Key("result")],
+            Members,
+            r#"{"error":[],"result":{ "A" : {"a":1} ,"B":[2], "C":3 ,"D":"}" }}"#,
+            &[r#""A" : {"a":1}"#, r#""B":[2]"#, r#""C":3"#, r#""D":"}""#],
+            r#"{"error":[],"result":{}}"#,
+        );
+        check(
+            &[Key("result"), AnyKey],
+            Elements,
+            r#"{"result":{"last":7,"XBT":[[1],[2]],"deep":{"x":[9]},"more":[[3]]}}"#,
+            &["[1]", "[2]", "[3]"],
+            r#"{"result":{"last":7,"XBT":[],"deep":{"x":[9]},"more":[]}}"#,
+        );
+        check(
+            &[Key("data"), First],
+            Elements,
+            r#"{"data":[[1,2],[3]],"x":[[4]]}"#,
+            &["1", "2"],
+            r#"{"data":[[],[3]],"x":[[4]]}"#,
+        );
+        check(
+            &[Key("data")],
+            Itself,
+            r#"{"data":{"a":[1 , 2]}}"#,
+            &[],
+            r#"{"data":{"a":[1,2]}}"#,
+        );
+        check(
+            &[Key("data")],
+            Elements,
+            r#"{"data":{"a":1}}"#,
+            &[],
+            r#"{"data":{"a":1}}"#,
+        );
+        check(
+            &[Key("data")],
+            Members,
+            r#"{"data":[1]}"#,
+            &[],
+            r#"{"data":[1]}"#,
+        );
+    }
+
+    #[test]
+    fn what_breaks_the_grammar_is_an_error_at_its_place() {
+        let check = |path, form, body: &str, at: u64| match read_split(path, form, body).2 {
+            Err(ReadError::Malformed { at: place, .. }) => assert_eq!(place, at, "{body}"),
+            other => panic!("{body}: {other:?}"),
+        };
+        let elements = |body, at| check(&[], Form::Elements, body, at);
+        elements("[1 2]", 3);
+        elements("[{} {}]", 4);
+        elements("[1,]", 3);
+        elements("[,1]", 1);
+        elements("[1,,2]", 3);
+        elements("[1}", 2);
+        elements("[1]]", 3);
+        elements("[1] x", 4);
+        elements("[{]}]", 2);
+        elements(r#"[{"a":01}]"#, 7);
+        elements("[\"a\nb\"]", 3);
+        elements("<html>", 0);
+        elements("nothing", 0);
+        elements("7", 0);
+        elements("\"text\"", 0);
+        elements("\u{feff}[]", 0);
+        let members = |body, at| check(&[Key("r")], Form::Members, body, at);
+        members(r#"{"r":{"a",1}}"#, 9);
+        members(r#"{"r":{"a":}}"#, 10);
+        members(r#"{"r":{7:1}}"#, 6);
+        members(r#"{"r":{"a":1]}"#, 11);
+        members(r#"{"r" {}}"#, 5);
+        members(r#"{"r":{} "x":1}"#, 8);
+        members(r#"{"r":{},}"#, 8);
+        members(r#"{r:{}}"#, 1);
+        members(r#"{"x":[1,],"r":{}}"#, 8);
+        members(r#"{"x":[1},"r":{}}"#, 7);
+        members(r#"{"x":1]"#, 6);
+        members(r#"{"x":1 2}"#, 7);
+        members(r#"{"x":?}"#, 5);
+        members(r#"{"r":{}}{"#, 8);
+    }
+
+    #[test]
+    fn every_front_of_a_body_is_cut_short_and_no_error() {
+        let body =
+            r#"{"code":"0","data":[{"a":[1,2]},"x\\",-1.5, null ],"msg":"\u0041","n":{"o":[]}}"#;
+        for at in 0..body.len() {
+            let read = read_split(&[Key("data")], Form::Elements, &body[..at]);
+            assert_eq!(read.2, Ok(false), "{at}");
+        }
+    }
+
+    #[test]
+    fn an_item_may_be_as_long_as_the_cap_and_no_longer() {
+        let check = |item: String, form| {
+            let place = Place { path: &[], form };
+            let body = match form {
+                Form::Members => format!("{{{item}}}"),
+                _ => format!("[{item},{item}]"),
+            };
+            for (cap, fits) in [(-1isize, false), (0, true), (1, true)] {
+                let caps = Caps {
+                    item_bytes: item.len().saturating_add_signed(cap),
+                    ..CAPS
+                };
+                for size in [1, 2, 7, item.len(), item.len() + 1, body.len()] {
+                    let read = read(place, caps, body.as_bytes().chunks(size));
+                    let expected = match fits {
+                        true => Ok(true),
+                        false => Err(ReadError::ItemTooLong {
+                            cap: caps.item_bytes,
+                        }),
+                    };
+                    assert_eq!(read.2, expected, "{item} {cap} {size}");
+                }
+            }
+        };
+        check(r#"{"a":[1,2,"xyz"]}"#.into(), Form::Elements);
+        check(r#""abcdefgh""#.into(), Form::Elements);
+        check("1234567890".into(), Form::Elements);
+        check(r#""name":{"a":[1,2,"xyz"]}"#.into(), Form::Members);
+    }
+
+    #[test]
+    fn an_item_that_never_ends_is_given_up_at_the_cap() {
+        for body in ["[\"", "[[", "[{\"", "[1"] {
+            let place = Place {
+                path: &[],
+                form: Form::Elements,
+            };
+            let endless = body.to_owned() + &"1".repeat(1000);
+            let read = read(place, CAPS, endless.as_bytes().chunks(16));
+            assert_eq!(read.2, Err(ReadError::ItemTooLong { cap: 100 }), "{body}");
+        }
+    }
+
+    #[test]
+    fn the_envelope_may_be_as_long_as_the_cap_and_no_longer() {
+        let place = Place {
+            path: &[Key("d")],
+            form: Form::Elements,
+        };
+        let body = r#"{"d":[[1],[2],[3]], "x":"yz" , "n":12}"#;
+        let kept = r#"{"d":[],"x":"yz","n":12}"#.len();
+        for (cap, fits) in [(kept - 1, false), (kept, true), (kept + 1, true)] {
+            let caps = Caps {
+                envelope_bytes: cap,
+                ..CAPS
+            };
+            for size in [1, 3, body.len()] {
+                let read = read(place, caps, body.as_bytes().chunks(size));
+                let expected = if fits {
+                    Ok(true)
+                } else {
+                    Err(ReadError::EnvelopeTooLong { cap })
+                };
+                assert_eq!(read.2, expected, "{cap} {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn depth_is_capped_in_the_envelope_and_in_the_items() {
+        let check = |body: String, expected: Result<bool, u64>| {
+            let caps = Caps {
+                item_bytes: 1000,
+                envelope_bytes: 1000,
+            };
+            let place = Place {
+                path: &[Key("d")],
+                form: Form::Elements,
+            };
+            for size in [1, 5, body.len()] {
+                let read = read(place, caps, body.as_bytes().chunks(size));
+                let expected = expected.map_err(|at| ReadError::TooDeep { at });
+                assert_eq!(read.2, expected, "{body}");
+            }
+        };
+        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        let depth = MAX_DEPTH;
+        check(format!("{{\"d\":[{}]}}", nested(depth)), Ok(true));
+        check(
+            format!("{{\"d\":[{}]}}", nested(depth + 1)),
+            Err(6 + depth as u64),
+        );
+        check(format!("{{\"x\":{}}}", nested(depth - 1)), Ok(true));
+        check(
+            format!("{{\"x\":{}}}", nested(depth)),
+            Err(4 + depth as u64),
+        );
+    }
+
+    #[test]
+    fn only_the_front_of_a_cut_item_is_held() {
+        let place = Place {
+            path: &[],
+            form: Form::Elements,
+        };
+        let mut items = Items::new(place, CAPS);
+        let mut notes = Notes::default();
+        let mut feed = |items: &mut Items, piece: &str, held: &str| {
+            let fed = items.feed(piece.as_bytes(), &mut notes);
+            assert_eq!((fed, &*items.tail), (Ok(()), held.as_bytes()), "{piece}");
+        };
+        feed(&mut items, "[{\"a\":1},{\"b\":2}", "");
+        feed(&mut items, ",{\"c\"", "{\"c\"");
+        feed(&mut items, "", "{\"c\"");
+        feed(&mut items, ":3},4", "4");
+        feed(&mut items, "5", "45");
+        feed(&mut items, ",6]", "");
+        assert_eq!(
+            notes.items,
+            ["{\"a\":1}", "{\"b\":2}", "{\"c\":3}", "45", "6"]
+        );
+        assert_eq!(notes.begun, 1);
+        assert!(items.envelope().is_whole());
+    }
+
+    #[test]
+    fn seeded_garbage_ends_in_the_same_items_however_it_is_split() {
+        let letters = br#"{{}}[[]]::,,"" \0a1-"#;
+        let mut seed = 99u64;
+        let mut random = |below: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) as usize % below
+        };
+        for round in 0..3000 {
+            let mut body = String::from(["[", "{\"d\":[", "{\"d\":{"][round % 3]);
+            for _ in 0..random(24) {
+                body.push(char::from(letters[random(letters.len())]));
+            }
+            let (path, form): (&'static [Step], _) = match round % 3 {
+                0 => (&[], Form::Elements),
+                1 => (&[Key("d")], Form::Elements),
+                _ => (&[Key("d")], Form::Members),
+            };
+            let _ = read_split(path, form, &body);
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Listings: from an item of a market list to a [`MarketInfo`].
+//!
+//! Owns the fields that a listing may have and the rules for each: steps become decimal places,
+//! and a limit of zero is no limit. It does not judge names: which ones are served, the catalog
+//! says.
+
+use super::error::Wrong;
+use super::json::{Cursor, Raw, Stop};
+use super::shape::{Field, Fields, Members, Order};
+use super::value::{hundredth, name, text, unsigned};
+use super::{Fault, Reject, Sink};
+use crate::decimal::Decimal;
+use crate::record::{Bounds, MarketInfo, MarketRules};
+use std::borrow::Cow;
+
+/// What a member of a listing is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ListingField {
+    /// The name that tickers carry.
+    Id,
+    /// The name by which candles are asked for, where it is another one.
+    CandleId,
+    Base,
+    Quote,
+    /// Base and quote in one text, with a slash between them; wins over the two.
+    Pair,
+    Status,
+    /// The least step of prices; wins over the places.
+    PriceStep,
+    PricePlaces,
+    /// The least step of amounts; wins over the places.
+    AmountStep,
+    AmountPlaces,
+    AmountMin,
+    AmountMax,
+    PriceMin,
+    PriceMax,
+    CostMin,
+    CostMax,
+    Taker,
+    Maker,
+}
+
+impl Field for ListingField {
+    fn place(self) -> usize {
+        self as usize
+    }
+}
+
+/// How an exchange writes its market list.
+pub(super) struct ListingForm {
+    pub(super) members: &'static Members<ListingField>,
+    /// The status of a market that trades.
+    pub(super) open: &'static str,
+    /// Assets whose common name is another one.
+    pub(super) renamed: &'static [(&'static str, &'static str)],
+    /// Ends of the ids of markets that are none of ours (Kraken's dark pools).
+    pub(super) skipped: &'static [&'static str],
+    /// Whether fees are percent points, and no fractions.
+    pub(super) fees_in_percent: bool,
+}
+
+/// Reads one listing and gives it to the sink. `id` is for lists that name their markets outside.
+pub(super) fn take<'a>(
+    item: &mut Cursor<'a>,
+    form: &'static ListingForm,
+    order: &mut Order<ListingField>,
+    id: Raw<'a>,
+    sink: &mut dyn Sink,
+) -> Result<(), Stop> {
+    let mut fields = Fields::new();
+    fields.set(ListingField::Id, id);
+    if !order.read(item, form.members, &mut fields)? {
+        sink.rejected(Reject::new(None, "market", Fault::WrongType));
+        return Ok(());
+    }
+    let id = match name(fields.get(ListingField::Id)) {
+        Ok(id) => id,
+        Err(fault) => {
+            sink.rejected(Reject::new(None, "id", fault));
+            return Ok(());
+        }
+    };
+    if form.skipped.iter().any(|end| id.ends_with(end)) {
+        return Ok(());
+    }
+    match market(&id, &fields, form) {
+        Ok(info) => sink.market(info),
+        Err((field, fault)) => sink.rejected(Reject::new(Some(&id), field, fault)),
+    }
+    Ok(())
+}
+
+fn market(id: &str, fields: &Fields<'_>, form: &ListingForm) -> Result<MarketInfo, Wrong> {
+    use ListingField::*;
+    let candle_id = match fields.get(CandleId) {
+        Raw::Absent => None,
+        other => Some(name(other).map_err(|fault| ("candleId", fault))?),
+    };
+    let (base, quote) = assets(fields)?;
+    let common = |asset: Cow<'_, str>| -> Box<str> {
+        let renamed = form.renamed.iter().find(|(own, _)| **own == *asset);
+        renamed.map_or(&*asset, |(_, common)| common).into()
+    };
+    let active = match fields.get(Status) {
+        Raw::Absent => true,
+        Raw::Bool(true) => form.open == "true",
+        Raw::Bool(false) => form.open == "false",
+        other => match text(other).map_err(|fault| ("status", fault))? {
+            Some(status) => status == form.open,
+            None => true,
+        },
+    };
+    Ok(MarketInfo {
+        ticker_id: id.into(),
+        candle_id: candle_id.map(|id| id.into()),
+        base: common(base),
+        quote: common(quote),
+        active,
+        rules: rules(fields, form)?,
+    })
+}
+
+fn assets<'a>(fields: &Fields<'a>) -> Result<(Cow<'a, str>, Cow<'a, str>), Wrong> {
+    let pair = text(fields.get(ListingField::Pair)).map_err(|fault| ("pair", fault))?;
+    if let Some(pair) = pair {
+        let (base, quote) = pair.split_once('/').ok_or(("pair", Fault::NotAText))?;
+        return Ok((base.to_owned().into(), quote.to_owned().into()));
+    }
+    let asset = |field, label| name(fields.get(field)).map_err(|fault| (label, fault));
+    Ok((
+        asset(ListingField::Base, "base")?,
+        asset(ListingField::Quote, "quote")?,
+    ))
+}
+
+fn rules(fields: &Fields<'_>, form: &ListingForm) -> Result<MarketRules, Wrong> {
+    use ListingField::*;
+    let number = |field, label| unsigned(fields.get(field)).map_err(|fault| (label, fault));
+    // Exchanges write zero where they set no limit.
+    let limit = |field, label| Ok(number(field, label)?.filter(|limit| !limit.is_zero()));
+    let bounds = |min, max, label| {
+        Ok(Bounds {
+            min: limit(min, label)?,
+            max: limit(max, label)?,
+        })
+    };
+    let places = |step, count, label| match limit(step, label)? {
+        Some(step) => Ok(Some(step.places() as u8)),
+        None => number(count, label)?
+            .map(|count| whole(&count).ok_or((label, Fault::NotANumber)))
+            .transpose(),
+    };
+    let fee = |field, label| {
+        let fee = number(field, label)?;
+        Ok(match form.fees_in_percent {
+            true => fee.and_then(|fee| hundredth(&fee)),
+            false => fee,
+        })
+    };
+    Ok(MarketRules {
+        amount_places: places(AmountStep, AmountPlaces, "precision.amount")?,
+        price_places: places(PriceStep, PricePlaces, "precision.price")?,
+        amount: bounds(AmountMin, AmountMax, "limits.amount")?,
+        price: bounds(PriceMin, PriceMax, "limits.price")?,
+        cost: bounds(CostMin, CostMax, "limits.cost")?,
+        taker: fee(Taker, "taker")?,
+        maker: fee(Maker, "maker")?,
+    })
+}
+
+/// A small whole number.
+fn whole(number: &Decimal) -> Option<u8> {
+    let mut digits = Vec::new();
+    number.write(&mut digits);
+    std::str::from_utf8(&digits).ok()?.parse().ok()
+}

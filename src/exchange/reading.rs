@@ -1,0 +1,432 @@
+//! A reading: one answer's body, understood as it arrives.
+//!
+//! Owns the meeting of the item reader with what a dialect says of tickers, candles, markets and
+//! times, and the judgement at the end: cut short, refused, of another shape, or good.
+//!
+//! It never stores what it reads: each item goes to a [`Sink`] at once, which stages it until
+//! [`Reading::finish`] has said that the whole was good. An item that is wrong is rejected alone;
+//! a body that is wrong gives an error, the same one for every later call.
+
+use super::dialect::{Call, Dialect};
+use super::envelope::{Form, Place};
+use super::items::{Caps, Items, Take};
+use super::json::{Cursor, Raw, Stop, find};
+use super::listing::ListingField;
+use super::shape::Order;
+use super::ticker::{Known, TickerField};
+use super::value;
+use super::{ReadError, RefusalKind, Reject};
+use super::{candle, listing, ticker};
+use crate::record::{Candle, MarketInfo, Ticker};
+use crate::time::UnixMs;
+
+/// Who takes what an answer holds. Nothing may be believed before [`Reading::finish`] is `Ok`.
+pub trait Sink {
+    /// Whether this ticker is of use. Where not, its numbers are not even looked at.
+    fn wants(&mut self, ticker_id: &str) -> bool;
+    /// A ticker that was wanted.
+    fn ticker(&mut self, ticker_id: &str, ticker: Ticker);
+    /// A candle; `closed` is the exchange's own word, where it gives one.
+    fn candle(&mut self, candle: Candle, closed: Option<bool>);
+    /// A market of the list.
+    fn market(&mut self, info: MarketInfo);
+    /// The exchange's clock.
+    fn time(&mut self, time: UnixMs);
+    /// An item that is wrong; the others go on.
+    fn rejected(&mut self, reason: Reject<'_>);
+}
+
+/// One answer's body on its way through.
+pub struct Reading {
+    dialect: &'static Dialect,
+    place: Place,
+    task: Task,
+    items: Items,
+    settled: bool,
+    failed: Option<ReadError>,
+}
+
+/// What the body should hold.
+enum Task {
+    Tickers(Order<TickerField>, Known),
+    Candles,
+    Markets(Order<ListingField>),
+    Time,
+}
+
+impl Reading {
+    /// A reading of the answer to this call.
+    pub fn new(dialect: &'static Dialect, call: &Call<'_>, caps: Caps) -> Reading {
+        let task = match call {
+            Call::Tickers => Task::Tickers(Order::new(), Known::default()),
+            Call::Ticker { id } => {
+                let known = Known {
+                    id: Some((*id).into()),
+                    stamp: None,
+                };
+                Task::Tickers(Order::new(), known)
+            }
+            Call::Candles { .. } => Task::Candles,
+            Call::Markets => Task::Markets(Order::new()),
+            Call::Time => Task::Time,
+        };
+        let place = dialect.endpoint(call).place;
+        Reading {
+            dialect,
+            place,
+            task,
+            items: Items::new(place, caps),
+            settled: false,
+            failed: None,
+        }
+    }
+
+    /// Goes on with the next bytes of the body, in pieces of any size, empty ones too.
+    pub fn feed(&mut self, bytes: &[u8], sink: &mut dyn Sink) -> Result<(), ReadError> {
+        if let Some(failed) = &self.failed {
+            return Err(failed.clone());
+        }
+        let mut taker = Taker {
+            dialect: self.dialect,
+            form: self.place.form,
+            task: &mut self.task,
+            sink,
+        };
+        let mut fed = self.items.feed(bytes, &mut taker);
+        if fed.is_ok() && self.items.envelope().is_whole() && !self.settled {
+            self.settled = true;
+            fed = self.settle(sink);
+        }
+        if let Err(error) = &fed {
+            self.failed = Some(error.clone());
+        }
+        fed
+    }
+
+    /// The body is over, and this was the answer's status: whether what the sink was given may be
+    /// used. May be called after an error too: an error status wins over what is wrong with the
+    /// body, and the exchange's own reason wins over both.
+    pub fn finish(self, status: u16) -> Result<(), ReadError> {
+        let read = match self.failed {
+            Some(error) => Err(error),
+            None if self.settled => Ok(()),
+            None => Err(ReadError::CutShort),
+        };
+        match read {
+            Err(ReadError::Refused { code, message, .. }) if matches!(status, 418 | 429) => {
+                Err(ReadError::Refused {
+                    code,
+                    message,
+                    kind: RefusalKind::RateLimited,
+                })
+            }
+            Err(ReadError::Refused { .. }) => read,
+            _ if !(200..300).contains(&status) => Err(ReadError::Status(status)),
+            read => read,
+        }
+    }
+
+    /// The body's value is whole: what does the envelope say?
+    fn settle(&mut self, sink: &mut dyn Sink) -> Result<(), ReadError> {
+        let envelope = self.items.envelope().bytes();
+        let mut cursor = Cursor::new(envelope);
+        if cursor.value().is_err() {
+            return Err(ReadError::Malformed {
+                at: self.items.passed(),
+                expected: "words of JSON around the items",
+            });
+        }
+        if let Some(refused) = self.dialect.refusal.read(envelope) {
+            return Err(refused);
+        }
+        if self.place.form != Form::Itself {
+            return match self.items.envelope().found() {
+                true => Ok(()),
+                false => Err(self.wrong_shape()),
+            };
+        }
+        match (&mut self.task, find(envelope, self.place.path)) {
+            (Task::Tickers(order, known), Raw::Object(item)) => {
+                let form = &self.dialect.tickers.form;
+                let mut item = Cursor::new(item);
+                ticker::take(&mut item, form, order, Raw::Absent, known, sink)
+                    .expect("the envelope is whole and was walked through");
+                Ok(())
+            }
+            (Task::Time, word) => match value::time(word, self.dialect.time.form) {
+                Ok(Some(time)) => {
+                    sink.time(time);
+                    Ok(())
+                }
+                _ => Err(self.wrong_shape()),
+            },
+            _ => Err(self.wrong_shape()),
+        }
+    }
+
+    fn wrong_shape(&self) -> ReadError {
+        let expected = match (&self.task, self.place.form) {
+            (Task::Tickers(..), Form::Itself) => "one ticker",
+            (Task::Tickers(..), _) => "a list of tickers",
+            (Task::Candles, _) => "a list of candles",
+            (Task::Markets(_), _) => "a list of markets",
+            (Task::Time, _) => "a time",
+        };
+        ReadError::WrongShape { expected }
+    }
+}
+
+/// Gives the items of one feed to the sink.
+struct Taker<'t, 's> {
+    dialect: &'static Dialect,
+    form: Form,
+    task: &'t mut Task,
+    sink: &'s mut dyn Sink,
+}
+
+impl Take for Taker<'_, '_> {
+    fn begin(&mut self, envelope: &[u8]) {
+        if let (Task::Tickers(_, known), Some(path)) = (&mut *self.task, self.dialect.tickers.stamp)
+        {
+            let time = value::time(find(envelope, path), self.dialect.tickers.form.time);
+            known.stamp = time.unwrap_or(None);
+        }
+    }
+
+    fn take(&mut self, item: &mut Cursor<'_>) -> Result<(), Stop> {
+        let name = match self.form {
+            Form::Members => item.name()?,
+            Form::Elements | Form::Itself => Raw::Absent,
+        };
+        match self.task {
+            Task::Tickers(order, known) => {
+                let form = &self.dialect.tickers.form;
+                ticker::take(item, form, order, name, known, self.sink)
+            }
+            Task::Candles => candle::take(item, &self.dialect.candles.form, self.sink),
+            Task::Markets(order) => {
+                let form = &self.dialect.markets.form;
+                listing::take(item, form, order, name, self.sink)
+            }
+            Task::Time => item.value().map(|_| ()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exchange::binance::BINANCE;
+    use crate::exchange::sample::{CANDLES, Notes, SAMPLE, read, read_with};
+
+    const CAPS: Caps = Caps {
+        item_bytes: 1000,
+        envelope_bytes: 1000,
+    };
+
+    #[test]
+    fn every_error_of_a_body_has_its_name() {
+        let check = |call: Call<'_>, body: &str, expected: ReadError, words: &str| {
+            let (_, end) = read(&BINANCE, &call, body);
+            assert_eq!(expected.to_string(), words);
+            assert_eq!(end, Err(expected), "{body}");
+        };
+        check(
+            Call::Tickers,
+            "[{}, ]",
+            ReadError::Malformed {
+                at: 5,
+                expected: "a value",
+            },
+            "the body is malformed: at byte 5, a value was expected",
+        );
+        check(
+            Call::Markets,
+            r#"{"symbols":[],"timezone":yes}"#,
+            ReadError::Malformed {
+                at: 29,
+                expected: "words of JSON around the items",
+            },
+            "the body is malformed: at byte 29, words of JSON around the items was expected",
+        );
+        check(
+            Call::Tickers,
+            &format!("[{}", "[".repeat(33)),
+            ReadError::TooDeep { at: 33 },
+            "the body is nested too deep at byte 33",
+        );
+        check(
+            Call::Tickers,
+            &format!("[\"{}\"]", "x".repeat(999)),
+            ReadError::ItemTooLong { cap: 1000 },
+            "an item is longer than 1000 bytes",
+        );
+        check(
+            Call::Time,
+            &format!("{{\"serverTime\":{}1}}", "1".repeat(1000)),
+            ReadError::EnvelopeTooLong { cap: 1000 },
+            "more than 1000 bytes stand around the items",
+        );
+        for body in ["", " ", "[", "[{}", r#"{"code":-1,"msg":"x""#] {
+            let words = "the body is cut short";
+            check(Call::Tickers, body, ReadError::CutShort, words);
+        }
+        let shape = |expected| ReadError::WrongShape { expected };
+        let words = "the body is not a list of tickers";
+        check(Call::Tickers, "{}", shape("a list of tickers"), words);
+        check(
+            Call::Ticker { id: "A" },
+            "[]",
+            shape("one ticker"),
+            "the body is not one ticker",
+        );
+        check(
+            CANDLES,
+            r#"{"a":[[]]}"#,
+            shape("a list of candles"),
+            "the body is not a list of candles",
+        );
+        check(
+            Call::Markets,
+            r#"{"symbols":{}}"#,
+            shape("a list of markets"),
+            "the body is not a list of markets",
+        );
+        check(
+            Call::Time,
+            r#"{"serverTime":"noon"}"#,
+            shape("a time"),
+            "the body is not a time",
+        );
+        check(
+            Call::Tickers,
+            r#"{"code":-1121,"msg":"Invalid symbol."}"#,
+            ReadError::Refused {
+                code: "-1121".into(),
+                message: "Invalid symbol.".into(),
+                kind: RefusalKind::UnknownMarket,
+            },
+            "refused: Invalid symbol. (-1121)",
+        );
+    }
+
+    #[test]
+    fn a_status_wins_over_the_body_and_a_reason_over_the_status() {
+        let check = |status, body: &str, expected: Result<(), ReadError>| {
+            let (_, end) = read_with(&BINANCE, &Call::Tickers, body, status);
+            assert_eq!(end, expected, "{status} {body}");
+        };
+        check(200, "[]", Ok(()));
+        check(203, "[]", Ok(()));
+        check(304, "", Err(ReadError::Status(304)));
+        check(403, "<html>", Err(ReadError::Status(403)));
+        check(500, "[]", Err(ReadError::Status(500)));
+        check(502, "", Err(ReadError::Status(502)));
+        let refused = |kind| {
+            Err(ReadError::Refused {
+                code: "-1003".into(),
+                message: "Way too much.".into(),
+                kind,
+            })
+        };
+        let body = r#"{"code":-1003,"msg":"Way too much."}"#;
+        check(200, body, refused(RefusalKind::RateLimited));
+        check(418, body, refused(RefusalKind::RateLimited));
+        assert_eq!(ReadError::Status(502).to_string(), "status 502");
+    }
+
+    #[test]
+    fn after_an_error_every_call_says_it_again() {
+        let mut notes = Notes::default();
+        let mut reading = Reading::new(&BINANCE, &Call::Tickers, CAPS);
+        let error = reading.feed(b"[}", &mut notes);
+        assert!(matches!(error, Err(ReadError::Malformed { at: 1, .. })));
+        assert_eq!(reading.feed(b"[]", &mut notes), error);
+        assert_eq!(reading.finish(200), error);
+    }
+
+    #[test]
+    fn the_numbers_of_an_unwanted_ticker_are_not_looked_at() {
+        let body = r#"[{"lastPrice":"nothing","symbol":"A"},{"symbol":"B","lastPrice":"2"}]"#;
+        let mut notes = Notes {
+            unwanted: Some("A"),
+            ..Notes::default()
+        };
+        let mut reading = Reading::new(&BINANCE, &Call::Tickers, CAPS);
+        assert_eq!(reading.feed(body.as_bytes(), &mut notes), Ok(()));
+        assert_eq!(reading.finish(200), Ok(()));
+        assert_eq!((notes.tickers.len(), notes.rejected.len()), (1, 0));
+    }
+
+    #[test]
+    fn spoilt_bodies_never_panic_and_are_the_same_in_pieces() {
+        let bodies = [
+            (
+                &BINANCE,
+                Call::Tickers,
+                r#"[{"symbol":"A","lastPrice":"1.5","bidPrice":"\u0031","askQty":null},{"symbol":"B","lastPrice":2e3,"closeTime":15}]"#,
+            ),
+            (
+                &BINANCE,
+                Call::Ticker { id: "A" },
+                r#"{"symbol":"A","lastPrice":"1.5","bidPrice":7}"#,
+            ),
+            (
+                &BINANCE,
+                Call::Markets,
+                r#"{"x":[1],"symbols":[{"symbol":"A","baseAsset":"B","quoteAsset":"C","filters":[{"filterType":"LOT_SIZE","minQty":"0"}]}]}"#,
+            ),
+            (&BINANCE, Call::Time, r#"{"serverTime":1499827319559}"#),
+            (
+                &SAMPLE,
+                Call::Tickers,
+                r#"{"result":{"time":"2024-03-13T11:10:41Z","list":{"A":{"c":["1"],"a":[2,3,4],"b":{"size":"5"},"ratio":"-0.1"}}}}"#,
+            ),
+            (
+                &SAMPLE,
+                CANDLES,
+                r#"{"error":"0","result":{"X":[[7200,"1","4","2","3","9","5","1"],[1.5,1,4,2,3,9,5]]}}"#,
+            ),
+        ];
+        let letters = br#"{}[]:,"\ 0-.eNu"#;
+        let mut seed = 5u64;
+        let mut random = |below: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) as usize % below
+        };
+        let mut good = 0;
+        for round in 0..30_000 {
+            let (dialect, call, body) = &bodies[round % bodies.len()];
+            let mut body = body.as_bytes().to_vec();
+            for _ in 0..1 + random(2) {
+                let at = random(body.len());
+                match random(4) {
+                    0 => drop(body.remove(at)),
+                    1 => body.insert(at, letters[random(letters.len())]),
+                    2 => body[at] = letters[random(letters.len())],
+                    _ => body[at] = random(256) as u8,
+                }
+            }
+            let split = random(body.len());
+            let run = |pieces: &[&[u8]]| {
+                let mut notes = Notes::default();
+                let mut reading = Reading::new(dialect, call, CAPS);
+                let fed = pieces
+                    .iter()
+                    .try_for_each(|piece| reading.feed(piece, &mut notes));
+                let end = reading.finish(200);
+                assert!(fed.is_ok() || fed == end);
+                (notes, end)
+            };
+            let whole = run(&[&body]);
+            let split = run(&[&body[..split], &body[split..]]);
+            let text = String::from_utf8_lossy(&body);
+            assert_eq!(whole.1.is_ok(), split.1.is_ok(), "{text}");
+            if whole.1.is_ok() {
+                assert_eq!(whole, split, "{text}");
+                good += 1;
+            }
+        }
+        assert!(good > 5000, "{good}");
+    }
+}

@@ -1,0 +1,66 @@
+//! Refusals: an exchange's own word that it will not answer, which some send with status 200.
+//!
+//! Owns the search for that word in the envelope. It never looks at the answer's status.
+
+use super::json::{Raw, Step, find};
+use super::value;
+use super::{ReadError, RefusalKind};
+
+/// Where an exchange says that it refuses, and how.
+pub(super) struct Refusal {
+    /// The member of the body's top that tells.
+    pub(super) code: &'static str,
+    /// Its value when all is well; `None`: it is not there, or an empty array.
+    pub(super) ok: Option<&'static str>,
+    /// The member with the words for people.
+    pub(super) message: &'static str,
+    /// Codes for too many requests.
+    pub(super) rate_limited: &'static [&'static str],
+    /// Codes for a market that is not there.
+    pub(super) unknown_market: &'static [&'static str],
+}
+
+/// Most bytes of a code or a message that are kept for the log.
+const REASON_BYTES: usize = 200;
+
+impl Refusal {
+    /// The refusal in a whole envelope, if there is one.
+    pub(super) fn read(&self, envelope: &[u8]) -> Option<ReadError> {
+        let code = match find(envelope, &[Step::Key(self.code)]) {
+            Raw::Array(_) => find(envelope, &[Step::Key(self.code), Step::First]),
+            code => code,
+        };
+        let code = reason(code)?;
+        if self.ok == Some(&code) {
+            return None;
+        }
+        let message = reason(find(envelope, &[Step::Key(self.message)]));
+        let is = |codes: &[&str]| codes.contains(&code.as_str());
+        let kind = match () {
+            () if is(self.rate_limited) => RefusalKind::RateLimited,
+            () if is(self.unknown_market) => RefusalKind::UnknownMarket,
+            () => RefusalKind::Other,
+        };
+        Some(ReadError::Refused {
+            message: message.unwrap_or_else(|| code.clone()),
+            code,
+            kind,
+        })
+    }
+}
+
+/// A code or a message, fit for a line of the log.
+fn reason(raw: Raw<'_>) -> Option<String> {
+    let text = match raw {
+        Raw::Number(digits) => String::from_utf8_lossy(digits).into_owned(),
+        Raw::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        Raw::Escaped(_) => value::text(raw).ok()??.into_owned(),
+        _ => return None,
+    };
+    let tidy = |letter: char| if letter.is_control() { ' ' } else { letter };
+    let mut text: String = text.chars().map(tidy).collect();
+    while text.len() > REASON_BYTES {
+        text.pop();
+    }
+    Some(text)
+}

@@ -1,0 +1,535 @@
+//! A made-up exchange with every habit that the machine knows, and tests of each: markets under
+//! their own names, figures in arrays and objects, ratios, stamps in front of the list, times in
+//! seconds, columns in an odd order, flags, archives, errors in a 200.
+
+use super::candle::CandleForm;
+use super::dialect::{
+    Archive, Budget, Candles, Dialect, Endpoint, Markets, Meter, Page, RowOrder, Tickers, Time,
+};
+use super::envelope::{Form, Place};
+use super::json::Step::{AnyKey, First, Key};
+use super::listing::{ListingField as L, ListingForm};
+use super::refusal::Refusal;
+use super::shape::Node::{At, Each, In, Is, Tagged};
+use super::ticker::{TickerField as T, TickerForm};
+use super::value::TimeForm;
+use super::{Call, Caps, Fault, ReadError, Reading, RefusalKind, Reject, Sink};
+use crate::interval::Stored;
+use crate::record::{Candle, MarketInfo, Ticker};
+use crate::time::UnixMs;
+use std::time::Duration;
+
+const fn at(path: &'static [super::json::Step], form: Form) -> Place {
+    Place { path, form }
+}
+
+pub(super) static SAMPLE: Dialect = Dialect {
+    name: "sample",
+    base_url: "https://sample.invalid",
+    budget: Budget {
+        units: 10,
+        per: Duration::from_secs(1),
+    },
+    meter: Some(Meter::Left("x-left")),
+    refusal: Refusal {
+        code: "error",
+        ok: Some("0"),
+        message: "reason",
+        rate_limited: &["E7"],
+        unknown_market: &["E:Unknown market"],
+    },
+    tickers: Tickers {
+        all: Some(Endpoint {
+            target: "/tickers",
+            cost: 3,
+            place: at(&[Key("result"), Key("list")], Form::Members),
+        }),
+        one: Endpoint {
+            target: "/products/{id}/ticker",
+            cost: 1,
+            place: at(&[Key("result")], Form::Itself),
+        },
+        stamp: Some(&[Key("result"), Key("time")]),
+        form: TickerForm {
+            time: TimeForm::Iso8601,
+            members: &[
+                ("c", At(&[(0, Is(T::Last))])),
+                ("a", At(&[(0, Is(T::Ask)), (2, Is(T::AskVolume))])),
+                (
+                    "b",
+                    In(&[("price", Is(T::Bid)), ("size", Is(T::BidVolume))]),
+                ),
+                ("ratio", Is(T::Ratio)),
+                ("at", Is(T::Time)),
+            ],
+        },
+    },
+    candles: Candles {
+        endpoint: Endpoint {
+            target: "/candles/{id}?bar={interval}&after={to+}&before={from-}&n={limit}",
+            cost: 1,
+            place: at(&[Key("result"), AnyKey], Form::Elements),
+        },
+        archive: Some(Archive {
+            endpoint: Endpoint {
+                target: "/old/{id}?bar={interval}&from={from}&to={to}",
+                cost: 2,
+                place: at(&[Key("result"), AnyKey], Form::Elements),
+            },
+            behind: 100,
+        }),
+        intervals: ["60", "3600", "1Dutc"],
+        page: Page {
+            rows: 300,
+            order: RowOrder::NewestFirst,
+            depth: Some(720),
+        },
+        form: CandleForm {
+            time: 0,
+            low: 1,
+            high: 2,
+            open: 3,
+            close: 4,
+            volume: 6,
+            closed: Some((7, "1")),
+            time_form: TimeForm::Seconds,
+        },
+    },
+    markets: Markets {
+        endpoint: Endpoint {
+            target: "/markets",
+            cost: 1,
+            place: at(&[Key("result")], Form::Members),
+        },
+        form: ListingForm {
+            members: &[
+                ("pair", Is(L::Pair)),
+                ("alt", Is(L::CandleId)),
+                ("base", Is(L::Base)),
+                ("quote", Is(L::Quote)),
+                ("trading", Is(L::Status)),
+                ("fee", Each(&[L::Taker, L::Maker])),
+                ("tick", Is(L::PriceStep)),
+                ("decimals", Is(L::PricePlaces)),
+                (
+                    "lot",
+                    In(&[("step", Is(L::AmountStep)), ("places", Is(L::AmountPlaces))]),
+                ),
+                ("minFirst", Is(L::CostMin)),
+                ("minLast", Is(L::CostMin)),
+                (
+                    "rules",
+                    Tagged {
+                        tag: "kind",
+                        kinds: &[(
+                            "amount",
+                            &[("min", Is(L::AmountMin)), ("max", Is(L::AmountMax))],
+                        )],
+                    },
+                ),
+            ],
+            open: "true",
+            renamed: &[("XBT", "BTC")],
+            skipped: &[".d"],
+            fees_in_percent: true,
+        },
+    },
+    time: Time {
+        endpoint: Endpoint {
+            target: "/time",
+            cost: 1,
+            place: at(&[Key("data"), First, Key("epoch")], Form::Itself),
+        },
+        form: TimeForm::Seconds,
+    },
+};
+
+const CAPS: Caps = Caps {
+    item_bytes: 1000,
+    envelope_bytes: 1000,
+};
+
+pub(super) const CANDLES: Call<'static> = Call::Candles {
+    id: "A/B",
+    interval: Stored::H1,
+    from: UnixMs(7_200_000),
+    to: UnixMs(10_800_000),
+    limit: 1000,
+    now: UnixMs(10_800_000),
+};
+
+/// A sink that writes down what it is told.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Notes {
+    pub(super) unwanted: Option<&'static str>,
+    pub(super) tickers: Vec<(String, Ticker)>,
+    pub(super) candles: Vec<(Candle, Option<bool>)>,
+    pub(super) markets: Vec<MarketInfo>,
+    pub(super) times: Vec<UnixMs>,
+    pub(super) rejected: Vec<(Option<String>, &'static str, Fault)>,
+}
+
+impl Sink for Notes {
+    fn wants(&mut self, ticker_id: &str) -> bool {
+        self.unwanted != Some(ticker_id)
+    }
+    fn ticker(&mut self, ticker_id: &str, ticker: Ticker) {
+        self.tickers.push((ticker_id.to_owned(), ticker));
+    }
+    fn candle(&mut self, candle: Candle, closed: Option<bool>) {
+        self.candles.push((candle, closed));
+    }
+    fn market(&mut self, info: MarketInfo) {
+        self.markets.push(info);
+    }
+    fn time(&mut self, time: UnixMs) {
+        self.times.push(time);
+    }
+    fn rejected(&mut self, reason: Reject<'_>) {
+        let id = reason.id.map(str::to_owned);
+        self.rejected.push((id, reason.field, reason.fault));
+    }
+}
+
+/// Reads a body with status 200 at once and split at every place: always the same end, and the
+/// same items where they may be used.
+pub(super) fn read(
+    dialect: &'static Dialect,
+    call: &Call<'_>,
+    body: &str,
+) -> (Notes, Result<(), ReadError>) {
+    read_with(dialect, call, body, 200)
+}
+
+pub(super) fn read_with(
+    dialect: &'static Dialect,
+    call: &Call<'_>,
+    body: &str,
+    status: u16,
+) -> (Notes, Result<(), ReadError>) {
+    let pieces = |split: &[&[u8]]| {
+        let mut notes = Notes::default();
+        let mut reading = Reading::new(dialect, call, CAPS);
+        for piece in split {
+            // What finish says, counts: it knows of every error before.
+            let _ = reading.feed(piece, &mut notes);
+        }
+        (notes, reading.finish(status))
+    };
+    let bytes = body.as_bytes();
+    let whole = pieces(&[bytes]);
+    let same = |other: (Notes, Result<(), ReadError>), how: &str| {
+        assert_eq!(other.1, whole.1, "{how}: {body}");
+        assert!(other.0 == whole.0 || whole.1.is_err(), "{how}: {body}");
+    };
+    for at in 0..=bytes.len() {
+        let (front, back) = bytes.split_at(at);
+        same(pieces(&[front, back]), &format!("split at {at}"));
+    }
+    let single: Vec<&[u8]> = bytes.chunks(1).collect();
+    same(pieces(&single), "byte by byte");
+    whole
+}
+
+fn text(value: &impl std::fmt::Debug) -> String {
+    format!("{value:?}").replace("Some", "")
+}
+
+#[test]
+fn members_arrays_objects_ratios_and_stamps_become_tickers() {
+    let body = r#"{"error":[],"result":{"time":"2024-03-13T11:10:41.270099Z","list":{
+        "XXBTZUSD":{"a":["73380.70000","1","1.000"],"b":{"price":73380.6,"size":null},"c":["73380.60000","0.1"],"ratio":"-0.00550"},
+        "EMPTY":{"a":[],"c":["0"],"b":null,"at":"1970-01-01T00:00:01Z"} , "X\u0041":{"c":[1e2]}}}}"#;
+    let (notes, end) = read(&SAMPLE, &Call::Tickers, body);
+    assert_eq!(end, Ok(()));
+    assert_eq!(notes.rejected, []);
+    let [(id, ticker), (_, empty), (escaped, _)] = &notes.tickers[..] else {
+        panic!("{notes:?}");
+    };
+    assert_eq!((&id[..], &escaped[..]), ("XXBTZUSD", "XA"));
+    assert_eq!(
+        text(&(&ticker.last, &ticker.ask, &ticker.ask_volume, &ticker.bid)),
+        "(73380.6, (73380.7), (1), (73380.6))"
+    );
+    assert_eq!(
+        text(&(&ticker.bid_volume, &ticker.percentage)),
+        "(None, (-0.55))"
+    );
+    assert_eq!(ticker.timestamp, Some(UnixMs(1_710_328_241_270)));
+    assert!(empty.last.is_zero() && empty.ask.is_none() && empty.bid.is_none());
+    assert_eq!(empty.timestamp, Some(UnixMs(1000)));
+}
+
+#[test]
+fn a_figure_in_a_container_of_another_type_rejects_its_ticker() {
+    let check = |figure: &str, field, fault| {
+        let body = format!(
+            r#"{{"result":{{"list":{{"BAD":{{"c":["1"],{figure}}},"GOOD":{{"c":["2"]}}}}}}}}"#
+        );
+        let (notes, end) = read(&SAMPLE, &Call::Tickers, &body);
+        assert_eq!(end, Ok(()), "{figure}");
+        assert_eq!(
+            notes.rejected,
+            [(Some("BAD".into()), field, fault)],
+            "{figure}"
+        );
+        assert_eq!(notes.tickers.len(), 1, "{figure}");
+    };
+    check(r#""a":"5""#, "ask", Fault::WrongType);
+    check(r#""b":5"#, "bid", Fault::WrongType);
+    check(r#""a":[["5"]]"#, "ask", Fault::WrongType);
+    check(r#""a":[NaN]"#, "ask", Fault::NotANumber);
+    check(r#""ratio":"much""#, "percentage", Fault::NotANumber);
+    check(r#""at":"yesterday""#, "timestamp", Fault::NotATime);
+    check(r#""c":7"#, "last", Fault::WrongType);
+}
+
+#[test]
+fn a_single_ticker_has_the_id_that_was_asked_for() {
+    let (notes, end) = read(
+        &SAMPLE,
+        &Call::Ticker { id: "A-B" },
+        r#"{"result":{"c":["7"]}}"#,
+    );
+    assert_eq!(end, Ok(()));
+    assert_eq!(notes.tickers[0].0, "A-B");
+    assert_eq!(
+        SAMPLE.target(&Call::Ticker { id: "A-B" }),
+        "/products/A-B/ticker"
+    );
+}
+
+#[test]
+fn columns_flags_and_seconds_become_candles_whatever_the_member_is_called() {
+    let body = r#"{"error":"0","result":{"other":5,"XXBT":[[7200,"1","4","2","3","9","5.50","1"],
+        [10800,1,4,2,3,9,5,"0",null],[14400.5,1,4,2,3,9,5]],"last":10800}}"#;
+    let (notes, end) = read(&SAMPLE, &CANDLES, body);
+    assert_eq!(end, Ok(()));
+    let candle = &notes.candles[0].0;
+    assert_eq!(
+        text(&(
+            &candle.open,
+            &candle.high,
+            &candle.low,
+            &candle.close,
+            &candle.volume
+        )),
+        "(2, 4, 1, 3, 5.5)"
+    );
+    let times: Vec<_> = notes
+        .candles
+        .iter()
+        .map(|(c, closed)| (c.open_time.0, *closed))
+        .collect();
+    assert_eq!(
+        times,
+        [
+            (7_200_000, Some(true)),
+            (10_800_000, Some(false)),
+            (14_400_500, None)
+        ]
+    );
+}
+
+#[test]
+fn a_row_of_a_wrong_shape_is_rejected_alone() {
+    let check = |row: &str, field, fault| {
+        let body = format!(r#"{{"result":{{"X":[{row},[0,1,1,1,1,1,1]]}}}}"#);
+        let (notes, end) = read(&SAMPLE, &CANDLES, &body);
+        assert_eq!(end, Ok(()), "{row}");
+        assert_eq!(notes.rejected, [(None, field, fault)], "{row}");
+        assert_eq!(notes.candles.len(), 1, "{row}");
+    };
+    check("[]", "openTime", Fault::Missing);
+    check("[1,1,1,1,1,1]", "volume", Fault::Missing);
+    check("{}", "candle", Fault::WrongType);
+    check("7", "candle", Fault::WrongType);
+    check("null", "candle", Fault::WrongType);
+    check(r#"["x",1,1,1,1,1,1]"#, "openTime", Fault::NotATime);
+    check("[-1,1,1,1,1,1,1]", "openTime", Fault::NotATime);
+    check("[1,-1,1,1,1,1,1]", "low", Fault::Negative);
+    check(r#"[1,1,"",1,1,1,1]"#, "high", Fault::Missing);
+    check("[1,1,1,1e999,1,1,1]", "open", Fault::TooLong);
+    check("[1,1,1,1,[1],1,1]", "close", Fault::WrongType);
+}
+
+#[test]
+fn listings_take_names_steps_places_fees_and_limits_as_they_come() {
+    let body = r#"{"result":{
+        "XXBTZUSD":{"pair":"XBT\/USD","alt":"XBTUSD","trading":true,"fee":"0.26","decimals":"1","lot":{"places":8},
+            "rules":[{"min":"0.5","kind":"other"},7,{"min":"0.0002","max":"0","kind":"amount"}],"minFirst":"1","minLast":"5"},
+        "AB":{"base":"A","quote":"B","trading":false,"fee":null,"tick":"0.050","decimals":1,"lot":{"step":"10","places":3},"minFirst":"1","minLast":null},
+        "AB.d":{"base":"A","quote":"B"}, "N":{"base":"N","quote":"M"}}}"#;
+    let (notes, end) = read(&SAMPLE, &Call::Markets, body);
+    assert_eq!(end, Ok(()));
+    assert_eq!(notes.rejected, []);
+    let [xbt, ab, n] = &notes.markets[..] else {
+        panic!("{notes:?}");
+    };
+    assert_eq!((&*xbt.base, &*xbt.quote), ("BTC", "USD"));
+    assert_eq!(
+        (&*xbt.ticker_id, xbt.candle_id.as_deref()),
+        ("XXBTZUSD", Some("XBTUSD"))
+    );
+    assert!(xbt.active && !ab.active && n.active);
+    let (x, a) = (&xbt.rules, &ab.rules);
+    assert_eq!((x.price_places, x.amount_places), (Some(1), Some(8)));
+    assert_eq!((a.price_places, a.amount_places), (Some(2), Some(0)));
+    assert_eq!(
+        text(&(&x.taker, &x.maker, &a.taker)),
+        "((0.0026), (0.0026), None)"
+    );
+    assert_eq!(text(&(&x.amount.min, &x.amount.max)), "((0.0002), None)");
+    assert_eq!(text(&(&x.cost.min, &a.cost.min)), "((5), (1))");
+    assert_eq!(n.rules, Default::default());
+}
+
+#[test]
+fn a_listing_without_names_or_with_absurd_rules_is_rejected_alone() {
+    let check = |listing: &str, field, fault| {
+        let body = format!(r#"{{"result":{{"A":{listing},"B":{{"base":"B","quote":"C"}}}}}}"#);
+        let (notes, end) = read(&SAMPLE, &Call::Markets, &body);
+        assert_eq!(end, Ok(()), "{listing}");
+        assert_eq!(notes.markets.len(), 1, "{listing}");
+        let (_, got_field, got_fault) = &notes.rejected[0];
+        assert_eq!((*got_field, *got_fault), (field, fault), "{listing}");
+    };
+    check("[]", "market", Fault::WrongType);
+    check("{}", "base", Fault::Missing);
+    check(r#"{"base":7,"quote":"B"}"#, "base", Fault::WrongType);
+    check(r#"{"base":"A","quote":""}"#, "quote", Fault::Missing);
+    check(r#"{"pair":"AB"}"#, "pair", Fault::NotAText);
+    check(
+        r#"{"base":"A","quote":"B","trading":[]}"#,
+        "status",
+        Fault::WrongType,
+    );
+    check(
+        r#"{"base":"A","quote":"B","decimals":-1}"#,
+        "precision.price",
+        Fault::Negative,
+    );
+    check(
+        r#"{"base":"A","quote":"B","decimals":1.5}"#,
+        "precision.price",
+        Fault::NotANumber,
+    );
+    check(
+        r#"{"base":"A","quote":"B","minLast":"x"}"#,
+        "limits.cost",
+        Fault::NotANumber,
+    );
+    check(
+        r#"{"base":"A","quote":"B","rules":{}}"#,
+        "limits.amount",
+        Fault::WrongType,
+    );
+    check(r#"{"base":"A","quote":"\ud800"}"#, "quote", Fault::NotAText);
+    let long = "x".repeat(super::value::NAME_BYTES + 1);
+    check(
+        &format!(r#"{{"base":"A","quote":"{long}"}}"#),
+        "quote",
+        Fault::TooLong,
+    );
+    let most = "x".repeat(super::value::NAME_BYTES);
+    let body = format!(r#"{{"result":{{"{most}":{{"base":"A","quote":"B"}},"{long}":{{}}}}}}"#);
+    let (notes, _) = read(&SAMPLE, &Call::Markets, &body);
+    assert_eq!(notes.markets.len(), 1);
+    assert_eq!(notes.rejected, [(None, "id", Fault::TooLong)]);
+}
+
+#[test]
+fn the_clock_may_be_deep_and_have_a_fraction() {
+    let check = |body: &str, expected: Result<i64, ReadError>| {
+        let (notes, end) = read(&SAMPLE, &Call::Time, body);
+        assert_eq!(end.map(|()| notes.times[0].0), expected, "{body}");
+    };
+    check(
+        r#"{"data":[{"epoch":1391835876.1239}]}"#,
+        Ok(1_391_835_876_123),
+    );
+    check(
+        r#"{"error":"0","data":[{"iso":"x","epoch":"1391835876"},{}]}"#,
+        Ok(1_391_835_876_000),
+    );
+    let wrong = || Err(ReadError::WrongShape { expected: "a time" });
+    check(r#"{"data":[]}"#, wrong());
+    check(r#"{"data":[{"epoch":"soon"}]}"#, wrong());
+    check(r#"{"data":[7]}"#, wrong());
+    check(r#"[1391835876]"#, wrong());
+}
+
+#[test]
+fn the_ends_of_a_range_and_the_archive_are_in_the_target() {
+    assert_eq!(
+        SAMPLE.target(&CANDLES),
+        "/candles/A%2FB?bar=3600&after=10801&before=7199&n=300"
+    );
+    let old = |now| Call::Candles {
+        id: "A",
+        interval: Stored::M1,
+        from: UnixMs(0),
+        to: UnixMs(60_000),
+        limit: 2,
+        now: UnixMs(now),
+    };
+    assert_eq!(
+        SAMPLE.target(&old(99 * 60_000)),
+        "/candles/A?bar=60&after=61&before=0&n=2"
+    );
+    assert_eq!(
+        SAMPLE.target(&old(100 * 60_000)),
+        "/old/A?bar=60&from=0&to=60"
+    );
+    assert_eq!((SAMPLE.cost(&old(0)), SAMPLE.cost(&old(i64::MAX))), (1, 2));
+}
+
+#[test]
+fn a_refusal_is_found_whatever_the_status_and_before_the_shape_is_judged() {
+    let check = |status, body: &str, code: &str, message: &str, kind| {
+        let (_, end) = read_with(&SAMPLE, &Call::Tickers, body, status);
+        let expected = ReadError::Refused {
+            code: code.into(),
+            message: message.into(),
+            kind,
+        };
+        assert_eq!(end, Err(expected), "{body}");
+    };
+    use RefusalKind::*;
+    check(
+        200,
+        r#"{"error":["E:Unknown market","E2"]}"#,
+        "E:Unknown market",
+        "E:Unknown market",
+        UnknownMarket,
+    );
+    check(
+        200,
+        r#"{"error":"E7","reason":"slow\ndown","result":null}"#,
+        "E7",
+        "slow down",
+        RateLimited,
+    );
+    check(500, r#"{"error":5}"#, "5", "5", Other);
+    check(429, r#"{"error":5}"#, "5", "5", RateLimited);
+    check(
+        418,
+        r#"{"result":{"list":{}},"error":5}"#,
+        "5",
+        "5",
+        RateLimited,
+    );
+    let (_, end) = read(&SAMPLE, &Call::Tickers, r#"{"error":"0","result":[]}"#);
+    assert_eq!(
+        end,
+        Err(ReadError::WrongShape {
+            expected: "a list of tickers"
+        })
+    );
+    let (_, end) = read(
+        &SAMPLE,
+        &Call::Tickers,
+        r#"{"error":0,"result":{"list":{}}}"#,
+    );
+    assert_eq!(end, Ok(()));
+}

@@ -1,0 +1,118 @@
+//! Tickers: from an item to a [`Ticker`].
+//!
+//! Owns the fields that a ticker may have and the rules for each. It never computes what an
+//! exchange does not send, and gives a zero as a zero: what it means is the market's to say.
+
+use super::error::Wrong;
+use super::json::{Cursor, Raw, Stop};
+use super::shape::{Field, Fields, Members, Order};
+use super::value::{TimeForm, decimal, name, time, times_hundred, unsigned};
+use super::{Fault, Reject, Sink};
+use crate::record::Ticker;
+use crate::time::UnixMs;
+use std::borrow::Cow;
+
+/// What a member of a ticker is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum TickerField {
+    /// The exchange's name of the market.
+    Id,
+    Last,
+    Bid,
+    Ask,
+    BidVolume,
+    AskVolume,
+    /// 24 hours ago; not the day's opening price.
+    Open,
+    High,
+    Low,
+    Change,
+    /// The change in percent points.
+    Percentage,
+    /// The change as a fraction: 0.01 is 1 %.
+    Ratio,
+    BaseVolume,
+    QuoteVolume,
+    Time,
+}
+
+impl Field for TickerField {
+    fn place(self) -> usize {
+        self as usize
+    }
+}
+
+/// How an exchange writes tickers.
+pub(super) struct TickerForm {
+    pub(super) members: &'static Members<TickerField>,
+    pub(super) time: TimeForm,
+}
+
+/// What is known of tickers that do not say it themselves.
+#[derive(Default)]
+pub(super) struct Known {
+    /// The market that was asked for, where one was.
+    pub(super) id: Option<Box<str>>,
+    /// The time of all tickers, where the envelope says it.
+    pub(super) stamp: Option<UnixMs>,
+}
+
+/// Reads one ticker and gives it to the sink. `id` is the item's own name, where it has one.
+pub(super) fn take<'a>(
+    item: &mut Cursor<'a>,
+    form: &'static TickerForm,
+    order: &mut Order<TickerField>,
+    id: Raw<'a>,
+    known: &Known,
+    sink: &mut dyn Sink,
+) -> Result<(), Stop> {
+    let mut fields = Fields::new();
+    fields.set(TickerField::Id, id);
+    if !order.read(item, form.members, &mut fields)? {
+        sink.rejected(Reject::new(None, "ticker", Fault::WrongType));
+        return Ok(());
+    }
+    let id = match (name(fields.get(TickerField::Id)), &known.id) {
+        (Ok(id), _) => id,
+        (Err(Fault::Missing), Some(id)) => Cow::Borrowed(&**id),
+        (Err(fault), _) => {
+            sink.rejected(Reject::new(None, "id", fault));
+            return Ok(());
+        }
+    };
+    if !sink.wants(&id) {
+        return Ok(());
+    }
+    match ticker(&fields, form.time, known.stamp) {
+        Ok(ticker) => sink.ticker(&id, ticker),
+        Err((field, fault)) => sink.rejected(Reject::new(Some(&id), field, fault)),
+    }
+    Ok(())
+}
+
+fn ticker(fields: &Fields<'_>, form: TimeForm, stamp: Option<UnixMs>) -> Result<Ticker, Wrong> {
+    use TickerField::*;
+    let amount = |field, name| unsigned(fields.get(field)).map_err(|fault| (name, fault));
+    let signed = |field, name| decimal(fields.get(field)).map_err(|fault| (name, fault));
+    let sent = time(fields.get(Time), form).map_err(|fault| ("timestamp", fault))?;
+    let percentage = match signed(Percentage, "percentage")? {
+        Some(percentage) => Some(percentage),
+        None => signed(Ratio, "percentage")?.and_then(|ratio| times_hundred(&ratio)),
+    };
+    Ok(Ticker {
+        last: amount(Last, "last")?.ok_or(("last", Fault::Missing))?,
+        bid: amount(Bid, "bid")?,
+        ask: amount(Ask, "ask")?,
+        bid_volume: amount(BidVolume, "bidVolume")?,
+        ask_volume: amount(AskVolume, "askVolume")?,
+        open: amount(Open, "open")?,
+        high: amount(High, "high")?,
+        low: amount(Low, "low")?,
+        change: signed(Change, "change")?,
+        percentage,
+        base_volume: amount(BaseVolume, "baseVolume")?,
+        quote_volume: amount(QuoteVolume, "quoteVolume")?,
+        // Markets that were never traded are stamped with the epoch.
+        timestamp: sent.filter(|time| time.0 != 0).or(stamp),
+    })
+}

@@ -1,0 +1,292 @@
+//! Values: what the words of an item mean as numbers, times and names.
+//!
+//! Owns the rules that hold for every exchange: a number may come as a JSON number or as text, an
+//! empty text means unknown, and what is absurd is a [`Fault`]. It never rounds, never goes
+//! through binary floating point, and does not know which field a value belongs to.
+
+use super::Fault;
+use super::json::Raw;
+use crate::decimal::{Decimal, DecimalError};
+use crate::time::{DAY_MS, UnixMs, days_of};
+use std::borrow::Cow;
+
+/// Longest name of a market or an asset. The longest known one has 22 bytes.
+pub(super) const NAME_BYTES: usize = 64;
+
+/// Last moment of the year 9999, the last that a time of four digits a year can show.
+const LAST_MS: i64 = 253_402_300_799_999;
+
+/// How an exchange writes times.
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "no dialect writes such times yet")
+)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TimeForm {
+    /// Milliseconds since the epoch.
+    Millis,
+    /// Seconds since the epoch; a fraction is cut to milliseconds.
+    Seconds,
+    /// `2024-03-13T11:10:41.270099Z`, cut to milliseconds.
+    Iso8601,
+}
+
+/// The number of a value; `None` where it is unknown.
+pub(super) fn decimal(raw: Raw<'_>) -> Result<Option<Decimal>, Fault> {
+    let text = match raw {
+        Raw::Absent | Raw::Null | Raw::Text(b"") => return Ok(None),
+        Raw::Number(text) | Raw::Text(text) => text,
+        Raw::NotANumber | Raw::Escaped(_) => return Err(Fault::NotANumber),
+        Raw::Bool(_) | Raw::Object(_) | Raw::Array(_) => return Err(Fault::WrongType),
+    };
+    match Decimal::parse(text) {
+        Ok(decimal) => Ok(Some(decimal)),
+        Err(DecimalError::Malformed) => Err(Fault::NotANumber),
+        Err(DecimalError::TooLong) => Err(Fault::TooLong),
+    }
+}
+
+/// The number of a value that cannot be below zero.
+pub(super) fn unsigned(raw: Raw<'_>) -> Result<Option<Decimal>, Fault> {
+    match decimal(raw)? {
+        Some(decimal) if decimal.is_negative() => Err(Fault::Negative),
+        decimal => Ok(decimal),
+    }
+}
+
+/// `number * 100`.
+pub(super) fn times_hundred(number: &Decimal) -> Option<Decimal> {
+    number.percent_of(&Decimal::from(1), number.places())
+}
+
+/// `number / 100`.
+pub(super) fn hundredth(number: &Decimal) -> Option<Decimal> {
+    number.percent_of(&Decimal::from(10_000), number.places() + 2)
+}
+
+/// The time of a value; `None` where it is unknown.
+pub(super) fn time(raw: Raw<'_>, form: TimeForm) -> Result<Option<UnixMs>, Fault> {
+    let text = match raw {
+        Raw::Absent | Raw::Null | Raw::Text(b"") => return Ok(None),
+        Raw::Number(text) | Raw::Text(text) => text,
+        Raw::NotANumber | Raw::Escaped(_) => return Err(Fault::NotATime),
+        Raw::Bool(_) | Raw::Object(_) | Raw::Array(_) => return Err(Fault::WrongType),
+    };
+    let ms = match form {
+        TimeForm::Millis => digits(text),
+        TimeForm::Seconds => seconds(text),
+        TimeForm::Iso8601 => iso_8601(text),
+    };
+    match ms {
+        Some(ms @ 0..=LAST_MS) => Ok(Some(UnixMs(ms))),
+        _ => Err(Fault::NotATime),
+    }
+}
+
+/// The text of a value; `None` where there is none.
+pub(super) fn text(raw: Raw<'_>) -> Result<Option<Cow<'_, str>>, Fault> {
+    match raw {
+        Raw::Absent | Raw::Null | Raw::Text(b"") => Ok(None),
+        Raw::Text(text) => match std::str::from_utf8(text) {
+            Ok(text) => Ok(Some(Cow::Borrowed(text))),
+            Err(_) => Err(Fault::NotAText),
+        },
+        Raw::Escaped(quoted) => match serde_json::from_slice(quoted) {
+            Ok(text) => Ok(Some(Cow::Owned(text))),
+            Err(_) => Err(Fault::NotAText),
+        },
+        _ => Err(Fault::WrongType),
+    }
+}
+
+/// The name of a market or an asset, which must be there.
+pub(super) fn name(raw: Raw<'_>) -> Result<Cow<'_, str>, Fault> {
+    match text(raw)? {
+        Some(name) if name.len() > NAME_BYTES => Err(Fault::TooLong),
+        Some(name) => Ok(name),
+        None => Err(Fault::Missing),
+    }
+}
+
+/// At most 18 digits, so that nothing overflows.
+fn digits(text: &[u8]) -> Option<i64> {
+    if text.is_empty() || text.len() > 18 {
+        return None;
+    }
+    text.iter().try_fold(0, |sum: i64, digit| {
+        let digit = digit.wrapping_sub(b'0');
+        (digit < 10).then(|| sum * 10 + i64::from(digit))
+    })
+}
+
+fn seconds(text: &[u8]) -> Option<i64> {
+    let point = text.iter().position(|byte| *byte == b'.');
+    let (whole, fraction) = text.split_at(point.unwrap_or(text.len()));
+    let ms = match fraction.get(1..) {
+        None => 0,
+        Some(fraction) => millis(fraction)?,
+    };
+    digits(whole)?.checked_mul(1000)?.checked_add(ms)
+}
+
+/// The milliseconds of a fraction of a second.
+fn millis(fraction: &[u8]) -> Option<i64> {
+    digits(fraction)?;
+    let digit = |at: usize| i64::from(fraction.get(at).map_or(0, |digit| digit - b'0'));
+    Some(digit(0) * 100 + digit(1) * 10 + digit(2))
+}
+
+/// The extended form in UTC (RFC 3339, 5.6, with `Z`).
+fn iso_8601(text: &[u8]) -> Option<i64> {
+    let text = text.strip_suffix(b"Z")?;
+    let (&[ref date @ .., b'T'], clock) = text.split_at_checked(11)? else {
+        return None;
+    };
+    let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = date else {
+        return None;
+    };
+    let (clock, fraction) = clock.split_at_checked(8)?;
+    let &[h1, h2, b':', n1, n2, b':', s1, s2] = clock else {
+        return None;
+    };
+    let ms = match fraction {
+        [] => 0,
+        [b'.', fraction @ ..] => millis(fraction)?,
+        _ => return None,
+    };
+    let (month, day) = (digits(&[m1, m2])?, digits(&[d1, d2])?);
+    let (hour, minute, second) = (digits(&[h1, h2])?, digits(&[n1, n2])?, digits(&[s1, s2])?);
+    let valid = (1..=12).contains(&month) && (1..=31).contains(&day);
+    // A leap second is 60 (RFC 3339, 5.7).
+    if !valid || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    let days = days_of(digits(&[y1, y2, y3, y4])?, month as u32, day as u32);
+    Some(days * DAY_MS + (hour * 3600 + minute * 60 + second) * 1000 + ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_as_numbers_or_texts_and_an_empty_text_is_unknown() {
+        let check = |raw: Raw<'_>, expected: Result<Option<&str>, Fault>| {
+            let number = decimal(raw).map(|number| number.map(|number| number.to_string()));
+            assert_eq!(
+                number,
+                expected.map(|text| text.map(str::to_owned)),
+                "{raw:?}"
+            );
+        };
+        check(Raw::Text(b"64123.45000000"), Ok(Some("64123.45")));
+        check(Raw::Number(b"1.2e-7"), Ok(Some("0.00000012")));
+        check(Raw::Text(b"-3.140"), Ok(Some("-3.14")));
+        check(Raw::Text(b"0.00000000"), Ok(Some("0")));
+        for unknown in [Raw::Absent, Raw::Null, Raw::Text(b"")] {
+            check(unknown, Ok(None));
+        }
+        for absurd in ["NaN", "abc", " ", "Infinity", "1,5", "0x10"] {
+            check(Raw::Text(absurd.as_bytes()), Err(Fault::NotANumber));
+        }
+        check(Raw::NotANumber, Err(Fault::NotANumber));
+        check(Raw::Escaped(br#""1\u0032""#), Err(Fault::NotANumber));
+        check(Raw::Text(b"1e999"), Err(Fault::TooLong));
+        check(Raw::Number(b"1e999"), Err(Fault::TooLong));
+        for other in [Raw::Bool(true), Raw::Array(b"[]"), Raw::Object(b"{}")] {
+            check(other, Err(Fault::WrongType));
+        }
+        assert_eq!(unsigned(Raw::Text(b"-0.01")), Err(Fault::Negative));
+        assert_eq!(unsigned(Raw::Text(b"-0.00")), Ok(Some(Decimal::ZERO)));
+    }
+
+    #[test]
+    fn ratios_and_percents_are_shifted_exactly() {
+        let check = |text: &str, hundredfold: &str, part: &str| {
+            let number = Decimal::parse(text.as_bytes()).expect("a number");
+            let shown = |number: Option<Decimal>| number.expect("it fits").to_string();
+            assert_eq!(shown(times_hundred(&number)), hundredfold);
+            assert_eq!(shown(hundredth(&number)), part);
+        };
+        check("0.0068", "0.68", "0.000068");
+        check("-0.5", "-50", "-0.005");
+        check("12", "1200", "0.12");
+        check("0", "0", "0");
+        check("0.123456789012", "12.3456789012", "0.00123456789012");
+    }
+
+    #[test]
+    fn times_come_in_three_forms() {
+        let check = |form, text: &str, expected: Result<i64, Fault>| {
+            for raw in [Raw::Text(text.as_bytes()), Raw::Number(text.as_bytes())] {
+                let ms = time(raw, form).map(|time| time.expect("not empty").0);
+                assert_eq!(ms, expected, "{text}");
+            }
+        };
+        use TimeForm::{Iso8601, Millis, Seconds};
+        check(Millis, "1499827319559", Ok(1_499_827_319_559));
+        check(Millis, "0", Ok(0));
+        check(Millis, "253402300799999", Ok(LAST_MS));
+        check(Seconds, "1391835876", Ok(1_391_835_876_000));
+        check(Seconds, "1391835876.1", Ok(1_391_835_876_100));
+        check(Seconds, "1391835876.123999", Ok(1_391_835_876_123));
+        check(
+            Iso8601,
+            "2024-03-13T11:10:41.270099Z",
+            Ok(1_710_328_241_270),
+        );
+        check(Iso8601, "1970-01-01T00:00:00Z", Ok(0));
+        check(Iso8601, "2016-12-31T23:59:60Z", Ok(1_483_228_800_000));
+        for (form, absurd) in [
+            (Millis, "-1"),
+            (Millis, "1.5"),
+            (Millis, "253402300800000"),
+            (Millis, "9999999999999999999"),
+            (Millis, "now"),
+            (Seconds, "253402300800"),
+            (Seconds, "999999999999999999"),
+            (Seconds, "1."),
+            (Seconds, "."),
+            (Seconds, "1.x"),
+            (Iso8601, "1710328241270"),
+            (Iso8601, "2024-03-13T11:10:41.270"),
+            (Iso8601, "2024-03-13T11:10:41+01:00"),
+            (Iso8601, "2024-13-13T11:10:41Z"),
+            (Iso8601, "2024-03-00T11:10:41Z"),
+            (Iso8601, "2024-03-13T24:10:41Z"),
+            (Iso8601, "2024-03-13 11:10:41Z"),
+            (Iso8601, "2024-03-13T1\u{fc}:10:41Z"),
+            (Iso8601, "Z"),
+        ] {
+            check(form, absurd, Err(Fault::NotATime));
+        }
+        assert_eq!(time(Raw::Text(b""), Millis), Ok(None));
+        assert_eq!(time(Raw::Null, Seconds), Ok(None));
+        assert_eq!(time(Raw::Bool(true), Iso8601), Err(Fault::WrongType));
+        assert_eq!(time(Raw::NotANumber, Millis), Err(Fault::NotATime));
+    }
+
+    #[test]
+    fn texts_are_utf_8_and_their_escapes_are_read() {
+        assert_eq!(
+            text(Raw::Text("BTC\u{5e01}".as_bytes())),
+            Ok(Some("BTC\u{5e01}".into()))
+        );
+        assert_eq!(
+            text(Raw::Escaped(br#""XBT\/USD\u00e9""#)),
+            Ok(Some("XBT/USD\u{e9}".into()))
+        );
+        assert_eq!(text(Raw::Text(b"\xff")), Err(Fault::NotAText));
+        assert_eq!(text(Raw::Escaped(br#""\ud800""#)), Err(Fault::NotAText));
+        assert_eq!(text(Raw::Number(b"7")), Err(Fault::WrongType));
+        assert_eq!(name(Raw::Text(b"")), Err(Fault::Missing));
+        assert_eq!(
+            name(Raw::Text(&[b'A'; NAME_BYTES])).map(|name| name.len()),
+            Ok(NAME_BYTES)
+        );
+        assert_eq!(
+            name(Raw::Text(&[b'A'; NAME_BYTES + 1])),
+            Err(Fault::TooLong)
+        );
+    }
+}
