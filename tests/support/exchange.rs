@@ -129,7 +129,8 @@ impl FakeExchange {
         format!("http://{}", self.addr)
     }
 
-    /// From now on every request meets this fault, until [`FakeExchange::heal`].
+    /// From now on every request meets this fault, until [`FakeExchange::heal`]. Of several orders
+    /// that fit a request the earliest counts, so to change one: heal first.
     pub fn fault(&self, fault: Fault) {
         self.order(None, None, fault);
     }
