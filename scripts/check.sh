@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# The gate: everything that must hold before a change lands. Works from any directory, stops at
+# the first step that fails, and prints each step before it runs.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+step() {
+    printf '\n== %s\n' "$*"
+    "$@"
+}
+
+step cargo fmt --check
+step cargo clippy --locked --all-targets -- -D warnings
+step cargo test
+# Without features of its own, the crate built without them is the same crate.
+if grep -q '^\[features\]' Cargo.toml; then
+    step cargo clippy --locked --all-targets --no-default-features -- -D warnings
+    step cargo test --no-default-features
+fi
+export RUSTDOCFLAGS='-D warnings'
+step cargo doc --locked --no-deps
+
+printf '\n== all is well\n'

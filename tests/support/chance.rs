@@ -1,0 +1,98 @@
+//! Chance that can be replayed: one seed is one run.
+//!
+//! `MARKETD_SEED=17 cargo test name_of_the_test` runs that seed alone; a test that fails says
+//! which seed it was in.
+
+/// A xorshift64* generator (Vigna, "An experimental exploration of Marsaglia's xorshift
+/// generators, scrambled"): small, fast, the same on every machine. Good for tests, not for keys.
+#[derive(Clone, Debug)]
+pub struct Rng(u64);
+
+impl Rng {
+    /// The generator of a seed. Neighbouring seeds give unrelated runs.
+    pub fn new(seed: u64) -> Rng {
+        Rng(mix(seed) | 1)
+    }
+
+    /// The next 64 bits.
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+
+    /// A number from 0 up to and without `bound`, which is not 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        assert!(bound > 0, "nothing is below 0");
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// A number from `low` to `high`, both included.
+    pub fn between(&mut self, low: i64, high: i64) -> i64 {
+        let width = high.wrapping_sub(low) as u64;
+        match width.checked_add(1) {
+            Some(bound) => low.wrapping_add(self.below(bound) as i64),
+            None => self.next() as i64,
+        }
+    }
+
+    /// True in `part` of `whole` cases.
+    pub fn chance(&mut self, part: u64, whole: u64) -> bool {
+        self.below(whole) < part
+    }
+
+    /// One of these.
+    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len() as u64) as usize]
+    }
+
+    /// Puts them into another order.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last as u64 + 1) as usize);
+        }
+    }
+
+    /// `length` bytes of any value.
+    pub fn bytes(&mut self, length: usize) -> Vec<u8> {
+        (0..length).map(|_| self.next() as u8).collect()
+    }
+}
+
+/// The finaliser of SplitMix64: every bit of the input moves every bit of the output.
+pub fn mix(value: u64) -> u64 {
+    let mut z = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// Runs `test` for the seeds 1 to `count`, or for `MARKETD_SEED` alone when that is set.
+pub fn for_each_seed(count: u64, mut test: impl FnMut(u64, &mut Rng)) {
+    let replayed = std::env::var("MARKETD_SEED").ok();
+    let only = replayed.map(|text| match text.trim().parse::<u64>() {
+        Ok(seed) => seed,
+        Err(_) => panic!("MARKETD_SEED is to be a number, not {text:?}"),
+    });
+    let seeds = match only {
+        Some(seed) => seed..=seed,
+        None => 1..=count,
+    };
+    for seed in seeds {
+        let note = SeedNote(seed);
+        test(seed, &mut Rng::new(seed));
+        drop(note);
+    }
+}
+
+/// Says the seed when the test inside panics.
+struct SeedNote(u64);
+
+impl Drop for SeedNote {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("failed in seed {0}; to replay: MARKETD_SEED={0}", self.0);
+        }
+    }
+}

@@ -1,0 +1,419 @@
+//! A raw HTTP client over a plain socket: sends any bytes, reads answers strictly, and every
+//! wait has a deadline.
+//!
+//! It is picky on purpose: an answer that a lenient client would forgive is an error here.
+
+use super::json::Json;
+use super::message::{self, MessageHead, parse_head};
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+/// One connection to a server under test.
+pub struct Client {
+    stream: TcpStream,
+    inbox: Vec<u8>,
+    patience: Duration,
+}
+
+/// One answer, read to its end.
+#[derive(Clone, Debug)]
+pub struct Response {
+    /// `HTTP/1.1`
+    pub version: String,
+    /// Status code.
+    pub status: u16,
+    /// In order, names as sent.
+    pub headers: Vec<(String, String)>,
+    /// Decoded from its framing; empty for HEAD.
+    pub body: Vec<u8>,
+    /// Status codes of the 1xx answers that came before.
+    pub interim: Vec<u16>,
+}
+
+/// Why no answer was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientError {
+    /// Nothing complete within the client's patience; what had come.
+    TimedOut(String),
+    /// The server closed; what had come of an answer.
+    Closed(String),
+    /// The server reset the connection; what had come of an answer.
+    Reset(String),
+    /// What came is no HTTP answer.
+    Malformed(String),
+}
+
+/// Whether a body follows the head that is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BodyOf {
+    Get,
+    Head,
+}
+
+/// How an answer's body ends.
+enum Ends {
+    After(usize),
+    Chunks,
+    AtClose,
+}
+
+/// Asks for `target` on a connection of its own. Panics when no answer comes.
+#[track_caller]
+pub fn get(addr: SocketAddr, target: &str) -> Response {
+    request(
+        addr,
+        format!("GET {target} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\r\n"),
+    )
+}
+
+/// The same with HEAD: the answer has no body.
+#[track_caller]
+pub fn head(addr: SocketAddr, target: &str) -> Response {
+    let mut client = Client::connect(addr);
+    let line = format!("HEAD {target} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\r\n");
+    let answer = client.send(line).and_then(|()| client.read_head());
+    answer.unwrap_or_else(|fault| panic!("HEAD {target}: {fault}"))
+}
+
+/// Sends these bytes on a connection of its own and reads one answer, as to a GET.
+#[track_caller]
+pub fn request(addr: SocketAddr, bytes: impl AsRef<[u8]>) -> Response {
+    let mut client = Client::connect(addr);
+    let answer = client.send(&bytes).and_then(|()| client.read());
+    match answer {
+        Ok(response) => response,
+        Err(fault) => panic!("{:?}: {fault}", String::from_utf8_lossy(bytes.as_ref())),
+    }
+}
+
+/// Sends a GET for each target in one write and reads all answers.
+#[track_caller]
+pub fn pipeline(addr: SocketAddr, targets: &[&str]) -> Vec<Response> {
+    let mut client = Client::connect(addr);
+    let line = |target: &&str| format!("GET {target} HTTP/1.1\r\nHost: {addr}\r\n\r\n");
+    let lines: String = targets.iter().map(line).collect();
+    let answers = client
+        .send(lines)
+        .and_then(|()| client.read_many(targets.len()));
+    answers.unwrap_or_else(|fault| panic!("{targets:?}: {fault}"))
+}
+
+impl Client {
+    /// Connects, with [`super::PATIENCE`] for every wait.
+    #[track_caller]
+    pub fn connect(addr: SocketAddr) -> Client {
+        match Client::try_connect(addr) {
+            Ok(client) => client,
+            Err(fault) => panic!("cannot connect to {addr}: {fault}"),
+        }
+    }
+
+    /// The same, for a server that may refuse.
+    pub fn try_connect(addr: SocketAddr) -> io::Result<Client> {
+        let stream = TcpStream::connect_timeout(&addr, super::PATIENCE)?;
+        stream.set_nodelay(true)?;
+        stream.set_write_timeout(Some(super::PATIENCE))?;
+        Ok(Client {
+            stream,
+            inbox: Vec::new(),
+            patience: super::PATIENCE,
+        })
+    }
+
+    /// Another longest time for each read.
+    pub fn patience(mut self, patience: Duration) -> Client {
+        self.patience = patience;
+        self
+    }
+
+    /// The socket itself, for its options.
+    pub fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// Where this end of the connection is.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.stream
+            .local_addr()
+            .expect("a connected socket has an address")
+    }
+
+    /// Sends these bytes as they are.
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> Result<(), ClientError> {
+        let sent = self.stream.write_all(bytes.as_ref());
+        sent.map_err(|fault| self.failed(&fault))
+    }
+
+    /// Sends a GET that keeps the connection.
+    pub fn send_get(&mut self, target: &str) -> Result<(), ClientError> {
+        self.send(format!("GET {target} HTTP/1.1\r\nHost: marketd\r\n\r\n"))
+    }
+
+    /// Sends a GET that keeps the connection, and reads its answer. Panics when none comes.
+    #[track_caller]
+    pub fn get(&mut self, target: &str) -> Response {
+        let answer = self.send_get(target).and_then(|()| self.read());
+        answer.unwrap_or_else(|fault| panic!("GET {target}: {fault}"))
+    }
+
+    /// Reads one answer to anything but HEAD.
+    pub fn read(&mut self) -> Result<Response, ClientError> {
+        self.read_answer(BodyOf::Get)
+    }
+
+    /// Reads one answer to a HEAD: no body follows, whatever its head says.
+    pub fn read_head(&mut self) -> Result<Response, ClientError> {
+        self.read_answer(BodyOf::Head)
+    }
+
+    /// Reads so many answers.
+    pub fn read_many(&mut self, count: usize) -> Result<Vec<Response>, ClientError> {
+        (0..count).map(|_| self.read()).collect()
+    }
+
+    /// Says that nothing more will be sent; answers are still read.
+    pub fn finish(&mut self) {
+        let _ = self.stream.shutdown(Shutdown::Write);
+    }
+
+    /// Everything up to the server's close; an error when it does not come in time.
+    pub fn read_to_close(&mut self) -> Result<Vec<u8>, ClientError> {
+        let deadline = Instant::now() + self.patience;
+        loop {
+            match self.fill(deadline) {
+                Ok(()) => {}
+                Err(ClientError::Closed(_)) => return Ok(std::mem::take(&mut self.inbox)),
+                Err(fault) => return Err(fault),
+            }
+        }
+    }
+
+    /// Bytes that came and belong to no answer read so far.
+    pub fn unread(&self) -> &[u8] {
+        &self.inbox
+    }
+
+    /// Whether nothing at all comes for so long, not even a close.
+    pub fn is_silent_for(&mut self, span: Duration) -> bool {
+        let timed_out = matches!(
+            self.fill(Instant::now() + span),
+            Err(ClientError::TimedOut(_))
+        );
+        timed_out && self.inbox.is_empty()
+    }
+
+    fn read_answer(&mut self, asked: BodyOf) -> Result<Response, ClientError> {
+        let deadline = Instant::now() + self.patience;
+        let mut interim = Vec::new();
+        loop {
+            let head = self.read_message_head(deadline)?;
+            let (version, status) = status_line(&head.first_line)?;
+            if (100..200).contains(&status) && status != 101 {
+                interim.push(status);
+                continue;
+            }
+            let body = match ends(&head, status, asked)? {
+                Ends::After(length) => self.read_length(length, deadline)?,
+                Ends::Chunks => self.read_chunks(deadline)?,
+                Ends::AtClose => self.read_to_close()?,
+            };
+            return Ok(Response {
+                version,
+                status,
+                headers: head.fields,
+                body,
+                interim,
+            });
+        }
+    }
+
+    fn read_message_head(&mut self, deadline: Instant) -> Result<MessageHead, ClientError> {
+        loop {
+            if let Some((head, used)) = parse_head(&self.inbox).map_err(ClientError::Malformed)? {
+                self.inbox.drain(..used);
+                return Ok(head);
+            }
+            self.fill(deadline)?;
+        }
+    }
+
+    fn read_length(&mut self, length: usize, deadline: Instant) -> Result<Vec<u8>, ClientError> {
+        while self.inbox.len() < length {
+            self.fill(deadline)?;
+        }
+        Ok(self.inbox.drain(..length).collect())
+    }
+
+    fn read_chunks(&mut self, deadline: Instant) -> Result<Vec<u8>, ClientError> {
+        let mut body = Vec::new();
+        loop {
+            let line = self.read_line(deadline)?;
+            let digits = line.split(';').next().unwrap_or_default();
+            let size = usize::from_str_radix(digits, 16)
+                .ok()
+                .filter(|_| !digits.starts_with('+'));
+            let bad_size = || ClientError::Malformed(format!("a chunk size {line:?}"));
+            let size = size.ok_or_else(bad_size)?;
+            if size == 0 {
+                break;
+            }
+            body.extend(self.read_length(size, deadline)?);
+            if !self.read_line(deadline)?.is_empty() {
+                return Err(ClientError::Malformed(
+                    "a chunk without its CR LF".to_string(),
+                ));
+            }
+        }
+        // Trailers are read over.
+        while !self.read_line(deadline)?.is_empty() {}
+        Ok(body)
+    }
+
+    fn read_line(&mut self, deadline: Instant) -> Result<String, ClientError> {
+        loop {
+            if let Some(end) = self.inbox.windows(2).position(|two| two == b"\r\n") {
+                let line = self.inbox.drain(..end + 2).take(end).collect();
+                let no_text = |_| ClientError::Malformed("a line that is no text".to_string());
+                return String::from_utf8(line).map_err(no_text);
+            }
+            self.fill(deadline)?;
+        }
+    }
+
+    /// Reads what is there, or waits for something up to the deadline.
+    fn fill(&mut self, deadline: Instant) -> Result<(), ClientError> {
+        // A timeout of zero would mean none.
+        let left = deadline
+            .saturating_duration_since(Instant::now())
+            .max(Duration::from_micros(1));
+        let set = self.stream.set_read_timeout(Some(left));
+        set.map_err(|fault| self.failed(&fault))?;
+        let mut room = [0; 64 * 1024];
+        match self.stream.read(&mut room) {
+            Ok(0) => Err(ClientError::Closed(self.so_far())),
+            Ok(n) => {
+                self.inbox.extend_from_slice(&room[..n]);
+                Ok(())
+            }
+            Err(fault) if fault.kind() == io::ErrorKind::Interrupted => Ok(()),
+            Err(fault) => Err(self.failed(&fault)),
+        }
+    }
+
+    fn failed(&self, fault: &io::Error) -> ClientError {
+        match fault.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                ClientError::TimedOut(self.so_far())
+            }
+            _ => ClientError::Reset(self.so_far()),
+        }
+    }
+
+    fn so_far(&self) -> String {
+        let shown = &self.inbox[..self.inbox.len().min(400)];
+        String::from_utf8_lossy(shown).into_owned()
+    }
+}
+
+fn status_line(line: &str) -> Result<(String, u16), ClientError> {
+    let mut parts = line.splitn(3, ' ');
+    let version = parts
+        .next()
+        .filter(|version| ["HTTP/1.0", "HTTP/1.1"].contains(version));
+    let status = parts.next().filter(|digits| digits.len() == 3);
+    match (
+        version,
+        status.and_then(|digits| digits.parse().ok()),
+        parts.next(),
+    ) {
+        (Some(version), Some(status), Some(_)) => Ok((version.to_string(), status)),
+        _ => Err(ClientError::Malformed(format!("a status line {line:?}"))),
+    }
+}
+
+/// How the body ends (RFC 9112, 6.3), with no mercy for an answer that says it in two ways.
+fn ends(head: &MessageHead, status: u16, asked: BodyOf) -> Result<Ends, ClientError> {
+    let same = |wanted: &str| {
+        let found = head
+            .fields
+            .iter()
+            .filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        found.map(|(_, value)| value.as_str()).collect::<Vec<_>>()
+    };
+    let (lengths, codings) = (same("Content-Length"), same("Transfer-Encoding"));
+    let bad = |what: &str| Err(ClientError::Malformed(format!("{what}: {:?}", head.fields)));
+    if lengths.len() + codings.len() > 1 {
+        return bad("more than one length");
+    }
+    if status == 204 && lengths.len() + codings.len() > 0 {
+        return bad("a length on a 204");
+    }
+    if asked == BodyOf::Head || status == 204 || status == 304 {
+        return Ok(Ends::After(0));
+    }
+    match (lengths.first(), codings.first()) {
+        (Some(length), _) if length.bytes().all(|digit| digit.is_ascii_digit()) => length
+            .parse()
+            .map(Ends::After)
+            .or_else(|_| bad("a bad length")),
+        (Some(_), _) => bad("a bad length"),
+        (None, Some(coding)) if coding.eq_ignore_ascii_case("chunked") => Ok(Ends::Chunks),
+        (None, Some(_)) => bad("an unknown coding"),
+        (None, None) => Ok(Ends::AtClose),
+    }
+}
+
+impl Response {
+    /// A header field; its case does not matter. Of several, the first.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        message::field(&self.headers, name)
+    }
+
+    /// Whether a comma list in a header field holds this token.
+    pub fn header_lists(&self, name: &str, token: &str) -> bool {
+        message::lists(&self.headers, name, token)
+    }
+
+    /// The body as text.
+    #[track_caller]
+    pub fn text(&self) -> &str {
+        match std::str::from_utf8(&self.body) {
+            Ok(text) => text,
+            Err(fault) => panic!("a body that is no text: {fault}"),
+        }
+    }
+
+    /// The body as a tree whose numbers are binary: easy to compare with `json!`, good for
+    /// integers and texts. For prices: [`Response::exact`].
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        match serde_json::from_slice(&self.body) {
+            Ok(value) => value,
+            Err(fault) => panic!("a body that is no JSON ({fault}): {:?}", self.text()),
+        }
+    }
+
+    /// The body as a tree that keeps every digit, every member's place, and takes no key twice.
+    #[track_caller]
+    pub fn exact(&self) -> Json {
+        match Json::parse(self.text()) {
+            Ok(value) => value,
+            Err(fault) => panic!("a body that is no JSON ({fault}): {:?}", self.text()),
+        }
+    }
+}
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ClientError::TimedOut(part) => write!(f, "no answer in time, only {part:?}"),
+            ClientError::Closed(part) => write!(f, "closed after {part:?}"),
+            ClientError::Reset(part) => write!(f, "reset after {part:?}"),
+            ClientError::Malformed(what) => write!(f, "malformed: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for ClientError {}

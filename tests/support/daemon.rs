@@ -1,0 +1,450 @@
+//! The real marketd as a process: the built binary, in a fresh directory, on a free port.
+//!
+//! It is killed when the test lets go of it, and its log is printed when the test failed.
+
+use super::{PATIENCE, poll_until};
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Begin of the log line that names the address.
+const LISTENING: &str = "listening on http://";
+
+/// The same for the ecosystem's own listener.
+const ECOSYSTEM_LISTENING: &str = "ecosystem listening on http://";
+
+/// What is to be started, and how.
+pub struct Launch {
+    program: PathBuf,
+    args: Vec<String>,
+    env: Vec<(String, String)>,
+    listen: bool,
+    dir: Arc<TempDir>,
+}
+
+/// A running daemon that listens.
+pub struct Marketd {
+    process: Process,
+    addr: SocketAddr,
+    dir: Arc<TempDir>,
+}
+
+/// A process that has ended.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// Exit code; `None` when a signal ended it.
+    pub code: Option<i32>,
+    /// What it wrote to standard output.
+    pub stdout: String,
+    /// What it wrote to standard error: the log.
+    pub stderr: String,
+}
+
+/// A directory that is removed with its content when the last one lets go of it.
+#[derive(Debug)]
+pub struct TempDir(PathBuf);
+
+struct Process {
+    child: Child,
+    stdout: Output,
+    stderr: Output,
+    ended: Option<ExitStatus>,
+}
+
+/// What a process wrote, read by a thread as it comes.
+struct Output {
+    lines: Arc<Mutex<Vec<String>>>,
+    reader: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Launch {
+    /// The built binary with these arguments, in a fresh directory. `--listen 127.0.0.1:0` is
+    /// added unless they say where to listen, and no `MARKETD_...` variable reaches it.
+    pub fn new(args: &[&str]) -> Launch {
+        let built = option_env!("CARGO_BIN_EXE_marketd");
+        Launch {
+            program: PathBuf::from(built.expect("cargo names the binary to every test")),
+            args: args.iter().map(|arg| (*arg).to_string()).collect(),
+            env: Vec::new(),
+            listen: true,
+            dir: Arc::new(TempDir::new()),
+        }
+    }
+
+    /// Another program in its place.
+    pub fn program(mut self, program: impl Into<PathBuf>) -> Launch {
+        self.program = program.into();
+        self
+    }
+
+    /// One more argument.
+    pub fn arg(mut self, arg: &str) -> Launch {
+        self.args.push(arg.to_string());
+        self
+    }
+
+    /// An environment variable.
+    pub fn env(mut self, name: &str, value: &str) -> Launch {
+        self.env.push((name.to_string(), value.to_string()));
+        self
+    }
+
+    /// Writes `text` to `marketd.json` in the directory and starts with it as the configuration.
+    pub fn config(self, text: impl ToString) -> Launch {
+        let path = self.file("marketd.json", text);
+        self.arg("--config").arg(&path.to_string_lossy())
+    }
+
+    /// Writes a file into the directory and names its path.
+    pub fn file(&self, name: &str, text: impl ToString) -> PathBuf {
+        let path = self.dir.path().join(name);
+        std::fs::write(&path, text.to_string()).expect("a fresh directory can be written to");
+        path
+    }
+
+    /// Runs in this directory, with what an earlier one left there: see [`Marketd::dir`].
+    pub fn in_dir(mut self, dir: Arc<TempDir>) -> Launch {
+        self.dir = dir;
+        self
+    }
+
+    /// Adds no `--listen`: the configuration or the environment says it.
+    pub fn listen_as_configured(mut self) -> Launch {
+        self.listen = false;
+        self
+    }
+
+    /// Starts it and waits until it listens; what it said when it ended instead.
+    pub fn try_start(mut self) -> Result<Marketd, Finished> {
+        if self.listen && !self.args.iter().any(|arg| arg.starts_with("--listen")) {
+            self.args
+                .extend(["--listen".to_string(), "127.0.0.1:0".to_string()]);
+        }
+        let mut process = self.spawn();
+        let found = poll_until(PATIENCE, || {
+            // Asked first: what it wrote before it ended is then all there.
+            let over = process.is_over();
+            match process
+                .stderr
+                .address(|line| !line.contains(ECOSYSTEM_LISTENING), LISTENING)
+            {
+                Some(addr) => Some(Ok(addr)),
+                None => over.then_some(Err(())),
+            }
+        });
+        match found {
+            Some(Ok(addr)) => Ok(Marketd {
+                process,
+                addr,
+                dir: self.dir,
+            }),
+            Some(Err(())) => Err(process.finished()),
+            None => panic!("no address in the log:\n{}", process.stderr.text()),
+        }
+    }
+
+    /// Starts it and waits until it listens.
+    #[track_caller]
+    pub fn start(self) -> Marketd {
+        match self.try_start() {
+            Ok(marketd) => marketd,
+            Err(finished) => panic!("marketd ended at once: {finished:?}"),
+        }
+    }
+
+    /// Runs it to its end with the arguments as they are; panics when it does not end in time.
+    #[track_caller]
+    pub fn run(self) -> Finished {
+        let mut process = self.spawn();
+        match poll_until(PATIENCE, || process.is_over().then_some(())) {
+            Some(()) => process.finished(),
+            None => panic!("still running; its log:\n{}", process.stderr.text()),
+        }
+    }
+
+    fn spawn(&self) -> Process {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).current_dir(self.dir.path());
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("MARKETD_") || name == "RUST_LOG" {
+                command.env_remove(name);
+            }
+        }
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let spawned = command.spawn();
+        let mut child = spawned
+            .unwrap_or_else(|fault| panic!("cannot run {}: {fault}", self.program.display()));
+        Process {
+            stdout: Output::of(child.stdout.take()),
+            stderr: Output::of(child.stderr.take()),
+            child,
+            ended: None,
+        }
+    }
+}
+
+impl Marketd {
+    /// Starts the built binary with these arguments and waits until it listens.
+    #[track_caller]
+    pub fn start(args: &[&str]) -> Marketd {
+        Launch::new(args).start()
+    }
+
+    /// Starts it with this configuration file.
+    #[track_caller]
+    pub fn with_config(text: impl ToString) -> Marketd {
+        Launch::new(&[]).config(text).start()
+    }
+
+    /// Runs it to its end with these arguments.
+    #[track_caller]
+    pub fn run(args: &[&str]) -> Finished {
+        Launch::new(args).run()
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Where the ecosystem's own listener is; panics when the log names none.
+    #[track_caller]
+    pub fn ecosystem_addr(&self) -> SocketAddr {
+        super::eventually(PATIENCE, || {
+            self.process.stderr.address(|_| true, ECOSYSTEM_LISTENING)
+        })
+    }
+
+    /// Its working directory, which is there as long as somebody holds this.
+    pub fn dir(&self) -> Arc<TempDir> {
+        Arc::clone(&self.dir)
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.process.child.id()
+    }
+
+    /// What it logged so far.
+    pub fn log(&self) -> String {
+        self.process.stderr.text()
+    }
+
+    /// Waits for a log line that holds `part`; panics when none comes within `within`.
+    #[track_caller]
+    pub fn await_log(&self, part: &str, within: Duration) -> String {
+        let found = || self.process.stderr.find(|line| line.contains(part));
+        match poll_until(within, found) {
+            Some(line) => line,
+            None => panic!("no log line with {part:?}:\n{}", self.log()),
+        }
+    }
+
+    /// Whether it still runs.
+    pub fn is_running(&mut self) -> bool {
+        !self.process.is_over()
+    }
+
+    /// Sends a signal by its name: `TERM`, `INT`, `STOP`, ...
+    pub fn signal(&self, name: &str) {
+        // The shell's own `kill` is everywhere; a safe call for it would be one more dependency.
+        let line = format!("kill -{name} {}", self.pid());
+        let status = Command::new("sh").args(["-c", &line]).status();
+        assert!(status.is_ok_and(|status| status.success()), "{line} failed");
+    }
+
+    /// Sends SIGTERM and waits for the end; panics when that takes longer than `within`.
+    #[track_caller]
+    pub fn stop(self, within: Duration) -> Finished {
+        self.signal("TERM");
+        self.await_end(within)
+    }
+
+    /// Waits for its end; panics when that takes longer than `within`.
+    #[track_caller]
+    pub fn await_end(mut self, within: Duration) -> Finished {
+        match poll_until(within, || self.process.is_over().then_some(())) {
+            Some(()) => self.process.finished(),
+            None => panic!("still running after {within:?}"),
+        }
+    }
+
+    /// Resident memory in bytes (Linux).
+    pub fn rss_bytes(&self) -> u64 {
+        self.status_kb("VmRSS:") * 1024
+    }
+
+    /// The most resident memory so far, in bytes (Linux).
+    pub fn peak_rss_bytes(&self) -> u64 {
+        self.status_kb("VmHWM:") * 1024
+    }
+
+    /// Processor time so far, user and system, in clock ticks of 10 ms (Linux).
+    pub fn cpu_ticks(&self) -> u64 {
+        let stat = self.proc("stat");
+        // After the name in parentheses, which may hold anything: fields 3 and up of proc(5).
+        let after = stat.rsplit(')').next().unwrap_or_default();
+        let fields: Vec<&str> = after.split_whitespace().collect();
+        [11, 12]
+            .iter()
+            .filter_map(|at| fields.get(*at)?.parse::<u64>().ok())
+            .sum()
+    }
+
+    /// File descriptors open now (Linux).
+    pub fn open_fds(&self) -> usize {
+        let entries = std::fs::read_dir(format!("/proc/{}/fd", self.pid()));
+        entries.map_or(0, Iterator::count)
+    }
+
+    fn status_kb(&self, key: &str) -> u64 {
+        let status = self.proc("status");
+        let line = status.lines().find_map(|line| line.strip_prefix(key));
+        let digits = line.and_then(|rest| rest.split_whitespace().next());
+        digits
+            .and_then(|digits| digits.parse().ok())
+            .expect("a running process has this figure")
+    }
+
+    fn proc(&self, name: &str) -> String {
+        let path = format!("/proc/{}/{name}", self.pid());
+        std::fs::read_to_string(path).expect("a running process has its files in /proc")
+    }
+}
+
+impl Process {
+    fn is_over(&mut self) -> bool {
+        if self.ended.is_none() {
+            self.ended = self.child.try_wait().expect("a child can be waited for");
+            if self.ended.is_some() {
+                self.stdout.join();
+                self.stderr.join();
+            }
+        }
+        self.ended.is_some()
+    }
+
+    fn finished(&self) -> Finished {
+        Finished {
+            code: self.ended.and_then(|status| status.code()),
+            stdout: self.stdout.text(),
+            stderr: self.stderr.text(),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.stderr.join();
+        if std::thread::panicking() {
+            eprintln!(
+                "log of process {}:\n{}",
+                self.child.id(),
+                self.stderr.text()
+            );
+        }
+    }
+}
+
+impl Output {
+    fn of(pipe: Option<impl Read + Send + 'static>) -> Output {
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let (into, pipe) = (
+            Arc::clone(&lines),
+            pipe.expect("a piped stream is there once"),
+        );
+        let reader = std::thread::spawn(move || {
+            let mut pipe = BufReader::new(pipe);
+            let mut line = Vec::new();
+            while pipe.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+                let text = String::from_utf8_lossy(&line).into_owned();
+                into.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(text);
+                line.clear();
+            }
+        });
+        Output {
+            lines,
+            reader: Some(reader),
+        }
+    }
+
+    /// Waits for the end of the stream: the process is gone.
+    fn join(&mut self) {
+        if let Some(reader) = self.reader.take() {
+            reader.join().expect("a reader of lines does not panic");
+        }
+    }
+
+    fn text(&self) -> String {
+        self.lines
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .concat()
+    }
+
+    fn find(&self, wanted: impl Fn(&str) -> bool) -> Option<String> {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().find(|line| wanted(line)).cloned()
+    }
+
+    /// The address after `mark` in the first line that has it and that `wanted` likes.
+    fn address(&self, wanted: impl Fn(&str) -> bool, mark: &str) -> Option<SocketAddr> {
+        let line = self.find(|line| line.contains(mark) && wanted(line))?;
+        let (_, rest) = line.split_once(mark)?;
+        let end = rest.find(|c: char| !c.is_ascii_hexdigit() && !"[]:.".contains(c));
+        rest[..end.unwrap_or(rest.len())]
+            .trim_end_matches('.')
+            .parse()
+            .ok()
+    }
+}
+
+impl TempDir {
+    /// A fresh and empty directory.
+    pub fn new() -> TempDir {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let name = format!(
+            "{}-{}",
+            std::process::id(),
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        );
+        let place = option_env!("CARGO_TARGET_TMPDIR").map(PathBuf::from);
+        let path = place
+            .unwrap_or_else(std::env::temp_dir)
+            .join(format!("marketd-test-{name}"));
+        // One of an earlier process with the same id, which was killed.
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path)
+            .expect("the directory for temporary files can be written to");
+        TempDir(path)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Default for TempDir {
+    fn default() -> TempDir {
+        TempDir::new()
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,75 @@
+//! What the tests share: a fake exchange, a raw HTTP client, the real daemon as a process, the
+//! recorded bodies of real exchanges, and chance that can be replayed.
+//!
+//! Nothing here uses marketd's own code: a test that reads an answer with the parser that wrote
+//! it would agree with itself. Threads are fine here, sleeps are not: whatever waits has a
+//! deadline and ends as soon as the thing waited for is there.
+//!
+//! - [`exchange`]: `FakeExchange`, a scriptable HTTP server with faults to order at run time
+//! - [`reply`]: `Reply` and `Fault`, what it answers and what goes wrong with that
+//! - [`binance`]: `Binance`, the addresses and bodies of that exchange on top of it
+//! - [`generated`]: made-up markets of any number, a pure function of seed and time
+//! - [`client`]: `Client` and `get`, a strict client over a plain socket
+//! - [`daemon`]: `Marketd`, the built binary in a directory of its own
+//! - [`fixtures`]: the recorded bodies, where their folder is there
+//! - [`json`]: `Json`, a tree that keeps every number as it was written
+//! - [`chance`]: `Rng` and seeds, replayed by `MARKETD_SEED`
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "every test file compiles its own copy of this and uses a part of it"
+)]
+
+pub mod binance;
+pub mod chance;
+pub mod client;
+pub mod daemon;
+pub mod exchange;
+pub mod fixtures;
+pub mod generated;
+pub mod json;
+pub mod message;
+pub mod reply;
+
+pub use binance::{Binance, ServerTime};
+pub use chance::{Rng, for_each_seed};
+pub use client::{Client, ClientError, Response, get, head, pipeline, request};
+pub use daemon::{Finished, Launch, Marketd};
+pub use exchange::{Asked, FakeExchange};
+pub use fixtures::{Fixture, Fixtures};
+pub use json::Json;
+pub use reply::{Body, Delivery, End, Fault, Framing, Reply};
+
+use std::time::{Duration, Instant};
+
+/// How long a test waits for something that happens at once on an idle machine. Generous: the
+/// test machine may be busy, and only a failing test waits to the end.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// From one look of [`poll_until`] to the next.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+/// Looks again and again until `probe` finds something; `None` when that takes longer than `within`.
+pub fn poll_until<T>(within: Duration, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
+    let begin = Instant::now();
+    loop {
+        let late = begin.elapsed() >= within;
+        if let Some(found) = probe() {
+            return Some(found);
+        }
+        if late {
+            return None;
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Like [`poll_until`], for what must come: panics at the caller's line when it does not.
+#[track_caller]
+pub fn eventually<T>(within: Duration, probe: impl FnMut() -> Option<T>) -> T {
+    let caller = std::panic::Location::caller();
+    match poll_until(within, probe) {
+        Some(found) => found,
+        None => panic!("{caller}: still nothing after {within:?}"),
+    }
+}

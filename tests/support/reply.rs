@@ -1,0 +1,302 @@
+//! What a fake exchange answers, how it leaves, and what can be ordered to go wrong with it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What is answered, and how it is sent.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// Status code.
+    pub status: u16,
+    /// Fields besides those of framing.
+    pub fields: Vec<(String, String)>,
+    /// The body.
+    pub body: Body,
+    /// How its end is told.
+    pub framing: Framing,
+    /// How it leaves.
+    pub delivery: Delivery,
+}
+
+/// Bytes of a body: parts, each sent so many times. So 50 MB need not be held.
+#[derive(Clone, Debug, Default)]
+pub struct Body(pub Vec<(Arc<[u8]>, usize)>);
+
+/// How the end of a body is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// `Content-Length`, right.
+    Length,
+    /// `Content-Length`, off by so many bytes; then the connection is closed.
+    LengthOff(i64),
+    /// Chunks of these sizes, over and over.
+    Chunked(Vec<usize>),
+    /// The connection's close.
+    UntilClose,
+}
+
+/// How an answer leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// As fast as it can.
+    AtOnce,
+    /// So many bytes at a time, head included, with a pause after each.
+    Slowly { bytes: usize, pause: Duration },
+    /// The head, so many bytes of the body as sent (chunk sizes included), then this.
+    Cut { after: usize, then: End },
+    /// Not a byte, but this.
+    Nothing(End),
+    /// These bytes in place of any answer, then a close.
+    Raw(Vec<u8>),
+}
+
+/// What becomes of a connection in the middle of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// An orderly close.
+    Close,
+    /// It stays open, and nothing more is sent, until the client goes.
+    Stall,
+    /// A reset (RST): `SO_LINGER` of zero.
+    Reset,
+}
+
+/// What can be ordered to go wrong with an answer that would have been fine.
+#[derive(Clone, Debug)]
+pub enum Fault {
+    /// Accepted, asked, never answered.
+    Silence,
+    /// Byte by byte with a pause after each.
+    Drip(Duration),
+    /// Half a body (its length is announced in full), then this.
+    HalfThen(End),
+    /// In place of an answer: this.
+    NoAnswer(End),
+    /// Cut in half and announced so: well framed, not JSON.
+    BrokenJson,
+    /// Valid JSON of another shape: an object for an array, an array for anything else.
+    WrongType,
+    /// An empty array for an array, an empty object for an object.
+    EmptyList,
+    /// The same body in chunks of these sizes, over and over.
+    Chunked(Vec<usize>),
+    /// The same body, ended by the close.
+    UntilClose,
+    /// The same body with a `Content-Length` that is off by so many bytes, then a close.
+    LengthOff(i64),
+    /// 429 with this `Retry-After`.
+    TooManyRequests(Option<String>),
+    /// This status, with an error body as Binance writes it.
+    Status(u16),
+    /// An array of at least so many bytes, made of the body's own elements again and again.
+    HugeList(usize),
+    /// An array whose only element is a text of so many bytes.
+    HugeItem(usize),
+    /// Bytes that are no HTTP.
+    NotHttp,
+    /// Any other answer.
+    Instead(Reply),
+}
+
+impl Reply {
+    /// 200 with this body as JSON.
+    pub fn json(body: impl Into<Vec<u8>>) -> Reply {
+        Reply::with_body(200, Body::from(body.into()))
+    }
+
+    /// A status with a body as JSON.
+    pub fn status(status: u16, body: impl Into<Vec<u8>>) -> Reply {
+        Reply::with_body(status, Body::from(body.into()))
+    }
+
+    /// A status with a body that is already shared or repeated.
+    pub fn with_body(status: u16, body: Body) -> Reply {
+        let kind = ("Content-Type", "application/json;charset=UTF-8");
+        Reply {
+            status,
+            fields: vec![(kind.0.to_string(), kind.1.to_string())],
+            body,
+            framing: Framing::Length,
+            delivery: Delivery::AtOnce,
+        }
+    }
+
+    /// 404 with a page for people, as a server in front of an exchange sends it.
+    pub fn not_found() -> Reply {
+        let mut reply = Reply::status(404, "<html><body>404 Not Found</body></html>\n");
+        reply.fields = vec![("Content-Type".to_string(), "text/html".to_string())];
+        reply
+    }
+
+    /// One more header field.
+    pub fn field(mut self, name: &str, value: &str) -> Reply {
+        self.fields.push((name.to_string(), value.to_string()));
+        self
+    }
+
+    /// Another framing.
+    pub fn framed(mut self, framing: Framing) -> Reply {
+        self.framing = framing;
+        self
+    }
+
+    /// Another way to leave.
+    pub fn delivered(mut self, delivery: Delivery) -> Reply {
+        self.delivery = delivery;
+        self
+    }
+
+    /// Whether the connection cannot go on after it.
+    pub fn ends_connection(&self) -> bool {
+        matches!(self.framing, Framing::UntilClose | Framing::LengthOff(_))
+    }
+
+    /// The head as it leaves; `closes`: it announces the close of the connection.
+    pub fn head(&self, closes: bool) -> String {
+        let reason = match self.status {
+            200 => "OK",
+            400 => "Bad Request",
+            404 => "Not Found",
+            418 => "I'm a teapot",
+            429 => "Too Many Requests",
+            500 => "Internal Server Error",
+            503 => "Service Unavailable",
+            _ => "Some Status",
+        };
+        let mut head = format!("HTTP/1.1 {} {reason}\r\n", self.status);
+        for (name, value) in &self.fields {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        let length = self.body.len() as i64;
+        match &self.framing {
+            Framing::Length => head.push_str(&format!("Content-Length: {length}\r\n")),
+            Framing::LengthOff(off) => {
+                head.push_str(&format!("Content-Length: {}\r\n", (length + off).max(0)));
+            }
+            Framing::Chunked(_) => head.push_str("Transfer-Encoding: chunked\r\n"),
+            Framing::UntilClose => {}
+        }
+        head.push_str(if closes {
+            "Connection: close\r\n\r\n"
+        } else {
+            "\r\n"
+        });
+        head
+    }
+}
+
+impl Body {
+    /// Bytes in all.
+    pub fn len(&self) -> usize {
+        self.0.iter().map(|(part, times)| part.len() * times).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All of it, in one piece.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let parts = self.0.iter().map(|(part, times)| part.repeat(*times));
+        parts.collect::<Vec<_>>().concat()
+    }
+}
+
+impl From<Vec<u8>> for Body {
+    fn from(bytes: Vec<u8>) -> Body {
+        Body(vec![(bytes.into(), 1)])
+    }
+}
+
+impl From<Arc<[u8]>> for Body {
+    fn from(bytes: Arc<[u8]>) -> Body {
+        Body(vec![(bytes, 1)])
+    }
+}
+
+impl Fault {
+    /// The answer that this fault makes of the one that `well` would have given.
+    pub fn bend(self, well: impl FnOnce() -> Reply) -> Reply {
+        match self {
+            Fault::Silence => Reply::json("").delivered(Delivery::Nothing(End::Stall)),
+            Fault::NoAnswer(end) => Reply::json("").delivered(Delivery::Nothing(end)),
+            Fault::Drip(pause) => well().delivered(Delivery::Slowly { bytes: 1, pause }),
+            Fault::HalfThen(then) => {
+                let reply = well();
+                let after = reply.body.len() / 2;
+                reply.delivered(Delivery::Cut { after, then })
+            }
+            Fault::Chunked(sizes) => well().framed(Framing::Chunked(sizes)),
+            Fault::UntilClose => well().framed(Framing::UntilClose),
+            Fault::LengthOff(off) => well().framed(Framing::LengthOff(off)),
+            Fault::TooManyRequests(retry_after) => {
+                let error = r#"{"code":-1003,"msg":"Too many requests; please wait."}"#;
+                let reply = Reply::status(429, error);
+                retry_after
+                    .iter()
+                    .fold(reply, |reply, after| reply.field("Retry-After", after))
+            }
+            Fault::Status(status) => Reply::status(
+                status,
+                r#"{"code":-1000,"msg":"An unknown error occurred."}"#,
+            ),
+            Fault::NotHttp => {
+                Reply::json("").delivered(Delivery::Raw(b"220 mail ready\r\n\r\n\0\xff".to_vec()))
+            }
+            Fault::Instead(reply) => reply,
+            Fault::BrokenJson | Fault::WrongType | Fault::EmptyList => self.rewrite(well()),
+            Fault::HugeList(_) | Fault::HugeItem(_) => self.swell(well()),
+        }
+    }
+
+    /// A short body in place of a right one, well framed.
+    fn rewrite(self, mut reply: Reply) -> Reply {
+        let body = reply.body.to_vec();
+        let is_array = body.trim_ascii_start().starts_with(b"[");
+        let instead: &[u8] = match (self, is_array) {
+            (Fault::BrokenJson, _) => &body[..body.len() / 2],
+            (Fault::WrongType, true) => br#"{"unexpected":true}"#,
+            (Fault::WrongType, false) => br#"["unexpected"]"#,
+            (_, true) => b"[]",
+            (_, false) => b"{}",
+        };
+        reply.body = Body::from(instead.to_vec());
+        reply
+    }
+
+    /// A body of many megabytes, repeated and never held.
+    fn swell(self, mut reply: Reply) -> Reply {
+        let part = |bytes: &[u8], times| (Arc::from(bytes), times);
+        reply.body = match self {
+            Fault::HugeItem(bytes) => {
+                let kilobyte = [b'x'; 1024];
+                Body(vec![
+                    part(b"[\"", 1),
+                    part(&kilobyte, bytes.div_ceil(1024)),
+                    part(b"\"]", 1),
+                ])
+            }
+            Fault::HugeList(bytes) => {
+                let body = reply.body.to_vec();
+                let inner = body
+                    .trim_ascii()
+                    .strip_prefix(b"[")
+                    .and_then(|b| b.strip_suffix(b"]"));
+                let inner = inner
+                    .filter(|elements| !elements.is_empty())
+                    .unwrap_or(b"0");
+                let unit = [inner, b",\n"].concat();
+                let times = bytes.div_ceil(unit.len());
+                Body(vec![
+                    part(b"[", 1),
+                    part(&unit, times),
+                    part(inner, 1),
+                    part(b"]", 1),
+                ])
+            }
+            _ => reply.body,
+        };
+        reply
+    }
+}
