@@ -24,8 +24,8 @@ pub struct Caps {
 }
 
 impl Caps {
-    /// An envelope holds codes, a time and the list of an exchange's own limits: 1 KiB with all
-    /// exchanges known.
+    /// An envelope holds codes, a time, perhaps the exchange's own limits: all that were recorded
+    /// stay below 1 KiB.
     const ENVELOPE_BYTES: usize = 16 * 1024;
 }
 

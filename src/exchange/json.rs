@@ -7,8 +7,9 @@
 //! It never copies, never makes a number out of digits, and never holds a value twice. It does
 //! not look for invalid UTF-8: who needs a text checks it.
 //!
-//! serde_json reads the same grammar, but not the part of a value that has come so far, and its
-//! `RawValue` walks each value twice; measured on tickers, this cursor takes half of its time.
+//! serde_json reads the same grammar, but does not tell a value that is cut from one that is
+//! wrong without reading it again, and its `RawValue` took twice the time of this cursor on the
+//! tickers of all markets.
 
 /// Deepest nesting of arrays and objects, in the envelope and again in each item. Exchanges stay
 /// below ten.
@@ -52,7 +53,7 @@ pub(super) enum Raw<'a> {
 /// A place in JSON text.
 ///
 /// What is called for each word of a body is inlined by order: the compiler alone does not, and
-/// calls that pass a `Result` of a [`Raw`] through memory took a quarter of the time.
+/// calls that pass a `Result` of a [`Raw`] through memory took a sixth of the walk's time.
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
