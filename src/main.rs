@@ -3,7 +3,8 @@
 //! Owns the process's ends: standard output and error, and the exit code. It never panics on
 //! what a person can mend: that is one clear line, and exit code 2.
 
-use marketd::config::{self, Command, Config, Fault, KnownDialect, Loaded, Url};
+use marketd::config::{self, Command, Fault, KnownDialect, Loaded, Url};
+use marketd::exchange::{Call, Dialect};
 use marketd::time::Clock;
 use std::fmt;
 use std::io::{self, Write};
@@ -42,7 +43,7 @@ fn serve(loaded: Loaded) -> ExitCode {
     for warning in &loaded.warnings {
         log::warn!("{warning}");
     }
-    match run(loaded.config) {
+    match marketd::net::run(loaded.config) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tell("marketd: ", &[error]);
@@ -51,33 +52,30 @@ fn serve(loaded: Loaded) -> ExitCode {
     }
 }
 
-/// Why the service could not start or go on, for a person.
-struct RunError(String);
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// Serves until a signal asks for the end.
-fn run(config: Config) -> Result<(), RunError> {
-    Err(RunError(format!(
-        "{}: serving is not built yet",
-        config.listen
-    )))
-}
-
-/// The exchanges that this build can poll.
+/// The exchanges that this build can poll, and how fast their limits give back what a round of
+/// polls costs.
 fn dialects() -> Vec<KnownDialect> {
-    let url = |text| Url::parse(text).expect("the addresses below are well-formed");
-    vec![KnownDialect {
-        name: "binance",
-        url: url("https://api.binance.com"),
-        // All tickers weigh 80 of 6000 a minute.
-        poll_cost: Duration::from_millis(800),
-        symbol_cost: Duration::ZERO,
-    }]
+    let known = |dialect: &'static Dialect| {
+        let budget = dialect.budget();
+        let time_for = |cost: u32| budget.per * cost / budget.units;
+        let (poll_cost, symbol_cost) = match dialect.tickers_at_once() {
+            true => (time_for(dialect.cost(&Call::Tickers)), Duration::ZERO),
+            false => (
+                Duration::ZERO,
+                time_for(dialect.cost(&Call::Ticker { id: "" })),
+            ),
+        };
+        KnownDialect {
+            name: dialect.name(),
+            url: Url::parse(dialect.base_url()).expect("a dialect's own address is sound"),
+            poll_cost,
+            symbol_cost,
+        }
+    };
+    Dialect::names()
+        .filter_map(Dialect::by_name)
+        .map(known)
+        .collect()
 }
 
 /// Log lines go to standard error: time, level, room, text.

@@ -127,6 +127,12 @@ impl Catalog {
         (self.standings.get(symbol.index())).map_or(&[], |standing| &standing.sources)
     }
 
+    /// How many symbols a source tracks.
+    pub fn tracked_by(&self, source: SourceId) -> usize {
+        let tracks = |symbol: &&SymbolId| self.sources_of(**symbol).contains(&source);
+        self.known.iter().filter(tracks).count()
+    }
+
     /// The symbol that a source's ticker is of, if the source tracks it. On the way of every
     /// ticker.
     pub fn by_ticker_id(&self, source: SourceId, ticker_id: &str) -> Option<SymbolId> {

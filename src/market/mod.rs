@@ -8,16 +8,32 @@
 //! Everything is indexed by two small numbers, [`SymbolId`] and [`SourceId`]. Both are given once
 //! and never mean anything else while the process lives, so they may be kept anywhere.
 
+mod answered;
 pub mod catalog;
+pub mod chart;
+pub mod charts;
+mod chunk;
 mod hash;
+pub mod maker;
+#[cfg(test)]
+mod model;
 pub mod quote;
+mod rollup;
+pub mod series;
+pub mod spans;
 pub mod symbol;
 #[cfg(test)]
 mod testing;
 
 use crate::config::Config;
-use catalog::Catalog;
-use quote::Quotes;
+pub use answered::{Reported, Written};
+pub use catalog::{Catalog, Category, EcosystemEntry, ListChange, Listing};
+pub use chart::{ChartInfo, ChartPlan, ChartSpec, needed};
+pub use charts::Charts;
+pub use maker::ChartMaker;
+pub use quote::{Quote, Quotes};
+pub use series::{Series, SeriesKey};
+pub use symbol::Lookup;
 
 /// One symbol, as a number: its place among all symbols ever met. It is never given to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,6 +50,8 @@ pub struct Market {
     pub catalog: Catalog,
     /// What they cost.
     pub quotes: Quotes,
+    /// What they cost before.
+    pub charts: Charts,
 }
 
 impl Market {
@@ -42,6 +60,7 @@ impl Market {
         Market {
             catalog: Catalog::new(config),
             quotes: Quotes::new(&config.sources),
+            charts: Charts::new(&config.limits, &config.history),
         }
     }
 }

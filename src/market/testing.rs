@@ -2,7 +2,8 @@
 
 use crate::config::{Config, Data, History, Limits, SourceConfig};
 use crate::decimal::Decimal;
-use crate::record::{MarketInfo, MarketRules, Ticker};
+use crate::record::{Candle, MarketInfo, MarketRules, Ticker};
+use crate::time::UnixMs;
 use std::time::Duration;
 
 pub(super) fn decimal(text: &str) -> Decimal {
@@ -88,5 +89,26 @@ impl Random {
 
     pub(super) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
+    }
+}
+
+/// The next number of a seeded sequence (Sebastiano Vigna, "splitmix64.c").
+pub(crate) fn split_mix(state: u64) -> u64 {
+    let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// A candle of whole numbers: open, high, low, close.
+pub(crate) fn candle(open_ms: i64, prices: [i64; 4], volume: i64) -> Candle {
+    let [open, high, low, close] = prices.map(Decimal::from);
+    Candle {
+        open_time: UnixMs(open_ms),
+        open,
+        high,
+        low,
+        close,
+        volume: Decimal::from(volume),
     }
 }

@@ -153,6 +153,7 @@ impl Link {
     pub fn write(&mut self, bytes: &[u8]) -> Moved {
         loop {
             return match self.stream.write(bytes) {
+                Ok(0) => Moved::Failed(ErrorKind::WriteZero),
                 Ok(count) => Moved::Bytes(count),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {

@@ -8,7 +8,7 @@ use crate::time::Mono;
 use mio::net::{TcpListener, TcpStream};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Connections that the kernel may hold for us between two turns; the kernel clips it to
@@ -35,7 +35,7 @@ pub struct Listener {
 #[derive(Debug)]
 pub enum Accepted {
     /// A connection.
-    Stream(TcpStream, IpAddr),
+    Stream(TcpStream),
     /// The queue is empty.
     Drained,
     /// A connection that had died while it waited, or the like: try again.
@@ -75,7 +75,7 @@ impl Listener {
     /// Takes one connection from the queue.
     pub fn accept(&mut self, now: Mono) -> Accepted {
         match self.socket.accept() {
-            Ok((stream, peer)) => Accepted::Stream(stream, peer.ip()),
+            Ok((stream, _)) => Accepted::Stream(stream),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 self.ready = false;
                 Accepted::Drained

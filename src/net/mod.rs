@@ -17,7 +17,7 @@ mod process;
 mod resolver;
 mod sockopt;
 
-use crate::config::Config;
+use crate::config::{Config, Url};
 use crate::demo::Demo;
 use crate::server::{Action, Core, Event, Service};
 use crate::table::Key;
@@ -246,9 +246,9 @@ impl Driver {
                 left -= 1;
                 let service = self.listeners[at].service;
                 match self.listeners[at].accept(now.mono) {
-                    Accepted::Stream(stream, peer) => {
+                    Accepted::Stream(stream) => {
                         // No room even for a refusal: closing at once is all that is left.
-                        let Some(key) = self.core.accept(service, peer, now) else {
+                        let Some(key) = self.core.accept(service, now) else {
                             continue;
                         };
                         self.place(Link::accepted(stream, key));
@@ -447,7 +447,15 @@ fn listeners(config: &mut Config, registry: &mio::Registry) -> Result<Vec<Listen
             .register(&mut listener.socket, token, Interest::READABLE)
             .map_err(fault)?;
         if service == Service::Demo {
-            config.set_demo_address(listener.address().map_err(fault)?);
+            let address = listener.address().map_err(fault)?;
+            if let Some(source) = config.demo_source() {
+                config.sources[source].url = Some(Url {
+                    https: false,
+                    host: address.ip().to_string(),
+                    port: address.port(),
+                    path: String::new(),
+                });
+            }
         }
         listeners.push(listener);
     }

@@ -14,7 +14,10 @@ const DEFER: Duration = Duration::from_secs(5);
 /// Sets the option. Where the system does not know it, connections come earlier: nothing else
 /// changes, so a failure is no fault.
 #[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "the one socket option that neither socket2 nor rustix offers")]
+#[expect(
+    unsafe_code,
+    reason = "the one socket option that neither socket2 nor rustix offers"
+)]
 pub fn defer_accept(socket: &Socket) {
     use std::os::fd::AsRawFd;
     let seconds = DEFER.as_secs() as libc::c_int;

@@ -12,17 +12,14 @@ use super::long::Reply;
 use super::session::{PendingBody, Phase, Session};
 use super::{Action, CloseReason, Conn, Core, Event, Rest, Service};
 use crate::http::{
-    BodyError, BodyReader, HeadLimits, Parsed, Request, RequestBody, RequestError, Responder,
-    parse_request,
+    BodyReader, CONTINUE, Cache, ContentType, Head, HeadLimits, Parsed, Request, RequestBody,
+    RequestError, Responder, parse,
 };
 use crate::table::Key;
 use crate::time::Now;
 
 /// Seconds after which a client that was turned away may try again.
 const RETRY_REFUSED_S: u32 = 1;
-
-/// The interim answer to `Expect: 100-continue` (RFC 9110, 10.1.1).
-const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 impl Core {
     pub(super) fn handle_client(&mut self, key: Key, event: Event<'_>, now: Now) {
@@ -145,7 +142,7 @@ impl Rest {
                     None => return bytes.len(),
                 },
                 Phase::Idle | Phase::Head | Phase::Writing if !rest.is_empty() => {
-                    match parse_request(rest, &head_limits) {
+                    match parse(rest, &head_limits) {
                         Ok(Parsed::Complete {
                             request,
                             used: head,
@@ -190,11 +187,11 @@ impl Rest {
         let cap = self.config.limits.body_bytes as u64;
         let reader = match request.body {
             RequestBody::None => return self.answer(key, session, request, now),
-            RequestBody::Length(length) if length > cap => {
-                return self.reject(session, RequestError::PayloadTooLarge, now);
-            }
-            RequestBody::Length(length) => BodyReader::length(length, cap),
-            RequestBody::Chunked => BodyReader::chunked(cap),
+            body => BodyReader::new(body.into(), cap),
+        };
+        let reader = match reader {
+            Ok(reader) => reader,
+            Err(error) => return self.reject(session, error.into(), now),
         };
         if request.expect_continue {
             session.output.bytes.extend_from_slice(CONTINUE);
@@ -232,11 +229,7 @@ impl Rest {
                     }
                 }
                 Err(error) => {
-                    let error = match error {
-                        BodyError::TooLarge => RequestError::PayloadTooLarge,
-                        _ => RequestError::BadRequest("malformed body"),
-                    };
-                    self.reject(session, error, now);
+                    self.reject(session, error.into(), now);
                     return None;
                 }
             }
@@ -244,7 +237,7 @@ impl Rest {
         let head = std::mem::take(&mut pending.head);
         session.enter(Phase::Idle, now.mono, &self.config.limits);
         let head_limits = HeadLimits::from(&self.config.limits);
-        if let Ok(Parsed::Complete { request, .. }) = parse_request(&head, &head_limits) {
+        if let Ok(Parsed::Complete { request, .. }) = parse(&head, &head_limits) {
             self.answer(key, session, &request, now);
         }
         Some(before - bytes.len())
@@ -267,13 +260,20 @@ impl Rest {
             &mut session.output.bytes,
             &self.stamp,
             request,
-            closing.is_some(),
+            closing.is_none(),
         );
         if session.service == Service::Demo {
             if let Some(demo) = &mut self.demo {
                 self.scratch.clear();
                 let status = demo.answer(request.path, request.query, now.unix, &mut self.scratch);
-                responder.send_json(status, &self.scratch);
+                let head = Head {
+                    status,
+                    etag: None,
+                    cache: Cache::NoStore,
+                    content_type: ContentType::Json,
+                    fields: b"",
+                };
+                responder.send(&head, &self.scratch);
             }
             return self.after_answer(session, closing, now);
         }
@@ -315,11 +315,10 @@ impl Rest {
             None => false,
         };
         match self.longs.insert(key, long, reply, held.then_some(until)) {
-            Some(job) => session.enter(Phase::Waiting(job), now.mono, &self.config.limits),
-            None => {
+            Ok(job) => session.enter(Phase::Waiting(job), now.mono, &self.config.limits),
+            Err(reply) => {
                 let error = api::Error::unavailable("Too many long answers are being made.", 1);
-                let mut responder =
-                    Responder::plain(&mut session.output.bytes, &self.stamp, closing.is_some());
+                let mut responder = reply.responder(&mut session.output.bytes, &self.stamp);
                 api::send_error(&error, &mut responder);
                 self.count_answer(session.service, error.status);
                 self.after_answer(session, closing, now);
@@ -348,7 +347,7 @@ impl Rest {
     }
 
     fn fail(&mut self, session: &mut Session, error: &api::Error, reason: CloseReason, now: Now) {
-        let mut responder = Responder::plain(&mut session.output.bytes, &self.stamp, true);
+        let mut responder = Responder::closing(&mut session.output.bytes, &self.stamp);
         api::send_error(error, &mut responder);
         self.count_answer(session.service, error.status);
         session.inbox = Vec::new();

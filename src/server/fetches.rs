@@ -115,9 +115,10 @@ impl Fetches {
         if plan.asks(&range) {
             return true;
         }
-        let merged = plan.asked.iter_mut().find(|asked| {
-            asked.start <= range.end && range.start <= asked.end
-        });
+        let merged = plan
+            .asked
+            .iter_mut()
+            .find(|asked| asked.start <= range.end && range.start <= asked.end);
         if let Some(asked) = merged {
             *asked = asked.start.min(range.start)..asked.end.max(range.end);
             return true;
@@ -152,7 +153,11 @@ impl Fetches {
             } else if plan.live <= now.mono || plan.backfill.is_none() {
                 let (covered_end, current) = newest(&plan.series);
                 let from = covered_end.saturating_sub(REREAD).min(current);
-                (plan.live.max(plan.rest_until), Urgency::Live, from..current + 1)
+                (
+                    plan.live.max(plan.rest_until),
+                    Urgency::Live,
+                    from..current + 1,
+                )
             } else {
                 let range = plan.backfill.clone().unwrap_or_default();
                 (plan.rest_until, Urgency::Backfill, range)
@@ -197,16 +202,23 @@ impl Fetches {
         // What the exchange has answered is not asked for again, and neither is what cannot be
         // answered yet: the slot that is still open.
         let still_missing = |range: &Range<i64>| {
-            let missing = series.missing(range.start..range.end.min(current));
+            let missing = series
+                .covered()
+                .missing(range.start..range.end.min(current));
             missing.last().cloned()
         };
         let asked = std::mem::take(&mut plan.asked);
         plan.asked = asked.iter().filter_map(still_missing).collect();
-        plan.backfill = still_missing(&(current.saturating_sub(depth)..current));
+        // What had to leave for want of room would only push out something else.
+        let floor = series.forgotten_before().unwrap_or(0);
+        let oldest = current.saturating_sub(depth).max(floor);
+        plan.backfill = still_missing(&(oldest..current.max(oldest)));
         if slots.end > current {
             plan.live = next_live(key.interval, series, exchange, now);
-        } else if slots.end == current && series.missing(slots.clone()).is_empty() {
-            plan.live = plan.live.min(next_live(key.interval, series, exchange, now));
+        } else if slots.end == current && series.covered().covers(slots.clone()) {
+            plan.live = plan
+                .live
+                .min(next_live(key.interval, series, exchange, now));
         }
     }
 
@@ -259,7 +271,7 @@ fn refresh_ms(interval: Stored) -> i64 {
 /// When the newest candles of a series are to be read again.
 fn next_live(interval: Stored, series: &Series, exchange: UnixMs, now: Now) -> Mono {
     let current = interval.slot_of(exchange);
-    if !series.missing(current - 1..current).is_empty() {
+    if !series.covered().covers(current - 1..current) {
         return now.mono + RETRY;
     }
     let refresh = refresh_ms(interval);

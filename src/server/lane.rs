@@ -15,12 +15,12 @@
 //! (RFC 9112, 9.3.1).
 
 use crate::config::Limits;
-use crate::exchange::{Dialect, Kind, ReadError, Reading, Reject, Sink};
+use crate::exchange::{ReadError, Reading, RefusalKind, Reject, Sink};
 use crate::http::{
-    BodyError, BodyReader, Framing, ResponseError, RetryAfter, UpstreamLimits, parse_response,
+    BodyError, BodyReader, Framing, HeadLimits, ResponseError, RetryAfter, parse_response,
 };
 use crate::interval::Stored;
-use crate::market::{Catalog, SeriesKey, SourceId, SymbolId};
+use crate::market::{Catalog, Reported, SeriesKey, SourceId, SymbolId};
 use crate::record::{Candle, MarketInfo, Ticker};
 use crate::table::Key;
 use crate::time::{Mono, Now, UnixMs};
@@ -47,19 +47,14 @@ pub enum Task {
 }
 
 impl Task {
-    /// The kind of items that the answer holds.
-    pub fn kind(&self) -> Kind {
-        match self {
-            Task::Markets => Kind::Markets,
-            Task::Time => Kind::Time,
-            Task::Tickers => Kind::Tickers,
-            Task::Candles { .. } => Kind::Candles,
-        }
+    /// Whether both ask for the same kind of thing.
+    pub fn is_like(&self, other: &Task) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 }
 
 /// See the module's page.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Lane {
     /// Its connection, while there is one.
     pub conn: Option<Key>,
@@ -70,12 +65,9 @@ pub struct Lane {
 }
 
 /// A request under way.
-#[derive(Debug)]
 pub struct Asking {
     /// What is asked.
     pub task: Task,
-    /// When it was decided to ask.
-    pub since: Now,
     /// When the request went to the kernel.
     pub sent_at: Option<Now>,
     /// When it has taken too long.
@@ -112,7 +104,7 @@ pub enum Staged {
     /// Of tracked markets.
     Tickers(Vec<(SymbolId, Ticker)>, u64),
     /// With the exchange's own word on whether each is closed.
-    Candles(Vec<(Candle, Option<bool>)>),
+    Candles(Vec<Reported>),
     /// All of the list.
     Markets(Vec<MarketInfo>),
     /// The exchange's clock.
@@ -128,8 +120,6 @@ pub struct Answered {
     pub sent_at: Now,
     /// What came.
     pub staged: Staged,
-    /// Bytes of head and body.
-    pub received: u64,
     /// Items refused.
     pub rejected: u64,
 }
@@ -209,7 +199,10 @@ impl Fault {
                 500..=599 => Blame::Source,
                 _ => Blame::Call,
             },
-            Fault::Body(error) if error.is_rate_limit() => Blame::RateLimit,
+            Fault::Body(ReadError::Refused {
+                kind: RefusalKind::RateLimited,
+                ..
+            }) => Blame::RateLimit,
             Fault::Body(_) | Fault::Empty => Blame::Call,
             _ => Blame::Source,
         }
@@ -218,14 +211,7 @@ impl Fault {
 
 impl Asking {
     /// A request that is still to be sent.
-    pub fn new(
-        task: Task,
-        dialect: &'static Dialect,
-        request: Vec<u8>,
-        limits: &Limits,
-        deadline: Mono,
-        now: Now,
-    ) -> Asking {
+    pub fn new(task: Task, reading: Reading, request: Vec<u8>, deadline: Mono) -> Asking {
         let staged = match task {
             Task::Markets => Staged::Markets(Vec::new()),
             Task::Time => Staged::Time(None),
@@ -233,9 +219,8 @@ impl Asking {
             Task::Candles { .. } => Staged::Candles(Vec::new()),
         };
         Asking {
-            reading: Reading::new(dialect, task.kind(), limits.upstream_item_bytes),
+            reading,
             task,
-            since: now,
             sent_at: None,
             deadline,
             tried: 0,
@@ -287,16 +272,17 @@ impl Asking {
             return self.receive_body(bytes, source, catalog);
         }
         self.inbox.extend_from_slice(bytes);
-        let head_limits = UpstreamLimits::from(limits);
-        let Some((head, used)) = parse_response(&self.inbox, &head_limits).map_err(Fault::Head)?
-        else {
+        let head_limits = HeadLimits::upstream(limits);
+        let parsed = parse_response(&self.inbox, &head_limits).map_err(Fault::Head)?;
+        let Some((head, used)) = parsed.map(|response| (response.head, response.used)) else {
             return Ok(None);
         };
+        let cap = limits.upstream_body_bytes as u64;
         self.head = Some(Head {
             status: head.status,
             keep_alive: head.keep_alive && head.framing != Framing::UntilClose,
             retry_after: head.retry_after,
-            body: BodyReader::new(head.framing, limits.upstream_body_bytes as u64),
+            body: BodyReader::new(head.framing, cap).map_err(Fault::Framing)?,
         });
         let inbox = std::mem::take(&mut self.inbox);
         self.receive_body(&inbox[used..], source, catalog)
@@ -377,7 +363,6 @@ impl Asking {
             task: self.task,
             sent_at: self.sent_at.unwrap_or(now),
             staged: self.staged,
-            received: self.received,
             rejected: self.rejected,
         })
     }
@@ -426,7 +411,7 @@ impl Sink for Stager<'_> {
 
     fn candle(&mut self, candle: Candle, closed: Option<bool>) {
         if let Staged::Candles(list) = self.staged {
-            list.push((candle, closed));
+            list.push(Reported { candle, closed });
         }
     }
 
@@ -442,7 +427,8 @@ impl Sink for Stager<'_> {
         }
     }
 
-    fn rejected(&mut self, _reason: Reject) {
+    fn rejected(&mut self, reason: Reject<'_>) {
+        log::debug!("item refused: {reason:?}");
         *self.rejected += 1;
         if let Staged::Tickers(_, seen) = self.staged {
             *seen += 1;
@@ -467,5 +453,8 @@ pub fn newest_page(range: &Range<i64>, rows: usize) -> Range<i64> {
 
 /// From the first slot's open time to the last slot's, both inclusive: what exchanges are asked.
 pub fn open_times(interval: Stored, slots: &Range<i64>) -> (UnixMs, UnixMs) {
-    (interval.open_of(slots.start), interval.open_of(slots.end - 1))
+    (
+        interval.open_of(slots.start),
+        interval.open_of(slots.end - 1),
+    )
 }

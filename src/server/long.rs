@@ -8,7 +8,7 @@
 
 use super::CloseReason;
 use super::api::{Long, View};
-use crate::http::{Method, Request, Responder, Stamp, Version};
+use crate::http::{Method, Persistence, Request, Responder, Stamp};
 use crate::market::SeriesKey;
 use crate::table::{Key, Table};
 use crate::time::Mono;
@@ -34,8 +34,8 @@ struct Job {
 pub struct Reply {
     /// Why the connection ends with this answer, if it does.
     pub closing: Option<CloseReason>,
-    method: Method,
-    version: Version,
+    head_only: bool,
+    persistence: Persistence,
     if_none_match: Option<Box<[u8]>>,
 }
 
@@ -44,8 +44,8 @@ impl Reply {
     pub fn of(request: &Request<'_>, closing: Option<CloseReason>) -> Reply {
         Reply {
             closing,
-            method: request.method,
-            version: request.version,
+            head_only: request.method == Method::Head,
+            persistence: Persistence::of(request, closing.is_none()),
             if_none_match: request.if_none_match.map(Into::into),
         }
     }
@@ -55,10 +55,9 @@ impl Reply {
         Responder::resumed(
             out,
             stamp,
-            self.method,
-            self.version,
+            self.head_only,
+            self.persistence,
             self.if_none_match.as_deref(),
-            self.closing.is_some(),
         )
     }
 }
@@ -73,25 +72,30 @@ impl Longs {
         }
     }
 
-    /// Takes an answer in; held until then, or running at once. `None`: there is no room.
+    /// Takes an answer in; held until then, or running at once. The error gives the reply back:
+    /// there is no room.
     pub fn insert(
         &mut self,
         client: Key,
         long: Long,
         reply: Reply,
         held_until: Option<Mono>,
-    ) -> Option<Key> {
+    ) -> Result<Key, Reply> {
+        if self.jobs.is_full() {
+            return Err(reply);
+        }
         let key = self.jobs.insert(Job {
             client,
             long,
             reply,
             held_until,
-        })?;
+        });
+        let key = key.expect("a table that is not full takes an entry");
         match held_until {
             Some(until) => self.next_due = Some(self.next_due.map_or(until, |due| due.min(until))),
             None => self.running.push_back(key),
         }
-        Some(key)
+        Ok(key)
     }
 
     /// The client has gone.

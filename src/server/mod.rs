@@ -33,11 +33,14 @@ use session::Session;
 use status::{HttpStatus, Turns};
 use std::collections::VecDeque;
 use std::io::ErrorKind;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Clients above the cap that are told so at once; above that, connections are dropped.
 const LOBBY: usize = 64;
+
+/// Connections to the demo exchange: our own, and a few of the curious.
+const DEMO_CLIENTS: usize = 32;
 
 /// How often sessions are looked through for passed deadlines: a sweep costs less than a heap,
 /// and no deadline of a client needs to be sharper.
@@ -67,7 +70,7 @@ impl Service {
             Service::Ecosystem => log::info!("ecosystem listening on http://{address}"),
             Service::Demo => log::info!(
                 "demo exchange on http://{address}: these are simulated prices; to poll a real \
-                 exchange: marketd --source binance=https://api.binance.com --symbols BTC/USDT"
+                 exchange: marketd --source binance=URL --symbols BTC/USDT"
             ),
         }
     }
@@ -140,6 +143,8 @@ struct Rest {
     longs: Longs,
     demo: Option<Demo>,
     stamp: Stamp,
+    /// Connections to the demo exchange: it is nobody's service, and counts for nothing else.
+    demo_open: usize,
     boot: u64,
     facts: fn() -> ProcessFacts,
     actions: VecDeque<Action>,
@@ -169,11 +174,12 @@ impl Core {
         let mut rng = Rng::new(boot);
         let ids = (0..config.sources.len()).map(|at| SourceId(at as u16));
         let pollers = ids
-            .map(|id| Poller::new(id, &config, rng.next(), now))
+            .map(|id| Poller::new(id, &config, rng.number(), now))
             .collect();
         let sources = config.sources.iter().map(|s| SourceStatus::new(&s.id));
         let mut core = Core {
-            conns: Table::new(config.limits.max_connections + LOBBY + lanes),
+            // A lane that reconnects holds two places until the driver has let the old one go.
+            conns: Table::new(config.limits.max_connections + LOBBY + DEMO_CLIENTS + 2 * lanes),
             rest: Rest {
                 status: Status {
                     started: now,
@@ -187,6 +193,7 @@ impl Core {
                 market,
                 pollers,
                 demo,
+                demo_open: 0,
                 stamp: Stamp::new(),
                 boot,
                 facts,
@@ -202,18 +209,25 @@ impl Core {
     }
 
     /// Takes a client in. `None`: there is no room even to refuse it.
-    pub fn accept(&mut self, service: Service, peer: IpAddr, now: Now) -> Option<Key> {
+    pub fn accept(&mut self, service: Service, now: Now) -> Option<Key> {
         let limits = &self.rest.config.limits;
-        let session = Session::new(service, peer, now.mono, limits);
+        let session = Session::new(service, now.mono, limits);
         let http = &mut self.rest.status.http;
+        if service == Service::Demo {
+            if self.rest.demo_open >= DEMO_CLIENTS {
+                return None;
+            }
+            self.rest.demo_open += 1;
+            return self.conns.insert(Conn::Client(session));
+        }
         if http.open as usize >= limits.max_connections + LOBBY {
             http.rejected += 1;
             return None;
         }
         let full = http.open as usize >= limits.max_connections || self.rest.status.stopping;
+        http.open += 1;
+        http.total += 1;
         let key = self.conns.insert(Conn::Client(session))?;
-        self.rest.status.http.open += 1;
-        self.rest.status.http.total += 1;
         if full {
             self.refuse_client(key, now);
         }
@@ -248,7 +262,7 @@ impl Core {
     /// Tells that time has passed.
     pub fn handle_timeout(&mut self, now: Now) {
         self.rest.stamp.refresh(now.unix);
-        if self.rest.status.http.open > 0 && now.mono >= self.rest.next_sweep {
+        if !self.conns.is_empty() && now.mono >= self.rest.next_sweep {
             self.rest.next_sweep = now.mono + SWEEP;
             self.sweep(now);
         }
@@ -301,7 +315,7 @@ impl Core {
 
     /// When [`Core::handle_timeout`] is wanted next.
     pub fn poll_timeout(&self) -> Option<Mono> {
-        let sweep = (self.rest.status.http.open > 0).then_some(self.rest.next_sweep);
+        let sweep = (!self.conns.is_empty()).then_some(self.rest.next_sweep);
         let pollers = self.rest.pollers.iter().filter_map(Poller::wake_at).min();
         let flip = self.rest.market.quotes.next_flip();
         let (long, stop) = (self.rest.longs.next_due(), self.rest.stop_at);
@@ -334,6 +348,10 @@ impl Core {
     /// Tells that the socket of a connection has been let go: the answer to [`Action::Close`].
     pub fn closed(&mut self, key: Key) {
         if let Some(Conn::Client(session)) = self.conns.remove(key) {
+            if session.service == Service::Demo {
+                self.rest.demo_open -= 1;
+                return;
+            }
             let http = &mut self.rest.status.http;
             http.open -= 1;
             let reason = session.reason.unwrap_or(CloseReason::Broken);

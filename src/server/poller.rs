@@ -19,11 +19,11 @@ use super::fetches::{Fetches, Page, Urgency};
 use super::lane::{Answered, Asking, Blame, Fault, Lane, Staged, Task, open_times, time_for};
 use super::status::{SourceState, SourceStatus};
 use super::{Action, Conn, Core, Event, Rest};
-use crate::config::{Config, Limits, SourceConfig, Url};
-use crate::exchange::{Call, Dialect};
+use crate::config::{Config, SourceConfig, Url};
+use crate::exchange::{Call, Caps, Dialect, Reading};
 use crate::http::{RetryAfter, write_request};
 use crate::interval::Stored;
-use crate::market::{Market, SeriesKey, SourceId, SymbolId};
+use crate::market::{Lookup, Market, SeriesKey, SourceId, SymbolId};
 use crate::record::{MarketInfo, Ticker};
 use crate::rng::Rng;
 use crate::table::{Key, Table};
@@ -151,7 +151,7 @@ impl Poller {
     pub fn new(id: SourceId, config: &Config, seed: u64, now: Now) -> Poller {
         let source = config.sources[usize::from(id.0)].clone();
         let dialect = Dialect::by_name(&source.dialect).expect("dialects have been checked");
-        let own = || Url::parse(dialect.base_url).expect("a dialect's own address is sound");
+        let own = || Url::parse(dialect.base_url()).expect("a dialect's own address is sound");
         let url = source.url.clone().unwrap_or_else(own);
         let lanes = config.limits.lanes_per_source.max(1);
         Poller {
@@ -419,7 +419,10 @@ impl Poller {
                 }
             }
         }
-        let deadlines = self.lanes.iter().filter_map(|lane| Some(lane.asking.as_ref()?.deadline));
+        let deadlines = self
+            .lanes
+            .iter()
+            .filter_map(|lane| Some(lane.asking.as_ref()?.deadline));
         self.wake = deadlines.chain(next).min();
         desk.status.next_poll = self.tickers;
         desk.status.next_poll_at = Some(on_wall(self.tickers, now));
@@ -427,7 +430,11 @@ impl Poller {
 
     /// The most urgent task that may start now, or else the first that may start later.
     fn plan(&self, desk: &Desk<'_>, now: Now) -> Option<(Mono, Task)> {
-        let busy = self.lanes.iter().filter(|lane| lane.asking.is_some()).count();
+        let busy = self
+            .lanes
+            .iter()
+            .filter(|lane| lane.asking.is_some())
+            .count();
         // A failing source gets one request at a time.
         if self.failures > 0 && busy > 0 || self.applying.is_some() {
             return None;
@@ -435,7 +442,10 @@ impl Poller {
         let gate = |due: Mono| due.max(self.backoff_until);
         let mut best: Option<(Mono, Task)> = None;
         let mut offer = |when: Mono, task: Task| {
-            if best.as_ref().is_none_or(|(best, _)| when.max(now.mono) < (*best).max(now.mono)) {
+            if best
+                .as_ref()
+                .is_none_or(|(best, _)| when.max(now.mono) < (*best).max(now.mono))
+            {
                 best = Some((when, task));
             }
         };
@@ -456,7 +466,7 @@ impl Poller {
                 Some(page) if page.urgency == Urgency::Backfill => (true, Some(page)),
                 page => (false, page),
             };
-            let mut offer_page = |offer: &mut dyn FnMut(Mono, Task)| {
+            let offer_page = |offer: &mut dyn FnMut(Mono, Task)| {
                 if let Some(page) = page.clone() {
                     let (series, slots) = (page.series, page.slots);
                     offer(gate(page.when), Task::Candles { series, slots });
@@ -489,16 +499,21 @@ impl Poller {
         let rows = |interval: Stored| self.dialect.page(interval).rows;
         let newest = |key: &SeriesKey| {
             let current = key.interval.slot_of(exchange);
-            let covered = (desk.market.charts.get(*key)).and_then(|series| series.covered_end());
+            let covered = (desk.market.charts.get(*key)).and_then(|series| series.covered().last());
             let page = i64::try_from(rows(key.interval)).unwrap_or(i64::MAX);
-            (covered.unwrap_or(current.saturating_sub(page)), current)
+            (
+                covered.map_or(current.saturating_sub(page), |last| last + 1),
+                current,
+            )
         };
         self.fetches.next(now, rows, newest)
     }
 
     fn is_under_way(&self, task: &Task) -> bool {
-        let same = |asking: &Asking| asking.task.kind() == task.kind();
-        self.lanes.iter().any(|lane| lane.asking.as_deref().is_some_and(same))
+        let same = |asking: &Asking| asking.task.is_like(task);
+        self.lanes
+            .iter()
+            .any(|lane| lane.asking.as_deref().is_some_and(same))
     }
 
     fn start(
@@ -515,12 +530,14 @@ impl Poller {
             Task::Time => self.clock = now.mono + HOURLY,
             Task::Candles { series, slots } => self.fetches.began(*series, slots.clone()),
         }
-        let target = self.target(&task, desk.market);
+        let exchange = desk.status.exchange_time(now);
+        let call = self.call(&task, desk.market, exchange);
+        let target = format!("{}{}", self.url.path, self.dialect.target(&call));
+        let reading = Reading::new(self.dialect, &call, Caps::from(&desk.config.limits));
         let mut request = Vec::with_capacity(256);
         write_request(&mut request, &self.url.authority(), &target);
         let deadline = now.mono + time_for(&task, self.config.timeout);
-        let limits: &Limits = &desk.config.limits;
-        let asking = Asking::new(task, self.dialect, request, limits, deadline, now);
+        let asking = Asking::new(task, reading, request, deadline);
         desk.status.polls += 1;
         let place = &mut self.lanes[lane];
         place.asking = Some(Box::new(asking));
@@ -533,35 +550,29 @@ impl Poller {
         }
     }
 
-    fn target(&self, task: &Task, market: &Market) -> String {
-        let path = match task {
-            Task::Markets => self.dialect.target(&Call::Markets),
-            Task::Time => self.dialect.target(&Call::Time),
-            Task::Tickers => self.dialect.target(&Call::Tickers),
+    fn call<'m>(&self, task: &Task, market: &'m Market, exchange: UnixMs) -> Call<'m> {
+        match task {
+            Task::Markets => Call::Markets,
+            Task::Time => Call::Time,
+            Task::Tickers => Call::Tickers,
             Task::Candles { series, slots } => {
                 let listing = market.catalog.listing(self.id, series.symbol);
                 let id = listing.map_or("", |listing| listing.candle_id());
                 let (from, to) = open_times(series.interval, slots);
-                self.dialect.target(&Call::Candles {
+                Call::Candles {
                     id,
                     interval: series.interval,
                     from,
                     to,
                     limit: self.dialect.page(series.interval).rows,
-                })
+                    now: exchange,
+                }
             }
-        };
-        format!("{}{path}", self.url.path)
+        }
     }
 
     /// Opens a lane's connection, or asks for the addresses first.
-    fn connect(
-        &mut self,
-        lane: usize,
-        conns: &mut Table<Conn>,
-        desk: &mut Desk<'_>,
-        now: Now,
-    ) {
+    fn connect(&mut self, lane: usize, conns: &mut Table<Conn>, desk: &mut Desk<'_>, now: Now) {
         let addresses = &mut self.addresses;
         if addresses.is_old(&self.url, now.mono) && !addresses.asked {
             addresses.asked = true;
@@ -643,11 +654,16 @@ impl Poller {
                 let closed_before = desk.status.exchange_time(answered.sent_at);
                 let exchange = desk.status.exchange_time(now);
                 let depth = desk.config.history.of(key.interval).backfill;
-                if let Some(series) = desk.market.charts.get_mut(key) {
-                    series.answered(slots, &rows, closed_before);
-                    self.fetches.answered(key, series, depth, exchange, now);
+                let charts = &mut desk.market.charts;
+                if let Some(written) = charts.answered(key, slots, &rows, closed_before) {
+                    desk.status.rejected += written.rejected as u64;
                 }
-                desk.market.charts.trim(exchange);
+                // What is over the cap beyond this goes with the next answer.
+                charts.trim();
+                match charts.get(key) {
+                    Some(series) => self.fetches.answered(key, series, depth, exchange, now),
+                    None => self.fetches.close(key),
+                }
             }
         }
     }
@@ -669,7 +685,10 @@ impl Poller {
 
     /// The market list is in place: tracked markets may have come and gone.
     fn listed(&mut self, desk: &mut Desk<'_>, now: Now) {
-        let change = desk.market.catalog.end_list(self.id, now.unix);
+        let change = match desk.market.catalog.end_list(self.id, now.unix) {
+            Ok(change) => change,
+            Err(_) => return self.failed(Task::Markets, Fault::Empty, desk, now),
+        };
         for symbol in &change.removed {
             desk.market.quotes.drop_symbol(self.id, *symbol);
         }
@@ -677,26 +696,48 @@ impl Poller {
         for key in followed {
             if change.removed.contains(&key.symbol) {
                 self.fetches.close(key);
-                desk.market.charts.remove(key);
+                desk.market.charts.close(key);
             }
         }
         if !self.has_list {
             self.has_list = true;
             self.tickers = now.mono;
-            log::info!("{}: tracks {} markets", self.config.id, change.added.len());
-            for symbol in desk.market.catalog.listed_symbols(self.id) {
+            let tracked = desk.market.catalog.tracked_by(self.id);
+            log::info!("{}: tracks {tracked} markets", self.config.id);
+            for symbol in self.named(desk.market) {
                 for interval in Stored::ALL {
                     let source = self.id;
-                    self.follow(SeriesKey { source, symbol, interval }, desk, now);
+                    self.follow(
+                        SeriesKey {
+                            source,
+                            symbol,
+                            interval,
+                        },
+                        desk,
+                        now,
+                    );
                 }
             }
         }
     }
 
+    /// The symbols that the configuration names for this source.
+    fn named(&self, market: &Market) -> Vec<SymbolId> {
+        let find = |name: &String| match market.catalog.find(name.as_bytes()) {
+            Lookup::Known(symbol) => Some(symbol),
+            Lookup::Unknown | Lookup::Malformed => None,
+        };
+        self.config.symbols.iter().filter_map(find).collect()
+    }
+
     /// Follows a series from now on. `false`: there are too many, or the exchange does not have it.
     fn follow(&mut self, series: SeriesKey, desk: &mut Desk<'_>, now: Now) -> bool {
-        let known = desk.market.catalog.listing(self.id, series.symbol).is_some();
-        if !known || desk.market.charts.open(series).is_none() {
+        let known = desk
+            .market
+            .catalog
+            .listing(self.id, series.symbol)
+            .is_some();
+        if !known || !desk.market.charts.open(series) {
             return false;
         }
         self.fetches.open(series, now);
@@ -764,7 +805,11 @@ impl Poller {
         let silent = status.last_success_at.map_or(i64::MAX, |at| now.unix - at);
         let is_down = silent >= self.config.stale_after.as_millis() as i64
             && (status.last_success_at.is_some() || self.failures > 1);
-        status.state = if is_down { SourceState::Down } else { SourceState::Backoff };
+        status.state = if is_down {
+            SourceState::Down
+        } else {
+            SourceState::Backoff
+        };
         status.backoff_until = Some(on_wall(self.backoff_until, now));
     }
 }
@@ -774,7 +819,10 @@ impl Addresses {
     fn of(url: &Url) -> Addresses {
         let literal = url.host.parse::<IpAddr>().ok();
         Addresses {
-            list: literal.map(|ip| SocketAddr::new(ip, url.port)).into_iter().collect(),
+            list: literal
+                .map(|ip| SocketAddr::new(ip, url.port))
+                .into_iter()
+                .collect(),
             ..Addresses::default()
         }
     }
@@ -797,7 +845,9 @@ fn apply_ticker(
     let Market { quotes, charts, .. } = desk.market;
     let last = ticker.last.clone();
     match quotes.apply(source, symbol, ticker, now) {
-        Ok(applied) if applied.changed => charts.tick(source, symbol, &last, exchange),
+        Ok(applied) if applied.changed => {
+            charts.tick(source, symbol, &last, exchange);
+        }
         Ok(_) => {}
         Err(_) => desk.status.rejected += 1,
     }

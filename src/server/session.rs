@@ -22,15 +22,12 @@ use crate::config::Limits;
 use crate::http::BodyReader;
 use crate::table::Key;
 use crate::time::Mono;
-use std::net::IpAddr;
 
 /// See the module's page.
 #[derive(Debug)]
 pub struct Session {
     /// What this client is served.
     pub service: Service,
-    /// Who it is.
-    pub peer: IpAddr,
     /// What it waits for.
     pub phase: Phase,
     /// When it has waited too long.
@@ -173,10 +170,9 @@ impl Output {
 
 impl Session {
     /// A client that has just connected.
-    pub fn new(service: Service, peer: IpAddr, now: Mono, limits: &Limits) -> Session {
+    pub fn new(service: Service, now: Mono, limits: &Limits) -> Session {
         Session {
             service,
-            peer,
             phase: Phase::Idle,
             deadline: now + limits.idle_timeout,
             inbox: Vec::new(),

@@ -80,8 +80,14 @@ pub fn write_market(
     object.boolean("active", Some(view.market.catalog.active(symbol)));
     object.maybe_text("source", source);
     object.decimal("last", ticker.map(|ticker| &ticker.last));
-    object.decimal("percentage", ticker.and_then(|ticker| ticker.percentage.as_ref()));
-    object.decimal("quoteVolume", ticker.and_then(|ticker| ticker.quote_volume.as_ref()));
+    object.decimal(
+        "percentage",
+        ticker.and_then(|ticker| ticker.percentage.as_ref()),
+    );
+    object.decimal(
+        "quoteVolume",
+        ticker.and_then(|ticker| ticker.quote_volume.as_ref()),
+    );
     object.time("timestamp", ticker.and_then(|ticker| ticker.timestamp));
     object.time("receivedAt", quote.map(|quote| quote.received_at));
     object.boolean("stale", quote.map(Quote::stale));

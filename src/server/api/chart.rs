@@ -6,7 +6,7 @@
 
 use super::error::echo;
 use super::params::{self, Decimals};
-use super::{Error, Long, Outcome, View, quotes, write};
+use super::{Error, Long, Outcome, View, quotes, send_error, write};
 use crate::http::{Cache, ETag, Head, Responder};
 use crate::interval::Interval;
 use crate::market::{
@@ -61,7 +61,10 @@ pub fn chart(
     let asked = read(view, query)?;
     let key = choose(view, &asked)?;
     let series = view.market.charts.get(key);
-    let (now, keep) = (exchange_time(view, key), view.market.charts.keep(key.interval));
+    let (now, keep) = (
+        exchange_time(view, key),
+        view.market.charts.keep(key.interval),
+    );
     let plan = ChartPlan::new(series, &asked.spec, now, keep);
     let depends = match &plan {
         Some(plan) if plan.info().complete => {
@@ -124,7 +127,9 @@ impl LongChart {
             }
             return;
         };
-        let (body, info) = maker.finish();
+        let Some((body, info)) = maker.finished() else {
+            return send_error(&Error::internal(), responder);
+        };
         let fields = fields(view, &asked, key, &info);
         responder.send(&head(view, &asked, key, &info, &fields), &body);
     }
@@ -140,7 +145,7 @@ fn send_plan(
     let fields = fields(view, asked, key, plan.info());
     let head = head(view, asked, key, plan.info(), &fields);
     if let Some(out) = responder.begin(&head, plan.body_len()) {
-        plan.write(view.market.charts.get(key), out);
+        plan.write(out);
     }
 }
 
@@ -252,7 +257,10 @@ fn fields(view: &View<'_>, asked: &Asked, key: SeriesKey, info: &ChartInfo) -> V
         out.extend_from_slice(b"\r\n");
     };
     field("Chart-Interval", asked.spec.interval.name().as_bytes());
-    field("Chart-Source", view.config.sources[key.source.index()].id.as_bytes());
+    field(
+        "Chart-Source",
+        view.config.sources[key.source.index()].id.as_bytes(),
+    );
     let mut number = Vec::with_capacity(20);
     if let Some(closed) = info.last_closed {
         write::write_integer(&mut number, closed.0);
@@ -261,7 +269,11 @@ fn fields(view: &View<'_>, asked: &Asked, key: SeriesKey, info: &ChartInfo) -> V
     number.clear();
     write::write_integer(&mut number, i64::try_from(info.gaps).unwrap_or(i64::MAX));
     field("Chart-Gaps", &number);
-    let coverage: &[u8] = if info.complete { b"complete" } else { b"partial" };
+    let coverage: &[u8] = if info.complete {
+        b"complete"
+    } else {
+        b"partial"
+    };
     field("Chart-Coverage", coverage);
     if let Some(from) = info.next_from {
         field("Link", &link(view, asked, from));
@@ -275,7 +287,11 @@ fn link(view: &View<'_>, asked: &Asked, from: UnixMs) -> Vec<u8> {
     let name = view.market.catalog.name(asked.symbol);
     let spec = &asked.spec;
     let (base, quote, interval) = (name.base(), name.quote(), spec.interval.name());
-    let written = write!(out, "<?symbol={base}-{quote}&interval={interval}&from={}", in_ms(from));
+    let written = write!(
+        out,
+        "<?symbol={base}-{quote}&interval={interval}&from={}",
+        in_ms(from)
+    );
     written.expect("a vector takes every byte");
     if let Some(to) = spec.to {
         out.extend_from_slice(format!("&to={}", in_ms(to)).as_bytes());
@@ -319,8 +335,19 @@ fn read(view: &View<'_>, query: &[u8]) -> Result<Asked, Error> {
         "source",
         "decimals",
     ];
-    let [symbol, interval, resolution, from, start_time, to, end_time, limit, fill, source, decimals] =
-        params::read(query, &names)?;
+    let [
+        symbol,
+        interval,
+        resolution,
+        from,
+        start_time,
+        to,
+        end_time,
+        limit,
+        fill,
+        source,
+        decimals,
+    ] = params::read(query, &names)?;
     let symbol = read_symbol(view, symbol)?;
     let interval = read_interval(interval, resolution)?;
     let from = read_time(either("from", from, start_time)?, "from")?;
@@ -384,7 +411,10 @@ fn read_interval(interval: Value<'_>, resolution: Value<'_>) -> Result<Interval,
         (None, Some(name)) => (Interval::parse_resolution(&name), name),
     };
     found.ok_or_else(|| {
-        let good: Vec<&str> = Interval::ALL.iter().map(|interval| interval.name()).collect();
+        let good: Vec<&str> = Interval::ALL
+            .iter()
+            .map(|interval| interval.name())
+            .collect();
         let message = format!(
             "\"{}\" is no interval: expected one of {}.",
             echo(&asked),

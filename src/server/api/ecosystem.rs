@@ -7,7 +7,7 @@ use super::write::{self, LongList, Object, Rows, write_integer, write_texts};
 use super::{Error, Outcome, View};
 use crate::http::{ETag, Head, Responder};
 use crate::interval::{Interval, Stored};
-use crate::market::{EcosystemEntry, Quote, SeriesKey, SymbolId};
+use crate::market::{EcosystemEntry, Quote, Series, SeriesKey, SymbolId};
 use crate::record::Bounds;
 
 /// Answers `/api/ecosystem/market`: the active markets.
@@ -38,7 +38,10 @@ pub fn one(
         let message = format!("Unknown market \"{}\".", echo(&text));
         return Err(Error::new(404, "market_not_found", message));
     };
-    let quote = view.market.quotes.best(catalog.sources_of(entry.symbol), entry.symbol);
+    let quote = view
+        .market
+        .quotes
+        .best(catalog.sources_of(entry.symbol), entry.symbol);
     let mut body = Vec::with_capacity(2048);
     write_record(&mut body, view, &entry, quote, decimals);
     let charts = chart_versions(view, entry.symbol);
@@ -127,16 +130,21 @@ fn write_bounds(limits: &mut Object<'_>, key: &str, bounds: &Bounds) {
 fn write_chart(out: &mut Vec<u8>, view: &View<'_>, symbol: SymbolId) {
     let mut object = Object::open(out, Decimals::Number);
     for interval in Stored::ALL {
-        let series = view.market.catalog.sources_of(symbol).iter().find_map(|&source| {
-            view.market.charts.get(SeriesKey {
-                source,
-                symbol,
-                interval,
-            })
-        });
+        let series = view
+            .market
+            .catalog
+            .sources_of(symbol)
+            .iter()
+            .find_map(|&source| {
+                view.market.charts.get(SeriesKey {
+                    source,
+                    symbol,
+                    interval,
+                })
+            });
         let mut extent = object.object(interval.name());
-        extent.time("from", series.and_then(|series| series.from()));
-        extent.time("to", series.and_then(|series| series.to()));
+        extent.time("from", series.and_then(Series::first_closed));
+        extent.time("to", series.and_then(Series::last_closed));
         let count = series.map_or(0, |series| series.count());
         write_integer(extent.key("count"), count as i64);
         extent.close();

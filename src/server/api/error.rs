@@ -3,9 +3,7 @@
 //! A message may echo what was asked for, at most [`ECHO`] bytes of it, escaped; it never shows
 //! anything of the inside.
 
-use crate::http::{
-    Cache, ContentType, ErrorAnswer, Head, RequestError, Responder, write_error_body,
-};
+use crate::http::{ALLOW, ErrorAnswer, RequestError, Responder};
 
 /// Most bytes of a request that an error repeats.
 pub const ECHO: usize = 64;
@@ -47,7 +45,11 @@ impl Error {
 
     /// No such address.
     pub fn not_found(path: &[u8]) -> Error {
-        Error::new(404, "not_found", format!("No such address: \"{}\".", echo(path)))
+        Error::new(
+            404,
+            "not_found",
+            format!("No such address: \"{}\".", echo(path)),
+        )
     }
 
     /// The address exists, but not for this method.
@@ -62,6 +64,11 @@ impl Error {
             retry_after: Some(retry_after),
             ..Error::new(503, "unavailable", message)
         }
+    }
+
+    /// A fault of ours: nothing of the inside is shown.
+    pub fn internal() -> Error {
+        Error::new(500, "internal", "Something went wrong here.")
     }
 
     /// The request did not come to its end in time.
@@ -79,29 +86,20 @@ impl From<RequestError> for Error {
 
 /// Sends an error.
 pub fn send_error(error: &Error, responder: &mut Responder<'_>) {
-    let mut body = Vec::with_capacity(128 + error.message.len());
-    let answer = ErrorAnswer {
-        status: error.status,
-        code: error.code,
-        message: &error.message,
-        param: error.param,
-    };
-    write_error_body(&mut body, &answer);
     let mut fields = Vec::new();
     if let Some(seconds) = error.retry_after {
         fields.extend_from_slice(format!("Retry-After: {seconds}\r\n").as_bytes());
     }
     if error.status == 405 {
-        fields.extend_from_slice(b"Allow: GET, HEAD, OPTIONS\r\n");
+        fields.extend_from_slice(ALLOW);
     }
-    let head = Head {
+    responder.error(&ErrorAnswer {
         status: error.status,
-        etag: None,
-        cache: Cache::NoStore,
-        content_type: ContentType::Json,
+        code: error.code,
+        message: error.message.as_bytes(),
+        param: error.param,
         fields: &fields,
-    };
-    responder.send(&head, &body);
+    });
 }
 
 /// What was asked for, as an error repeats it: at most [`ECHO`] bytes, what is not printable

@@ -32,7 +32,9 @@ pub fn health(
     responder: &mut Responder<'_>,
 ) -> Result<Outcome, Error> {
     let quotes = view.market.quotes.counts();
-    let up = (view.status.sources.iter()).filter(|source| source.state == SourceState::Up).count();
+    let up = (view.status.sources.iter())
+        .filter(|source| source.state == SourceState::Up)
+        .count();
     let total = view.status.sources.len();
     let all_stale = quotes.fresh == 0;
     let word = if view.status.stopping {

@@ -9,9 +9,9 @@ use serde::Serialize;
 #[serde(rename_all = "camelCase")]
 struct Metrics<'a> {
     quotes_collected: u64,
-    cached_entries: u64,
-    charts_stored: u64,
-    candles_stored: u64,
+    cached_entries: usize,
+    charts_stored: usize,
+    candles_stored: usize,
     started_at: i64,
     uptime_ms: u64,
     version: &'static str,
@@ -26,20 +26,20 @@ struct Metrics<'a> {
 struct Quotes {
     collected: u64,
     rejected: u64,
-    stale: u64,
-    symbols: u64,
+    stale: usize,
+    symbols: usize,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Charts {
-    series: u64,
-    candles: u64,
+    series: usize,
+    candles: usize,
     written: u64,
     updated: u64,
     gaps: u64,
     evicted: u64,
-    bytes: u64,
+    bytes: usize,
     persist_errors: u64,
 }
 
@@ -105,7 +105,11 @@ pub fn json(view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, E
 
 /// The counters as Prometheus text.
 pub fn text(view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    send(ContentType::Prometheus, prometheus::text(view).as_bytes(), responder)
+    send(
+        ContentType::Prometheus,
+        prometheus::text(view).as_bytes(),
+        responder,
+    )
 }
 
 fn send(
@@ -132,7 +136,7 @@ fn metrics<'a>(view: &View<'a>) -> Metrics<'a> {
     Metrics {
         quotes_collected: quotes.collected,
         cached_entries: quotes.cached,
-        charts_stored: charts.stored_series,
+        charts_stored: charts.series,
         candles_stored: charts.candles,
         started_at: view.status.started.unix.0,
         uptime_ms: view.now.mono.since(view.status.started.mono).as_millis() as u64,
@@ -195,7 +199,9 @@ fn upstream(source: &SourceStatus) -> Upstream<'_> {
 }
 
 fn process(view: &View<'_>) -> Process {
-    let facts = view.facts.map_or_else(ProcessFacts::default, |facts| facts());
+    let facts = view
+        .facts
+        .map_or_else(ProcessFacts::default, |facts| facts());
     let stall_us = view.status.turns.longest_us(view.now);
     // Exact thousandths without binary floating point: the digits are written and read back as
     // a JSON number.

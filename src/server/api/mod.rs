@@ -22,7 +22,7 @@ pub use error::{Error, send_error};
 
 use super::{ProcessFacts, Service, Status};
 use crate::config::Config;
-use crate::http::{Cache, Method, Request, Responder};
+use crate::http::{Cache, Head, Method, Request, Responder};
 use crate::market::{Market, SeriesKey, SourceId};
 use crate::time::Now;
 use std::ops::Range;
@@ -124,7 +124,9 @@ impl<'a> View<'a> {
     /// The same for what any source may change.
     pub fn until_any_poll(&self) -> Cache {
         let next = self.status.sources.iter().map(|source| source.next_poll);
-        let wait = next.min().map_or(0, |next| next.since(self.now.mono).as_millis() as u64);
+        let wait = next
+            .min()
+            .map_or(0, |next| next.since(self.now.mono).as_millis() as u64);
         Cache::MaxAge(wait.div_ceil(1000).max(1) as u32)
     }
 
@@ -158,7 +160,7 @@ pub fn answer(
     responder: &mut Responder<'_>,
 ) -> Outcome {
     if request.method == Method::Options {
-        responder.preflight();
+        responder.send(&Head::options(), b"");
         return Outcome::Answered;
     }
     let result = match route(view.config, service, request.path) {
@@ -189,7 +191,9 @@ fn route<'a>(config: &Config, service: Service, path: &'a [u8]) -> Option<Route<
     let in_api = api.then(|| under(&config.base_path)).flatten();
     let found = in_api.and_then(|path| api_route(path).or_else(|| common_route(path)));
     found.or_else(|| {
-        let in_ecosystem = ecosystem.then(|| under(&config.ecosystem_base_path)).flatten();
+        let in_ecosystem = ecosystem
+            .then(|| under(&config.ecosystem_base_path))
+            .flatten();
         in_ecosystem.and_then(|path| ecosystem_route(path).or_else(|| common_route(path)))
     })
 }

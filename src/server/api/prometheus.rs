@@ -82,10 +82,14 @@ impl Display for MicroSeconds {
 }
 
 fn process(view: &View<'_>, page: &mut Page) {
-    let facts = view.facts.map_or_else(ProcessFacts::default, |facts| facts());
+    let facts = view
+        .facts
+        .map_or_else(ProcessFacts::default, |facts| facts());
     let version = env!("CARGO_PKG_VERSION");
     page.family("build_info", "gauge", "Version of marketd.");
-    page.line(format_args!("marketd_build_info{{version=\"{version}\"}} 1"));
+    page.line(format_args!(
+        "marketd_build_info{{version=\"{version}\"}} 1"
+    ));
     let started = Seconds(view.status.started.unix.0.unsigned_abs());
     let help = "When marketd started, in seconds since the Unix epoch.";
     page.gauge("start_time_seconds", help, started);
@@ -102,7 +106,11 @@ fn process(view: &View<'_>, page: &mut Page) {
 
 fn quotes(view: &View<'_>, page: &mut Page) {
     let counts = view.market.quotes.counts();
-    page.counter("quotes_collected_total", "Tickers applied.", counts.collected);
+    page.counter(
+        "quotes_collected_total",
+        "Tickers applied.",
+        counts.collected,
+    );
     page.counter("quotes_rejected_total", "Tickers refused.", counts.rejected);
     page.gauge("quotes_cached", "Quotes held.", counts.cached);
     page.gauge("quotes_stale", "Quotes held that are stale.", counts.stale);
@@ -113,15 +121,35 @@ fn charts(view: &View<'_>, page: &mut Page) {
     let counts = view.market.charts.counts();
     page.gauge("chart_series", "Candle series followed.", counts.series);
     page.gauge("chart_candles", "Closed candles held.", counts.candles);
-    page.gauge("chart_gaps", "Slots without a candle among those answered.", counts.gaps);
+    page.gauge(
+        "chart_gaps",
+        "Slots without a candle among those answered.",
+        counts.gaps,
+    );
     page.gauge("chart_bytes", "Bytes of rendered candles.", counts.bytes);
-    page.counter("chart_candles_written_total", "Candles stored.", counts.written);
-    page.counter("chart_candles_updated_total", "Candles revised.", counts.updated);
-    page.counter("chart_candles_evicted_total", "Candles dropped.", counts.evicted);
+    page.counter(
+        "chart_candles_written_total",
+        "Candles stored.",
+        counts.written,
+    );
+    page.counter(
+        "chart_candles_updated_total",
+        "Candles revised.",
+        counts.updated,
+    );
+    page.counter(
+        "chart_candles_evicted_total",
+        "Candles dropped.",
+        counts.evicted,
+    );
 }
 
 fn upstreams(view: &View<'_>, page: &mut Page) {
-    page.family("source_state", "gauge", "1 for the state that the source is in.");
+    page.family(
+        "source_state",
+        "gauge",
+        "1 for the state that the source is in.",
+    );
     for source in &view.status.sources {
         use SourceState::{Backoff, Down, Starting, Up};
         for state in [Starting, Up, Backoff, Down] {
@@ -134,13 +162,25 @@ fn upstreams(view: &View<'_>, page: &mut Page) {
     }
     let polls = ("source_polls_total", "counter", "Requests sent.");
     page.by_source(view, polls, |source| Some(source.polls));
-    let ok = ("source_successes_total", "counter", "Requests answered well.");
+    let ok = (
+        "source_successes_total",
+        "counter",
+        "Requests answered well.",
+    );
     page.by_source(view, ok, |source| Some(source.ok));
     let errors = ("source_errors_total", "counter", "Requests that failed.");
     page.by_source(view, errors, |source| Some(source.errors));
-    let timeouts = ("source_timeouts_total", "counter", "Requests that timed out.");
+    let timeouts = (
+        "source_timeouts_total",
+        "counter",
+        "Requests that timed out.",
+    );
     page.by_source(view, timeouts, |source| Some(source.timeouts));
-    let limited = ("source_rate_limited_total", "counter", "Requests refused as too many.");
+    let limited = (
+        "source_rate_limited_total",
+        "counter",
+        "Requests refused as too many.",
+    );
     page.by_source(view, limited, |source| Some(source.rate_limited));
     let bytes = ("source_received_bytes_total", "counter", "Bytes received.");
     page.by_source(view, bytes, |source| Some(source.bytes_received));
@@ -151,46 +191,97 @@ fn upstreams(view: &View<'_>, page: &mut Page) {
     page.by_source(view, success, |source| {
         Some(Seconds(source.last_success_at?.0.unsigned_abs()))
     });
-    let latency = ("source_last_latency_seconds", "gauge", "Duration of the last good request.");
-    page.by_source(view, latency, |source| Some(Seconds(source.last_latency_ms?)));
+    let latency = (
+        "source_last_latency_seconds",
+        "gauge",
+        "Duration of the last good request.",
+    );
+    page.by_source(view, latency, |source| {
+        Some(Seconds(source.last_latency_ms?))
+    });
 }
 
 fn http(view: &View<'_>, page: &mut Page) {
     let http = &view.status.http;
     page.counter("http_requests_total", "Requests read.", http.requests);
-    page.gauge("http_requests_in_flight", "Requests being answered.", http.in_flight);
-    page.family("http_responses_total", "counter", "Answers by class of status.");
+    page.gauge(
+        "http_requests_in_flight",
+        "Requests being answered.",
+        http.in_flight,
+    );
+    page.family(
+        "http_responses_total",
+        "counter",
+        "Answers by class of status.",
+    );
     for (class, count) in (2..).zip(http.classes) {
-        page.line(format_args!("marketd_http_responses_total{{class=\"{class}xx\"}} {count}"));
+        page.line(format_args!(
+            "marketd_http_responses_total{{class=\"{class}xx\"}} {count}"
+        ));
     }
     page.counter("http_not_modified_total", "Answers 304.", http.not_modified);
-    page.counter("http_bad_requests_total", "Requests not understood.", http.bad_requests);
-    page.counter("http_timeouts_total", "Connections ended by a deadline.", http.timeouts);
-    page.counter("http_rejected_total", "Connections turned away.", http.rejected);
+    page.counter(
+        "http_bad_requests_total",
+        "Requests not understood.",
+        http.bad_requests,
+    );
+    page.counter(
+        "http_timeouts_total",
+        "Connections ended by a deadline.",
+        http.timeouts,
+    );
+    page.counter(
+        "http_rejected_total",
+        "Connections turned away.",
+        http.rejected,
+    );
     page.counter("http_sent_bytes_total", "Bytes sent.", http.bytes_out);
     page.gauge("http_connections", "Open client connections.", http.open);
-    page.counter("http_connections_total", "Client connections since the start.", http.total);
-    page.family("http_closes_total", "counter", "Closed client connections by reason.");
+    page.counter(
+        "http_connections_total",
+        "Client connections since the start.",
+        http.total,
+    );
+    page.family(
+        "http_closes_total",
+        "counter",
+        "Closed client connections by reason.",
+    );
     for reason in CloseReason::ALL {
         let (name, count) = (reason.name(), http.closes[reason as usize]);
-        page.line(format_args!("marketd_http_closes_total{{reason=\"{name}\"}} {count}"));
+        page.line(format_args!(
+            "marketd_http_closes_total{{reason=\"{name}\"}} {count}"
+        ));
     }
 }
 
 fn turns(view: &View<'_>, page: &mut Page) {
     let turns = &view.status.turns;
     let name = "loop_turn_seconds";
-    page.family(name, "histogram", "Turns of the event loop, from wake-up to sleep.");
+    page.family(
+        name,
+        "histogram",
+        "Turns of the event loop, from wake-up to sleep.",
+    );
     let mut sum = 0;
     for (bound, count) in TURN_BOUNDS.iter().zip(turns.buckets) {
         sum += count;
         let bound = MicroSeconds(*bound);
-        page.line(format_args!("marketd_{name}_bucket{{le=\"{bound}\"}} {sum}"));
+        page.line(format_args!(
+            "marketd_{name}_bucket{{le=\"{bound}\"}} {sum}"
+        ));
     }
     sum += turns.buckets[TURN_BOUNDS.len()];
     page.line(format_args!("marketd_{name}_bucket{{le=\"+Inf\"}} {sum}"));
-    page.line(format_args!("marketd_{name}_sum {}", MicroSeconds(turns.sum_us)));
+    page.line(format_args!(
+        "marketd_{name}_sum {}",
+        MicroSeconds(turns.sum_us)
+    ));
     page.line(format_args!("marketd_{name}_count {sum}"));
     let longest = MicroSeconds(u64::from(turns.longest_us(view.now)));
-    page.gauge("loop_max_stall_seconds", "Longest turn of the last minute.", longest);
+    page.gauge(
+        "loop_max_stall_seconds",
+        "Longest turn of the last minute.",
+        longest,
+    );
 }

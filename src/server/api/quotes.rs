@@ -33,7 +33,9 @@ pub fn one(
         false => view.until_poll(quote.source),
     };
     let head = Head::json(Some(etag), cache);
-    with_fragment(view, quote, decimals, |fragment| responder.send(&head, fragment));
+    with_fragment(view, quote, decimals, |fragment| {
+        responder.send(&head, fragment)
+    });
     Ok(Outcome::Answered)
 }
 
@@ -79,11 +81,7 @@ struct Batch<'v> {
     version: u64,
 }
 
-fn batch<'v>(
-    view: &View<'v>,
-    asked: &[u8],
-    source: Option<SourceId>,
-) -> Result<Batch<'v>, Error> {
+fn batch<'v>(view: &View<'v>, asked: &[u8], source: Option<SourceId>) -> Result<Batch<'v>, Error> {
     let most = view.config.limits.symbols_per_request;
     let items = || asked.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
     let count = items().filter(|item| !item.is_empty()).count();
@@ -152,7 +150,11 @@ fn send_batch(
     const CLOSE: &[u8] = b"]}";
     let made: Vec<Vec<u8>>;
     let fragments: Vec<&[u8]> = match decimals {
-        Decimals::Number => batch.quotes.iter().map(|quote| ready(view, quote)).collect(),
+        Decimals::Number => batch
+            .quotes
+            .iter()
+            .map(|quote| ready(view, quote))
+            .collect(),
         Decimals::String => {
             made = (batch.quotes.iter())
                 .map(|quote| rendered(view, quote, Decimals::String))
@@ -162,7 +164,10 @@ fn send_batch(
     };
     let commas = fragments.len().saturating_sub(1);
     let length = OPEN.len()
-        + fragments.iter().map(|fragment| fragment.len()).sum::<usize>()
+        + fragments
+            .iter()
+            .map(|fragment| fragment.len())
+            .sum::<usize>()
         + commas
         + MIDDLE.len()
         + batch.errors.len()
@@ -274,12 +279,7 @@ fn missing(
 }
 
 /// Gives the JSON of a quote to `use_it`, from the cache where that holds it.
-fn with_fragment(
-    view: &View<'_>,
-    quote: &Quote,
-    decimals: Decimals,
-    use_it: impl FnOnce(&[u8]),
-) {
+fn with_fragment(view: &View<'_>, quote: &Quote, decimals: Decimals, use_it: impl FnOnce(&[u8])) {
     match decimals {
         Decimals::Number => use_it(ready(view, quote)),
         Decimals::String => use_it(&rendered(view, quote, Decimals::String)),

@@ -1,0 +1,342 @@
+//! The framing of bodies: where one begins and ends among the bytes of a connection.
+//!
+//! Owns the three framings of RFC 9112, 6 and 7: by length, by chunks, by the end of the
+//! connection. It keeps no byte: data stays where it arrived, and a [`Piece`] points at it. It
+//! never holds more than a few counters, and each of them has a cap.
+
+use super::head::{is_field_text, is_token};
+use std::fmt;
+
+/// Bytes of all chunk extensions of one body. Nobody sends any; hyper bounds them at the same.
+pub const EXTENSION_BYTES: usize = 16 * 1024;
+
+/// Bytes of all trailer fields of one body: half of what a head may have. They are not kept.
+pub const TRAILER_BYTES: usize = 8 * 1024;
+
+/// Hexadecimal digits of a chunk's size: as many as fit 64 bits, leading zeros included.
+const SIZE_DIGITS: u8 = 16;
+
+/// How a body is delimited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// There is none.
+    None,
+    /// So many bytes.
+    Length(u64),
+    /// Chunks up to an empty one.
+    Chunked,
+    /// All that comes until the other side closes. Answers only.
+    UntilClose,
+}
+
+/// Reads one body, piece by piece. After an error it must not be asked again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BodyReader {
+    state: State,
+    /// Data bytes that may still come, beyond what the state has taken of them.
+    room: u64,
+    extension_room: usize,
+    trailer_room: usize,
+}
+
+/// Where in the framing the next byte is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Data of a known length, at least one byte.
+    Data { left: u64 },
+    /// Data up to the close.
+    UntilClose,
+    /// The digits of a chunk's size.
+    Size { digits: u8, size: u64 },
+    /// Blanks behind the size: an extension must follow.
+    SizeBlank { size: u64 },
+    /// A chunk's extension, which nobody reads.
+    Extension { size: u64 },
+    /// LF of the size's line.
+    SizeLf { size: u64 },
+    /// Data of a chunk, at least one byte.
+    Chunk { left: u64 },
+    /// CR behind a chunk's data.
+    ChunkCr,
+    /// LF behind a chunk's data.
+    ChunkLf,
+    /// Begin of a trailer field, or of the last line.
+    TrailerBegin,
+    /// A trailer field's name.
+    TrailerName,
+    /// A trailer field's value.
+    TrailerValue,
+    /// LF of a trailer field.
+    TrailerLf,
+    /// LF of the last line.
+    LastLf,
+    /// All is read.
+    Done,
+}
+
+/// What one call of [`BodyReader::decode`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece<'a> {
+    /// Bytes of the input that are dealt with: framing and data. Not zero, unless the input is
+    /// empty or the body is done.
+    pub used: usize,
+    /// Data among them. Empty when there was framing only.
+    pub data: &'a [u8],
+    /// Whether the body has ended with them.
+    pub done: bool,
+}
+
+/// Why a body cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyError {
+    /// More data than the cap, or more announced.
+    TooLarge,
+    /// A chunk's size is not hexadecimal digits, or a wrong byte follows them.
+    BadChunkSize,
+    /// A chunk does not end with CR LF.
+    BadChunkEnd,
+    /// More than [`EXTENSION_BYTES`].
+    ExtensionsTooLarge,
+    /// What follows the last chunk is no field line.
+    BadTrailer,
+    /// More than [`TRAILER_BYTES`].
+    TrailersTooLarge,
+    /// The connection ended before the body did.
+    CutShort,
+}
+
+impl fmt::Display for BodyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            BodyError::TooLarge => "the body is too large",
+            BodyError::BadChunkSize => "malformed size of a chunk",
+            BodyError::BadChunkEnd => "a chunk does not end with CR LF",
+            BodyError::ExtensionsTooLarge => "the chunk extensions are too large",
+            BodyError::BadTrailer => "malformed trailer field",
+            BodyError::TrailersTooLarge => "the trailer fields are too large",
+            BodyError::CutShort => "the body was cut short",
+        })
+    }
+}
+
+impl std::error::Error for BodyError {}
+
+impl BodyReader {
+    /// A reader of at most `cap` bytes of data. [`BodyError::TooLarge`] when the head has already
+    /// announced more.
+    pub fn new(framing: Framing, cap: u64) -> Result<BodyReader, BodyError> {
+        let mut reader = BodyReader {
+            state: State::Done,
+            room: cap,
+            extension_room: EXTENSION_BYTES,
+            trailer_room: TRAILER_BYTES,
+        };
+        reader.state = match framing {
+            Framing::None | Framing::Length(0) => State::Done,
+            Framing::Length(length) => {
+                reader.take_room(length)?;
+                State::Data { left: length }
+            }
+            Framing::Chunked => SIZE,
+            Framing::UntilClose => State::UntilClose,
+        };
+        Ok(reader)
+    }
+
+    /// Whether the body has ended. One that has no bytes is so from the start.
+    pub fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    /// Reads up to the end of the next run of data. Call it again with the rest, until the rest is
+    /// empty or the body is done; what follows a body that is done belongs to the next message.
+    pub fn decode<'a>(&mut self, input: &'a [u8]) -> Result<Piece<'a>, BodyError> {
+        let mut used = 0;
+        loop {
+            let rest = &input[used..];
+            let data = match self.state {
+                State::Data { left } | State::Chunk { left } => self.run(rest, left),
+                State::UntilClose => {
+                    self.take_room(rest.len() as u64)?;
+                    rest
+                }
+                State::Done => b"",
+                _ => match rest.first() {
+                    Some(&byte) => {
+                        self.state = self.step(byte)?;
+                        used += 1;
+                        continue;
+                    }
+                    None => b"",
+                },
+            };
+            return Ok(Piece {
+                used: used + data.len(),
+                data,
+                done: self.is_done(),
+            });
+        }
+    }
+
+    /// The other side has closed. Fine where that ends the body, and after its end.
+    pub fn finish_at_close(&self) -> Result<(), BodyError> {
+        match self.state {
+            State::UntilClose | State::Done => Ok(()),
+            _ => Err(BodyError::CutShort),
+        }
+    }
+
+    /// The part of `rest` that is data, `left` bytes being due.
+    fn run<'a>(&mut self, rest: &'a [u8], left: u64) -> &'a [u8] {
+        let taken = usize::try_from(left).map_or(rest.len(), |left| left.min(rest.len()));
+        let left = left - taken as u64;
+        self.state = match self.state {
+            State::Chunk { .. } if left == 0 => State::ChunkCr,
+            State::Chunk { .. } => State::Chunk { left },
+            _ if left == 0 => State::Done,
+            _ => State::Data { left },
+        };
+        &rest[..taken]
+    }
+
+    /// One byte of framing (RFC 9112, 7.1), exactly as it is written there: a bare LF, a sign or a
+    /// `0x` is where servers disagree about the end of a message.
+    fn step(&mut self, byte: u8) -> Result<State, BodyError> {
+        match self.state {
+            State::Size { digits, size } => match byte {
+                b'\r' if digits > 0 => Ok(State::SizeLf { size }),
+                b';' if digits > 0 => self.extension(size),
+                b' ' | b'\t' if digits > 0 => {
+                    self.extension(size).map(|_| State::SizeBlank { size })
+                }
+                _ => hex(byte)
+                    .filter(|_| digits < SIZE_DIGITS)
+                    .map(|digit| State::Size {
+                        digits: digits + 1,
+                        size: size << 4 | u64::from(digit),
+                    })
+                    .ok_or(BodyError::BadChunkSize),
+            },
+            State::SizeBlank { size } => match byte {
+                b' ' | b'\t' => self.extension(size).map(|_| State::SizeBlank { size }),
+                b';' => self.extension(size),
+                _ => Err(BodyError::BadChunkSize),
+            },
+            State::Extension { size } => match byte {
+                b'\r' => Ok(State::SizeLf { size }),
+                _ if is_field_text(byte) => self.extension(size),
+                _ => Err(BodyError::BadChunkSize),
+            },
+            State::SizeLf { size } => match byte {
+                b'\n' if size == 0 => Ok(State::TrailerBegin),
+                b'\n' => {
+                    self.take_room(size)?;
+                    Ok(State::Chunk { left: size })
+                }
+                _ => Err(BodyError::BadChunkSize),
+            },
+            State::ChunkCr if byte == b'\r' => Ok(State::ChunkLf),
+            State::ChunkLf if byte == b'\n' => Ok(SIZE),
+            State::ChunkCr | State::ChunkLf => Err(BodyError::BadChunkEnd),
+            _ => self.step_trailer(byte),
+        }
+    }
+
+    /// One byte behind the last chunk. Field lines are checked as those of a head, and dropped:
+    /// nothing of what they could say is wanted.
+    fn step_trailer(&mut self, byte: u8) -> Result<State, BodyError> {
+        let next = match (self.state, byte) {
+            (State::TrailerBegin, b'\r') => return Ok(State::LastLf),
+            (State::LastLf, b'\n') => return Ok(State::Done),
+            (State::TrailerBegin | State::TrailerName, _) if is_token(byte) => State::TrailerName,
+            (State::TrailerName, b':') => State::TrailerValue,
+            (State::TrailerValue, b'\r') => State::TrailerLf,
+            (State::TrailerValue, _) if is_field_text(byte) => State::TrailerValue,
+            (State::TrailerLf, b'\n') => State::TrailerBegin,
+            _ => return Err(BodyError::BadTrailer),
+        };
+        self.trailer_room = self
+            .trailer_room
+            .checked_sub(1)
+            .ok_or(BodyError::TrailersTooLarge)?;
+        Ok(next)
+    }
+
+    /// One byte of an extension, or of the blanks before it.
+    fn extension(&mut self, size: u64) -> Result<State, BodyError> {
+        self.extension_room = self
+            .extension_room
+            .checked_sub(1)
+            .ok_or(BodyError::ExtensionsTooLarge)?;
+        Ok(State::Extension { size })
+    }
+
+    fn take_room(&mut self, bytes: u64) -> Result<(), BodyError> {
+        self.room = self.room.checked_sub(bytes).ok_or(BodyError::TooLarge)?;
+        Ok(())
+    }
+}
+
+/// Begin of a chunk.
+const SIZE: State = State::Size { digits: 0, size: 0 };
+
+fn hex(byte: u8) -> Option<u8> {
+    (byte as char).to_digit(16).map(|digit| digit as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_point_at_the_data_and_skip_the_framing() {
+        let mut reader = BodyReader::new(Framing::Chunked, 100).expect("nothing announced");
+        let input = b"5;a=b\r\nhello\r\n3\r\nabc\r\n0\r\nT: x\r\n\r\nGET";
+        let piece = |used, data: &'static [u8], done| Ok(Piece { used, data, done });
+        assert_eq!(reader.decode(input), piece(12, b"hello", false));
+        assert_eq!(reader.decode(&input[12..]), piece(8, b"abc", false));
+        assert_eq!(reader.decode(&input[20..]), piece(13, b"", true));
+        assert_eq!(&input[33..], b"GET");
+        assert_eq!(reader.decode(&input[33..]), piece(0, b"", true));
+    }
+
+    #[test]
+    fn a_body_that_announces_too_much_is_refused_before_it_comes() {
+        assert!(BodyReader::new(Framing::Length(8), 8).is_ok());
+        let found = BodyReader::new(Framing::Length(9), 8);
+        assert_eq!(found, Err(BodyError::TooLarge));
+    }
+
+    #[test]
+    fn a_body_without_bytes_is_done_from_the_start() {
+        for framing in [Framing::None, Framing::Length(0)] {
+            let mut reader = BodyReader::new(framing, 0).expect("nothing announced");
+            assert!(reader.is_done());
+            let piece = reader.decode(b"GET").expect("nothing to read");
+            assert_eq!((piece.used, piece.data, piece.done), (0, &b""[..], true));
+        }
+    }
+
+    #[test]
+    fn the_close_ends_only_what_it_may_end() {
+        let check = |framing, input: &[u8], expected| {
+            let mut reader = BodyReader::new(framing, 100).expect("below the cap");
+            let mut rest = input;
+            while !rest.is_empty() {
+                rest = &rest[reader.decode(rest).expect("well-formed").used..];
+            }
+            assert_eq!(reader.finish_at_close(), expected, "{framing:?} {input:?}");
+        };
+        let cut = Err(BodyError::CutShort);
+        check(Framing::None, b"", Ok(()));
+        check(Framing::UntilClose, b"", Ok(()));
+        check(Framing::UntilClose, b"abc", Ok(()));
+        check(Framing::Length(3), b"abc", Ok(()));
+        check(Framing::Length(3), b"ab", cut);
+        check(Framing::Length(3), b"", cut);
+        check(Framing::Chunked, b"", cut);
+        check(Framing::Chunked, b"3\r\nabc\r\n", cut);
+        check(Framing::Chunked, b"0\r\n\r", cut);
+        check(Framing::Chunked, b"0\r\n\r\n", Ok(()));
+    }
+}

@@ -1,0 +1,231 @@
+//! What is wrong with a request, and how a client is told.
+//!
+//! Owns the faults of the HTTP layer, each with its status, code and message, and the JSON body
+//! that every error of the service is answered with. It never decides whether to close.
+
+use super::body::BodyError;
+use std::fmt;
+
+/// Why a request cannot be answered as HTTP. Each closes the connection: what follows in it is no
+/// request that can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestError {
+    /// Malformed; the text says what was expected. 400.
+    BadRequest(&'static str),
+    /// It did not arrive in time. 408.
+    Timeout,
+    /// Its body is larger than what is thrown away unread. 413.
+    PayloadTooLarge,
+    /// Its first line is too long. 414.
+    UriTooLong,
+    /// It expects something other than `100-continue`. 417.
+    ExpectationFailed,
+    /// Its head is too large, or has too many fields. 431.
+    HeadersTooLarge,
+    /// Its method is one that nobody here has heard of. 501.
+    UnknownMethod,
+    /// Its version is neither HTTP/1.0 nor HTTP/1.1. 505.
+    BadVersion,
+}
+
+impl RequestError {
+    /// The status of the answer.
+    pub fn status(&self) -> u16 {
+        match self {
+            RequestError::BadRequest(_) => 400,
+            RequestError::Timeout => 408,
+            RequestError::PayloadTooLarge => 413,
+            RequestError::UriTooLong => 414,
+            RequestError::ExpectationFailed => 417,
+            RequestError::HeadersTooLarge => 431,
+            RequestError::UnknownMethod => 501,
+            RequestError::BadVersion => 505,
+        }
+    }
+
+    /// The `code` in the answer's body, for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            RequestError::BadRequest(_) => "bad_request",
+            RequestError::Timeout => "request_timeout",
+            RequestError::PayloadTooLarge => "payload_too_large",
+            RequestError::UriTooLong => "uri_too_long",
+            RequestError::ExpectationFailed => "expectation_failed",
+            RequestError::HeadersTooLarge => "headers_too_large",
+            RequestError::UnknownMethod => "method_not_implemented",
+            RequestError::BadVersion => "http_version_not_supported",
+        }
+    }
+
+    /// The `message` in the answer's body, for people.
+    pub fn message(&self) -> &'static str {
+        match self {
+            RequestError::BadRequest(message) => message,
+            RequestError::Timeout => "The request did not arrive in time.",
+            RequestError::PayloadTooLarge => "The request body is too large.",
+            RequestError::UriTooLong => "The request line is too long.",
+            RequestError::ExpectationFailed => "Only \"Expect: 100-continue\" can be met.",
+            RequestError::HeadersTooLarge => "The request head is too large.",
+            RequestError::UnknownMethod => "Unknown request method.",
+            RequestError::BadVersion => "Only HTTP/1.0 and HTTP/1.1 are spoken here.",
+        }
+    }
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.message())
+    }
+}
+
+impl std::error::Error for RequestError {}
+
+impl From<BodyError> for RequestError {
+    fn from(error: BodyError) -> RequestError {
+        match error {
+            BodyError::TooLarge | BodyError::ExtensionsTooLarge | BodyError::TrailersTooLarge => {
+                RequestError::PayloadTooLarge
+            }
+            BodyError::BadChunkSize | BodyError::BadChunkEnd | BodyError::BadTrailer => {
+                RequestError::BadRequest("Malformed chunked request body.")
+            }
+            BodyError::CutShort => RequestError::BadRequest("The request body was cut short."),
+        }
+    }
+}
+
+/// An error as a client is told of it.
+#[derive(Clone, Copy, Debug)]
+pub struct ErrorAnswer<'a> {
+    /// 400 to 599.
+    pub status: u16,
+    /// For programs: a word that never changes.
+    pub code: &'a str,
+    /// For people. May echo what was asked for, whatever its bytes are.
+    pub message: &'a [u8],
+    /// The parameter at fault.
+    pub param: Option<&'a str>,
+    /// Ready `Name: value` lines, each with its CR LF: `Retry-After`, `Allow`.
+    pub fields: &'a [u8],
+}
+
+impl From<&RequestError> for ErrorAnswer<'static> {
+    fn from(error: &RequestError) -> ErrorAnswer<'static> {
+        ErrorAnswer {
+            status: error.status(),
+            code: error.code(),
+            message: error.message().as_bytes(),
+            param: None,
+            fields: b"",
+        }
+    }
+}
+
+/// Appends `{"status":404,"code":"...","message":"...","param":null}`.
+pub fn write_error_body(out: &mut Vec<u8>, error: &ErrorAnswer) {
+    out.extend_from_slice(b"{\"status\":");
+    out.extend_from_slice(error.status.to_string().as_bytes());
+    out.extend_from_slice(b",\"code\":");
+    write_json_string(out, error.code.as_bytes());
+    out.extend_from_slice(b",\"message\":");
+    write_json_string(out, error.message);
+    out.extend_from_slice(b",\"param\":");
+    match error.param {
+        Some(param) => write_json_string(out, param.as_bytes()),
+        None => out.extend_from_slice(b"null"),
+    }
+    out.push(b'}');
+}
+
+/// Appends a JSON string (RFC 8259, 7): quotes, backslashes and control bytes are escaped, each
+/// run of bytes that is no UTF-8 becomes `\ufffd`. DEL is escaped too, so that an echo of what a
+/// client sent is safe to show in a terminal.
+pub fn write_json_string(out: &mut Vec<u8>, text: &[u8]) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    out.push(b'"');
+    for chunk in text.utf8_chunks() {
+        for &byte in chunk.valid().as_bytes() {
+            match byte {
+                b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+                0..=0x1f | 0x7f => {
+                    out.extend_from_slice(b"\\u00");
+                    out.push(HEX[usize::from(byte >> 4)]);
+                    out.push(HEX[usize::from(byte & 15)]);
+                }
+                _ => out.push(byte),
+            }
+        }
+        if !chunk.invalid().is_empty() {
+            out.extend_from_slice(b"\\ufffd");
+        }
+    }
+    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_bytes_become_a_json_string_that_reads_back() {
+        let check = |text: &[u8], expected: &str| {
+            let mut out = Vec::new();
+            write_json_string(&mut out, text);
+            let out = String::from_utf8(out).expect("UTF-8");
+            assert_eq!(out, expected);
+            let back: String = serde_json::from_str(&out).expect("JSON");
+            assert_eq!(back, String::from_utf8_lossy(text));
+        };
+        check(b"", r#""""#);
+        check(b"BTC/USDT", r#""BTC/USDT""#);
+        check(br#"a"b\c"#, r#""a\"b\\c""#);
+        check(b"\0\n\x1f\x7f", r#""\u0000\u000a\u001f\u007f""#);
+        check("\u{20ac} \u{1f980}".as_bytes(), "\"\u{20ac} \u{1f980}\"");
+        check(b"x\xffy\xe2\x82", r#""x\ufffdy\ufffd""#);
+        check(b"\xed\xa0\x80", r#""\ufffd\ufffd\ufffd""#);
+        let all: Vec<u8> = (0..=255).collect();
+        let mut out = Vec::new();
+        write_json_string(&mut out, &all);
+        let back: String = serde_json::from_slice(&out).expect("JSON");
+        assert_eq!(back, String::from_utf8_lossy(&all));
+    }
+
+    #[test]
+    fn an_error_body_has_four_members_in_order() {
+        let mut error = ErrorAnswer {
+            status: 404,
+            code: "symbol_not_found",
+            message: b"Unknown symbol \"FOO\".",
+            param: Some("symbol"),
+            fields: b"",
+        };
+        let check = |error: &ErrorAnswer, expected: &str| {
+            let mut out = Vec::new();
+            write_error_body(&mut out, error);
+            assert_eq!(String::from_utf8_lossy(&out), expected);
+        };
+        check(
+            &error,
+            r#"{"status":404,"code":"symbol_not_found","message":"Unknown symbol \"FOO\".","param":"symbol"}"#,
+        );
+        error.param = None;
+        check(
+            &error,
+            r#"{"status":404,"code":"symbol_not_found","message":"Unknown symbol \"FOO\".","param":null}"#,
+        );
+    }
+
+    #[test]
+    fn every_fault_of_a_body_is_a_fault_of_its_request() {
+        let check = |error: BodyError, status| {
+            assert_eq!(RequestError::from(error).status(), status);
+        };
+        check(BodyError::TooLarge, 413);
+        check(BodyError::ExtensionsTooLarge, 413);
+        check(BodyError::TrailersTooLarge, 413);
+        check(BodyError::BadChunkSize, 400);
+        check(BodyError::BadChunkEnd, 400);
+        check(BodyError::BadTrailer, 400);
+        check(BodyError::CutShort, 400);
+    }
+}

@@ -1,0 +1,208 @@
+//! The head of a message: what requests and answers have in common.
+//!
+//! Owns the limits of a head, the walk over its field lines, and the small grammars of field
+//! values. It never decides what a field means for a message: `request` and `upstream` do.
+
+use crate::config::Limits;
+
+/// Most fields of any head, whatever the configuration says: room for them is on the stack while a
+/// head is parsed.
+pub(super) const FIELDS_CEILING: usize = 256;
+
+/// Most fields of an exchange's answer: twice what the wordiest firewall in front of one sends.
+const UPSTREAM_FIELDS: usize = 128;
+
+/// What a head may measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeadLimits {
+    /// Bytes of the first line, without its CR LF.
+    pub line_bytes: usize,
+    /// Bytes of the head: empty lines before it, the first line and the empty line at its end
+    /// included.
+    pub head_bytes: usize,
+    /// Fields. More than 256 count as 256.
+    pub fields: usize,
+}
+
+impl HeadLimits {
+    /// The limits of an exchange's answer. Its first line has none of its own.
+    pub fn upstream(limits: &Limits) -> HeadLimits {
+        HeadLimits {
+            line_bytes: limits.upstream_head_bytes,
+            head_bytes: limits.upstream_head_bytes,
+            fields: UPSTREAM_FIELDS,
+        }
+    }
+}
+
+impl From<&Limits> for HeadLimits {
+    /// The limits of a client's request.
+    fn from(limits: &Limits) -> HeadLimits {
+        HeadLimits {
+            line_bytes: limits.request_line_bytes,
+            head_bytes: limits.head_bytes,
+            fields: limits.head_fields,
+        }
+    }
+}
+
+/// The field lines of a head that has been parsed, in their order, as (name, value) pairs. Values
+/// are without the blanks around them; one that was folded over lines (answers only) keeps its
+/// line ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Fields<'a> {
+    lines: &'a [u8],
+}
+
+impl<'a> Fields<'a> {
+    /// `lines` have passed the parser: each has a name and a colon, and ends with LF.
+    pub(super) fn of_parsed(lines: &'a [u8]) -> Fields<'a> {
+        Fields { lines }
+    }
+
+    /// The value of the first field of this name, in any case.
+    pub fn get(mut self, name: &str) -> Option<&'a [u8]> {
+        self.find_map(|(found, value)| found.eq_ignore_ascii_case(name.as_bytes()).then_some(value))
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+
+    fn next(&mut self) -> Option<(&'a [u8], &'a [u8])> {
+        let mut end = 0;
+        // A line that begins with a blank continues the one before it (RFC 9112, 5.2).
+        loop {
+            end += self.lines[end..].iter().position(|&byte| byte == b'\n')? + 1;
+            if !matches!(self.lines.get(end), Some(b' ' | b'\t')) {
+                break;
+            }
+        }
+        let (line, rest) = self.lines.split_at(end);
+        self.lines = rest;
+        let colon = line.iter().position(|&byte| byte == b':')?;
+        Some((&line[..colon], line[colon + 1..].trim_ascii()))
+    }
+}
+
+impl std::fmt::Debug for Fields<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
+        f.debug_map()
+            .entries(self.map(|(name, value)| (text(name), text(value))))
+            .finish()
+    }
+}
+
+/// The members of a comma-separated list, without the blanks around them and without empty ones
+/// (RFC 9110, 5.6.1). No member of the lists read this way is a quoted string.
+pub(super) fn members(list: &[u8]) -> impl Iterator<Item = &[u8]> {
+    list.split(|&byte| byte == b',')
+        .map(<[u8]>::trim_ascii)
+        .filter(|member| !member.is_empty())
+}
+
+/// A number that is nothing but digits. `None` also when it is beyond 64 bits.
+pub(super) fn digits(value: &[u8]) -> Option<u64> {
+    if value.is_empty() {
+        return None;
+    }
+    value.iter().try_fold(0u64, |number, &byte| {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number.checked_mul(10)?.checked_add(u64::from(digit))
+    })
+}
+
+/// What a byte may be part of.
+const CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let alphanumeric = (byte as u8).is_ascii_alphanumeric();
+        // RFC 9110, 5.6.2: tchar.
+        if alphanumeric || is_one_of(byte as u8, b"!#$%&'*+-.^_`|~") {
+            classes[byte] |= TOKEN;
+        }
+        // RFC 3986, 2.2 and 2.3: unreserved and sub-delims.
+        if alphanumeric || is_one_of(byte as u8, b"-._~!$&'()*+,;=") {
+            classes[byte] |= NAME;
+        }
+        byte += 1;
+    }
+    classes
+};
+const TOKEN: u8 = 1;
+const NAME: u8 = 2;
+
+const fn is_one_of(byte: u8, list: &[u8]) -> bool {
+    let mut at = 0;
+    while at < list.len() {
+        if list[at] == byte {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+/// Whether the byte may stand in a method or a field name.
+pub(super) fn is_token(byte: u8) -> bool {
+    CLASSES[byte as usize] & TOKEN != 0
+}
+
+/// Whether the byte may stand, unescaped, in a registered host name.
+pub(super) fn is_host_name(byte: u8) -> bool {
+    CLASSES[byte as usize] & NAME != 0
+}
+
+/// Whether the byte may stand in a field value, a chunk extension or a trailer (RFC 9110, 5.5):
+/// visible, blank, or of some other alphabet; never a control byte.
+pub(super) fn is_field_text(byte: u8) -> bool {
+    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_walked_in_order_and_found_in_any_case() {
+        let fields = Fields::of_parsed(b"A: 1\r\nB:\r\nlong: x\r\n  y\r\nA: 2\r\nLast:\t z \r\n");
+        let pairs: Vec<(&[u8], &[u8])> = fields.collect();
+        let expected: [(&[u8], &[u8]); 5] = [
+            (b"A", b"1"),
+            (b"B", b""),
+            (b"long", b"x\r\n  y"),
+            (b"A", b"2"),
+            (b"Last", b"z"),
+        ];
+        assert_eq!(pairs, expected);
+        assert_eq!(fields.get("a"), Some(&b"1"[..]));
+        assert_eq!(fields.get("LAST"), Some(&b"z"[..]));
+        assert_eq!(fields.get("las"), None);
+        assert_eq!(Fields::of_parsed(b"").next(), None);
+    }
+
+    #[test]
+    fn a_number_is_digits_and_fits_64_bits() {
+        let check = |text: &str, expected| assert_eq!(digits(text.as_bytes()), expected, "{text}");
+        check("0", Some(0));
+        check("007", Some(7));
+        check("18446744073709551615", Some(u64::MAX));
+        check("18446744073709551616", None);
+        check("99999999999999999999", None);
+        for bad in ["", " ", "+1", "-1", "1 ", "0x1", "1,1", "1.0", "\u{661}"] {
+            check(bad, None);
+        }
+    }
+
+    #[test]
+    fn a_list_has_members_without_blanks_and_holes() {
+        let list: Vec<_> = members(b" close ,, \tUpgrade,").collect();
+        assert_eq!(list, [&b"close"[..], b"Upgrade"]);
+        assert_eq!(members(b" , ").count(), 0);
+    }
+}

@@ -1,0 +1,31 @@
+//! HTTP/1.1 messages: bytes to requests and answers, and back.
+//!
+//! Owns the grammar and the framing of RFC 9110 and RFC 9112, on both sides: requests from clients
+//! ([`request`]) and the answers to them ([`response`]), requests to exchanges and their answers
+//! ([`upstream`]), bodies in both directions ([`body`]). It never touches a socket, keeps no
+//! connection and knows no market: what a path means is not its business.
+//!
+//! Invariant: however the bytes are split on their way, the result is the same. A parser is given
+//! what has arrived so far; it says *partial* until the bytes decide, and what they have decided,
+//! no later byte changes.
+
+pub mod body;
+pub mod error;
+mod head;
+pub mod query;
+pub mod request;
+pub mod response;
+mod target;
+pub mod upstream;
+
+pub use body::{BodyError, BodyReader, Framing, Piece};
+pub use error::{ErrorAnswer, RequestError, write_error_body, write_json_string};
+pub use head::{Fields, HeadLimits};
+pub use query::{BadEscape, Query, decode_segment};
+pub use request::{Method, Parsed, Request, RequestBody, Version, empty_lines, parse};
+pub use response::{
+    ALLOW, CONTINUE, Cache, ContentType, ETag, Head, PREFLIGHT, Persistence, Responder, Stamp,
+};
+pub use upstream::{
+    Encoding, Response, ResponseError, ResponseHead, RetryAfter, parse_response, write_request,
+};

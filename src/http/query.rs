@@ -1,0 +1,173 @@
+//! The query of a target, and percent-escapes.
+//!
+//! Owns the decoding of one path segment and of the pairs of a query. It decodes once, never
+//! twice, and never splits what it has decoded: an escaped slash or ampersand is a character of
+//! its segment or value.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// A `%` that is not followed by two hexadecimal digits, or one that hides a control byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadEscape;
+
+impl fmt::Display for BadEscape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("malformed percent-escape")
+    }
+}
+
+impl std::error::Error for BadEscape {}
+
+/// One segment of a path, decoded once (RFC 3986, 2.1). The result holds no control byte; it may
+/// hold anything else, slashes and bytes that are no UTF-8 included. A `+` is a `+`.
+pub fn decode_segment(raw: &[u8]) -> Result<Cow<'_, [u8]>, BadEscape> {
+    decode(raw, b'+')
+}
+
+/// The pairs of a query, in their order: `a=1&b` is (`a`, `1`), (`b`, nothing). Empty pairs are
+/// skipped. A `+` is a blank, as forms send it.
+///
+/// A bad escape in a value is an error of that value alone, so that a parameter nobody asked for
+/// does not fail the request. A key with a bad escape is given as it stands: it is no known key.
+#[derive(Clone, Debug)]
+pub struct Query<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Query<'a> {
+    /// `raw` is what follows the `?`.
+    pub fn new(raw: &'a [u8]) -> Query<'a> {
+        Query { rest: raw }
+    }
+}
+
+impl<'a> Iterator for Query<'a> {
+    type Item = (Cow<'a, [u8]>, Result<Cow<'a, [u8]>, BadEscape>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if self.rest.is_empty() {
+                return None;
+            }
+            let (pair, rest) = split_once(self.rest, b'&');
+            self.rest = rest;
+            if pair.is_empty() {
+                continue;
+            }
+            let (key, value) = split_once(pair, b'=');
+            let key = decode(key, b' ').unwrap_or(Cow::Borrowed(key));
+            return Some((key, decode(value, b' ')));
+        }
+    }
+}
+
+/// What is before the first separator, and what is behind it.
+fn split_once(bytes: &[u8], separator: u8) -> (&[u8], &[u8]) {
+    match bytes.iter().position(|&byte| byte == separator) {
+        Some(at) => (&bytes[..at], &bytes[at + 1..]),
+        None => (bytes, b""),
+    }
+}
+
+fn decode(raw: &[u8], plus: u8) -> Result<Cow<'_, [u8]>, BadEscape> {
+    let is_plain = |&byte: &u8| byte != b'%' && (byte != b'+' || plus == b'+');
+    let Some(first) = raw.iter().position(|byte| !is_plain(byte)) else {
+        return Ok(Cow::Borrowed(raw));
+    };
+    let mut decoded = Vec::with_capacity(raw.len());
+    decoded.extend_from_slice(&raw[..first]);
+    let mut rest = &raw[first..];
+    while let Some((&byte, tail)) = rest.split_first() {
+        rest = tail;
+        match byte {
+            b'%' => {
+                let &[high, low, ref tail @ ..] = rest else {
+                    return Err(BadEscape);
+                };
+                let byte = hex(high)? << 4 | hex(low)?;
+                if byte.is_ascii_control() {
+                    return Err(BadEscape);
+                }
+                decoded.push(byte);
+                rest = tail;
+            }
+            b'+' => decoded.push(plus),
+            _ => decoded.push(byte),
+        }
+    }
+    Ok(Cow::Owned(decoded))
+}
+
+fn hex(byte: u8) -> Result<u8, BadEscape> {
+    match byte {
+        b'0'..=b'9' => Ok(byte - b'0'),
+        b'a'..=b'f' => Ok(byte - b'a' + 10),
+        b'A'..=b'F' => Ok(byte - b'A' + 10),
+        _ => Err(BadEscape),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_is_decoded_once() {
+        let check = |raw: &str, expected: &[u8]| {
+            assert_eq!(
+                decode_segment(raw.as_bytes()).as_deref(),
+                Ok(expected),
+                "{raw}"
+            );
+        };
+        check("", b"");
+        check("BTC-USDT", b"BTC-USDT");
+        check("BTC%2FUSDT", b"BTC/USDT");
+        check("btc%2fusdt", b"btc/usdt");
+        check("%252F", b"%2F");
+        check("a+b%20c", b"a+b c");
+        check("%E2%82%AC%ff", b"\xe2\x82\xac\xff");
+    }
+
+    #[test]
+    fn bad_escapes_and_hidden_control_bytes_are_refused() {
+        for raw in [
+            "%", "%4", "a%", "%%41", "%g0", "%0g", "%-1", "%+1", "% 1", "%00", "a%0Ab", "%7f",
+        ] {
+            assert_eq!(decode_segment(raw.as_bytes()), Err(BadEscape), "{raw}");
+        }
+    }
+
+    #[test]
+    fn what_needs_no_decoding_is_borrowed() {
+        assert!(matches!(decode_segment(b"a+b"), Ok(Cow::Borrowed(b"a+b"))));
+    }
+
+    #[test]
+    fn a_query_is_a_list_of_pairs() {
+        let check = |raw: &str, expected: &str| {
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let pairs: Vec<String> = Query::new(raw.as_bytes())
+                .map(|(key, value)| match value {
+                    Ok(value) => format!("{}>{}", text(&key), text(&value)),
+                    Err(BadEscape) => format!("{}!", text(&key)),
+                })
+                .collect();
+            assert_eq!(pairs.join(" "), expected, "{raw}");
+        };
+        check("", "");
+        check("&&", "");
+        check("a=1&b=2", "a>1 b>2");
+        check("a", "a>");
+        check("a=&=b&=", "a> >b >");
+        check("a=b=c", "a>b=c");
+        check(
+            "symbols=BTC%2FUSDT%2cETH-USDT&x=%26",
+            "symbols>BTC/USDT,ETH-USDT x>&",
+        );
+        check("symb%6fl=a+b", "symbol>a b");
+        check("a=%zz&b=1", "a! b>1");
+        check("%zz=1&b=%00", "%zz>1 b!");
+    }
+}

@@ -1,0 +1,623 @@
+//! Answers to clients, written straight into a connection's output.
+//!
+//! Owns the head of every answer: status line, the fields that all answers carry, caching,
+//! conditional requests (RFC 9110, 13) and what becomes of the body for HEAD. It never makes a
+//! body and never decides to close; [`Persistence`] is told to it.
+//!
+//! The head of a 200 with JSON is made a hundred thousand times a second, so it is a copy of one
+//! ready block, patched once a second, and one short run of what differs.
+
+mod tail;
+
+use self::tail::Tail;
+use super::error::{ErrorAnswer, RequestError, write_error_body};
+use super::request::{Method, Request, Version};
+use crate::time::UnixMs;
+use std::io::Write;
+use std::time::{Duration, SystemTime};
+
+/// The interim answer to `Expect: 100-continue`.
+pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// Field of a 405: what every address can do (RFC 9110, 15.5.6).
+pub const ALLOW: &[u8] = b"Allow: GET, HEAD, OPTIONS\r\n";
+
+/// Fields of the answer to OPTIONS, a browser's pre-flight among them.
+pub const PREFLIGHT: &[u8] = b"Allow: GET, HEAD, OPTIONS\r\n\
+    Access-Control-Allow-Methods: GET, HEAD, OPTIONS\r\n\
+    Access-Control-Allow-Headers: *\r\n\
+    Access-Control-Max-Age: 86400\r\n";
+
+/// What every answer carries behind its date. A script in a browser sees of the other fields only
+/// those that are named here.
+const COMMON: &[u8] = b"\r\n\
+    Access-Control-Allow-Origin: *\r\n\
+    Access-Control-Expose-Headers: ETag, Date, Link, Retry-After, Chart-Interval, Chart-Source, \
+    Chart-Last-Closed, Chart-Gaps, Chart-Coverage, RateLimit-Limit, RateLimit-Remaining, \
+    RateLimit-Reset\r\n";
+
+const OK_LINE: &[u8] = b"HTTP/1.1 200 OK\r\n";
+const DATE: &[u8] = b"Date: ";
+const DATE_BYTES: usize = b"Sun, 06 Nov 1994 08:49:37 GMT".len();
+const ETAG: &[u8] = b"ETag: ";
+const JSON: &[u8] = b"Content-Type: application/json\r\n";
+
+/// Ready lines with this second's date.
+#[derive(Clone, Debug)]
+pub struct Stamp {
+    second: i64,
+    /// The status line of a 200, the common lines and the type of JSON. The common lines alone
+    /// are the part in between.
+    ok_json: Vec<u8>,
+}
+
+impl Default for Stamp {
+    fn default() -> Stamp {
+        Stamp::new()
+    }
+}
+
+impl Stamp {
+    /// Lines that say 1970, until the first [`Stamp::refresh`].
+    pub fn new() -> Stamp {
+        let mut stamp = Stamp {
+            second: -1,
+            ok_json: [OK_LINE, DATE, &[0; DATE_BYTES], COMMON, JSON].concat(),
+        };
+        stamp.refresh(UnixMs(0));
+        stamp
+    }
+
+    /// Sets the date. Costs next to nothing within the same second.
+    pub fn refresh(&mut self, now: UnixMs) {
+        let second = now.0.div_euclid(1000);
+        if second == self.second {
+            return;
+        }
+        // The last second that a date of HTTP can express is the end of the year 9999.
+        const LAST: i64 = 253_402_300_799;
+        self.second = second;
+        let since = Duration::from_secs(second.clamp(0, LAST) as u64);
+        let date = httpdate::HttpDate::from(SystemTime::UNIX_EPOCH + since);
+        let begin = OK_LINE.len() + DATE.len();
+        write!(&mut self.ok_json[begin..begin + DATE_BYTES], "{date}")
+            .expect("a date of HTTP has 29 bytes");
+    }
+
+    fn common(&self) -> &[u8] {
+        &self.ok_json[OK_LINE.len()..self.ok_json.len() - JSON.len()]
+    }
+}
+
+/// Names one state of one representation of something, strongly: equal tags, equal bytes
+/// (RFC 9110, 8.8.3). Written as `"<boot>-<version>-<variant>"`, numbers in hexadecimal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ETag {
+    /// Differs between runs of the service: versions start anew in each.
+    pub boot: u64,
+    /// Counts the changes of what is shown.
+    pub version: u64,
+    /// A letter or digit that names the representation.
+    pub variant: u8,
+}
+
+/// What caches may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cache {
+    /// Nothing.
+    NoStore,
+    /// Keep it, and ask each time whether it still holds.
+    NoCache,
+    /// Keep it for so many seconds.
+    MaxAge(u32),
+}
+
+/// What a body is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContentType {
+    /// There is no body.
+    None,
+    /// application/json
+    Json,
+    /// The text format of Prometheus, version 0.0.4.
+    Prometheus,
+}
+
+/// What differs between heads.
+#[derive(Clone, Copy, Debug)]
+pub struct Head<'a> {
+    /// 200 to 599.
+    pub status: u16,
+    /// With a 200, makes conditional requests work.
+    pub etag: Option<ETag>,
+    /// What caches may do.
+    pub cache: Cache,
+    /// What the body is written in.
+    pub content_type: ContentType,
+    /// Ready `Name: value` lines, each with its CR LF.
+    pub fields: &'a [u8],
+}
+
+impl Head<'static> {
+    /// A 200 with JSON.
+    pub const fn json(etag: Option<ETag>, cache: Cache) -> Head<'static> {
+        Head {
+            status: 200,
+            etag,
+            cache,
+            content_type: ContentType::Json,
+            fields: b"",
+        }
+    }
+
+    /// The answer to OPTIONS.
+    pub const fn options() -> Head<'static> {
+        Head {
+            status: 204,
+            etag: None,
+            cache: Cache::NoStore,
+            content_type: ContentType::None,
+            fields: PREFLIGHT,
+        }
+    }
+}
+
+/// What the answer says of its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Persistence {
+    /// Nothing: it stays open, as it does by default.
+    Stay,
+    /// `keep-alive`, to a 1.0 client that asked for it.
+    StayHttp10,
+    /// `close`.
+    Close,
+}
+
+impl Persistence {
+    /// What to say to this request, if the service would keep the connection.
+    pub fn of(request: &Request, keep: bool) -> Persistence {
+        match request.version {
+            _ if !keep || !request.keep_alive => Persistence::Close,
+            Version::Http10 => Persistence::StayHttp10,
+            Version::Http11 => Persistence::Stay,
+        }
+    }
+}
+
+/// Writes one answer to one request.
+#[derive(Debug)]
+pub struct Responder<'a> {
+    out: &'a mut Vec<u8>,
+    stamp: &'a Stamp,
+    head_only: bool,
+    persistence: Persistence,
+    if_none_match: Option<&'a [u8]>,
+    status: u16,
+}
+
+impl<'a> Responder<'a> {
+    /// Answers `request`, appending to `out`. Without `keep`, or where the client would not send
+    /// another request, the answer says that the connection closes.
+    pub fn new(
+        out: &'a mut Vec<u8>,
+        stamp: &'a Stamp,
+        request: &Request<'a>,
+        keep: bool,
+    ) -> Responder<'a> {
+        Responder {
+            out,
+            stamp,
+            head_only: request.method == Method::Head,
+            persistence: Persistence::of(request, keep),
+            if_none_match: request.if_none_match,
+            status: 0,
+        }
+    }
+
+    /// Answers a request that is gone, from what its answer's head depends on.
+    pub fn resumed(
+        out: &'a mut Vec<u8>,
+        stamp: &'a Stamp,
+        head_only: bool,
+        persistence: Persistence,
+        if_none_match: Option<&'a [u8]>,
+    ) -> Responder<'a> {
+        Responder {
+            out,
+            stamp,
+            head_only,
+            persistence,
+            if_none_match,
+            status: 0,
+        }
+    }
+
+    /// Answers bytes that are no request, or nobody's request: in full, and for the last time.
+    pub fn closing(out: &'a mut Vec<u8>, stamp: &'a Stamp) -> Responder<'a> {
+        Responder {
+            out,
+            stamp,
+            head_only: false,
+            persistence: Persistence::Close,
+            if_none_match: None,
+            status: 0,
+        }
+    }
+
+    /// Writes the head. `Some` when the body, exactly `body_len` bytes, is to follow; `None` when
+    /// nothing is: to HEAD, and with 204 and 304. A 200 with a tag that the client already has
+    /// becomes a 304.
+    pub fn begin(&mut self, head: &Head, body_len: usize) -> Option<&mut Vec<u8>> {
+        let mut tail = Tail::new();
+        self.status = head.status;
+        if let Some(etag) = head.etag {
+            tail.push(ETAG);
+            tail.etag(etag);
+            if head.status == 200
+                && let Some(asked) = self.if_none_match
+                && matches_any(asked, &tail.text()[ETAG.len()..])
+            {
+                self.status = 304;
+            }
+            tail.push(b"\r\n");
+        }
+        let has_length = !matches!(self.status, 204 | 304);
+        tail.cache(head.cache);
+        if has_length {
+            tail.push(b"Content-Length: ");
+            tail.decimal(body_len as u64);
+            tail.push(b"\r\n");
+        }
+        match self.persistence {
+            Persistence::Stay => {}
+            Persistence::StayHttp10 => tail.push(b"Connection: keep-alive\r\n"),
+            Persistence::Close => tail.push(b"Connection: close\r\n"),
+        }
+        tail.push(b"\r\n");
+        let has_body = has_length && !self.head_only;
+        let body_room = if has_body { body_len } else { 0 };
+        let room = self.stamp.ok_json.len() + LINE_ROOM + head.fields.len() + tail.text().len();
+        self.out.reserve(room + body_room);
+        if self.status == 200 && head.content_type == ContentType::Json {
+            self.out.extend_from_slice(&self.stamp.ok_json);
+        } else {
+            self.begin_other(head);
+        }
+        if !head.fields.is_empty() {
+            self.out.extend_from_slice(head.fields);
+        }
+        self.out.extend_from_slice(tail.text());
+        has_body.then_some(&mut *self.out)
+    }
+
+    /// Writes head and body.
+    pub fn send(&mut self, head: &Head, body: &[u8]) {
+        if let Some(out) = self.begin(head, body.len()) {
+            out.extend_from_slice(body);
+        }
+    }
+
+    /// Writes an error: JSON that no cache keeps.
+    pub fn error(&mut self, error: &ErrorAnswer) {
+        let mut body = Vec::new();
+        write_error_body(&mut body, error);
+        let head = Head {
+            status: error.status,
+            etag: None,
+            cache: Cache::NoStore,
+            content_type: ContentType::Json,
+            fields: error.fields,
+        };
+        self.send(&head, &body);
+    }
+
+    /// Writes the answer to what is no request.
+    pub fn refuse(&mut self, error: &RequestError) {
+        self.error(&ErrorAnswer::from(error));
+    }
+
+    /// The status that was written, 304 included; 0 before that.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// Everything in front of the fields, for any status and type.
+    fn begin_other(&mut self, head: &Head) {
+        // A 304 speaks of a representation that the client has: it has its type, too.
+        let content_type = match head.content_type {
+            _ if self.status == 304 => b"",
+            ContentType::None => b"",
+            ContentType::Json => JSON,
+            ContentType::Prometheus => {
+                b"Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n".as_slice()
+            }
+        };
+        let mut line = Tail::new();
+        line.push(b"HTTP/1.1 ");
+        line.decimal(u64::from(self.status));
+        line.push(b" ");
+        line.push(reason(self.status));
+        line.push(b"\r\n");
+        self.out.extend_from_slice(line.text());
+        self.out.extend_from_slice(self.stamp.common());
+        self.out.extend_from_slice(content_type);
+    }
+}
+
+/// Room for a status line and a content type that are longer than those of a 200 with JSON.
+const LINE_ROOM: usize = 64;
+
+/// The reason phrase. It may be empty (RFC 9112, 4).
+fn reason(status: u16) -> &'static [u8] {
+    match status {
+        200 => b"OK",
+        204 => b"No Content",
+        304 => b"Not Modified",
+        400 => b"Bad Request",
+        404 => b"Not Found",
+        405 => b"Method Not Allowed",
+        408 => b"Request Timeout",
+        413 => b"Content Too Large",
+        414 => b"URI Too Long",
+        417 => b"Expectation Failed",
+        429 => b"Too Many Requests",
+        431 => b"Request Header Fields Too Large",
+        500 => b"Internal Server Error",
+        501 => b"Not Implemented",
+        503 => b"Service Unavailable",
+        505 => b"HTTP Version Not Supported",
+        _ => b"",
+    }
+}
+
+/// Whether the list of a client's If-None-Match holds this tag, quotes included (RFC 9110, 13.1.2:
+/// `*`, or a list; compared weakly, so that a `W/` that some cache has put before it is no
+/// difference). What comes behind a malformed member is not looked at.
+fn matches_any(list: &[u8], tag: &[u8]) -> bool {
+    if list == b"*" {
+        return true;
+    }
+    let mut rest = list;
+    loop {
+        let is_gap = |byte: &&u8| matches!(byte, b',' | b' ' | b'\t');
+        rest = &rest[rest.iter().take_while(is_gap).count()..];
+        rest = rest.strip_prefix(b"W/").unwrap_or(rest);
+        let Some(opaque) = rest.strip_prefix(b"\"") else {
+            return false;
+        };
+        let Some(end) = opaque.iter().position(|&byte| byte == b'"') else {
+            return false;
+        };
+        let (member, behind) = rest.split_at(end + 2);
+        if member == tag {
+            return true;
+        }
+        rest = behind;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::head::HeadLimits;
+    use super::super::request::{Parsed, parse};
+    use super::*;
+    use crate::config::Limits;
+
+    const ETAG: ETag = ETag {
+        boot: 0x18a3_f2b0,
+        version: 26,
+        variant: b'q',
+    };
+
+    /// What a client that sends `raw` reads, the service keeping the connection.
+    fn answer(raw: &str, write: impl FnOnce(&mut Responder)) -> String {
+        let limits = HeadLimits::from(&Limits::default());
+        let request = match parse(raw.as_bytes(), &limits) {
+            Ok(Parsed::Complete { request, .. }) => request,
+            other => panic!("{raw:?}: {other:?}"),
+        };
+        let mut stamp = Stamp::new();
+        stamp.refresh(UnixMs(784_111_777_999));
+        let mut out = b"before".to_vec();
+        write(&mut Responder::new(&mut out, &stamp, &request, true));
+        let out = String::from_utf8(out).expect("ASCII");
+        out.strip_prefix("before").expect("appended").to_string()
+    }
+
+    fn common() -> String {
+        String::from_utf8_lossy(COMMON).replacen(
+            "\r\n",
+            "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
+            1,
+        )
+    }
+
+    #[test]
+    fn a_200_carries_all_that_it_should() {
+        let raw = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+        let head = Head {
+            fields: b"Chart-Gaps: 0\r\n",
+            ..Head::json(Some(ETAG), Cache::MaxAge(2))
+        };
+        let found = answer(raw, |responder| {
+            responder.send(&head, b"{}");
+            assert_eq!(responder.status(), 200);
+        });
+        let expected = format!(
+            "HTTP/1.1 200 OK\r\n{}Content-Type: application/json\r\nChart-Gaps: 0\r\n\
+             ETag: \"18a3f2b0-1a-q\"\r\nCache-Control: public, max-age=2\r\n\
+             Content-Length: 2\r\n\r\n{{}}",
+            common()
+        );
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn other_answers_differ_where_they_should() {
+        let check = |raw: &str, head: &Head, expected_line: &str, expected_tail: &str| {
+            let found = answer(raw, |responder| responder.send(head, b"body"));
+            let expected = format!("{expected_line}\r\n{}{expected_tail}", common());
+            assert_eq!(found, expected);
+        };
+        let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+        let plain = Head::json(None, Cache::NoCache);
+        let json = "Content-Type: application/json\r\n";
+        check(
+            "HEAD / HTTP/1.1\r\nHost: h\r\n\r\n",
+            &plain,
+            "HTTP/1.1 200 OK",
+            &format!("{json}Cache-Control: no-cache\r\nContent-Length: 4\r\n\r\n"),
+        );
+        check(
+            "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+            &plain,
+            "HTTP/1.1 200 OK",
+            &format!(
+                "{json}Cache-Control: no-cache\r\nContent-Length: 4\r\n\
+                 Connection: keep-alive\r\n\r\nbody"
+            ),
+        );
+        check(
+            "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
+            &plain,
+            "HTTP/1.1 200 OK",
+            &format!(
+                "{json}Cache-Control: no-cache\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody"
+            ),
+        );
+        check(
+            "OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n",
+            &Head::options(),
+            "HTTP/1.1 204 No Content",
+            &format!(
+                "{}Cache-Control: no-store\r\n\r\n",
+                String::from_utf8_lossy(PREFLIGHT)
+            ),
+        );
+        let metrics = Head {
+            content_type: ContentType::Prometheus,
+            ..Head::json(None, Cache::NoStore)
+        };
+        check(
+            get,
+            &metrics,
+            "HTTP/1.1 200 OK",
+            "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n\
+             Cache-Control: no-store\r\nContent-Length: 4\r\n\r\nbody",
+        );
+    }
+
+    #[test]
+    fn an_error_is_json_that_no_cache_keeps() {
+        let raw = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+        let error = ErrorAnswer {
+            status: 405,
+            code: "method_not_allowed",
+            message: b"no",
+            param: None,
+            fields: ALLOW,
+        };
+        let body = r#"{"status":405,"code":"method_not_allowed","message":"no","param":null}"#;
+        let tail = format!(
+            "Content-Type: application/json\r\nAllow: GET, HEAD, OPTIONS\r\n\
+             Cache-Control: no-store\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        let line = "HTTP/1.1 405 Method Not Allowed\r\n";
+        let found = answer(raw, |responder| responder.error(&error));
+        assert_eq!(found, format!("{line}{}{tail}{body}", common()));
+        let found = answer(&raw.replace("GET", "HEAD"), |responder| {
+            responder.error(&error)
+        });
+        assert_eq!(found, format!("{line}{}{tail}", common()));
+
+        let mut out = Vec::new();
+        let mut stamp = Stamp::new();
+        stamp.refresh(UnixMs(784_111_777_000));
+        let mut responder = Responder::closing(&mut out, &stamp);
+        responder.refuse(&RequestError::UriTooLong);
+        assert_eq!(responder.status(), 414);
+        let out = String::from_utf8(out).expect("ASCII");
+        assert!(out.starts_with("HTTP/1.1 414 URI Too Long\r\nDate: Sun, 06 Nov 1994"));
+        assert!(out.contains("\r\nConnection: close\r\n\r\n{\"status\":414,"));
+    }
+
+    #[test]
+    fn a_tag_that_the_client_has_makes_a_304() {
+        let check = |asked: &str, expected: bool| {
+            let raw = format!("GET / HTTP/1.1\r\nHost: h\r\nIf-None-Match: {asked}\r\n\r\n");
+            let head = Head::json(Some(ETAG), Cache::MaxAge(2));
+            let found = answer(&raw, |responder| responder.send(&head, b"{}"));
+            if expected {
+                let rest = "ETag: \"18a3f2b0-1a-q\"\r\nCache-Control: public, max-age=2\r\n\r\n";
+                let expected = format!("HTTP/1.1 304 Not Modified\r\n{}{rest}", common());
+                assert_eq!(found, expected, "{asked}");
+            } else {
+                assert!(found.starts_with("HTTP/1.1 200 OK\r\n"), "{asked}");
+            }
+        };
+        check("\"18a3f2b0-1a-q\"", true);
+        check("W/\"18a3f2b0-1a-q\"", true);
+        check("*", true);
+        check("\"x\", \"18a3f2b0-1a-q\"", true);
+        check("\"x,\",, W/\"\" ,\t\"18a3f2b0-1a-q\" , \"y\"", true);
+        for other in [
+            "",
+            "\"x\"",
+            "\"18a3f2b0-1a-r\"",
+            "18a3f2b0-1a-q",
+            "\"18a3f2b0-1a-q",
+            "**",
+            "\"*\"",
+            "\"x\", *",
+            "x, \"18a3f2b0-1a-q\"",
+            "w/\"18a3f2b0-1a-q\"",
+            "\"18a3f2b0-1a-q",
+            "W/",
+            "\"",
+        ] {
+            check(other, false);
+        }
+    }
+
+    #[test]
+    fn only_a_200_with_a_tag_becomes_a_304() {
+        let raw = "GET / HTTP/1.1\r\nHost: h\r\nIf-None-Match: *\r\n\r\n";
+        let check = |head: Head, status| {
+            answer(raw, |responder| {
+                responder.send(&head, b"");
+                assert_eq!(responder.status(), status);
+            });
+        };
+        let head = Head::json(Some(ETAG), Cache::NoCache);
+        check(head, 304);
+        check(Head { etag: None, ..head }, 200);
+        check(
+            Head {
+                status: 503,
+                ..head
+            },
+            503,
+        );
+    }
+
+    #[test]
+    fn the_date_is_that_of_the_second_and_never_panics() {
+        let mut stamp = Stamp::new();
+        let mut check = |ms: i64, expected: &str| {
+            stamp.refresh(UnixMs(ms));
+            let expected = format!("Date: {expected}\r\nAccess-");
+            assert!(
+                String::from_utf8_lossy(stamp.common()).starts_with(&expected),
+                "{ms}"
+            );
+        };
+        check(0, "Thu, 01 Jan 1970 00:00:00 GMT");
+        check(784_111_777_000, "Sun, 06 Nov 1994 08:49:37 GMT");
+        check(784_111_777_999, "Sun, 06 Nov 1994 08:49:37 GMT");
+        check(784_111_778_000, "Sun, 06 Nov 1994 08:49:38 GMT");
+        check(-1, "Thu, 01 Jan 1970 00:00:00 GMT");
+        check(i64::MIN, "Thu, 01 Jan 1970 00:00:00 GMT");
+        check(i64::MAX, "Fri, 31 Dec 9999 23:59:59 GMT");
+    }
+}

@@ -1,0 +1,340 @@
+//! The target of a request, and the host it was sent to.
+//!
+//! Owns the four forms of a target (RFC 9112, 3.2) and the grammar of host and port (RFC 3986,
+//! 3.2.2). It takes a target apart and never decodes it.
+
+use super::error::RequestError;
+use super::head::is_host_name;
+use std::net::Ipv6Addr;
+
+const BAD_TARGET: RequestError = RequestError::BadRequest("Malformed request target.");
+
+/// A target, taken apart and still escaped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Target<'a> {
+    /// Begins with `/`; `*` of OPTIONS and the authority of CONNECT stand as they are.
+    pub path: &'a [u8],
+    /// Behind the `?`.
+    pub query: &'a [u8],
+}
+
+/// Takes a target apart. `raw` is not empty and holds no control byte and no blank.
+pub(super) fn split<'a>(method: &str, raw: &'a [u8]) -> Result<Target<'a>, RequestError> {
+    if raw[0] == b'/' && method != "CONNECT" {
+        return split_origin(raw);
+    }
+    let whole = Target {
+        path: raw,
+        query: b"",
+    };
+    match method {
+        "CONNECT" if is_authority(raw) && has_port(raw) => Ok(whole),
+        "CONNECT" => Err(BAD_TARGET),
+        "OPTIONS" if raw == b"*" => Ok(whole),
+        _ => split_absolute(raw),
+    }
+}
+
+/// Path and query. A fragment is not part of a target; a dot segment has been resolved by whoever
+/// follows a reference (RFC 3986, 5.2.4), so that one which arrives is an attempt at something.
+fn split_origin(raw: &[u8]) -> Result<Target<'_>, RequestError> {
+    if is_plain(raw) {
+        return Ok(Target {
+            path: raw,
+            query: b"",
+        });
+    }
+    if raw.contains(&b'#') {
+        return Err(BAD_TARGET);
+    }
+    let end = raw.iter().position(|&byte| byte == b'?');
+    let (path, query) = raw.split_at(end.unwrap_or(raw.len()));
+    if path.split(|&byte| byte == b'/').any(is_dot_segment) {
+        return Err(RequestError::BadRequest("The path holds a dot segment."));
+    }
+    Ok(Target {
+        path,
+        query: query.get(1..).unwrap_or_default(),
+    })
+}
+
+/// Whether it is all path, and nothing in it needs a second look. Eight bytes at a time; the
+/// last eight overlap those before them.
+fn is_plain(raw: &[u8]) -> bool {
+    let needs_a_look =
+        |word: u64| has(word, b'.') | has(word, b'%') | has(word, b'?') | has(word, b'#');
+    let Some(last) = raw.last_chunk() else {
+        return !raw.iter().any(|byte| b".%?#".contains(byte));
+    };
+    let words = raw.as_chunks().0.iter().chain([last]);
+    words.fold(0, |found, &word| {
+        found | needs_a_look(u64::from_ne_bytes(word))
+    }) == 0
+}
+
+/// Not zero when one of the eight bytes is this one (Mycroft's test for a zero byte).
+fn has(word: u64, byte: u8) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let word = word ^ (ONES * u64::from(byte));
+    word.wrapping_sub(ONES) & !word & (ONES << 7)
+}
+
+/// `.` and `..`, however they are escaped.
+fn is_dot_segment(segment: &[u8]) -> bool {
+    let mut rest = segment;
+    let mut dots = 0;
+    while !rest.is_empty() {
+        rest = match rest {
+            [b'.', rest @ ..] | [b'%', b'2', b'e' | b'E', rest @ ..] => rest,
+            _ => return false,
+        };
+        dots += 1;
+    }
+    dots == 1 || dots == 2
+}
+
+/// `http://host/path`: what a client sends to a proxy, and every server must take (RFC 9112,
+/// 3.2.2). The host in it is checked and then, like the `Host` field, not used.
+fn split_absolute(raw: &[u8]) -> Result<Target<'_>, RequestError> {
+    let rest = strip_scheme(raw, b"http://")
+        .or_else(|| strip_scheme(raw, b"https://"))
+        .ok_or(BAD_TARGET)?;
+    let is_end = |byte: &u8| matches!(byte, b'/' | b'?' | b'#');
+    let end = rest.iter().position(is_end).unwrap_or(rest.len());
+    let (authority, rest) = rest.split_at(end);
+    if authority.is_empty() || !is_authority(authority) {
+        return Err(BAD_TARGET);
+    }
+    let target = split_origin(rest)?;
+    if target.path.is_empty() {
+        return Ok(Target {
+            path: b"/",
+            query: target.query,
+        });
+    }
+    Ok(target)
+}
+
+fn strip_scheme<'a>(raw: &'a [u8], scheme: &[u8]) -> Option<&'a [u8]> {
+    let (begin, rest) = raw.split_at_checked(scheme.len())?;
+    begin.eq_ignore_ascii_case(scheme).then_some(rest)
+}
+
+/// Whether this is `host` or `host:port` (RFC 3986, 3.2; no user information). Empty is: a client
+/// whose address has no host says so (RFC 9110, 7.2).
+pub(super) fn is_authority(text: &[u8]) -> bool {
+    let name = text.iter().position(|&byte| !is_host_name(byte));
+    let name = name.unwrap_or(text.len());
+    match text.get(name) {
+        None => true,
+        Some(b':') => name > 0 && is_port(&text[name + 1..]),
+        Some(b'[') => name == 0 && is_literal_authority(&text[1..]),
+        Some(b'%') => is_escaped_authority(text),
+        Some(_) => false,
+    }
+}
+
+/// `2001:db8::1]:80`: what follows the bracket of an IPv6 address.
+#[cold]
+fn is_literal_authority(text: &[u8]) -> bool {
+    let Some(end) = text.iter().position(|&byte| byte == b']') else {
+        return false;
+    };
+    let address = std::str::from_utf8(&text[..end]).unwrap_or_default();
+    let is_address = address.parse::<Ipv6Addr>().is_ok() || is_future(address.as_bytes());
+    is_address
+        && match &text[end + 1..] {
+            [] => true,
+            [b':', port @ ..] => is_port(port),
+            _ => false,
+        }
+}
+
+/// `v1.something`: an address of a kind that is yet to come (RFC 3986, IPvFuture).
+fn is_future(address: &[u8]) -> bool {
+    let [b'v' | b'V', rest @ ..] = address else {
+        return false;
+    };
+    let hex = rest
+        .iter()
+        .take_while(|byte| byte.is_ascii_hexdigit())
+        .count();
+    match &rest[hex..] {
+        [b'.', rest @ ..] => {
+            hex > 0 && !rest.is_empty() && rest.iter().all(|&b| is_host_name(b) || b == b':')
+        }
+        _ => false,
+    }
+}
+
+/// A name with percent-escapes in it.
+#[cold]
+fn is_escaped_authority(text: &[u8]) -> bool {
+    let mut rest = text;
+    loop {
+        rest = match rest {
+            [] => return true,
+            [b':', port @ ..] => return rest.len() < text.len() && is_port(port),
+            [b'%', high, low, rest @ ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
+                rest
+            }
+            [byte, rest @ ..] if is_host_name(*byte) => rest,
+            _ => return false,
+        };
+    }
+}
+
+/// Digits, at most 65535; none at all means the scheme's own port.
+fn is_port(port: &[u8]) -> bool {
+    let mut number = 0;
+    for &byte in port {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 || number > 65_535 {
+            return false;
+        }
+        number = number * 10 + u32::from(digit);
+    }
+    number <= 65_535
+}
+
+fn has_port(authority: &[u8]) -> bool {
+    let digits = authority
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
+    digits > 0 && authority[..authority.len() - digits].ends_with(b":")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_has_four_forms() {
+        let check = |method: &str, raw: &str, expected: Option<(&str, &str)>| {
+            let found = split(method, raw.as_bytes()).ok();
+            let expected = expected.map(|(path, query)| Target {
+                path: path.as_bytes(),
+                query: query.as_bytes(),
+            });
+            assert_eq!(found, expected, "{method} {raw}");
+        };
+        check("GET", "/", Some(("/", "")));
+        check("GET", "/a/b?c=d?e", Some(("/a/b", "c=d?e")));
+        check("GET", "/a?", Some(("/a", "")));
+        check("GET", "//a", Some(("//a", "")));
+        check("GET", "/BTC%2FUSDT", Some(("/BTC%2FUSDT", "")));
+        check(
+            "GET",
+            "/a.b/.c/d./...?x=/../",
+            Some(("/a.b/.c/d./...", "x=/../")),
+        );
+        check("GET", "http://h", Some(("/", "")));
+        check("GET", "HTTP://h:80/a?b", Some(("/a", "b")));
+        check("GET", "https://[::1]:8080/", Some(("/", "")));
+        check("GET", "http://h?b", Some(("/", "b")));
+        check("OPTIONS", "*", Some(("*", "")));
+        check("OPTIONS", "/a", Some(("/a", "")));
+        check("CONNECT", "h:443", Some(("h:443", "")));
+        check("CONNECT", "[::1]:443", Some(("[::1]:443", "")));
+        for bad in [
+            "*",
+            "a",
+            "?a",
+            "h:80",
+            "/#",
+            "/a?b#c",
+            "http:/h/",
+            "http://",
+            "http:///a",
+            "http://u@h/",
+            "http://h:x/",
+            "http://[::1/",
+            "ftp://h/",
+            "http://h/#a",
+            "http://h#a",
+            "/..",
+            "/.",
+            "/a/../b",
+            "/a/./b",
+            "/%2e",
+            "/%2E%2e/a",
+            "/.%2e",
+            "http://h/../",
+        ] {
+            check("GET", bad, None);
+        }
+        for bad in ["/", "*", "h", "h:", "http://h:80/", "[::1]", "u@h:1"] {
+            check("CONNECT", bad, None);
+        }
+        check("OPTIONS", "**", None);
+    }
+
+    #[test]
+    fn a_host_is_a_name_or_an_address_with_or_without_a_port() {
+        let check = |text: &str, expected| {
+            assert_eq!(is_authority(text.as_bytes()), expected, "{text}");
+        };
+        for good in [
+            "",
+            "a",
+            "127.0.0.1:8080",
+            "example.com",
+            "example.com:",
+            "a_b-c~d",
+            "h:0",
+            "h:65535",
+            "h:00080",
+            "[::1]",
+            "[::1]:80",
+            "[::ffff:1.2.3.4]:",
+            "[v1.a:b]",
+            "a%41b",
+            "%e4:80",
+            "a,b;c=d",
+            "xn--bcher-kva.example",
+        ] {
+            check(good, true);
+        }
+        for bad in [
+            "u@h",
+            "u:p@h",
+            "h:80:80",
+            "h:x",
+            "h:-1",
+            "h:65536",
+            "h:99999999999999999999",
+            "h: 80",
+            "a b",
+            "a/b",
+            "a?b",
+            "a#b",
+            "a\\b",
+            "[::1",
+            "::1",
+            "[::1]x",
+            "[::1]:x",
+            "[]",
+            "[g::]",
+            "[1.2.3.4]",
+            "[::1%25eth0]",
+            "[v1]",
+            "[v.a]",
+            "[v1.]",
+            "[vz.a]",
+            "x[::1]",
+            "a]",
+            "a%4",
+            "a%zz",
+            "a%41:x",
+            ":80",
+            "\"h\"",
+            "<h>",
+            "h\u{e4}",
+            "a\tb",
+        ] {
+            check(bad, false);
+        }
+    }
+}

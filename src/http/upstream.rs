@@ -1,0 +1,460 @@
+//! The client's side: requests to exchanges, and the heads of their answers.
+//!
+//! Owns the one request that is ever sent, a GET, and what of an answer's head matters for reading
+//! its body and for asking again. It never follows a redirect and never decompresses: both are
+//! answered by the caller as failures of the exchange.
+//!
+//! What exchanges and the firewalls in front of them send is read as liberally as it is safe to:
+//! no other request can hide in an answer, since there is never more than one under way. Only the
+//! framing must be beyond doubt.
+
+use super::body::Framing;
+use super::head::{FIELDS_CEILING, Fields, HeadLimits, digits, members};
+use crate::time::UnixMs;
+use std::fmt;
+use std::mem::MaybeUninit;
+use std::time::SystemTime;
+
+/// Appends a GET of `target`. `host` is the authority as [`crate::config::Url::authority`] writes
+/// it. Neither may hold blanks or control bytes: they come from the configuration and from a
+/// dialect, never from a client.
+pub fn write_request(out: &mut Vec<u8>, host: &str, target: &str) {
+    let is_clean = |text: &str| !text.bytes().any(|byte| byte <= b' ' || byte == 0x7f);
+    debug_assert!(is_clean(host) && is_clean(target) && target.starts_with('/'));
+    for part in [
+        "GET ",
+        target,
+        " HTTP/1.1\r\nHost: ",
+        host,
+        concat!(
+            "\r\nUser-Agent: marketd/",
+            env!("CARGO_PKG_VERSION"),
+            "\r\nAccept: application/json\r\nAccept-Encoding: identity\
+             \r\nConnection: keep-alive\r\n\r\n"
+        ),
+    ] {
+        out.extend_from_slice(part.as_bytes());
+    }
+}
+
+/// What an answer's head says of its body and its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResponseHead {
+    /// 200 to 599.
+    pub status: u16,
+    /// How the body is delimited.
+    pub framing: Framing,
+    /// Whether the connection can carry another request, once the body has been read to its end.
+    pub keep_alive: bool,
+    /// When to ask again.
+    pub retry_after: Option<RetryAfter>,
+    /// What the body is packed in.
+    pub content_encoding: Encoding,
+}
+
+/// RFC 9110, 10.2.3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RetryAfter {
+    /// So many seconds after the answer.
+    Seconds(u64),
+    /// Not before this.
+    Date(UnixMs),
+}
+
+/// RFC 9110, 8.4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// As it is.
+    Identity,
+    /// gzip, although nobody asked for it.
+    Gzip,
+    /// Something else, or several.
+    Other,
+}
+
+/// A head that has arrived whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Response<'a> {
+    /// Owned: outlives the bytes.
+    pub head: ResponseHead,
+    /// All fields, while the bytes are there.
+    pub fields: Fields<'a>,
+    /// Bytes of the head, interim answers before it included; the body begins behind them.
+    pub used: usize,
+}
+
+/// Why an answer's head cannot be understood. The connection is of no further use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResponseError {
+    /// No HTTP/1 answer; the text says where.
+    Malformed(&'static str),
+    /// Larger than the limits.
+    TooLarge,
+    /// Its end cannot be told; the text says why.
+    BadFraming(&'static str),
+}
+
+impl fmt::Display for ResponseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ResponseError::Malformed(what) => write!(f, "malformed {what}"),
+            ResponseError::TooLarge => f.write_str("the head is too large"),
+            ResponseError::BadFraming(why) => write!(f, "the body has no certain end: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for ResponseError {}
+
+/// Reads the answer to a GET at the begin of `bytes`; `None` while its head is not complete.
+/// Interim answers (1xx) are skipped. The first line has no limit of its own.
+pub fn parse_response<'a>(
+    bytes: &'a [u8],
+    limits: &HeadLimits,
+) -> Result<Option<Response<'a>>, ResponseError> {
+    let window = &bytes[..bytes.len().min(limits.head_bytes)];
+    let mut begin = 0;
+    loop {
+        let Some((status, version, fields, used)) = parse_one(&window[begin..], limits)? else {
+            return if bytes.len() >= limits.head_bytes {
+                Err(ResponseError::TooLarge)
+            } else {
+                Ok(None)
+            };
+        };
+        begin += used;
+        match status {
+            // Nobody asked for another protocol; what follows would be one.
+            101 => return Err(ResponseError::Malformed("status")),
+            100..=199 => {}
+            200..=599 => {
+                return Ok(Some(Response {
+                    head: read(status, version, fields)?,
+                    fields,
+                    used: begin,
+                }));
+            }
+            _ => return Err(ResponseError::Malformed("status")),
+        }
+    }
+}
+
+/// Status, minor version, fields and length of one head.
+type RawHead<'a> = (u16, u8, Fields<'a>, usize);
+
+fn parse_one<'a>(
+    bytes: &'a [u8],
+    limits: &HeadLimits,
+) -> Result<Option<RawHead<'a>>, ResponseError> {
+    let mut config = httparse::ParserConfig::default();
+    // RFC 9112, 5.2: a user agent takes a folded line for what it was meant to be.
+    config.allow_obsolete_multiline_headers_in_responses(true);
+    let mut room = [const { MaybeUninit::uninit() }; FIELDS_CEILING];
+    let room = &mut room[..limits.fields.min(FIELDS_CEILING)];
+    let mut raw = httparse::Response::new(&mut []);
+    match config.parse_response_with_uninit_headers(&mut raw, bytes, room) {
+        Ok(httparse::Status::Complete(used)) => {
+            const WHOLE: &str = "httparse has found a complete head";
+            let status = raw.code.expect(WHOLE);
+            let version = raw.version.expect(WHOLE);
+            let lines = raw.headers.first().map_or(0, |field| {
+                field.name.as_ptr() as usize - bytes.as_ptr() as usize
+            });
+            let lines = match raw.headers {
+                [] => b"",
+                _ => &bytes[lines..used],
+            };
+            Ok(Some((status, version, Fields::of_parsed(lines), used)))
+        }
+        Ok(httparse::Status::Partial) => Ok(None),
+        Err(error) => Err(match error {
+            httparse::Error::TooManyHeaders => ResponseError::TooLarge,
+            httparse::Error::HeaderName => ResponseError::Malformed("field name"),
+            httparse::Error::HeaderValue => ResponseError::Malformed("field value"),
+            httparse::Error::Version => ResponseError::Malformed("version"),
+            _ => ResponseError::Malformed("status line"),
+        }),
+    }
+}
+
+fn read(status: u16, version: u8, fields: Fields) -> Result<ResponseHead, ResponseError> {
+    let mut length = None;
+    let mut chunked = false;
+    let mut close = false;
+    let mut asks_keep_alive = false;
+    let mut retry_after = None;
+    let mut content_encoding = Encoding::Identity;
+    for (name, value) in fields {
+        let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+        match name.len() {
+            10 if is("connection") => {
+                for option in members(value) {
+                    close |= option.eq_ignore_ascii_case(b"close");
+                    asks_keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+                }
+            }
+            11 if is("retry-after") => retry_after = retry_after.or_else(|| read_retry(value)),
+            14 if is("content-length") => length = Some(read_length(length, value)?),
+            16 if is("content-encoding") => {
+                content_encoding = join(content_encoding, read_encoding(value));
+            }
+            17 if is("transfer-encoding") => {
+                if chunked || !value.eq_ignore_ascii_case(b"chunked") {
+                    return Err(ResponseError::BadFraming("a transfer coding is unknown"));
+                }
+                chunked = true;
+            }
+            _ => {}
+        }
+    }
+    // RFC 9112, 6.1: a 1.0 sender cannot have meant it.
+    if chunked && version == 0 {
+        return Err(ResponseError::BadFraming("HTTP/1.0 has no chunks"));
+    }
+    // RFC 9112, 6.3, in its order. Chunks overrule a length; such a sender is not trusted twice.
+    let framing = match length {
+        _ if status == 204 || status == 304 => Framing::None,
+        _ if chunked => Framing::Chunked,
+        Some(0) => Framing::None,
+        Some(length) => Framing::Length(length),
+        None => Framing::UntilClose,
+    };
+    let doubtful = framing == Framing::UntilClose || (chunked && length.is_some());
+    Ok(ResponseHead {
+        status,
+        framing,
+        keep_alive: !close && !doubtful && (version == 1 || asks_keep_alive),
+        retry_after,
+        content_encoding,
+    })
+}
+
+/// RFC 9110, 8.6: the same length said twice, in one field or in two, is one length.
+fn read_length(mut known: Option<u64>, value: &[u8]) -> Result<u64, ResponseError> {
+    for member in value.split(|&byte| byte == b',') {
+        let length = digits(member.trim_ascii());
+        if length.is_none() || (known.is_some() && known != length) {
+            return Err(ResponseError::BadFraming("its length is malformed"));
+        }
+        known = length;
+    }
+    known.ok_or(ResponseError::BadFraming("its length is malformed"))
+}
+
+/// `None` for what is neither seconds nor a date: the sender is asked again as if it had said
+/// nothing.
+fn read_retry(value: &[u8]) -> Option<RetryAfter> {
+    if !value.is_empty() && value.iter().all(u8::is_ascii_digit) {
+        return Some(RetryAfter::Seconds(digits(value).unwrap_or(u64::MAX)));
+    }
+    let date: httpdate::HttpDate = std::str::from_utf8(value).ok()?.parse().ok()?;
+    let since = SystemTime::from(date).duration_since(SystemTime::UNIX_EPOCH);
+    let ms = i64::try_from(since.ok()?.as_millis()).ok()?;
+    Some(RetryAfter::Date(UnixMs(ms)))
+}
+
+fn read_encoding(value: &[u8]) -> Encoding {
+    members(value).fold(Encoding::Identity, |before, coding| {
+        let is = |known: &str| coding.eq_ignore_ascii_case(known.as_bytes());
+        let coding = if is("identity") {
+            Encoding::Identity
+        } else if is("gzip") || is("x-gzip") {
+            Encoding::Gzip
+        } else {
+            Encoding::Other
+        };
+        join(before, coding)
+    })
+}
+
+/// One coding upon another.
+fn join(inner: Encoding, outer: Encoding) -> Encoding {
+    match (inner, outer) {
+        (Encoding::Identity, coding) | (coding, Encoding::Identity) => coding,
+        _ => Encoding::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Limits;
+
+    fn parse_whole(raw: &str) -> Result<Response<'_>, ResponseError> {
+        let limits = HeadLimits::upstream(&Limits::default());
+        let found = parse_response(raw.as_bytes(), &limits)?.expect("a whole head");
+        assert_eq!(found.used, raw.len(), "{raw:?}");
+        Ok(found)
+    }
+
+    fn head(fields: &str) -> Result<ResponseHead, ResponseError> {
+        parse_whole(&format!("HTTP/1.1 200 OK\r\n{fields}\r\n")).map(|response| response.head)
+    }
+
+    #[test]
+    fn a_request_is_one_that_any_server_understands() {
+        let mut out = Vec::new();
+        write_request(
+            &mut out,
+            "api.binance.com",
+            "/api/v3/klines?symbol=A&limit=5",
+        );
+        let expected = format!(
+            "GET /api/v3/klines?symbol=A&limit=5 HTTP/1.1\r\nHost: api.binance.com\r\n\
+             User-Agent: marketd/{}\r\nAccept: application/json\r\nAccept-Encoding: identity\r\n\
+             Connection: keep-alive\r\n\r\n",
+            env!("CARGO_PKG_VERSION")
+        );
+        assert_eq!(String::from_utf8_lossy(&out), expected);
+    }
+
+    #[test]
+    fn the_end_of_a_body_is_known_or_the_answer_is_refused() {
+        let check = |raw: &str, expected: Option<(Framing, bool)>| {
+            let found = parse_whole(raw).ok();
+            let found = found.map(|found| (found.head.framing, found.head.keep_alive));
+            assert_eq!(found, expected, "{raw:?}");
+        };
+        let check_fields = |fields: &str, expected| {
+            check(&format!("HTTP/1.1 200 OK\r\n{fields}\r\n"), expected);
+        };
+        let length = |length| Some((Framing::Length(length), true));
+        check_fields("", Some((Framing::UntilClose, false)));
+        check_fields("Content-Length: 5\r\n", length(5));
+        check_fields("content-length:5\r\nCONTENT-LENGTH: 5\r\n", length(5));
+        check_fields("Content-Length: 5, 5\r\n", length(5));
+        check_fields("Content-Length: 0\r\n", Some((Framing::None, true)));
+        check_fields(
+            "Transfer-Encoding: Chunked\r\n",
+            Some((Framing::Chunked, true)),
+        );
+        check_fields(
+            "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+            Some((Framing::Chunked, false)),
+        );
+        check_fields(
+            "Content-Length: 5\r\nConnection: close\r\n",
+            Some((Framing::Length(5), false)),
+        );
+        for bad in [
+            "Content-Length: -1\r\n",
+            "Content-Length: +5\r\n",
+            "Content-Length: 5 5\r\n",
+            "Content-Length:\r\n",
+            "Content-Length: 5,\r\n",
+            "Content-Length: 5, 6\r\n",
+            "Content-Length: 5\r\nContent-Length: 6\r\n",
+            "Content-Length: 18446744073709551616\r\n",
+            "Content-Length: 5\r\n 6\r\n",
+            "Transfer-Encoding: gzip, chunked\r\n",
+            "Transfer-Encoding: identity\r\n",
+            "Transfer-Encoding:\r\n",
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+        ] {
+            check_fields(bad, None);
+        }
+        check(
+            "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n",
+            Some((Framing::Length(5), false)),
+        );
+        check(
+            "HTTP/1.0 200 OK\r\nContent-Length: 5\r\nConnection: Keep-Alive\r\n\r\n",
+            Some((Framing::Length(5), true)),
+        );
+        check(
+            "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+            None,
+        );
+        check(
+            "HTTP/1.1 204 No Content\r\n\r\n",
+            Some((Framing::None, true)),
+        );
+        check(
+            "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n",
+            Some((Framing::None, true)),
+        );
+    }
+
+    #[test]
+    fn interim_answers_are_skipped_and_other_protocols_refused() {
+        let found = parse_whole(
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n\
+             HTTP/1.1 429 Too Many Requests\r\nContent-Length: 2\r\nX-Weight: 7\r\n\r\n",
+        )
+        .expect("well-formed");
+        assert_eq!(found.head.status, 429);
+        assert_eq!(found.fields.get("x-weight"), Some(&b"7"[..]));
+        assert_eq!(found.fields.get("link"), None);
+        for bad in [
+            "HTTP/1.1 101 Switching Protocols\r\n\r\n",
+            "HTTP/1.1 099 x\r\n\r\n",
+            "HTTP/1.1 600 x\r\n\r\n",
+            "HTTP/1.1 20 x\r\n\r\n",
+            "HTTP/2.0 200 OK\r\n\r\n",
+            "ICY 200 OK\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nA B: c\r\n\r\n",
+            "HTTP/1.1 200 OK\r\n: c\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nA: \0\r\n\r\n",
+            "HTTP/1.1 200 OK\r\n a: b\r\n\r\n",
+        ] {
+            let limits = HeadLimits::upstream(&Limits::default());
+            let found = parse_response(bad.as_bytes(), &limits);
+            assert!(
+                matches!(found, Err(ResponseError::Malformed(_))),
+                "{bad:?}: {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_folded_field_is_one_field() {
+        let found = parse_whole("HTTP/1.1 200 OK\r\nA: b\r\n c\r\nContent-Length:\r\n\t5\r\n\r\n");
+        let found = found.expect("well-formed");
+        assert_eq!(found.head.framing, Framing::Length(5));
+        assert_eq!(found.fields.get("a"), Some(&b"b\r\n c"[..]));
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let check = |value: &str, expected| {
+            let found = head(&format!("Retry-After: {value}\r\n")).expect("well-formed");
+            assert_eq!(found.retry_after, expected, "{value}");
+        };
+        check("120", Some(RetryAfter::Seconds(120)));
+        check("0", Some(RetryAfter::Seconds(0)));
+        check("99999999999999999999", Some(RetryAfter::Seconds(u64::MAX)));
+        let date = Some(RetryAfter::Date(UnixMs(784_111_777_000)));
+        check("Sun, 06 Nov 1994 08:49:37 GMT", date);
+        check("Sunday, 06-Nov-94 08:49:37 GMT", date);
+        check("Sun Nov  6 08:49:37 1994", date);
+        for none in [
+            "",
+            "-1",
+            "1.5",
+            "soon",
+            "Sun, 99 Nov 1994 08:49:37 GMT",
+            "\u{e4}",
+        ] {
+            check(none, None);
+        }
+    }
+
+    #[test]
+    fn a_body_is_packed_in_nothing_in_gzip_or_in_something_else() {
+        let check = |fields: &str, expected| {
+            let found = head(fields).expect("well-formed");
+            assert_eq!(found.content_encoding, expected, "{fields}");
+        };
+        check("", Encoding::Identity);
+        check("Content-Encoding: identity\r\n", Encoding::Identity);
+        check("Content-Encoding:\r\n", Encoding::Identity);
+        check("Content-Encoding: GZIP\r\n", Encoding::Gzip);
+        check("Content-Encoding: x-gzip, identity\r\n", Encoding::Gzip);
+        check("Content-Encoding: br\r\n", Encoding::Other);
+        check("Content-Encoding: gzip, gzip\r\n", Encoding::Other);
+        check(
+            "Content-Encoding: gzip\r\nContent-Encoding: br\r\n",
+            Encoding::Other,
+        );
+    }
+}

@@ -1,0 +1,242 @@
+//! All candle series, and the room they may take.
+//!
+//! Owns every series that is open, by key, and the counters over them. It never opens more than
+//! its cap, and holds no more bytes than its cap once [`Charts::trim`] says that it is done,
+//! except where every series is down to its newest chunk.
+//!
+//! Which series are wanted, and what is fetched for them, is the poller's business.
+
+use super::answered::{Reported, Written};
+use super::series::{Series, SeriesKey};
+use super::{SourceId, SymbolId};
+use crate::config::{History, Limits};
+use crate::decimal::Decimal;
+use crate::interval::Stored;
+use crate::time::UnixMs;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Chunks that one call of [`Charts::trim`] evicts at most: for each it looks at every series,
+/// about ten microseconds at 600 of them.
+const EVICTED_AT_ONCE: usize = 16;
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct Charts {
+    series: BTreeMap<SeriesKey, Series>,
+    max_series: usize,
+    max_bytes: usize,
+    history: History,
+    /// Sum over all series.
+    bytes: usize,
+    /// First version of a series that is opened from now on.
+    next_version: u64,
+    closed_version: u64,
+    written: u64,
+    updated: u64,
+    rejected: u64,
+    evicted: u64,
+}
+
+/// The counters over all series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Open series.
+    pub series: usize,
+    /// Stored candles.
+    pub candles: usize,
+    /// What they take in memory, in bytes.
+    pub bytes: usize,
+    /// Slots that the exchange was asked for and had no candle.
+    pub gaps: u64,
+    /// Candles stored since the start.
+    pub written: u64,
+    /// Candles changed since the start.
+    pub updated: u64,
+    /// Unsound candles since the start.
+    pub rejected: u64,
+    /// Candles that left for want of room or for their age since the start.
+    pub evicted: u64,
+}
+
+impl Charts {
+    /// No series yet.
+    pub fn new(limits: &Limits, history: &History) -> Charts {
+        Charts {
+            series: BTreeMap::new(),
+            max_series: limits.candle_series,
+            max_bytes: limits.candle_bytes,
+            history: *history,
+            bytes: 0,
+            next_version: 0,
+            closed_version: 0,
+            written: 0,
+            updated: 0,
+            rejected: 0,
+            evicted: 0,
+        }
+    }
+
+    /// Opens a series; does nothing when it is open. `false`: there are as many as may be.
+    pub fn open(&mut self, key: SeriesKey) -> bool {
+        if self.series.contains_key(&key) {
+            return true;
+        }
+        if self.series.len() >= self.max_series {
+            return false;
+        }
+        self.series.insert(key, Series::new(key, self.next_version));
+        true
+    }
+
+    /// Drops a series with all its candles. What it held is no eviction: nobody wants it.
+    pub fn close(&mut self, key: SeriesKey) {
+        if let Some(series) = self.series.remove(&key) {
+            self.bytes -= series.bytes();
+            self.next_version = self.next_version.max(series.version() + 1);
+            self.closed_version += 1;
+        }
+    }
+
+    /// One series, when it is open.
+    pub fn get(&self, key: SeriesKey) -> Option<&Series> {
+        self.series.get(&key)
+    }
+
+    /// All series, ordered by source, symbol and interval.
+    pub fn iter(&self) -> impl Iterator<Item = &Series> {
+        self.series.values()
+    }
+
+    /// The series of one source, ordered by symbol and interval.
+    pub fn of_source(&self, source: SourceId) -> impl Iterator<Item = &Series> {
+        let least = least_key(source, SymbolId(0));
+        let most = greatest_key(source, SymbolId(u32::MAX));
+        self.series.range(least..=most).map(|(_, series)| series)
+    }
+
+    /// Slots of this interval that are kept, counted back from now.
+    pub fn keep(&self, interval: Stored) -> i64 {
+        self.history.of(interval).keep
+    }
+
+    /// Takes an answer of an exchange: see [`Series::answered`]. `None` when the series is not
+    /// open. What is older than the window of time leaves at once.
+    pub fn answered(
+        &mut self,
+        key: SeriesKey,
+        asked: Range<i64>,
+        candles: &[Reported],
+        closed_before: UnixMs,
+    ) -> Option<Written> {
+        let series = self.series.get_mut(&key)?;
+        let (bytes, version) = (series.bytes(), series.closed_version());
+        let mut written = series.answered(asked, candles, closed_before);
+        let floor = floor_slot(
+            key.interval,
+            closed_before,
+            self.history.of(key.interval).keep,
+        );
+        written.evicted += series.forget_before(floor);
+        self.bytes = self.bytes - bytes + series.bytes();
+        self.closed_version += u64::from(series.closed_version() != version);
+        self.written += written.written as u64;
+        self.updated += written.updated as u64;
+        self.rejected += written.rejected as u64;
+        self.evicted += written.evicted as u64;
+        Some(written)
+    }
+
+    /// Takes a quote: every open series of that market follows its price. Says whether any
+    /// changed.
+    pub fn tick(
+        &mut self,
+        source: SourceId,
+        symbol: SymbolId,
+        price: &Decimal,
+        at: UnixMs,
+    ) -> bool {
+        let keys = least_key(source, symbol)..=greatest_key(source, symbol);
+        let mut changed = false;
+        for (_, series) in self.series.range_mut(keys) {
+            changed |= series.tick(price, at);
+        }
+        changed
+    }
+
+    /// Makes room when there are too many bytes: of all series' oldest chunks the one goes that
+    /// was not read for the longest time, and its coverage with it, so that a later request
+    /// fetches it again. Answers whether there is more to do: call again in the next turn.
+    ///
+    /// Always from the old end: a series never gets a hole in its middle by this.
+    pub fn trim(&mut self) -> bool {
+        for _ in 0..EVICTED_AT_ONCE {
+            if self.bytes <= self.max_bytes {
+                return false;
+            }
+            let oldest = (self.series.iter())
+                .filter_map(|(key, series)| {
+                    let (read, end) = series.oldest_chunk()?;
+                    Some((read, key.interval.open_of(end), *key, end))
+                })
+                .min();
+            let Some((_, _, key, end)) = oldest else {
+                return false;
+            };
+            let series = self.series.get_mut(&key).expect("it was just found");
+            let bytes = series.bytes();
+            self.evicted += series.forget_before(end) as u64;
+            self.bytes = self.bytes - bytes + series.bytes();
+            self.closed_version += 1;
+        }
+        self.bytes > self.max_bytes
+    }
+
+    /// Grows with every change of stored candles or coverage of any series.
+    pub fn closed_version(&self) -> u64 {
+        self.closed_version
+    }
+
+    /// The counters. Costs a look at every series.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts {
+            series: self.series.len(),
+            written: self.written,
+            updated: self.updated,
+            rejected: self.rejected,
+            evicted: self.evicted,
+            ..Counts::default()
+        };
+        for series in self.series.values() {
+            counts.candles += series.count();
+            counts.bytes += series.bytes();
+            counts.gaps += series.gaps();
+        }
+        debug_assert_eq!(counts.bytes, self.bytes);
+        counts
+    }
+}
+
+/// The oldest slot of the window of time that is kept: `keep` slots back from the one that holds
+/// this moment, and never before the epoch.
+pub fn floor_slot(interval: Stored, now: UnixMs, keep: i64) -> i64 {
+    interval.slot_of(now).saturating_sub(keep).max(0)
+}
+
+fn least_key(source: SourceId, symbol: SymbolId) -> SeriesKey {
+    let interval = Stored::M1;
+    SeriesKey {
+        source,
+        symbol,
+        interval,
+    }
+}
+
+fn greatest_key(source: SourceId, symbol: SymbolId) -> SeriesKey {
+    let interval = Stored::D1;
+    SeriesKey {
+        source,
+        symbol,
+        interval,
+    }
+}

@@ -1,0 +1,382 @@
+//! A run of 128 slots and the rendered rows of the candles in it.
+//!
+//! Owns the bytes. A chunk is never changed, only replaced by one that was put together in a
+//! [`Draft`]: a client's answer may still hold its bytes, so that a chart can be sent without
+//! being copied.
+//!
+//! Invariant: there is one end for each present candle, the ends rise, and the last one is the
+//! length of the rows.
+
+use crate::decimal::{Decimal, MAX_DIGITS};
+use crate::record::Candle;
+use crate::time::UnixMs;
+use std::cell::Cell;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Slots of one chunk: as many as a `u128` has bits, so that presence is one number. The rows
+/// of a chunk are then about 7 KB, and their ends fit 16 bits however long the decimals are.
+pub const CHUNK_SLOTS: i64 = 128;
+
+/// Longest row: `[time,` with 19 digits, five decimals with a point, four commas, `],`.
+const MAX_ROW: usize = 21 + 5 * (MAX_DIGITS + 1) + 4 + 2;
+const _: () = assert!(MAX_ROW * CHUNK_SLOTS as usize <= u16::MAX as usize);
+
+/// What a chunk costs beside its rows and ends: itself, its place in the tree, two allocations
+/// with the counters of the shared one.
+const OVERHEAD: usize = size_of::<Chunk>() + 2 * size_of::<i64>() + 48;
+
+/// See the module's page.
+#[derive(Debug)]
+pub(super) struct Chunk {
+    /// Bit `n`: there is a candle in place `n`.
+    present: u128,
+    /// Where each row ends, one entry for each present candle.
+    ends: Box<[u16]>,
+    /// `[t,o,h,l,c,v],` one behind the other. Shared with answers on their way; atomically, so
+    /// that a market may be made on another thread than it runs on.
+    rows: Arc<[u8]>,
+    /// Second of the last read.
+    read: Cell<u32>,
+}
+
+/// Which candles stay when there are more than the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edge {
+    /// The oldest ones.
+    Oldest,
+    /// The newest ones.
+    Newest,
+}
+
+/// Some candles of a chunk in a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// Places of the first and of the last.
+    pub(super) places: (u32, u32),
+    pub(super) count: usize,
+    /// Where they are in [`Chunk::rows`].
+    pub(super) bytes: Range<usize>,
+}
+
+/// A chunk being put together, place after place.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    present: u128,
+    ends: Vec<u16>,
+    rows: Vec<u8>,
+}
+
+/// Number of the chunk that holds a slot.
+pub(super) fn chunk_of(slot: i64) -> i64 {
+    slot.div_euclid(CHUNK_SLOTS)
+}
+
+/// Place of a slot in its chunk.
+pub(super) fn place_of(slot: i64) -> u32 {
+    slot.rem_euclid(CHUNK_SLOTS) as u32
+}
+
+/// The places of the chunk `id` that are in a range of slots.
+pub(super) fn places_of(id: i64, slots: &Range<i64>) -> Range<u32> {
+    let base = id * CHUNK_SLOTS;
+    let clip = |slot: i64| slot.saturating_sub(base).clamp(0, CHUNK_SLOTS) as u32;
+    clip(slots.start)..clip(slots.end)
+}
+
+/// The numbers of the chunks that a range of slots touches.
+pub(super) fn chunks_of(slots: &Range<i64>) -> Range<i64> {
+    chunk_of(slots.start)..chunk_of(slots.end.saturating_add(CHUNK_SLOTS - 1))
+}
+
+/// A moment as the second that marks a chunk as read.
+pub(super) fn seconds(time: UnixMs) -> u32 {
+    (time.0 / 1000).clamp(0, i64::from(u32::MAX)) as u32
+}
+
+/// Appends the row of a candle: `[t,o,h,l,c,v],`.
+pub(super) fn render(candle: &Candle, out: &mut Vec<u8>) {
+    out.push(b'[');
+    Decimal::from(candle.open_time.0).write(out);
+    let numbers = [&candle.open, &candle.high, &candle.low, &candle.close];
+    for number in numbers.into_iter().chain([&candle.volume]) {
+        out.push(b',');
+        number.write(out);
+    }
+    out.extend_from_slice(b"],");
+}
+
+/// The bits of these places.
+fn mask(places: &Range<u32>) -> u128 {
+    let below = |place: u32| 1u128.checked_shl(place).map_or(u128::MAX, |bit| bit - 1);
+    below(places.end) & !below(places.start)
+}
+
+/// Place of the `n`th (from 0) set bit. There must be so many.
+fn select(mut bits: u128, mut n: u32) -> u32 {
+    let mut place = 0;
+    for width in [64, 32, 16, 8, 4, 2, 1] {
+        let below = (bits & ((1u128 << width) - 1)).count_ones();
+        if n >= below {
+            n -= below;
+            bits >>= width;
+            place += width;
+        }
+    }
+    place
+}
+
+impl Chunk {
+    /// How many candles are in it.
+    pub(super) fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// What it takes in memory.
+    pub(super) fn bytes(&self) -> usize {
+        self.rows.len() + size_of_val(&*self.ends) + OVERHEAD
+    }
+
+    /// Second of the last read.
+    pub(super) fn read(&self) -> u32 {
+        self.read.get()
+    }
+
+    /// Remembers that it was read.
+    pub(super) fn touch(&self, second: u32) {
+        self.read.set(second);
+    }
+
+    /// Whether every place has a candle: most chunks of most series, and no bit of them needs
+    /// counting.
+    fn is_full(&self) -> bool {
+        self.present == u128::MAX
+    }
+
+    /// How many candles are in these places.
+    pub(super) fn count_in(&self, places: &Range<u32>) -> usize {
+        if self.is_full() {
+            return places.len();
+        }
+        (self.present & mask(places)).count_ones() as usize
+    }
+
+    /// The row in this place.
+    pub(super) fn row(&self, place: u32) -> Option<&[u8]> {
+        if self.present >> place & 1 == 0 {
+            return None;
+        }
+        Some(&self.rows[self.bytes_of(&(place..place + 1))])
+    }
+
+    /// The rows of these places, one by one.
+    pub(super) fn rows_in(&self, places: Range<u32>) -> impl Iterator<Item = &[u8]> {
+        let first = self.rank(places.start);
+        let ends = &self.ends[first..first + self.count_in(&places)];
+        let mut begin = self.offset(places.start);
+        ends.iter().map(move |end| {
+            let row = &self.rows[begin..usize::from(*end)];
+            begin = usize::from(*end);
+            row
+        })
+    }
+
+    /// Where the rows of these places are in [`Chunk::rows`].
+    pub(super) fn bytes_of(&self, places: &Range<u32>) -> Range<usize> {
+        self.offset(places.start)..self.offset(places.end)
+    }
+
+    /// All its rows.
+    pub(super) fn rows(&self) -> &Arc<[u8]> {
+        &self.rows
+    }
+
+    /// The last place with a candle among these.
+    pub(super) fn last_in(&self, places: &Range<u32>) -> Option<u32> {
+        if self.is_full() {
+            return places
+                .end
+                .checked_sub(1)
+                .filter(|last| *last >= places.start);
+        }
+        (self.present & mask(places)).checked_ilog2()
+    }
+
+    /// The first place with a candle among these.
+    pub(super) fn first_in(&self, places: &Range<u32>) -> Option<u32> {
+        if self.is_full() {
+            return (!places.is_empty()).then_some(places.start);
+        }
+        let bits = self.present & mask(places);
+        (bits != 0).then(|| bits.trailing_zeros())
+    }
+
+    /// All candles.
+    pub(super) fn all(&self) -> Cut {
+        let last = self.present.checked_ilog2().unwrap_or(0);
+        Cut {
+            places: (self.present.trailing_zeros(), last),
+            count: self.count(),
+            bytes: 0..self.rows.len(),
+        }
+    }
+
+    /// At most `limit` (not 0) candles of these places. `None`: there is none.
+    pub(super) fn cut(&self, places: Range<u32>, limit: usize, keep: Edge) -> Option<Cut> {
+        let count = self.count_in(&places);
+        let (first, last) = (self.first_in(&places)?, self.last_in(&places)?);
+        let (first, last) = match keep {
+            _ if count <= limit => (first, last),
+            Edge::Oldest => (first, self.nth_in(first..places.end, limit - 1)),
+            Edge::Newest => (self.nth_in(first..places.end, count - limit), last),
+        };
+        Some(Cut {
+            places: (first, last),
+            count: count.min(limit),
+            bytes: self.bytes_of(&(first..last + 1)),
+        })
+    }
+
+    /// Place of the `n`th (from 0) candle among these. There must be so many.
+    fn nth_in(&self, places: Range<u32>, n: usize) -> u32 {
+        if self.is_full() {
+            return places.start + n as u32;
+        }
+        select(self.present & mask(&places), n as u32)
+    }
+
+    /// How many candles lie before this place.
+    fn rank(&self, place: u32) -> usize {
+        self.count_in(&(0..place))
+    }
+
+    /// Where the first row at or behind this place begins.
+    fn offset(&self, place: u32) -> usize {
+        match self.rank(place) {
+            0 => 0,
+            rank => usize::from(self.ends[rank - 1]),
+        }
+    }
+
+    /// The invariant of the module's page.
+    fn check(&self) {
+        debug_assert_eq!(self.present.count_ones() as usize, self.ends.len());
+        debug_assert!(self.ends.windows(2).all(|pair| pair[0] < pair[1]));
+        let end = self.ends.last().copied().unwrap_or(0);
+        debug_assert_eq!(usize::from(end), self.rows.len());
+    }
+}
+
+impl Draft {
+    /// Begins anew.
+    pub(super) fn clear(&mut self) {
+        self.present = 0;
+        self.ends.clear();
+        self.rows.clear();
+    }
+
+    /// Appends the rows of these places of a chunk. They must lie behind all that is there.
+    pub(super) fn copy(&mut self, chunk: &Chunk, places: Range<u32>) {
+        let bytes = chunk.bytes_of(&places);
+        let first = chunk.rank(places.start);
+        let ends = &chunk.ends[first..first + chunk.count_in(&places)];
+        let (from, to) = (bytes.start, self.rows.len());
+        self.ends.extend(
+            ends.iter()
+                .map(|end| (usize::from(*end) - from + to) as u16),
+        );
+        self.rows.extend_from_slice(&chunk.rows[bytes]);
+        self.present |= chunk.present & mask(&places);
+    }
+
+    /// Appends a candle, and gives its row back. The place must lie behind all that is there.
+    pub(super) fn push(&mut self, place: u32, candle: &Candle) -> &[u8] {
+        debug_assert!(self.present >> place == 0);
+        let begin = self.rows.len();
+        render(candle, &mut self.rows);
+        self.present |= 1 << place;
+        self.ends.push(self.rows.len() as u16);
+        &self.rows[begin..]
+    }
+
+    /// The finished chunk; `None` when no candle is in it.
+    pub(super) fn build(&self, read: u32) -> Option<Chunk> {
+        if self.ends.is_empty() {
+            return None;
+        }
+        let chunk = Chunk {
+            present: self.present,
+            ends: self.ends.as_slice().into(),
+            rows: self.rows.as_slice().into(),
+            read: Cell::new(read),
+        };
+        chunk.check();
+        Some(chunk)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::market::testing::candle;
+
+    #[test]
+    fn the_nth_bit_is_found_wherever_it_is() {
+        let mut bits = 0x8000_0000_0000_0001_f00f_0000_1234_5678_u128;
+        for _ in 0..128 {
+            bits = bits.rotate_left(1);
+            let places: Vec<u32> = (0..128).filter(|place| bits >> place & 1 == 1).collect();
+            for (n, place) in places.iter().enumerate() {
+                assert_eq!(select(bits, n as u32), *place);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_of_any_places_are_found() {
+        let mut draft = Draft::default();
+        let places = [0, 3, 4, 64, 127];
+        for place in places {
+            draft.push(place, &candle(i64::from(place) * 60_000, [5, 9, 2, 7], 3));
+        }
+        let chunk = draft.build(0).expect("five rows");
+        assert_eq!(chunk.count_in(&(1..65)), 3);
+        assert_eq!(chunk.first_in(&(5..128)), Some(64));
+        assert_eq!(chunk.last_in(&(5..64)), None);
+        let cut = |places, limit, keep| {
+            let cut = chunk.cut(places, limit, keep)?;
+            Some((cut.places.0, cut.places.1, cut.count))
+        };
+        assert_eq!(cut(1..128, 2, Edge::Oldest), Some((3, 4, 2)));
+        assert_eq!(cut(0..128, 2, Edge::Newest), Some((64, 127, 2)));
+        assert_eq!(cut(2..70, 9, Edge::Newest), Some((3, 64, 3)));
+        assert_eq!(cut(5..64, 1, Edge::Oldest), None);
+        assert_eq!(chunk.row(3), Some(&b"[180000,5,9,2,7,3],"[..]));
+        assert_eq!(chunk.row(5), None);
+        let rows = &chunk.rows()[chunk.bytes_of(&(1..5))];
+        assert_eq!(rows, b"[180000,5,9,2,7,3],[240000,5,9,2,7,3],");
+        draft.clear();
+        draft.copy(&chunk, 3..65);
+        assert_eq!(draft.build(0).expect("three rows").row(64), chunk.row(64));
+    }
+
+    #[test]
+    fn the_longest_rows_fit() {
+        let longest = Decimal::parse(format!("{}.5", "9".repeat(63)).as_bytes());
+        let longest = longest.expect("64 digits are allowed");
+        let mut draft = Draft::default();
+        for place in 0..CHUNK_SLOTS {
+            let candle = Candle {
+                open_time: UnixMs(i64::MAX),
+                open: longest.clone(),
+                high: longest.clone(),
+                low: longest.clone(),
+                close: longest.clone(),
+                volume: longest.clone(),
+            };
+            assert_eq!(draft.push(place as u32, &candle).len(), MAX_ROW);
+        }
+        let chunk = draft.build(0).expect("128 rows");
+        assert_eq!(chunk.row(127).map(<[u8]>::len), Some(MAX_ROW));
+    }
+}

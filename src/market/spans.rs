@@ -1,0 +1,262 @@
+//! A set of slots, held as the ranges that it is made of.
+//!
+//! Owns what is known of a series as opposed to what is in it: an empty market and a market that
+//! nobody asked about differ here. It never holds candles.
+//!
+//! Invariant: the ranges are half-open, not empty, sorted, and neither overlap nor touch.
+
+use std::ops::Range;
+
+/// Most ranges that [`Spans::insert`] builds up. A series that is polled and filled backwards has
+/// one or two; a client who asks for scattered ranges makes the others, 16 bytes each.
+pub const MAX_SPANS: usize = 512;
+
+/// See the module's page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spans {
+    spans: Vec<Range<i64>>,
+}
+
+/// The set already has [`MAX_SPANS`] ranges, and the new one touches none of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpansFull;
+
+impl Spans {
+    /// An empty set.
+    pub fn new() -> Spans {
+        Spans::default()
+    }
+
+    /// Adds a range; says whether that changed the set.
+    pub fn insert(&mut self, range: Range<i64>) -> Result<bool, SpansFull> {
+        if range.is_empty() {
+            return Ok(false);
+        }
+        // All spans that overlap the new one or touch it become one with it.
+        let first = self.spans.partition_point(|span| span.end < range.start);
+        let behind = self.spans.partition_point(|span| span.start <= range.end);
+        if first == behind {
+            if self.spans.len() >= MAX_SPANS {
+                return Err(SpansFull);
+            }
+            self.spans.insert(first, range);
+        } else {
+            let span = self.spans[first].clone();
+            if span.start <= range.start && range.end <= span.end {
+                return Ok(false);
+            }
+            let end = self.spans[behind - 1].end.max(range.end);
+            self.spans[first] = span.start.min(range.start)..end;
+            self.spans.drain(first + 1..behind);
+        }
+        self.check();
+        Ok(true)
+    }
+
+    /// Takes a range out; says whether that changed the set. Forgetting is never refused: a
+    /// removal in the middle of a span may take the set one above [`MAX_SPANS`].
+    pub fn remove(&mut self, range: Range<i64>) -> bool {
+        let (first, behind) = self.touched(&range);
+        if first == behind {
+            return false;
+        }
+        let left = self.spans[first].start..range.start;
+        let right = range.end..self.spans[behind - 1].end;
+        let rest = [left, right].into_iter().filter(|span| !span.is_empty());
+        self.spans.splice(first..behind, rest);
+        self.check();
+        true
+    }
+
+    /// Whether every slot of the range is in the set.
+    pub fn covers(&self, range: Range<i64>) -> bool {
+        if range.is_empty() {
+            return true;
+        }
+        let (first, _) = self.touched(&range);
+        let span = self.spans.get(first);
+        span.is_some_and(|span| span.start <= range.start && range.end <= span.end)
+    }
+
+    /// The parts of the range that are in the set, in order.
+    pub fn within(&self, range: Range<i64>) -> impl DoubleEndedIterator<Item = Range<i64>> {
+        let (first, behind) = self.touched(&range);
+        (self.spans[first..behind].iter())
+            .map(move |span| span.start.max(range.start)..span.end.min(range.end))
+    }
+
+    /// The parts of the range that are not in the set, in order.
+    pub fn missing(&self, range: Range<i64>) -> Vec<Range<i64>> {
+        let mut missing = Vec::new();
+        let mut at = range.start;
+        for span in self.within(range.clone()) {
+            missing.push(at..span.start);
+            at = span.end;
+        }
+        missing.push(at..range.end);
+        missing.retain(|part| !part.is_empty());
+        missing
+    }
+
+    /// How many slots of the range are in the set.
+    pub fn covered(&self, range: Range<i64>) -> u64 {
+        self.within(range)
+            .map(|part| part.end.abs_diff(part.start))
+            .sum()
+    }
+
+    /// The least slot.
+    pub fn first(&self) -> Option<i64> {
+        self.spans.first().map(|span| span.start)
+    }
+
+    /// The greatest slot.
+    pub fn last(&self) -> Option<i64> {
+        self.spans.last().map(|span| span.end - 1)
+    }
+
+    /// All ranges, in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Range<i64>> {
+        self.spans.iter().cloned()
+    }
+
+    /// How many ranges the set is made of.
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Whether no slot is in the set.
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// Indices of the spans that share a slot with the range; both the same when none does.
+    fn touched(&self, range: &Range<i64>) -> (usize, usize) {
+        let first = self.spans.partition_point(|span| span.end <= range.start);
+        if range.is_empty() {
+            return (first, first);
+        }
+        let behind = match self.spans.get(first) {
+            Some(span) if span.end < range.end => {
+                self.spans.partition_point(|span| span.start < range.end)
+            }
+            // Nearly always the range lies in one span, or in front of one.
+            Some(span) => first + usize::from(span.start < range.end),
+            None => first,
+        };
+        (first, behind)
+    }
+
+    /// The invariant of the module's page.
+    fn check(&self) {
+        debug_assert!(self.spans.iter().all(|span| span.start < span.end));
+        debug_assert!(
+            self.spans
+                .windows(2)
+                .all(|pair| pair[0].end < pair[1].start)
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn spans(ranges: Pairs<'_>) -> Spans {
+        let mut spans = Spans::new();
+        for (start, end) in ranges {
+            spans.insert(*start..*end).expect("few spans");
+        }
+        spans
+    }
+
+    type Pairs<'a> = &'a [(i64, i64)];
+
+    fn check_insert(begin: Pairs<'_>, range: Range<i64>, expected: Pairs<'_>) {
+        let mut set = spans(begin);
+        let changed = set.insert(range.clone()).expect("few spans");
+        assert_eq!(set, spans(expected), "{begin:?} with {range:?}");
+        assert_eq!(set.len(), expected.len(), "{begin:?} with {range:?}");
+        assert_eq!(changed, set != spans(begin), "{begin:?} with {range:?}");
+    }
+
+    fn check_remove(begin: Pairs<'_>, range: Range<i64>, expected: Pairs<'_>) {
+        let mut set = spans(begin);
+        let changed = set.remove(range.clone());
+        assert_eq!(set, spans(expected), "{begin:?} without {range:?}");
+        assert_eq!(set.len(), expected.len(), "{begin:?} without {range:?}");
+        assert_eq!(changed, set != spans(begin), "{begin:?} without {range:?}");
+    }
+
+    #[test]
+    fn neighbours_and_overlaps_become_one() {
+        check_insert(&[], 1..1, &[]);
+        check_insert(&[], 1..3, &[(1, 3)]);
+        check_insert(&[(1, 3)], 3..5, &[(1, 5)]);
+        check_insert(&[(3, 5)], 1..3, &[(1, 5)]);
+        check_insert(&[(1, 3)], 4..5, &[(1, 3), (4, 5)]);
+        check_insert(&[(1, 3), (5, 7)], 3..5, &[(1, 7)]);
+        check_insert(&[(1, 3), (5, 7), (9, 11)], 2..10, &[(1, 11)]);
+        check_insert(&[(1, 9)], 2..4, &[(1, 9)]);
+        check_insert(&[(5, 7)], 1..9, &[(1, 9)]);
+    }
+
+    #[test]
+    fn a_removal_cuts_splits_and_swallows() {
+        check_remove(&[(1, 9)], 3..5, &[(1, 3), (5, 9)]);
+        check_remove(&[(1, 9)], 0..5, &[(5, 9)]);
+        check_remove(&[(1, 9)], 5..20, &[(1, 5)]);
+        check_remove(&[(1, 3), (5, 7), (9, 11)], 2..10, &[(1, 2), (10, 11)]);
+        check_remove(&[(1, 3), (5, 7)], 3..5, &[(1, 3), (5, 7)]);
+        check_remove(&[(1, 3)], 0..9, &[]);
+        check_remove(&[(1, 3)], 2..2, &[(1, 3)]);
+    }
+
+    #[test]
+    fn a_full_set_refuses_what_touches_nothing() {
+        let mut set = Spans::new();
+        for i in 0..MAX_SPANS as i64 {
+            assert_eq!(set.insert(i * 3..i * 3 + 1), Ok(true));
+        }
+        assert_eq!(set.insert(-5..-3), Err(SpansFull));
+        assert_eq!(set.insert(1..2), Ok(true));
+        assert_eq!(set.len(), MAX_SPANS);
+        assert_eq!(set.first(), Some(0));
+        assert_eq!(set.last(), Some((MAX_SPANS as i64 - 1) * 3));
+    }
+
+    #[test]
+    fn a_thousand_random_changes_agree_with_a_set_of_slots() {
+        for seed in 0..20 {
+            let mut state = seed;
+            let mut random = move |below: i64| {
+                state = crate::market::testing::split_mix(state);
+                (state % below as u64) as i64
+            };
+            let (mut set, mut naive) = (Spans::new(), BTreeSet::new());
+            for _ in 0..200 {
+                let start = random(100);
+                let range = start..start + random(12);
+                if random(3) == 0 {
+                    set.remove(range.clone());
+                    naive.retain(|slot| !range.contains(slot));
+                } else {
+                    set.insert(range.clone()).expect("few spans");
+                    naive.extend(range.clone());
+                }
+                let start = random(100);
+                let asked = start..start + random(30);
+                let inside = asked.clone().filter(|slot| naive.contains(slot));
+                assert_eq!(set.covered(asked.clone()), inside.count() as u64);
+                let outside: Vec<i64> =
+                    asked.clone().filter(|slot| !naive.contains(slot)).collect();
+                assert_eq!(set.covers(asked.clone()), outside.is_empty());
+                let missing: Vec<i64> = set.missing(asked).into_iter().flatten().collect();
+                assert_eq!(missing, outside, "seed {seed}");
+                assert_eq!(set.first(), naive.first().copied());
+                assert_eq!(set.last(), naive.last().copied());
+            }
+        }
+    }
+}
