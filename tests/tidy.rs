@@ -16,11 +16,12 @@ use source::{Source, Word};
 ///     row 4   main  net  store         sockets, files, clock, process
 ///     row 3   server  demo             decisions; no I/O, no clock
 ///     row 2   http  market  exchange   messages | meaning | dialects
-///     row 1   time  table  decimal  interval  record  config
-const ROOMS: [(&str, u8, &[&str]); 15] = [
+///     row 1   time  table  rng  decimal  interval  record  config
+const ROOMS: [(&str, u8, &[&str]); 16] = [
     // Plain tools, in the order in which they stand on each other.
     ("time", 1, &[]),
     ("table", 1, &[]),
+    ("rng", 1, &[]),
     ("decimal", 1, &[]),
     ("interval", 1, &["time"]),
     ("record", 1, &["time", "decimal"]),

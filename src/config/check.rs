@@ -105,7 +105,8 @@ fn check_tls(
         "dialect"
     };
     let message = format!(
-        "expected an http address, found {url}: this build cannot speak https (it is made without the feature \"tls\")"
+        "expected an http address, found {url}: this build cannot speak https (it is made without \
+         the feature \"tls\")"
     );
     report.fault(&format!("{path}.{key}"), message);
 }

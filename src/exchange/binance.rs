@@ -72,7 +72,8 @@ pub(super) static BINANCE: Dialect = Dialect {
     },
     candles: Candles {
         endpoint: Endpoint {
-            target: "/api/v3/klines?symbol={id}&interval={interval}&startTime={from}&endTime={to}&limit={limit}",
+            target: "/api/v3/klines?symbol={id}&interval={interval}&startTime={from}&endTime={to}\
+                     &limit={limit}",
             cost: 2,
             place: Place {
                 path: &[],

@@ -1,3 +1,5 @@
+//! The catalog's rules, each tried, and all of them against a naive model.
+
 use super::*;
 use crate::config::{CategoryConfig, EcosystemMarket, SourceConfig};
 use crate::market::testing::{Random, config, decimal, info, source};

@@ -1,3 +1,5 @@
+//! The rules of quotes, each tried, and all of them against a naive model.
+
 use super::*;
 use crate::decimal::Decimal;
 use crate::market::testing::{Random, decimal, source, ticker};

@@ -1,0 +1,197 @@
+//! One source: what is asked of its exchange, and when.
+//!
+//! Owns the source's lanes, its schedule, its back-off and its addresses. A task starts when it is
+//! due, a lane is free and the source is not backing off; the most urgent one first:
+//!
+//! 1. at the start the market list and the exchange's clock: nothing else makes sense before;
+//! 2. quotes, on `pollMs`; one lane is kept free for them;
+//! 3. candles that a client waits for, then the newest of each followed series;
+//! 4. the market list and the clock, hourly;
+//! 5. the configured depth of history.
+//!
+//! A tick is planned from the last due time; a missed one is skipped, never queued. While a source
+//! fails, one request at a time is tried, each after the back-off's next step.
+//!
+//! It never serves anybody and never keeps a price: what it reads goes to the market at once, in
+//! slices ([`Poller::work`]), after its body has parsed to its end.
+
+mod outcome;
+mod schedule;
+mod wire;
+
+use super::fetches::Fetches;
+use super::lane::{Asking, Fault, Lane};
+use super::status::SourceStatus;
+use super::{Action, Conn, Core, Event, Rest};
+use crate::config::{Config, SourceConfig, Url};
+use crate::exchange::Dialect;
+use crate::market::{Market, SeriesKey, SourceId};
+use crate::rng::Rng;
+use crate::table::{Key, Table};
+use crate::time::{Mono, Now, UnixMs};
+use outcome::Applying;
+use std::collections::VecDeque;
+use std::ops::Range;
+use wire::Addresses;
+
+/// See the module's page.
+pub struct Poller {
+    id: SourceId,
+    config: SourceConfig,
+    dialect: &'static Dialect,
+    url: Url,
+    addresses: Addresses,
+    lanes: Vec<Lane>,
+    /// When quotes, the market list and the clock are due.
+    tickers: Mono,
+    markets: Mono,
+    clock: Mono,
+    has_list: bool,
+    fetches: Fetches,
+    failures: u32,
+    backoff_until: Mono,
+    rng: Rng,
+    applying: Option<Applying>,
+    /// When [`Poller::handle_timeout`] is wanted; worked out after each change.
+    wake: Option<Mono>,
+}
+
+/// What a poller works on: the parts of the core that are not its own.
+pub struct Desk<'a> {
+    /// The configuration.
+    pub config: &'a Config,
+    /// Where items go.
+    pub market: &'a mut Market,
+    /// This source's public record.
+    pub status: &'a mut SourceStatus,
+    /// What the driver is to do.
+    pub actions: &'a mut VecDeque<Action>,
+}
+
+impl Rest {
+    /// Runs `act` with a source's poller and the rest of the core beside it.
+    pub(super) fn with_poller<R>(
+        &mut self,
+        source: SourceId,
+        act: impl FnOnce(&mut Poller, &mut Desk<'_>) -> R,
+    ) -> R {
+        let at = usize::from(source.0);
+        let mut desk = Desk {
+            config: &self.config,
+            market: &mut self.market,
+            status: &mut self.status.sources[at],
+            actions: &mut self.actions,
+        };
+        act(&mut self.pollers[at], &mut desk)
+    }
+}
+
+impl Core {
+    pub(super) fn handle_upstream(
+        &mut self,
+        key: Key,
+        source: SourceId,
+        lane: usize,
+        event: Event<'_>,
+        now: Now,
+    ) {
+        let Core { conns, rest } = self;
+        let ended = rest.with_poller(source, |poller, desk| {
+            poller.handle(lane, key, event, conns, desk, now)
+        });
+        if ended {
+            self.wake_longs(now);
+        }
+    }
+}
+
+impl Poller {
+    /// A poller whose first task is due at once.
+    ///
+    /// # Panics
+    /// When the source's dialect does not exist, or it has no address: the configuration has been
+    /// checked.
+    pub fn new(id: SourceId, config: &Config, seed: u64, now: Now) -> Poller {
+        let source = config.sources[usize::from(id.0)].clone();
+        let dialect = Dialect::by_name(&source.dialect).expect("dialects have been checked");
+        let own = || Url::parse(dialect.base_url()).expect("a dialect's own address is sound");
+        let url = source.url.clone().unwrap_or_else(own);
+        let lanes = config.limits.lanes_per_source.max(1);
+        Poller {
+            id,
+            dialect,
+            addresses: Addresses::of(&url),
+            url,
+            lanes: (0..lanes).map(|_| Lane::default()).collect(),
+            tickers: now.mono,
+            markets: now.mono,
+            clock: now.mono,
+            has_list: false,
+            fetches: Fetches::default(),
+            failures: 0,
+            backoff_until: now.mono,
+            rng: Rng::new(seed),
+            applying: None,
+            wake: Some(now.mono),
+            config: source,
+        }
+    }
+
+    /// When [`Poller::handle_timeout`] is wanted next.
+    pub fn wake_at(&self) -> Option<Mono> {
+        self.wake
+    }
+
+    /// Whether [`Poller::work`] has something to do.
+    pub fn has_work(&self) -> bool {
+        self.applying.is_some()
+    }
+
+    /// Asks for candles on a client's behalf. `false`: it need not wait, they will not come.
+    pub fn ask(
+        &mut self,
+        series: SeriesKey,
+        slots: Range<i64>,
+        desk: &mut Desk<'_>,
+        now: Now,
+    ) -> bool {
+        if !self.follow(series, desk, now) || self.failures > 0 {
+            return false;
+        }
+        let room = desk.config.limits.chart_fetches;
+        let taken = self.fetches.ask(series, slots, room, now);
+        // The next turn starts it: this one belongs to the client.
+        self.wake = Some(now.mono);
+        taken
+    }
+
+    /// Whether some of these candles are asked for and not answered yet.
+    pub fn is_asking(&self, series: SeriesKey, slots: &Range<i64>) -> bool {
+        self.fetches.is_asking(series, slots)
+    }
+
+    /// Deadlines that have passed, tasks that are due. `true`: a task has ended.
+    pub fn handle_timeout(
+        &mut self,
+        conns: &mut Table<Conn>,
+        desk: &mut Desk<'_>,
+        now: Now,
+    ) -> bool {
+        let mut ended = false;
+        for lane in 0..self.lanes.len() {
+            let late = |asking: &Asking| asking.deadline <= now.mono;
+            if self.lanes[lane].asking.as_deref().is_some_and(late) {
+                self.hang_up(lane, desk);
+                self.fail(lane, Fault::Timeout, desk, now);
+                ended = true;
+            }
+        }
+        self.start_due(conns, desk, now);
+        ended
+    }
+}
+
+/// A point on the monotonic clock, as the wall clock will show it.
+pub(super) fn on_wall(at: Mono, now: Now) -> UnixMs {
+    now.unix + ((at.0 as i64).saturating_sub(now.mono.0 as i64)) / 1000
+}

@@ -1,0 +1,175 @@
+//! When a source is asked for what.
+//!
+//! Owns the order of urgency and the arithmetic of ticks. It never touches a connection: a task
+//! that starts is handed to its lane.
+
+use super::{Desk, Poller, on_wall};
+use crate::exchange::{Call, Caps, Reading};
+use crate::http::write_request;
+use crate::interval::Stored;
+use crate::market::{Market, SeriesKey};
+use crate::server::fetches::{Page, Urgency};
+use crate::server::lane::{Asking, Task, open_times, time_for};
+use crate::server::{Action, Conn};
+use crate::table::Table;
+use crate::time::{Mono, Now, UnixMs};
+use std::time::Duration;
+
+/// Between two readings of the market list, and of the exchange's clock. Listings change a few
+/// times a day; clocks of machines drift by seconds a day.
+const HOURLY: Duration = Duration::from_secs(3600);
+
+impl Poller {
+    /// Starts every task that is due and has a free lane, then works out when to look again.
+    pub(super) fn start_due(&mut self, conns: &mut Table<Conn>, desk: &mut Desk<'_>, now: Now) {
+        let mut next = None;
+        while let Some(lane) = self.lanes.iter().position(|lane| lane.asking.is_none()) {
+            match self.plan(desk, now) {
+                Some((when, task)) if when <= now.mono => {
+                    self.start(lane, task, conns, desk, now);
+                }
+                planned => {
+                    next = planned.map(|(when, _)| when);
+                    break;
+                }
+            }
+        }
+        let deadlines = self
+            .lanes
+            .iter()
+            .filter_map(|lane| Some(lane.asking.as_ref()?.deadline));
+        self.wake = deadlines.chain(next).min();
+        desk.status.next_poll = self.tickers;
+        desk.status.next_poll_at = Some(on_wall(self.tickers, now));
+    }
+
+    /// The most urgent task that may start now, or else the first that may start later.
+    fn plan(&self, desk: &Desk<'_>, now: Now) -> Option<(Mono, Task)> {
+        let busy = self
+            .lanes
+            .iter()
+            .filter(|lane| lane.asking.is_some())
+            .count();
+        // A failing source gets one request at a time.
+        if self.failures > 0 && busy > 0 || self.applying.is_some() {
+            return None;
+        }
+        // One lane stays free for quotes, unless there is but one.
+        let spare = busy + 1 < self.lanes.len() || self.lanes.len() == 1;
+        let clock_known = desk.status.clock.is_some();
+        let offer = |wanted: bool, due: Mono, task: Task| {
+            (wanted && !self.is_under_way(&task)).then_some((due, task))
+        };
+        let page = spare.then(|| self.next_page(desk, now)).flatten();
+        let page_of = |history: bool| {
+            let page = page.as_ref()?;
+            let (series, slots) = (page.series, page.slots.clone());
+            let is_history = page.urgency == Urgency::Backfill;
+            (is_history == history).then_some((page.when, Task::Candles { series, slots }))
+        };
+        // The order is that of urgency.
+        let offers = [
+            offer(!self.has_list, self.markets, Task::Markets),
+            offer(self.has_list, self.tickers, Task::Tickers),
+            offer(spare && !clock_known, self.clock, Task::Time),
+            page_of(false),
+            offer(spare && self.has_list, self.markets, Task::Markets),
+            offer(spare && clock_known, self.clock, Task::Time),
+            page_of(true),
+        ];
+        // Of several that are due, `min_by_key` takes the first.
+        (offers.into_iter().flatten())
+            .map(|(due, task)| (due.max(self.backoff_until), task))
+            .min_by_key(|(when, _)| (*when).max(now.mono))
+    }
+
+    /// The next page of candles. None before the list has come, which tells their names, and
+    /// before the clock was asked, which tells which of them are closed.
+    fn next_page(&self, desk: &Desk<'_>, now: Now) -> Option<Page> {
+        let clock_asked = desk.status.clock.is_some() || self.clock > now.mono;
+        if !self.has_list || !clock_asked || self.is_under_way(&Task::Time) {
+            return None;
+        }
+        let exchange = desk.status.exchange_time(now);
+        let rows = |interval: Stored| self.dialect.page(interval).rows;
+        let newest = |key: &SeriesKey| {
+            let current = key.interval.slot_of(exchange);
+            let covered = (desk.market.charts.get(*key)).and_then(|series| series.covered().last());
+            let page = i64::try_from(rows(key.interval)).unwrap_or(i64::MAX);
+            (
+                covered.map_or(current.saturating_sub(page), |last| last + 1),
+                current,
+            )
+        };
+        self.fetches.next(now, rows, newest)
+    }
+
+    fn is_under_way(&self, task: &Task) -> bool {
+        let same = |asking: &Asking| asking.task.is_like(task);
+        self.lanes
+            .iter()
+            .any(|lane| lane.asking.as_deref().is_some_and(same))
+    }
+
+    fn start(
+        &mut self,
+        lane: usize,
+        task: Task,
+        conns: &mut Table<Conn>,
+        desk: &mut Desk<'_>,
+        now: Now,
+    ) {
+        match &task {
+            Task::Tickers => self.tickers = next_tick(self.tickers, self.config.poll, now.mono),
+            Task::Markets => self.markets = now.mono + HOURLY,
+            Task::Time => self.clock = now.mono + HOURLY,
+            Task::Candles { series, slots } => self.fetches.began(*series, slots.clone()),
+        }
+        let exchange = desk.status.exchange_time(now);
+        let call = self.call(&task, desk.market, exchange);
+        let target = format!("{}{}", self.url.path, self.dialect.target(&call));
+        let reading = Reading::new(self.dialect, &call, Caps::from(&desk.config.limits));
+        let mut request = Vec::with_capacity(256);
+        write_request(&mut request, &self.url.authority(), &target);
+        let deadline = now.mono + time_for(&task, self.config.timeout);
+        let asking = Asking::new(task, reading, request, deadline);
+        desk.status.polls += 1;
+        let place = &mut self.lanes[lane];
+        place.asking = Some(Box::new(asking));
+        match place.conn {
+            Some(key) => {
+                place.asking.as_mut().expect("set just above").fresh = false;
+                desk.actions.push_back(Action::Flush(key));
+            }
+            None => self.connect(lane, conns, desk, now),
+        }
+    }
+
+    fn call<'m>(&self, task: &Task, market: &'m Market, exchange: UnixMs) -> Call<'m> {
+        match task {
+            Task::Markets => Call::Markets,
+            Task::Time => Call::Time,
+            Task::Tickers => Call::Tickers,
+            Task::Candles { series, slots } => {
+                let listing = market.catalog.listing(self.id, series.symbol);
+                let id = listing.map_or("", |listing| listing.candle_id());
+                let (from, to) = open_times(series.interval, slots);
+                Call::Candles {
+                    id,
+                    interval: series.interval,
+                    from,
+                    to,
+                    limit: self.dialect.page(series.interval).rows,
+                    now: exchange,
+                }
+            }
+        }
+    }
+}
+
+/// The first tick after `now` of those that began at `due`. Missed ones are skipped.
+fn next_tick(due: Mono, every: Duration, now: Mono) -> Mono {
+    let every = every.as_micros().max(1) as u64;
+    let missed = now.0.saturating_sub(due.0) / every;
+    Mono(due.0.saturating_add((missed + 1).saturating_mul(every)))
+}
