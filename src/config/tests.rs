@@ -687,7 +687,7 @@ fn the_command_says_what_to_do() {
 
 #[test]
 fn the_example_of_the_documentation_is_good() {
-    let page = include_str!("../../docs/configuration.md");
+    let page = include_str!("../../README.md");
     let example = page
         .split("```json\n")
         .nth(1)

@@ -157,8 +157,8 @@ fn incomplete<'a>(
     full: bool,
     limits: &HeadLimits,
 ) -> Result<Parsed<'a>, RequestError> {
-    let longest = limits.line_bytes.saturating_add(2);
-    if let Some(line) = window.get(..longest)
+    if let Some((line, [next, ..])) = window.split_at_checked(limits.line_bytes)
+        && !matches!(next, b'\r' | b'\n')
         && !line.contains(&b'\n')
     {
         let mut raw = httparse::Request::new(&mut []);

@@ -66,16 +66,12 @@ pub fn chart(
         view.market.charts.keep(key.interval),
     );
     let plan = ChartPlan::new(series, &asked.spec, now, keep);
-    let depends = match &plan {
-        Some(plan) if plan.info().complete => {
-            send_plan(view, &asked, key, plan, responder);
-            return Ok(Outcome::Answered);
-        }
-        Some(plan) => plan.info().depends.clone(),
-        None => needed(&asked.spec, now, keep),
-    };
+    if let Some(plan) = plan.filter(|plan| plan.info().complete) {
+        send_plan(view, &asked, key, &plan, responder);
+        return Ok(Outcome::Answered);
+    }
     let mut long = LongChart {
-        wanted: uncovered(series, &depends),
+        wanted: uncovered(series, &needed(&asked.spec, now, keep)),
         asked,
         key,
         maker: None,

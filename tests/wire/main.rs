@@ -1,0 +1,93 @@
+//! Bytes on the wire: however they are split on their way, they mean the same.
+//!
+//! Tables of messages, each fed in growing prefixes; limits at one below, at and one above; and
+//! seeded garbage, fed in the same ways. One seed is one run: `MARKETD_SEED=7 cargo test --test
+//! wire` repeats the garbage of seed 7 alone.
+
+mod bodies;
+mod garbage;
+mod requests;
+mod responses;
+
+use marketd::config::Limits;
+use marketd::http::{
+    Cache, ErrorAnswer, Framing, Head, HeadLimits, Method, Parsed, RequestBody, Responder, Stamp,
+    parse, parse_response, write_request,
+};
+use std::fmt::Debug;
+
+/// The limits of requests, by default.
+fn defaults() -> HeadLimits {
+    HeadLimits::from(&Limits::default())
+}
+
+/// Feeds growing prefixes: none is decided differently from the whole, and what is decided stays so.
+fn check_prefixes<T: PartialEq + Debug>(
+    raw: &[u8],
+    read: impl Fn(&[u8]) -> Option<T>,
+    context: &dyn Debug,
+) -> Option<T> {
+    let whole = read(raw);
+    let mut decided = false;
+    for end in 0..raw.len() {
+        match read(&raw[..end]) {
+            None => assert!(!decided, "{context:?} undone at {end}"),
+            found => {
+                assert_eq!(found, whole, "{context:?} at {end}");
+                decided = true;
+            }
+        }
+    }
+    whole
+}
+
+#[test]
+fn the_server_understands_the_client() {
+    let mut out = Vec::new();
+    write_request(&mut out, "127.0.0.1:8080", "/api/v3/ticker/24hr?a=b");
+    let Ok(Parsed::Complete { request, used }) = parse(&out, &defaults()) else {
+        panic!("{}", out.escape_ascii());
+    };
+    assert_eq!(used, out.len());
+    assert_eq!(request.method, Method::Get);
+    assert_eq!(request.raw_target, b"/api/v3/ticker/24hr?a=b");
+    assert!(request.keep_alive);
+    assert_eq!(request.body, RequestBody::None);
+}
+
+#[test]
+fn the_client_understands_the_server() {
+    let raw = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+    let Ok(Parsed::Complete { request, .. }) = parse(raw.as_bytes(), &defaults()) else {
+        panic!("a request");
+    };
+    let stamp = Stamp::new();
+    let check = |status, length, write: &dyn Fn(&mut Responder)| {
+        let mut out = Vec::new();
+        write(&mut Responder::new(&mut out, &stamp, &request, true));
+        let limits = HeadLimits::upstream(&Limits::default());
+        let found = parse_response(&out, &limits)
+            .expect("an answer")
+            .expect("a whole head");
+        assert_eq!(found.head.status, status);
+        assert_eq!(out.len() - found.used, length);
+        let framing = match length {
+            0 => Framing::None,
+            _ => Framing::Length(length as u64),
+        };
+        assert_eq!(found.head.framing, framing);
+        assert!(found.head.keep_alive);
+    };
+    check(200, 2, &|to| {
+        to.send(&Head::json(None, Cache::MaxAge(1)), b"[]")
+    });
+    check(204, 0, &|to| to.send(&Head::options(), b""));
+    let error = ErrorAnswer {
+        status: 404,
+        code: "not_found",
+        message: b"\r\n\r\nHTTP/1.1 200 OK\r\n",
+        param: None,
+        fields: b"",
+    };
+    check(404, 110, &|to| to.error(&error));
+}

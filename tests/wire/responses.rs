@@ -1,0 +1,109 @@
+//! Heads of exchanges' answers.
+
+use super::check_prefixes;
+use marketd::config::Limits;
+use marketd::http::{HeadLimits, ResponseError, parse_response};
+
+/// Head of an answer, and whether it is one.
+pub const RESPONSES: &[(&str, bool)] = &[
+    ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", true),
+    ("HTTP/1.1 200\r\nContent-Length: 5\r\n\r\n", true),
+    ("HTTP/1.1 200 \r\n\r\n", true),
+    ("\r\nHTTP/1.1 200 OK\r\n\r\n", true),
+    (
+        "HTTP/1.0 200 OK\r\nContent-Length: 5\r\nConnection: keep-alive\r\n\r\n",
+        true,
+    ),
+    ("HTTP/1.1 200 OK\nContent-Length: 5\n\n", true),
+    (
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nSet-Cookie: a=b; c\r\nSet-Cookie: d\r\n\r\n",
+        true,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\td\r\nContent-Length: 5\r\n\r\n",
+        true,
+    ),
+    ("HTTP/1.1 200 OK\r\nA:\r\n\r\n", true),
+    (
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
+        true,
+    ),
+    (
+        "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
+        true,
+    ),
+    (
+        "HTTP/1.1 418 I'm a teapot\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n",
+        true,
+    ),
+    (
+        "HTTP/1.1 503 \u{e4}\r\nRetry-After: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n",
+        true,
+    ),
+    ("HTTP/1.1 101 Switching Protocols\r\n\r\n", false),
+    (
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+        false,
+    ),
+    ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", false),
+    ("HTTP/1.1 200 OK\r\nA : b\r\n\r\n", false),
+    ("HTTP/1.1 200 OK\r\nno colon\r\n\r\n", false),
+    ("HTTP/1.1 200 OK\r\nA: b\rc\r\n\r\n", false),
+    ("HTTP/1.1 2000 OK\r\n\r\n", false),
+    ("HTTP/1.1  200 OK\r\n\r\n", false),
+    ("HTTP/1.1 200 O\0K\r\n\r\n", false),
+    ("HTTP/1.2 200 OK\r\n\r\n", false),
+    ("HTTP/2 200\r\n\r\n", false),
+    ("<html>no HTTP at all</html>", false),
+];
+
+pub type OwnedResponse = Result<(String, usize), ResponseError>;
+
+pub fn own_response(bytes: &[u8], limits: &HeadLimits) -> Option<OwnedResponse> {
+    match parse_response(bytes, limits) {
+        Ok(None) => None,
+        Ok(Some(response)) => Some(Ok((
+            format!("{:?} {:?}", response.head, response.fields),
+            response.used,
+        ))),
+        Err(error) => Some(Err(error)),
+    }
+}
+
+#[test]
+fn every_answer_of_the_table_is_taken_for_what_it_is_wherever_it_is_split() {
+    let limits = HeadLimits::upstream(&Limits::default());
+    for &(raw, good) in RESPONSES {
+        let whole = own_response(raw.as_bytes(), &limits).expect("decided");
+        assert_eq!(whole.is_ok(), good, "{raw:?}: {whole:?}");
+        if let Ok((_, used)) = &whole {
+            assert_eq!(*used, raw.len(), "{raw:?}");
+        }
+        let followed = [raw.as_bytes(), b"{\"body\":1}"].concat();
+        let found = check_prefixes(&followed, |bytes| own_response(bytes, &limits), &raw);
+        assert_eq!(found, Some(whole), "{raw:?} followed by its body");
+    }
+}
+
+#[test]
+fn an_answers_head_has_limits_too() {
+    let check = |raw: &str, head_bytes, fields, expected: Result<usize, ResponseError>| {
+        let limits = HeadLimits {
+            line_bytes: 0,
+            head_bytes,
+            fields,
+        };
+        let read = |bytes: &[u8]| own_response(bytes, &limits);
+        let found = check_prefixes(raw.as_bytes(), read, &(raw, limits));
+        let found = found.expect("decided").map(|(_, used)| used);
+        assert_eq!(found, expected, "{limits:?} {raw:?}");
+    };
+    let raw = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\nC: d\r\n\r\n";
+    let bytes = raw.len();
+    check(raw, bytes + 1, 2, Ok(bytes));
+    check(raw, bytes, 2, Ok(bytes));
+    check(raw, bytes - 1, 2, Err(ResponseError::TooLarge));
+    check(raw, bytes, 3, Ok(bytes));
+    check(raw, bytes, 1, Err(ResponseError::TooLarge));
+    check(&"\r\n".repeat(100), 100, 1, Err(ResponseError::TooLarge));
+}
