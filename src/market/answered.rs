@@ -284,3 +284,175 @@ fn is_sound(candle: &Candle) -> bool {
         && close <= high
         && !volume.is_negative()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decimal::{Decimal, MAX_DIGITS};
+    use crate::interval::{Interval, Stored};
+    use crate::market::spans::MAX_SPANS;
+    use crate::market::testing::{all_of, candle, chart, key, minute, minutes, slots};
+
+    fn series() -> Series {
+        Series::new(key(Stored::M1), 0)
+    }
+
+    fn stored(series: &Series) -> Vec<i64> {
+        slots(series, &all_of(Interval::M1), minute(1_000_000))
+    }
+
+    fn check_rejected(why: &str, candle: Candle) {
+        let mut series = series();
+        series.answered(10..12, &minutes([10, 11]), minute(20));
+        let closed = None;
+        let reported = Reported { candle, closed };
+        let written = series.answered(10..12, &[reported], minute(20));
+        assert_eq!(written.rejected, 1, "{why}");
+        assert_eq!((written.written, written.updated), (0, 0), "{why}");
+    }
+
+    #[test]
+    fn a_candle_that_no_market_can_have_is_rejected() {
+        check_rejected("not aligned", candle(600_001, [5, 9, 2, 7], 1));
+        check_rejected("not asked for, old", candle(9 * 60_000, [5, 9, 2, 7], 1));
+        check_rejected("not asked for, new", candle(12 * 60_000, [5, 9, 2, 7], 1));
+        check_rejected("open above high", candle(600_000, [10, 9, 2, 7], 1));
+        check_rejected("close above high", candle(600_000, [5, 9, 2, 10], 1));
+        check_rejected("open below low", candle(600_000, [1, 9, 2, 7], 1));
+        check_rejected("close below low", candle(600_000, [5, 9, 2, 1], 1));
+        check_rejected("high below low", candle(600_000, [5, 2, 9, 5], 1));
+        check_rejected("a price of zero", candle(600_000, [5, 9, 0, 7], 1));
+        check_rejected("a negative price", candle(600_000, [5, 9, -2, 7], 1));
+        check_rejected("a negative volume", candle(600_000, [5, 9, 2, 7], -1));
+        check_rejected("the far future", candle(i64::MAX, [5, 9, 2, 7], 1));
+        check_rejected("the far past", candle(i64::MIN, [5, 9, 2, 7], 1));
+    }
+
+    #[test]
+    fn an_unsound_candle_is_no_word_about_its_slot() {
+        let mut series = series();
+        series.answered(10..13, &minutes(10..13), minute(13));
+        let mut candles = minutes([10, 11]);
+        candles[0].candle.low = Decimal::ZERO;
+        let written = series.answered(10..13, &candles, minute(13));
+        let expected = Written {
+            unchanged: 1,
+            removed: 1,
+            rejected: 1,
+            ..Written::default()
+        };
+        assert_eq!(written, expected);
+        assert_eq!(stored(&series), [10, 11]);
+    }
+
+    #[test]
+    fn a_slot_that_has_not_ended_is_neither_covered_nor_stored() {
+        let check = |closed_before: UnixMs, covered: i64| {
+            let mut series = series();
+            series.answered(10..20, &minutes(10..14), closed_before);
+            let expected = Some(covered).filter(|last| *last >= 10);
+            assert_eq!(series.covered().last(), expected, "{closed_before}");
+            assert_eq!(stored(&series), [10, 11, 12, 13], "{closed_before}");
+            assert_eq!(series.count() as i64, covered.clamp(9, 13) - 9);
+        };
+        check(minute(14) - 1, 12);
+        check(minute(14), 13);
+        // One slot ahead of the clock is still believed.
+        check(minute(13) - 1, 11);
+        check(minute(15), 14);
+    }
+
+    #[test]
+    fn the_exchange_s_own_word_holds_a_candle_open() {
+        let mut candles = minutes(10..14);
+        candles[3].closed = Some(false);
+        let mut first = series();
+        first.answered(10..14, &candles, minute(14));
+        assert_eq!((first.count(), first.covered().last()), (3, Some(12)));
+        // Not for long: a candle that never closes would be asked for again for ever.
+        first.answered(10..14, &candles, minute(15));
+        assert_eq!((first.count(), first.covered().last()), (4, Some(13)));
+    }
+
+    #[test]
+    fn order_and_repetition_do_not_matter() {
+        let mut first = series();
+        first.answered(0..400, &minutes(0..400), minute(400));
+        let mut second = series();
+        let mut candles = minutes(0..400);
+        candles.reverse();
+        candles.extend(minutes(100..200));
+        let written = second.answered(0..400, &candles, minute(400));
+        assert_eq!((written.written, written.rejected), (400, 0));
+        let body = |series: &Series| chart(series, &all_of(Interval::M1), minute(400)).0;
+        assert_eq!(body(&first), body(&second));
+    }
+
+    #[test]
+    fn the_last_word_wins_slot_by_slot() {
+        let mut series = series();
+        series.answered(
+            0..300,
+            &minutes((0..300).filter(|slot| slot % 3 > 0)),
+            minute(300),
+        );
+        let mut candles = minutes(100..200);
+        candles.retain(|reported| reported.candle.open_time.0 % 120_000 == 0);
+        candles[0].candle.volume = Decimal::from(77);
+        let written = series.answered(100..200, &candles, minute(300));
+        let expected = Written {
+            written: 17,
+            updated: 1,
+            unchanged: 32,
+            removed: 34,
+            ..Written::default()
+        };
+        assert_eq!(written, expected);
+        assert_eq!(series.count(), 200 - 34 + 17);
+        assert_eq!(series.gaps(), 300 - series.count() as u64);
+    }
+
+    #[test]
+    fn scattered_coverage_makes_room_from_the_old_end() {
+        let mut series = series();
+        for i in 1..=MAX_SPANS as i64 {
+            series.answered(i * 3..i * 3 + 1, &minutes([i * 3]), minute(100_000));
+        }
+        let written = series.answered(0..1, &minutes([0]), minute(100_000));
+        assert!(written.refused, "older than all the others");
+        assert_eq!(series.count(), MAX_SPANS);
+        let written = series.answered(50_000..50_001, &minutes([50_000]), minute(100_000));
+        assert_eq!(
+            (written.refused, written.evicted, written.written),
+            (false, 1, 1)
+        );
+        assert_eq!(series.covered().first(), Some(6));
+        assert_eq!(series.covered().len(), MAX_SPANS);
+    }
+
+    #[test]
+    fn numbers_of_64_digits_are_kept_to_the_last() {
+        let long = |first: char| {
+            let text = format!("{first}{}.25", "1".repeat(MAX_DIGITS - 3));
+            Decimal::parse(text.as_bytes()).expect("64 digits")
+        };
+        let wide = |slot: i64| {
+            let mut reported = minutes([slot]).remove(0);
+            reported.candle.open = long('5');
+            reported.candle.high = long('9');
+            reported.candle.low = long('2');
+            reported.candle.close = long('7');
+            reported.candle.volume = long('8');
+            reported
+        };
+        let mut series = series();
+        let candles: Vec<Reported> = (0..300).map(wide).collect();
+        series.answered(0..300, &candles, minute(300));
+        let (body, info) = chart(&series, &all_of(Interval::M1), minute(300));
+        let numbers = ['5', '9', '2', '7', '8'].map(|first| long(first).to_string());
+        assert!(body.ends_with(&format!("[17940000,{}]]", numbers.join(","))));
+        assert_eq!(info.rows, 300);
+        // A sum of 64 digits cannot be held: the roll-up is left out, not rounded.
+        assert_eq!(chart(&series, &all_of(Interval::M5), minute(300)).0, "[]");
+    }
+}

@@ -240,3 +240,146 @@ fn greatest_key(source: SourceId, symbol: SymbolId) -> SeriesKey {
         interval,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Depth;
+    use crate::interval::Interval;
+    use crate::market::chart::ChartPlan;
+    use crate::market::testing::{all_of, covered, minute, minutes, slots};
+
+    fn charts(series: usize, bytes: usize, keep: i64) -> Charts {
+        let limits = Limits {
+            candle_series: series,
+            candle_bytes: bytes,
+            ..Limits::default()
+        };
+        let history = History {
+            m1: Depth { keep, backfill: 0 },
+            ..History::default()
+        };
+        Charts::new(&limits, &history)
+    }
+
+    fn minutes_of(symbol: u32) -> SeriesKey {
+        least_key(SourceId(0), SymbolId(symbol))
+    }
+
+    #[test]
+    fn there_are_never_more_series_than_the_cap() {
+        let mut charts = charts(2, 1 << 20, 1000);
+        assert!(charts.open(minutes_of(1)));
+        assert!(charts.open(minutes_of(2)));
+        assert!(charts.open(minutes_of(2)), "it is open");
+        assert!(!charts.open(minutes_of(3)));
+        assert_eq!(charts.answered(minutes_of(3), 0..1, &[], minute(1)), None);
+        charts.close(minutes_of(1));
+        assert!(charts.open(minutes_of(3)));
+    }
+
+    #[test]
+    fn a_series_that_comes_back_does_not_repeat_a_version() {
+        let mut charts = charts(2, 1 << 20, 1000);
+        charts.open(minutes_of(1));
+        charts.answered(minutes_of(1), 0..9, &minutes(0..9), minute(9));
+        let version = charts.get(minutes_of(1)).map(Series::version);
+        charts.close(minutes_of(1));
+        assert_eq!(charts.counts().bytes, 0);
+        charts.open(minutes_of(1));
+        assert!(charts.get(minutes_of(1)).map(Series::version) > version);
+    }
+
+    #[test]
+    fn what_leaves_the_window_of_time_leaves_at_once() {
+        let mut charts = charts(2, 1 << 20, 300);
+        charts.open(minutes_of(1));
+        let written = charts.answered(minutes_of(1), 0..1000, &minutes(0..1000), minute(1000));
+        assert_eq!(written.map(|written| written.evicted), Some(700));
+        let series = charts.get(minutes_of(1)).expect("it is open");
+        assert_eq!(covered(series), [(700, 1000)]);
+        assert_eq!(series.forgotten_before(), Some(700));
+        charts.answered(minutes_of(1), 1000..1001, &minutes([1000]), minute(1001));
+        let kept = slots(
+            charts.get(minutes_of(1)).expect("it is open"),
+            &all_of(Interval::M1),
+            minute(1001),
+        );
+        assert_eq!(kept, (701..1001).collect::<Vec<_>>());
+        let counts = charts.counts();
+        assert_eq!((counts.candles, counts.evicted, counts.gaps), (300, 701, 0));
+    }
+
+    #[test]
+    fn room_is_made_by_the_chunk_that_was_not_read_for_longest() {
+        let mut charts = charts(2, 90_000, 100_000);
+        for symbol in [1, 2] {
+            charts.open(minutes_of(symbol));
+            charts.answered(minutes_of(symbol), 0..1024, &minutes(0..1024), minute(1024));
+        }
+        assert!(!charts.trim(), "there is room");
+        // Somebody reads the first series later than the second one came.
+        let series = charts.get(minutes_of(1));
+        let later = minute(2000);
+        ChartPlan::new(series, &all_of(Interval::M1), later, 100_000).expect("stored rows");
+        charts.max_bytes = charts.bytes / 2 + 1000;
+        while charts.trim() {}
+        let count = |symbol| charts.get(minutes_of(symbol)).map(Series::count);
+        assert_eq!((count(1), count(2)), (Some(896), Some(128)));
+        assert!(charts.counts().bytes <= charts.max_bytes);
+        let unread = charts.get(minutes_of(2)).expect("it is open");
+        assert_eq!(covered(unread), [(896, 1024)]);
+        assert_eq!(charts.counts().evicted, 1024);
+        // The newest chunk of a series never leaves.
+        charts.max_bytes = 0;
+        while charts.trim() {}
+        assert_eq!(charts.counts().candles, 2 * 128);
+    }
+
+    #[test]
+    fn a_quote_reaches_every_open_interval_of_its_market_alone() {
+        let mut charts = charts(9, 1 << 20, 1000);
+        let keys = |symbol: u32| {
+            Stored::ALL.map(|interval| SeriesKey {
+                interval,
+                ..minutes_of(symbol)
+            })
+        };
+        for key in keys(1).into_iter().chain(keys(2)) {
+            charts.open(key);
+        }
+        let price = Decimal::from(5);
+        assert!(charts.tick(SourceId(0), SymbolId(1), &price, minute(7)));
+        assert!(!charts.tick(SourceId(1), SymbolId(1), &price, minute(7)));
+        assert!(!charts.tick(SourceId(0), SymbolId(3), &price, minute(7)));
+        let versions: Vec<bool> = charts.iter().map(|series| series.version() > 0).collect();
+        assert_eq!(versions, [true, true, true, false, false, false]);
+        assert_eq!(charts.of_source(SourceId(0)).count(), 6);
+        assert_eq!(charts.of_source(SourceId(1)).count(), 0);
+    }
+
+    #[test]
+    fn a_candle_costs_four_bytes_beside_its_row() {
+        let mut charts = charts(1, 1 << 30, 1_000_000);
+        charts.open(minutes_of(1));
+        let slots = 27_000_000..27_012_800;
+        charts.answered(
+            minutes_of(1),
+            slots.clone(),
+            &minutes(slots.clone()),
+            minute(slots.end),
+        );
+        let mut rows = Vec::new();
+        let series = charts.get(minutes_of(1));
+        let all = crate::market::chart::ChartSpec {
+            limit: 100_000,
+            ..all_of(Interval::M1)
+        };
+        let plan = ChartPlan::new(series, &all, minute(slots.end), 1_000_000);
+        plan.expect("stored rows").write(&mut rows);
+        let counts = charts.counts();
+        assert_eq!(counts.candles, 12_800);
+        let beside = counts.bytes - rows.len();
+        assert!(beside < 4 * counts.candles, "{beside} bytes in all");
+    }
+}

@@ -8,12 +8,11 @@
 //! into them) -> *making* rows, oldest first -> done. A series whose closed candles change on the
 //! way is begun again, a few times; after that, a row is what it was when it was made.
 
-use super::chart::{
-    ChartInfo, ChartSpec, Outcome, Window, target_after, target_of, targets_between,
-};
+use super::chart::{ChartInfo, ChartSpec, Outcome, Window};
 use super::chunk::seconds;
 use super::rollup::{Rollup, fields};
 use super::series::Series;
+use super::target::{Standing, standing, target_after, target_of, targets_between};
 use crate::decimal::Decimal;
 use crate::time::UnixMs;
 use std::ops::Range;
@@ -22,7 +21,7 @@ use std::ops::Range;
 /// interval, or in pages some tenths of a second apart; a body takes less.
 const MAX_RESTARTS: u8 = 2;
 
-/// What looking at one target costs, in rows rolled up.
+/// What looking at one target costs, in rows rolled up: two searches in a tree.
 const TARGET_COST: usize = 4;
 
 /// See the module's page.
@@ -68,17 +67,6 @@ struct Making {
     previous: Option<Vec<u8>>,
 }
 
-/// What may be made of a target that holds at least one candle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
-    /// The exchange has confirmed every slot.
-    Closed,
-    /// Forming, or provisional: served, and later replaced.
-    Open,
-    /// Some of it was never answered: not served as if it were whole.
-    Unknown,
-}
-
 /// What is looked at in one step.
 struct View<'a> {
     series: &'a Series,
@@ -122,8 +110,9 @@ impl ChartMaker {
             return true;
         }
         if let Some(series) = series {
+            debug_assert_eq!(series.interval(), self.spec.interval.base());
             self.watch(series);
-            if !self.work(series, budget_rows.max(1)) {
+            if !self.work(series, budget_rows.max(TARGET_COST)) {
                 return false;
             }
         }
@@ -201,7 +190,7 @@ impl<'a> View<'a> {
             let slot = self.series.last_candle(0..start)?;
             let target = self.target_of(slot);
             let empty = self.series.covered().covers(target.end..start);
-            (empty && self.standing(&target) == Standing::Closed).then_some(target)
+            (empty && standing(self.series, &target) == Standing::Closed).then_some(target)
         });
         Stage::Making(Making {
             cursor: start,
@@ -211,32 +200,6 @@ impl<'a> View<'a> {
 
     fn target_of(&self, slot: i64) -> Range<i64> {
         target_of(self.spec.interval, slot)
-    }
-
-    fn standing(&self, target: &Range<i64>) -> Standing {
-        let covered = self.series.covered();
-        let confirmed = covered.last().map_or(i64::MIN, |last| last + 1);
-        if target.end <= confirmed {
-            // Nothing of the tail is in here.
-            return if covered.covers(target.clone()) {
-                Standing::Closed
-            } else {
-                Standing::Unknown
-            };
-        }
-        if target.end > self.series.frontier() {
-            return Standing::Open;
-        }
-        // It has ended, and the exchange has not said its last word: as good as what it is made
-        // of, if nothing is missing. So no candle vanishes between its end and the next answer.
-        let tail = target.start.max(confirmed)..target.end;
-        let known = covered.covers(target.start..tail.start)
-            && self.series.tail(&tail).len() as i64 == tail.end - tail.start;
-        if known {
-            Standing::Open
-        } else {
-            Standing::Unknown
-        }
     }
 
     /// How many flat candles follow this target, below the slot `above`; and where they end.
@@ -293,7 +256,7 @@ impl Locating {
                 return Some(self.found(self.start, None));
             };
             self.cursor = target.start;
-            if view.standing(&target) != Standing::Unknown {
+            if standing(view.series, &target) != Standing::Unknown {
                 let left = view.spec.limit - self.rows;
                 let (flats, end) = view.flats_behind(&target, self.above);
                 if flats >= left {
@@ -356,7 +319,7 @@ impl Making {
     /// Makes the row of a target that holds a candle.
     fn make(&mut self, view: &View<'_>, target: &Range<i64>, rows: &mut Rows, budget: &mut usize) {
         self.previous = None;
-        let standing = view.standing(target);
+        let standing = standing(view.series, target);
         if standing == Standing::Unknown || target.start < view.window.start {
             return;
         }
@@ -416,5 +379,81 @@ impl Rows {
             self.body.pop();
         }
         self.body.push(b']');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interval::{Interval, Stored};
+    use crate::market::testing::{all_of, chart, key, minute, minutes};
+
+    fn series(slots: Range<i64>) -> Series {
+        let mut series = Series::new(key(Stored::M1), 0);
+        series.answered(slots.clone(), &minutes(slots.clone()), minute(slots.end));
+        series
+    }
+
+    #[test]
+    fn the_smallest_budget_makes_progress() {
+        let series = series(0..600);
+        let (body, _) = chart(&series, &all_of(Interval::M5), minute(600));
+        let mut maker = ChartMaker::new(all_of(Interval::M5), minute(600), 1000);
+        let mut steps = 1;
+        while !maker.step(Some(&series), 0) {
+            steps += 1;
+            assert!(steps < 1000, "it never ends");
+        }
+        let (made, info) = maker.finished().expect("it is done");
+        assert_eq!(String::from_utf8_lossy(&made), body);
+        assert_eq!(info.version, Some(series.version()));
+    }
+
+    #[test]
+    fn a_series_that_changes_on_the_way_is_begun_again_a_few_times() {
+        let mut series = series(0..600);
+        let mut maker = ChartMaker::new(all_of(Interval::M5), minute(600), 1000);
+        assert!(!maker.step(Some(&series), 200));
+        let slots = 600..605;
+        series.answered(slots.clone(), &minutes(slots), minute(605));
+        while !maker.step(Some(&series), 200) {}
+        let (made, info) = maker.finished().expect("it is done");
+        let (body, _) = chart(&series, &all_of(Interval::M5), minute(605));
+        assert_eq!(String::from_utf8_lossy(&made), body);
+        assert_eq!(info.version, Some(series.version()));
+    }
+
+    #[test]
+    fn a_series_that_never_rests_still_gets_its_chart() {
+        let mut series = series(0..600);
+        let mut maker = ChartMaker::new(all_of(Interval::M5), minute(600), 1000);
+        let mut slot = 600;
+        while !maker.step(Some(&series), 100) {
+            series.answered(slot..slot + 1, &minutes([slot]), minute(slot + 1));
+            slot += 1;
+            assert!(slot < 1000, "it never ends");
+        }
+        let (made, info) = maker.finished().expect("it is done");
+        assert_eq!(info.version, None, "of no one moment");
+        let times = String::from_utf8_lossy(&made).matches("],[").count();
+        assert_eq!(times + 1, info.rows);
+        assert!(info.rows >= 120);
+    }
+
+    #[test]
+    fn a_series_that_leaves_on_the_way_ends_the_body() {
+        let series = series(0..600);
+        let mut maker = ChartMaker::new(all_of(Interval::M5), minute(600), 1000);
+        assert!(!maker.step(Some(&series), 1000));
+        assert!(maker.step(None, 1000));
+        let (made, info) = maker.finished().expect("it is done");
+        assert!(made.ends_with(b"]"));
+        assert_eq!((info.complete, info.version), (false, None));
+    }
+
+    #[test]
+    fn an_unfinished_body_is_not_handed_out() {
+        let maker = ChartMaker::new(all_of(Interval::M5), minute(600), 1000);
+        assert!(maker.finished().is_none());
     }
 }

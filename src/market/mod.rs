@@ -19,9 +19,11 @@ pub mod maker;
 mod model;
 pub mod quote;
 mod rollup;
+pub mod rows;
 pub mod series;
 pub mod spans;
 pub mod symbol;
+mod target;
 #[cfg(test)]
 mod testing;
 

@@ -10,7 +10,7 @@
 //!
 //! Invariant: a row lies in a covered slot, and every slot of the tail is behind all covered ones.
 
-use super::chunk::{CHUNK_SLOTS, Chunk, Draft, chunk_of, chunks_of, places_of, render};
+use super::chunk::{CHUNK_SLOTS, Chunk, Draft, chunk_of, places_of, render};
 use super::spans::Spans;
 use super::{SourceId, SymbolId};
 use crate::decimal::Decimal;
@@ -19,10 +19,7 @@ use crate::record::Candle;
 use crate::time::UnixMs;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
-
-pub use super::chunk::Edge;
 
 /// Most provisional candles of one series: four hours of minutes without an answer about
 /// candles while quotes go on. What falls out is a hole until the exchange answers.
@@ -65,66 +62,6 @@ pub(super) struct Tail {
     pub(super) candle: Candle,
     /// Rendered at the first read after a change.
     row: OnceCell<Arc<[u8]>>,
-}
-
-/// Some stored candles in a row, found without looking at their rows.
-#[derive(Clone, Debug, Default)]
-pub struct RowRange {
-    /// From the first one's slot to behind the last one's; empty when there is none.
-    pub slots: Range<i64>,
-    /// How many.
-    pub rows: usize,
-    /// Their bytes, the comma behind each included.
-    pub bytes: usize,
-    /// The bytes, oldest first: shared, and the part that belongs to the range. They stay as they
-    /// are for as long as somebody holds them, whatever becomes of the series.
-    pub pieces: Vec<(Arc<[u8]>, Range<usize>)>,
-}
-
-impl RowRange {
-    /// Takes from chunk after chunk, from one end of the range, until the limit is reached.
-    fn gather<'a>(
-        &mut self,
-        chunks: impl Iterator<Item = (&'a i64, &'a Chunk)>,
-        slots: &Range<i64>,
-        limit: usize,
-        keep: Edge,
-        second: u32,
-    ) {
-        // A chunk between the outermost two lies in the range whole.
-        let outer = chunks_of(slots);
-        let (mut rows, mut bytes) = (0, 0);
-        let (mut begin, mut end) = (None, None);
-        for (id, chunk) in chunks {
-            let left = limit - rows;
-            let cut = if outer.start < *id && *id < outer.end - 1 && chunk.count() <= left {
-                chunk.all()
-            } else {
-                match chunk.cut(places_of(*id, slots), left, keep) {
-                    Some(cut) => cut,
-                    None => continue,
-                }
-            };
-            chunk.touch(second);
-            rows += cut.count;
-            bytes += cut.bytes.len();
-            end = Some((*id, cut.places));
-            begin = begin.or(end);
-            self.pieces.push((chunk.rows().clone(), cut.bytes));
-            if rows == limit {
-                break;
-            }
-        }
-        (self.rows, self.bytes) = (rows, bytes);
-        let (oldest, newest) = match keep {
-            Edge::Oldest => (begin, end),
-            Edge::Newest => (end, begin),
-        };
-        if let (Some((first, (place, _))), Some((last, (_, end)))) = (oldest, newest) {
-            let start = first * CHUNK_SLOTS + i64::from(place);
-            self.slots = start..last * CHUNK_SLOTS + i64::from(end) + 1;
-        }
-    }
 }
 
 impl Tail {
@@ -229,6 +166,9 @@ impl Series {
 
     /// Takes a quote: the forming candle follows its price. Says whether anything changed. A
     /// quote of a slot that is confirmed or has been left is ignored.
+    ///
+    /// `at` is the exchange's clock when the quote came, not the quote's own time: that of a
+    /// quiet market may be hours old.
     pub fn tick(&mut self, price: &Decimal, at: UnixMs) -> bool {
         let slot = self.interval().slot_of(at);
         let confirmed = self.covered.last().is_some_and(|last| slot <= last);
@@ -247,6 +187,9 @@ impl Series {
             _ => {
                 // What lies further ahead was made while the clock was wrong.
                 self.tail.retain(|tail| tail.slot < slot);
+                if slot + 1 < self.frontier {
+                    self.frontier = slot;
+                }
                 let candle = Candle {
                     open_time: self.open_of(slot),
                     open: price.clone(),
@@ -262,80 +205,6 @@ impl Series {
         self.version += 1;
         self.advance(slot);
         true
-    }
-
-    /// Finds at most `limit` stored candles of these slots. `second` marks their chunks as read
-    /// then.
-    pub fn range(&self, slots: Range<i64>, limit: usize, keep: Edge, second: u32) -> RowRange {
-        if slots.is_empty() || limit == 0 {
-            return RowRange::default();
-        }
-        let expected = limit / CHUNK_SLOTS as usize + 3;
-        let mut found = RowRange {
-            pieces: Vec::with_capacity(expected.min(self.chunks.len() + 1)),
-            ..RowRange::default()
-        };
-        let chunks = self.chunks.range(chunks_of(&slots));
-        match keep {
-            Edge::Oldest => found.gather(chunks, &slots, limit, keep, second),
-            Edge::Newest => {
-                found.gather(chunks.rev(), &slots, limit, keep, second);
-                found.pieces.reverse();
-            }
-        }
-        found
-    }
-
-    /// The tail's candles in these slots, oldest first.
-    pub(super) fn tail(&self, slots: &Range<i64>) -> &[Tail] {
-        let first = self.tail.partition_point(|tail| tail.slot < slots.start);
-        let behind = self.tail.partition_point(|tail| tail.slot < slots.end);
-        &self.tail[first..behind.max(first)]
-    }
-
-    /// The newest candle's slot among these, stored or of the tail.
-    pub(super) fn last_candle(&self, slots: Range<i64>) -> Option<i64> {
-        if slots.is_empty() {
-            return None;
-        }
-        if let Some(tail) = self.tail(&slots).last() {
-            return Some(tail.slot);
-        }
-        (self.chunks.range(chunks_of(&slots)).rev()).find_map(|(id, chunk)| {
-            let place = chunk.last_in(&places_of(*id, &slots))?;
-            Some(id * CHUNK_SLOTS + i64::from(place))
-        })
-    }
-
-    /// The oldest candle's slot among these, stored or of the tail.
-    pub(super) fn first_candle(&self, slots: Range<i64>) -> Option<i64> {
-        if slots.is_empty() {
-            return None;
-        }
-        let stored = (self.chunks.range(chunks_of(&slots))).find_map(|(id, chunk)| {
-            let place = chunk.first_in(&places_of(*id, &slots))?;
-            Some(id * CHUNK_SLOTS + i64::from(place))
-        });
-        stored.or_else(|| self.tail(&slots).first().map(|tail| tail.slot))
-    }
-
-    /// The newest stored candle's slot.
-    pub(super) fn last_row(&self) -> Option<i64> {
-        let (id, chunk) = self.chunks.last_key_value()?;
-        let place = chunk.last_in(&(0..CHUNK_SLOTS as u32))?;
-        Some(id * CHUNK_SLOTS + i64::from(place))
-    }
-
-    /// The rows of these slots, one by one, oldest first: stored ones, then the tail's. `second`
-    /// marks the chunks as read then.
-    pub(super) fn rows(&self, slots: Range<i64>, second: u32) -> impl Iterator<Item = &[u8]> {
-        let chunks = chunks_of(&slots);
-        let tail = self.tail(&slots).iter().map(|tail| &tail.row()[..]);
-        let stored = self.chunks.range(chunks).flat_map(move |(id, chunk)| {
-            chunk.touch(second);
-            chunk.rows_in(places_of(*id, &slots))
-        });
-        stored.chain(tail)
     }
 
     /// Forgets all slots before this one. Answers how many candles left.
@@ -358,15 +227,6 @@ impl Series {
         self.bump_closed();
         self.check();
         before - self.count
-    }
-
-    /// The oldest chunk, if it may be evicted: second of its last read, and the slot behind it.
-    pub(super) fn oldest_chunk(&self) -> Option<(u32, i64)> {
-        if self.chunks.len() < 2 {
-            return None;
-        }
-        let (id, chunk) = self.chunks.first_key_value()?;
-        Some((chunk.read(), (id + 1) * CHUNK_SLOTS))
     }
 
     pub(super) fn open_of(&self, slot: i64) -> UnixMs {
@@ -446,4 +306,159 @@ fn follow(candle: &mut Candle, price: &Decimal) -> bool {
     }
     candle.close = price.clone();
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interval::Interval;
+    use crate::market::testing::{all_of, chart, covered, key, minute, minutes, slots};
+
+    fn price(text: &str) -> Decimal {
+        Decimal::parse(text.as_bytes()).expect("a price")
+    }
+
+    fn body(series: &Series) -> String {
+        let now = minute(series.frontier);
+        chart(series, &all_of(series.interval().interval()), now).0
+    }
+
+    #[test]
+    fn the_forming_candle_follows_quotes() {
+        let mut series = Series::new(key(Stored::M1), 0);
+        for text in ["10.5", "11", "9.75", "10"] {
+            assert!(series.tick(&price(text), minute(7) + 100));
+        }
+        assert!(!series.tick(&price("10"), minute(7) + 200), "no change");
+        assert_eq!(body(&series), "[[420000,10.5,11,9.75,10,0]]");
+        assert_eq!(series.last_closed(), None);
+        assert!(series.tick(&price("12"), minute(8)));
+        assert_eq!(
+            body(&series),
+            "[[420000,10.5,11,9.75,10,0],[480000,12,12,12,12,0]]"
+        );
+    }
+
+    #[test]
+    fn quotes_of_confirmed_or_left_slots_and_absurd_ones_change_nothing() {
+        let mut series = Series::new(key(Stored::M1), 0);
+        series.answered(10..12, &minutes([10, 11]), minute(12));
+        series.tick(&price("5"), minute(14));
+        let version = series.version();
+        for (text, at) in [
+            ("5", minute(11)),
+            ("5", minute(13) + 59_999),
+            ("0", minute(14)),
+            ("-1", minute(14)),
+            ("1", UnixMs(-1)),
+        ] {
+            assert!(!series.tick(&price(text), at), "{text} at {at}");
+        }
+        assert_eq!(series.version(), version);
+        assert_eq!(series.last_closed(), Some(minute(11)));
+    }
+
+    #[test]
+    fn the_exchange_replaces_and_removes_what_quotes_made() {
+        let mut series = Series::new(key(Stored::M1), 0);
+        for slot in 10..15 {
+            series.tick(&price("3"), minute(slot));
+        }
+        // It had no trade in 11, and has an own idea of 13, which is still forming.
+        series.answered(10..14, &minutes([10, 12, 13]), minute(13) + 5);
+        assert_eq!(
+            body(&series),
+            "[[600000,10,19,9,11,2],[720000,12,21,11,13,2],[780000,13,22,12,14,2],[840000,3,3,3,3,0]]"
+        );
+        assert_eq!(covered(&series), [(10, 13)]);
+        // Quotes go on from the exchange's numbers, and its volume stays.
+        let mut series = Series::new(key(Stored::M1), 0);
+        series.answered(13..14, &minutes([13]), minute(13) + 5);
+        series.tick(&price("40"), minute(13) + 10);
+        assert_eq!(body(&series), "[[780000,13,40,12,40,2]]");
+        assert_eq!(series.count(), 0);
+    }
+
+    #[test]
+    fn provisional_candles_are_bounded() {
+        let mut series = Series::new(key(Stored::M1), 0);
+        for slot in 0..1000 {
+            series.tick(&price("3"), minute(slot));
+        }
+        let kept = slots(&series, &all_of(Interval::M1), minute(999));
+        let first = 999 - MAX_PROVISIONAL as i64;
+        assert_eq!(kept, (first..1000).collect::<Vec<_>>());
+        assert!(series.covered().is_empty());
+    }
+
+    #[test]
+    fn a_clock_that_ran_ahead_heals() {
+        let mut series = Series::new(key(Stored::M1), 0);
+        series.answered(0..10, &minutes(0..10), minute(10));
+        // A day ahead: all of it seems closed and empty.
+        series.answered(10..1450, &[], minute(1450));
+        series.tick(&price("3"), minute(1450));
+        series.answered(5..12, &minutes(5..12), minute(11) + 1);
+        assert_eq!(covered(&series), [(0, 13)]);
+        assert_eq!(series.last_closed(), Some(minute(10)));
+        assert!(series.tick(&price("3"), minute(13)), "time goes on");
+        series.answered(10..14, &minutes(10..14), minute(14));
+        assert_eq!(covered(&series), [(0, 14)]);
+        // Quotes alone heal as well.
+        series.tick(&price("3"), minute(2000));
+        assert!(series.tick(&price("4"), minute(14)));
+        let newest = slots(&series, &all_of(Interval::M1), minute(14)).pop();
+        assert_eq!(newest, Some(14));
+    }
+
+    #[test]
+    fn the_version_changes_with_every_change_of_what_is_served_and_only_then() {
+        let mut series = Series::new(key(Stored::M1), 7);
+        let mut seen = (series.version(), series.closed_version());
+        let mut step = |series: &Series, served: bool, closed: bool, what: &str| {
+            let now = (series.version(), series.closed_version());
+            assert_eq!((now.0 > seen.0, now.1 > seen.1), (served, closed), "{what}");
+            seen = now;
+        };
+        series.answered(0..3, &minutes(0..3), minute(3));
+        step(&series, true, true, "first candles");
+        series.answered(0..3, &minutes(0..3), minute(3));
+        step(&series, false, false, "the same again");
+        series.tick(&price("3"), minute(3));
+        step(&series, true, false, "a quote");
+        series.tick(&price("3"), minute(3));
+        step(&series, false, false, "the same quote");
+        series.answered(0..3, &minutes(0..3), minute(4));
+        step(
+            &series,
+            true,
+            false,
+            "a slot later: a roll-up may have ended",
+        );
+        series.answered(3..4, &[], minute(4));
+        step(&series, true, true, "no trade in 3");
+        series.answered(0..4, &minutes([0, 2]), minute(4));
+        step(&series, true, true, "1 is gone");
+        assert_eq!(series.forget_before(1), 1);
+        step(&series, true, true, "0 left");
+        assert_eq!(series.forget_before(1), 0);
+        step(&series, false, false, "nothing is left to leave");
+        assert_eq!((series.count(), series.gaps()), (1, 2));
+        assert_eq!(series.forgotten_before(), Some(1));
+        assert_eq!(series.first_closed(), Some(minute(2)));
+    }
+
+    #[test]
+    fn what_a_client_still_reads_outlives_its_candles() {
+        let mut series = Series::new(key(Stored::M1), 0);
+        series.answered(0..300, &minutes(0..300), minute(300));
+        let range = series.range(100..200, 50, crate::market::rows::Edge::Newest, 0);
+        assert_eq!((range.slots.clone(), range.rows), (150..200, 50));
+        series.forget_before(300);
+        assert_eq!((series.count(), series.bytes()), (0, 0));
+        let bytes: usize = range.pieces.iter().map(|(_, part)| part.len()).sum();
+        assert_eq!(bytes, range.bytes);
+        let (rows, part) = &range.pieces[0];
+        assert!(rows[part.clone()].starts_with(b"[9000000,150,159,149,151,2],"));
+    }
 }

@@ -1,7 +1,13 @@
 //! Makings of the tests of this room: configurations, records and a seeded generator.
 
+use super::answered::Reported;
+use super::chart::{ChartInfo, ChartSpec};
+use super::maker::ChartMaker;
+use super::series::{Series, SeriesKey};
+use super::{SourceId, SymbolId};
 use crate::config::{Config, Data, History, Limits, SourceConfig};
 use crate::decimal::Decimal;
+use crate::interval::{Interval, Stored};
 use crate::record::{Candle, MarketInfo, MarketRules, Ticker};
 use crate::time::UnixMs;
 use std::time::Duration;
@@ -111,4 +117,68 @@ pub(crate) fn candle(open_ms: i64, prices: [i64; 4], volume: i64) -> Candle {
         close,
         volume: Decimal::from(volume),
     }
+}
+
+/// The key of a series in tests where there is but one market.
+pub(crate) fn key(interval: Stored) -> SeriesKey {
+    SeriesKey {
+        source: SourceId(0),
+        symbol: SymbolId(0),
+        interval,
+    }
+}
+
+/// Minute candles of these slots: opening at the slot's number (at least 2), up to 9 above and 1
+/// below it.
+pub(crate) fn minutes(slots: impl IntoIterator<Item = i64>) -> Vec<Reported> {
+    let reported = |slot: i64| {
+        let open = slot.max(2);
+        Reported {
+            candle: candle(slot * 60_000, [open, open + 9, open - 1, open + 1], 2),
+            closed: None,
+        }
+    };
+    slots.into_iter().map(reported).collect()
+}
+
+/// The moment at which a minute's slot begins.
+pub(crate) fn minute(slot: i64) -> UnixMs {
+    Stored::M1.open_of(slot)
+}
+
+/// A chart's request for everything there is of an interval.
+pub(crate) fn all_of(interval: Interval) -> ChartSpec {
+    ChartSpec {
+        interval,
+        from: None,
+        to: None,
+        limit: 5000,
+        fill_previous: false,
+        quoted: false,
+    }
+}
+
+/// The body of a chart, and what is said beside it.
+pub(crate) fn chart(series: &Series, spec: &ChartSpec, now: UnixMs) -> (String, ChartInfo) {
+    let mut maker = ChartMaker::new(spec.clone(), now, 1_000_000);
+    while !maker.step(Some(series), 16) {}
+    let (body, info) = maker.finished().expect("the last step said so");
+    (String::from_utf8(body).expect("rows are ASCII"), info)
+}
+
+/// Open times of a chart's rows, in slots.
+pub(crate) fn slots(series: &Series, spec: &ChartSpec, now: UnixMs) -> Vec<i64> {
+    let (body, _) = chart(series, spec, now);
+    let times = body.split('[').skip(2).map(|row| {
+        let time = row.split(',').next().expect("a row begins with its time");
+        let time = UnixMs(time.parse().expect("a time is an integer"));
+        spec.interval.base().slot_of(time)
+    });
+    times.collect()
+}
+
+/// The spans that a series covers.
+pub(crate) fn covered(series: &Series) -> Vec<(i64, i64)> {
+    let pairs = series.covered().iter().map(|span| (span.start, span.end));
+    pairs.collect()
 }

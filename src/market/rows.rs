@@ -1,0 +1,156 @@
+//! What is read of a series: its stored rows, and where its candles are.
+//!
+//! Owns nothing. It never looks into a row to find or to measure it, and never copies one: what
+//! it hands out is shared.
+
+use super::chunk::{CHUNK_SLOTS, Chunk, chunks_of, places_of};
+use super::series::{Series, Tail};
+use std::ops::Range;
+use std::sync::Arc;
+
+pub use super::chunk::Edge;
+
+/// Some stored candles in a row, found without looking at their rows.
+#[derive(Clone, Debug, Default)]
+pub struct RowRange {
+    /// From the first one's slot to behind the last one's; empty when there is none.
+    pub slots: Range<i64>,
+    /// How many.
+    pub rows: usize,
+    /// Their bytes, the comma behind each included.
+    pub bytes: usize,
+    /// The bytes, oldest first: shared, and the part that belongs to the range. They stay as they
+    /// are for as long as somebody holds them, whatever becomes of the series.
+    pub pieces: Vec<(Arc<[u8]>, Range<usize>)>,
+}
+
+impl RowRange {
+    /// Takes from chunk after chunk, from one end of the range, until the limit is reached.
+    fn gather<'a>(
+        &mut self,
+        chunks: impl Iterator<Item = (&'a i64, &'a Chunk)>,
+        slots: &Range<i64>,
+        limit: usize,
+        keep: Edge,
+        second: u32,
+    ) {
+        // A chunk between the outermost two lies in the range whole.
+        let outer = chunks_of(slots);
+        let (mut rows, mut bytes) = (0, 0);
+        let (mut begin, mut end) = (None, None);
+        for (id, chunk) in chunks {
+            let left = limit - rows;
+            let cut = if outer.start < *id && *id < outer.end - 1 && chunk.count() <= left {
+                chunk.all()
+            } else {
+                match chunk.cut(places_of(*id, slots), left, keep) {
+                    Some(cut) => cut,
+                    None => continue,
+                }
+            };
+            chunk.touch(second);
+            rows += cut.count;
+            bytes += cut.bytes.len();
+            end = Some((*id, cut.places));
+            begin = begin.or(end);
+            self.pieces.push((chunk.rows().clone(), cut.bytes));
+            if rows == limit {
+                break;
+            }
+        }
+        (self.rows, self.bytes) = (rows, bytes);
+        let (oldest, newest) = match keep {
+            Edge::Oldest => (begin, end),
+            Edge::Newest => (end, begin),
+        };
+        if let (Some((first, (place, _))), Some((last, (_, end)))) = (oldest, newest) {
+            let start = first * CHUNK_SLOTS + i64::from(place);
+            self.slots = start..last * CHUNK_SLOTS + i64::from(end) + 1;
+        }
+    }
+}
+
+impl Series {
+    /// Finds at most `limit` stored candles of these slots. `second` marks their chunks as read
+    /// then.
+    pub fn range(&self, slots: Range<i64>, limit: usize, keep: Edge, second: u32) -> RowRange {
+        if slots.is_empty() || limit == 0 {
+            return RowRange::default();
+        }
+        let expected = limit / CHUNK_SLOTS as usize + 3;
+        let mut found = RowRange {
+            pieces: Vec::with_capacity(expected.min(self.chunks.len() + 1)),
+            ..RowRange::default()
+        };
+        let chunks = self.chunks.range(chunks_of(&slots));
+        match keep {
+            Edge::Oldest => found.gather(chunks, &slots, limit, keep, second),
+            Edge::Newest => {
+                found.gather(chunks.rev(), &slots, limit, keep, second);
+                found.pieces.reverse();
+            }
+        }
+        found
+    }
+
+    /// The tail's candles in these slots, oldest first.
+    pub(super) fn tail(&self, slots: &Range<i64>) -> &[Tail] {
+        let first = self.tail.partition_point(|tail| tail.slot < slots.start);
+        let behind = self.tail.partition_point(|tail| tail.slot < slots.end);
+        &self.tail[first..behind.max(first)]
+    }
+
+    /// The newest candle's slot among these, stored or of the tail.
+    pub(super) fn last_candle(&self, slots: Range<i64>) -> Option<i64> {
+        if slots.is_empty() {
+            return None;
+        }
+        if let Some(tail) = self.tail(&slots).last() {
+            return Some(tail.slot);
+        }
+        (self.chunks.range(chunks_of(&slots)).rev()).find_map(|(id, chunk)| {
+            let place = chunk.last_in(&places_of(*id, &slots))?;
+            Some(id * CHUNK_SLOTS + i64::from(place))
+        })
+    }
+
+    /// The oldest candle's slot among these, stored or of the tail.
+    pub(super) fn first_candle(&self, slots: Range<i64>) -> Option<i64> {
+        if slots.is_empty() {
+            return None;
+        }
+        let stored = (self.chunks.range(chunks_of(&slots))).find_map(|(id, chunk)| {
+            let place = chunk.first_in(&places_of(*id, &slots))?;
+            Some(id * CHUNK_SLOTS + i64::from(place))
+        });
+        stored.or_else(|| self.tail(&slots).first().map(|tail| tail.slot))
+    }
+
+    /// The newest stored candle's slot.
+    pub(super) fn last_row(&self) -> Option<i64> {
+        let (id, chunk) = self.chunks.last_key_value()?;
+        let place = chunk.last_in(&(0..CHUNK_SLOTS as u32))?;
+        Some(id * CHUNK_SLOTS + i64::from(place))
+    }
+
+    /// The rows of these slots, one by one, oldest first: stored ones, then the tail's. `second`
+    /// marks the chunks as read then.
+    pub(super) fn rows(&self, slots: Range<i64>, second: u32) -> impl Iterator<Item = &[u8]> {
+        let chunks = chunks_of(&slots);
+        let tail = self.tail(&slots).iter().map(|tail| &tail.row()[..]);
+        let stored = self.chunks.range(chunks).flat_map(move |(id, chunk)| {
+            chunk.touch(second);
+            chunk.rows_in(places_of(*id, &slots))
+        });
+        stored.chain(tail)
+    }
+
+    /// The oldest chunk, if it may be evicted: second of its last read, and the slot behind it.
+    pub(super) fn oldest_chunk(&self) -> Option<(u32, i64)> {
+        if self.chunks.len() < 2 {
+            return None;
+        }
+        let (id, chunk) = self.chunks.first_key_value()?;
+        Some((chunk.read(), (id + 1) * CHUNK_SLOTS))
+    }
+}
