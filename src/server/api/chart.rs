@@ -32,6 +32,10 @@ const SETTLED_S: u32 = 3600;
 /// Closed candles at the end of a series that are still read again.
 const REREAD: i64 = 2;
 
+/// Closed slots at the end of a series that no client waits for: the next poll of candles is due
+/// within a second, and until then quotes have made a candle for each.
+const UNSETTLED: i64 = 2;
+
 /// Base rows of one part of a chart that is made row by row: some 0.3 ms.
 const ROWS_A_PART: usize = 2048;
 
@@ -66,12 +70,22 @@ pub fn chart(
         view.market.charts.keep(key.interval),
     );
     let plan = ChartPlan::new(series, &asked.spec, now, keep);
-    if let Some(plan) = plan.filter(|plan| plan.info().complete) {
-        send_plan(view, &asked, key, &plan, responder);
-        return Ok(Outcome::Answered);
-    }
+    let depends = match &plan {
+        Some(plan) if plan.info().complete => {
+            send_plan(view, &asked, key, plan, responder);
+            return Ok(Outcome::Answered);
+        }
+        Some(plan) => plan.info().depends.clone(),
+        None => 0..0,
+    };
+    // The slots that have just closed come by themselves, within a second or two.
+    let settled = key.interval.slot_of(now) - UNSETTLED;
+    let before = |slots: Range<i64>| slots.start..slots.end.min(settled);
+    // In a market where few trade, a chart may reach beyond the slots that were asked for.
+    let wanted = uncovered(series, &before(needed(&asked.spec, now, keep)))
+        .or_else(|| uncovered(series, &before(depends)));
     let mut long = LongChart {
-        wanted: uncovered(series, &needed(&asked.spec, now, keep)),
+        wanted,
         asked,
         key,
         maker: None,
