@@ -78,12 +78,10 @@ pub fn chart(
         Some(plan) => plan.info().depends.clone(),
         None => 0..0,
     };
-    // The slots that have just closed come by themselves, within a second or two.
-    let settled = key.interval.slot_of(now) - UNSETTLED;
-    let before = |slots: Range<i64>| slots.start..slots.end.min(settled);
     // In a market where few trade, a chart may reach beyond the slots that were asked for.
-    let wanted = uncovered(series, &before(needed(&asked.spec, now, keep)))
-        .or_else(|| uncovered(series, &before(depends)));
+    let needed = needed(&asked.spec, now, keep);
+    let wanted = uncovered(series, &settled(key, now, needed))
+        .or_else(|| uncovered(series, &settled(key, now, depends)));
     let mut long = LongChart {
         wanted,
         asked,
@@ -164,6 +162,12 @@ fn exchange_time(view: &View<'_>, key: SeriesKey) -> UnixMs {
     view.status.sources[key.source.index()].exchange_time(view.now)
 }
 
+/// These slots without those that have only just closed.
+fn settled(key: SeriesKey, now: UnixMs, slots: Range<i64>) -> Range<i64> {
+    let end = slots.end.min(key.interval.slot_of(now) - UNSETTLED);
+    slots.start..end.max(slots.start)
+}
+
 /// From the first slot that is not covered to the last. `None`: all are.
 fn uncovered(series: Option<&Series>, slots: &Range<i64>) -> Option<Range<i64>> {
     if slots.is_empty() {
@@ -201,7 +205,8 @@ fn choose(view: &View<'_>, asked: &Asked) -> Result<SeriesKey, Error> {
             interval: asked.spec.interval.base(),
         };
         let keep = view.market.charts.keep(key.interval);
-        let slots = needed(&asked.spec, exchange_time(view, key), keep);
+        let now = exchange_time(view, key);
+        let slots = settled(key, now, needed(&asked.spec, now, keep));
         let series = view.market.charts.get(key);
         let covered = series.map_or(0, |series| series.covered().covered(slots.clone()));
         if series.is_some() && covered >= slots.end.abs_diff(slots.start) {
@@ -242,13 +247,13 @@ fn head<'a>(
         variant,
     });
     let interval = asked.spec.interval;
-    let settled = match (asked.spec.to, info.last_closed) {
+    let is_settled = match (asked.spec.to, info.last_closed) {
         (Some(to), Some(closed)) => {
             info.complete && interval.open_of(to) < interval.step(closed, -REREAD)
         }
         _ => false,
     };
-    let cache = match settled {
+    let cache = match is_settled {
         true => Cache::MaxAge(SETTLED_S),
         false => view.until_poll(key.source),
     };
