@@ -8,6 +8,7 @@
 //! ```text
 //! row 4   main                 words to configuration, logger, exit code
 //!         net                  the loop: sockets, clock, resolver
+//!         store                the disk thread and its SQLite file
 //! row 3   server               the core: what is decided; no I/O, no clock
 //!           clients, session     one client: its phase, its requests in their order
 //!           poller, lane         one source: what is asked when; one connection to it
@@ -50,5 +51,6 @@ pub mod net;
 pub mod record;
 pub mod rng;
 pub mod server;
+pub mod store;
 pub mod table;
 pub mod time;

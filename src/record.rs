@@ -56,6 +56,27 @@ pub struct Candle {
     pub volume: Decimal,
 }
 
+impl Candle {
+    /// Whether a market can have such numbers: all prices positive, none outside of low and high,
+    /// no negative volume. Says nothing of the open time, which only an interval can judge.
+    pub fn is_sound(&self) -> bool {
+        let Candle {
+            open_time: _,
+            open,
+            high,
+            low,
+            close,
+            volume,
+        } = self;
+        low.is_positive()
+            && low <= open
+            && low <= close
+            && open <= high
+            && close <= high
+            && !volume.is_negative()
+    }
+}
+
 /// One market of an exchange's market list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarketInfo {

@@ -1,0 +1,277 @@
+//! The disk thread: takes jobs, does them in their order, answers.
+//!
+//! Owns the history file, and what it is to the outside: open, closed and to be tried again, or
+//! given up. Evictions are done in slices, one after each job and on while there is none, so that
+//! nothing ever waits for more than one slice.
+//!
+//! It never drops a batch: what could not be written goes back with its answer. It never writes
+//! again to a file that was found damaged, and never ends before it is told to.
+
+use super::error::{OpenError, StoreError};
+use super::file::HistoryFile;
+use super::message::{Answer, Batch, Job, Loaded, SeriesName, Unwritten, Written};
+use super::{read, write};
+use signal_hook::consts::SIGXFSZ;
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, RecvError, SyncSender, TryRecvError};
+
+/// Candles that one slice of an eviction takes out: a few milliseconds.
+const EVICTED_AT_ONCE: u64 = 1000;
+
+/// See the module's page.
+pub(super) struct Disk {
+    jobs: Receiver<Job>,
+    voice: Voice,
+    holder: Holder,
+    evictions: VecDeque<Eviction>,
+    /// Whether the log could be moved into the file the last time. Only changes are told.
+    checkpoints: bool,
+}
+
+/// The way back to the loop.
+struct Voice {
+    answers: SyncSender<Answer>,
+    wake: Box<dyn Fn() + Send>,
+}
+
+/// The file, and what has become of it.
+struct Holder {
+    path: PathBuf,
+    state: State,
+}
+
+enum State {
+    Open(Box<HistoryFile>),
+    /// To be opened by the next job that needs it.
+    Closed,
+    /// Of no use to this process.
+    GivenUp,
+}
+
+/// A series whose oldest candles are to go.
+struct Eviction {
+    series: SeriesName,
+    before: i64,
+    /// Candles that have gone.
+    gone: u64,
+}
+
+impl Disk {
+    /// A thread's work, not yet begun.
+    pub(super) fn new(
+        path: PathBuf,
+        jobs: Receiver<Job>,
+        answers: SyncSender<Answer>,
+        wake: Box<dyn Fn() + Send>,
+    ) -> Disk {
+        let state = State::Closed;
+        Disk {
+            jobs,
+            voice: Voice { answers, wake },
+            holder: Holder { path, state },
+            evictions: VecDeque::new(),
+            checkpoints: true,
+        }
+    }
+
+    /// Works until it is told to stop, or until nobody is left to tell it.
+    pub(super) fn run(mut self) {
+        // Beyond the process's limit of file size, the kernel sends a signal that would end it;
+        // with a handler, the write fails instead, as on a full disk. Where a handler cannot be
+        // set there is no such limit either.
+        let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
+        let _ = self.holder.with(&self.voice, |_| Ok(()));
+        loop {
+            match self.next_job() {
+                Ok(Some(Job::Stop)) | Err(RecvError) => break,
+                Ok(Some(job)) => self.handle(job),
+                Ok(None) => {}
+            }
+            self.evict_some();
+        }
+        self.voice.tell(Answer::Stopped(self.holder.close()));
+    }
+
+    /// Waits for a job, unless there is something to evict.
+    fn next_job(&self) -> Result<Option<Job>, RecvError> {
+        if self.evictions.is_empty() {
+            return self.jobs.recv().map(Some);
+        }
+        match self.jobs.try_recv() {
+            Ok(job) => Ok(Some(job)),
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Disconnected) => Err(RecvError),
+        }
+    }
+
+    fn handle(&mut self, job: Job) {
+        let Disk { holder, voice, .. } = self;
+        match job {
+            Job::Load => {
+                let result = holder.with(voice, |file| load(file, voice));
+                voice.tell(Answer::Loaded(result));
+            }
+            Job::Read(read) => {
+                let result = holder.with(voice, |file| read::rows(&file.db, &mut file.ids, &read));
+                let ticket = read.ticket;
+                voice.tell(Answer::Rows { ticket, result });
+            }
+            Job::Write { number, batch } => {
+                let result = holder.with(voice, |file| write_batch(file, &batch));
+                let written = result.is_ok();
+                let result = result.map_err(|error| Unwritten { error, batch });
+                voice.tell(Answer::Written { number, result });
+                if written {
+                    self.flushed();
+                }
+            }
+            Job::Evict { series, before } => {
+                let gone = 0;
+                self.evictions.push_back(Eviction {
+                    series,
+                    before,
+                    gone,
+                });
+            }
+            Job::Checkpoint => {
+                let result = holder.with(voice, |file| file.checkpoint());
+                voice.tell(Answer::Checkpointed(result));
+            }
+            Job::Stop => {}
+        }
+    }
+
+    /// Does one slice of the eviction that has waited longest.
+    fn evict_some(&mut self) {
+        let Some(mut eviction) = self.evictions.pop_front() else {
+            return;
+        };
+        let result = (self.holder).with(&self.voice, |file| evict_slice(file, &eviction));
+        let result = match result {
+            Ok((rows, all)) => {
+                self.flushed();
+                eviction.gone += rows;
+                if !all {
+                    self.evictions.push_front(eviction);
+                    return;
+                }
+                Ok(eviction.gone)
+            }
+            Err(error) => Err(error),
+        };
+        let Eviction { series, before, .. } = eviction;
+        self.voice.tell(Answer::Evicted {
+            series,
+            before,
+            result,
+        });
+    }
+
+    /// Counts a flush that has been answered: moving the log into the file holds up nobody but
+    /// those who come after it.
+    fn flushed(&mut self) {
+        let moved = self.holder.with(&self.voice, |file| file.flushed());
+        match (&moved, self.checkpoints) {
+            (Err(error), true) => log::warn!("cannot move the log into the history file: {error}"),
+            (Ok(()), false) => log::info!("the log is being moved into the history file again"),
+            _ => {}
+        }
+        self.checkpoints = moved.is_ok();
+    }
+}
+
+impl Voice {
+    fn tell(&self, answer: Answer) {
+        // Where nobody listens any more there is nobody to tell: the jobs will end as well.
+        let _ = self.answers.send(answer);
+        (self.wake)();
+    }
+}
+
+impl Holder {
+    /// Does something with the file, which is opened if need be, and judges what its failure means
+    /// for the file.
+    fn with<T>(
+        &mut self,
+        voice: &Voice,
+        work: impl FnOnce(&mut HistoryFile) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        if let State::Closed = self.state {
+            self.open(voice);
+        }
+        let State::Open(file) = &mut self.state else {
+            return Err(StoreError::NotOpen);
+        };
+        let done = work(file);
+        if let Err(StoreError::Damaged(what)) = &done {
+            let (path, what) = (file.path().to_path_buf(), what.clone());
+            self.let_go(State::GivenUp);
+            voice.tell(Answer::Failed(OpenError::Damaged { path, what }));
+        } else if !file.db.is_idle() {
+            // A transaction that can neither be ended nor undone is ended by closing.
+            self.let_go(State::Closed);
+        }
+        done
+    }
+
+    fn open(&mut self, voice: &Voice) {
+        match HistoryFile::open(&self.path) {
+            Ok((file, opened)) => {
+                self.state = State::Open(Box::new(file));
+                voice.tell(Answer::Opened(opened));
+            }
+            Err(error) => {
+                if !error.may_pass() {
+                    self.state = State::GivenUp;
+                }
+                voice.tell(Answer::Failed(error));
+            }
+        }
+    }
+
+    /// Closes the file without another write to it.
+    fn let_go(&mut self, next: State) {
+        if let State::Open(file) = std::mem::replace(&mut self.state, next) {
+            file.abandon();
+        }
+    }
+
+    fn close(&mut self) -> Result<(), StoreError> {
+        match std::mem::replace(&mut self.state, State::GivenUp) {
+            State::Open(file) => file.close(),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn load(file: &HistoryFile, voice: &Voice) -> Result<Loaded, StoreError> {
+    let (series, odd) = read::heads(&file.db, |piece| voice.tell(Answer::Heads(piece)))?;
+    let (quotes, odd_quotes) = read::quotes(&file.db, |piece| voice.tell(Answer::Quotes(piece)))?;
+    Ok(Loaded {
+        series,
+        quotes,
+        unsound: odd + odd_quotes,
+    })
+}
+
+fn write_batch(file: &mut HistoryFile, batch: &Batch) -> Result<Written, StoreError> {
+    let HistoryFile { db, ids, .. } = file;
+    let written = db.transaction(|| write::apply(db, ids, batch));
+    if written.is_err() {
+        // Series that the batch made are not there.
+        ids.clear();
+    }
+    written
+}
+
+fn evict_slice(file: &mut HistoryFile, eviction: &Eviction) -> Result<(u64, bool), StoreError> {
+    let HistoryFile { db, ids, .. } = file;
+    let Eviction { series, before, .. } = eviction;
+    let Some(id) = write::find_series(db, ids, series)? else {
+        return Ok((0, true));
+    };
+    db.transaction(|| write::evict(db, id, series, *before, EVICTED_AT_ONCE))
+}

@@ -1,0 +1,460 @@
+//! The rules of batches, tried against a model that does everything slot by slot.
+
+use super::*;
+use crate::decimal::Decimal;
+use crate::interval::Stored;
+use crate::record::Candle;
+use crate::rng::Rng;
+use crate::time::UnixMs;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// Slots that the random tests play with.
+const SLOTS: i64 = 60;
+
+/// A series as it ought to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Model {
+    covered: BTreeSet<i64>,
+    candles: BTreeMap<i64, Candle>,
+}
+
+impl Model {
+    fn apply(&mut self, changes: &Changes) {
+        for (slots, fate) in changes.ranges() {
+            if fate != Fate::Covered {
+                self.covered.retain(|slot| !slots.contains(slot));
+                self.candles.retain(|slot, _| !slots.contains(slot));
+            }
+            if fate != Fate::Forgotten {
+                self.covered
+                    .extend(slots.start.max(0)..slots.end.min(SLOTS));
+            }
+        }
+        for (slot, candle) in changes.candles() {
+            match candle {
+                Some(candle) => self.candles.insert(slot, candle.clone()),
+                None => self.candles.remove(&slot),
+            };
+        }
+        assert!(self.candles.keys().all(|slot| self.covered.contains(slot)));
+    }
+}
+
+fn candle(interval: Stored, slot: i64, price: i64) -> Candle {
+    Candle {
+        open_time: interval.open_of(slot),
+        open: Decimal::from(price),
+        high: Decimal::from(price + 2),
+        low: Decimal::from(price),
+        close: Decimal::from(price + 1),
+        volume: Decimal::from_parts(price.into(), 3).expect("few digits"),
+    }
+}
+
+fn range(rng: &mut Rng) -> Range<i64> {
+    let start = rng.below(SLOTS as u64) as i64;
+    start..(start + 1 + rng.below(9) as i64).min(SLOTS)
+}
+
+/// Some changes that a series may go through between two flushes.
+fn random_changes(rng: &mut Rng) -> Changes {
+    let mut changes = Changes::default();
+    for _ in 0..=rng.below(4) {
+        let slots = range(rng);
+        match rng.below(8) {
+            0 => changes.forget(slots),
+            1 => changes.forget(i64::MIN..slots.end),
+            2 => changes.forget(slots.start..i64::MAX),
+            _ => {
+                let mut candles = Vec::new();
+                for slot in slots.clone() {
+                    match rng.below(4) {
+                        0 => {}
+                        1 => candles.push((slot, None)),
+                        price => candles.push((slot, Some(candle(Stored::M1, slot, price as i64)))),
+                    }
+                }
+                changes.answered(slots, candles);
+            }
+        }
+    }
+    changes
+}
+
+fn series(interval: Stored) -> SeriesName {
+    SeriesName {
+        source: "binance".into(),
+        symbol: "BTC/USDT".into(),
+        interval,
+    }
+}
+
+#[test]
+fn one_merged_batch_does_what_its_parts_do_in_their_order() {
+    for seed in 0..2000 {
+        let mut rng = Rng::new(seed);
+        let (mut one_by_one, mut merged) = (Model::default(), Model::default());
+        one_by_one.apply(&random_changes(&mut rng));
+        merged.clone_from(&one_by_one);
+        let mut all = Changes::default();
+        for _ in 0..=rng.below(5) {
+            let changes = random_changes(&mut rng);
+            one_by_one.apply(&changes);
+            all.absorb(changes);
+        }
+        merged.apply(&all);
+        assert_eq!(merged, one_by_one, "seed {seed}");
+    }
+}
+
+#[test]
+fn waiting_takes_memory_for_what_changed_and_not_for_how_often() {
+    let name = series(Stored::M1);
+    let mut waiting = Batch::default();
+    assert!(waiting.is_empty());
+    for round in 0..1000 {
+        let mut batch = Batch::default();
+        let candles = [(round, Some(candle(Stored::M1, round, 5)))];
+        batch.of(&name).answered(round..round + 1, candles);
+        let again = (0..5).map(|slot| (slot, Some(candle(Stored::M1, slot, round + 1))));
+        batch.of(&name).answered(0..5, again);
+        waiting.absorb(batch);
+    }
+    assert_eq!(waiting.weight(), 1000 + 1);
+    waiting.of(&name).forget(i64::MIN..999);
+    assert_eq!(waiting.weight(), 1 + 2);
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let check = |error: OpenError, refusal: bool, parts: &[&str]| {
+        assert_eq!(error.is_refusal(), refusal, "{error:?}");
+        let text = error.to_string();
+        for part in parts {
+            assert!(text.contains(part), "{part:?} in {text:?}");
+        }
+    };
+    let path = || PathBuf::from("/d/m.db");
+    let io = StoreError::Full("so it is".to_string());
+    check(
+        OpenError::NotBuilt { path: path() },
+        true,
+        &["/d/m.db", "`sqlite`", ":memory:"],
+    );
+    let reason = "No such file".to_string();
+    check(
+        OpenError::Unreachable {
+            path: path(),
+            reason,
+        },
+        true,
+        &["No such file", "--data"],
+    );
+    let by = Some(17);
+    check(
+        OpenError::InUse { path: path(), by },
+        true,
+        &["in use", "process 17", "--data"],
+    );
+    let what = "no SQLite file";
+    check(
+        OpenError::Foreign { path: path(), what },
+        true,
+        &[what, "untouched", "--data"],
+    );
+    let (found, known) = (3, 1);
+    check(
+        OpenError::Newer {
+            path: path(),
+            found,
+            known,
+        },
+        true,
+        &["version 3", "untouched"],
+    );
+    let what = "page 7".to_string();
+    let damaged = OpenError::Damaged { path: path(), what };
+    check(
+        damaged,
+        false,
+        &[
+            "page 7",
+            "untouched",
+            ".recover",
+            "application_id=1835758692",
+        ],
+    );
+    check(
+        OpenError::Io {
+            path: path(),
+            error: io,
+        },
+        false,
+        &["the disk is full: so it is"],
+    );
+}
+
+#[cfg(not(feature = "sqlite"))]
+#[test]
+fn without_sqlite_there_is_no_store() {
+    let started = Store::start(PathBuf::from("m.db"), Box::new(|| ()));
+    assert!(matches!(started, Err(OpenError::NotBuilt { .. })));
+}
+
+#[cfg(feature = "sqlite")]
+mod tables {
+    use super::super::sqlite::Database;
+    use super::super::{read, schema, write};
+    use super::*;
+    use crate::market::rows::Edge;
+
+    fn database() -> Database {
+        let db = Database::in_memory().expect("memory");
+        schema::migrate(&db, 0, &schema::MIGRATIONS).expect("sound steps");
+        db
+    }
+
+    fn heads(db: &Database) -> Vec<Head> {
+        let mut heads = Vec::new();
+        let told = read::heads(db, |piece| heads.extend(piece)).expect("sound tables");
+        assert_eq!(told, (heads.len(), 0));
+        heads
+    }
+
+    fn spans(head: &Head) -> Vec<(i64, i64)> {
+        (head.covered.iter())
+            .map(|span| (span.start, span.end))
+            .collect()
+    }
+
+    fn read_all(db: &Database, name: &SeriesName) -> Rows {
+        read(db, name, i64::MIN..i64::MAX, usize::MAX, Edge::Oldest)
+    }
+
+    fn read(db: &Database, name: &SeriesName, slots: Range<i64>, limit: usize, keep: Edge) -> Rows {
+        let read = Read {
+            ticket: 0,
+            series: name.clone(),
+            slots,
+            limit,
+            keep,
+        };
+        read::rows(db, &mut write::Ids::new(), &read).expect("sound tables")
+    }
+
+    /// The tables hold what the model says, count and coverage included.
+    fn check(db: &Database, name: &SeriesName, model: &Model, context: &str) {
+        let rows = read_all(db, name);
+        let candles: Vec<Candle> = model.candles.values().cloned().collect();
+        assert_eq!(rows.candles, candles, "{context}");
+        assert_eq!((rows.unsound, rows.more), (0, false), "{context}");
+        let head = heads(db).pop().expect("one series");
+        assert_eq!(head.count, candles.len() as u64, "{context}");
+        assert_eq!(
+            head.first,
+            model.candles.keys().next().copied(),
+            "{context}"
+        );
+        assert_eq!(
+            head.last,
+            model.candles.keys().next_back().copied(),
+            "{context}"
+        );
+        let covered: Vec<i64> = head.covered.iter().cloned().flatten().collect();
+        let expected: Vec<i64> = model.covered.iter().copied().collect();
+        assert_eq!(covered, expected, "{context}");
+        let apart = head
+            .covered
+            .windows(2)
+            .all(|pair| pair[0].end < pair[1].start);
+        assert!(apart, "{context}: {:?}", head.covered);
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_whatever_the_order() {
+        for seed in 0..60 {
+            let mut rng = Rng::new(seed);
+            let (db, mut ids) = (database(), write::Ids::new());
+            let name = series(Stored::M1);
+            let mut model = Model::default();
+            for round in 0..40 {
+                let mut batch = Batch::default();
+                *batch.of(&name) = random_changes(&mut rng);
+                let before = model.candles.clone();
+                model.apply(batch.of(&name));
+                let written = write::apply(&db, &mut ids, &batch).expect("sound tables");
+                let grown = model.candles.len() as i64 - before.len() as i64;
+                assert_eq!(written.inserted as i64 - written.removed as i64, grown);
+                check(&db, &name, &model, &format!("seed {seed} round {round}"));
+            }
+            // All of it once more changes nothing.
+            let mut again = Batch::default();
+            let candles = model
+                .candles
+                .iter()
+                .map(|(slot, candle)| (*slot, candle.clone()));
+            for (slot, candle) in candles {
+                again
+                    .of(&name)
+                    .answered(slot..slot + 1, [(slot, Some(candle))]);
+            }
+            let written = write::apply(&db, &mut ids, &again).expect("sound tables");
+            assert_eq!(
+                (written.inserted, written.updated, written.removed),
+                (0, 0, 0)
+            );
+        }
+    }
+
+    #[test]
+    fn an_eviction_goes_in_slices_and_takes_the_coverage_with_it() {
+        let (db, mut ids) = (database(), write::Ids::new());
+        let name = series(Stored::H1);
+        let mut batch = Batch::default();
+        // In every third slot nobody traded.
+        let traded = (0..300).filter(|slot| slot % 3 != 0);
+        let candles = traded.map(|slot| (slot, Some(candle(Stored::H1, slot, 7))));
+        batch.of(&name).answered(0..300, candles);
+        write::apply(&db, &mut ids, &batch).expect("sound tables");
+        let id = write::find_series(&db, &mut ids, &name)
+            .expect("sound tables")
+            .expect("it is there");
+        let mut slices = 0;
+        loop {
+            let (rows, all) = write::evict(&db, id, &name, 200, 30).expect("sound tables");
+            slices += 1;
+            let head = heads(&db).remove(0);
+            // A covered slot without a candle is still one in which nobody traded.
+            let first = head.first.expect("some are left");
+            let from = spans(&head)[0].0;
+            assert!(from == first || from == 200, "{head:?}");
+            assert_eq!(spans(&head), [(from, 300)]);
+            assert_eq!(head.count, read_all(&db, &name).candles.len() as u64);
+            if all {
+                assert_eq!(from, 200);
+                break;
+            }
+            assert_eq!(rows, 30);
+        }
+        assert_eq!(slices, 5);
+        assert_eq!(write::evict(&db, id, &name, 200, 30), Ok((0, true)));
+        assert_eq!(write::evict(&db, id, &name, i64::MAX, 300), Ok((67, true)));
+        assert_eq!(spans(&heads(&db)[0]), []);
+    }
+
+    #[test]
+    fn a_read_takes_from_the_edge_that_it_names() {
+        let (db, mut ids) = (database(), write::Ids::new());
+        let name = series(Stored::D1);
+        let mut batch = Batch::default();
+        let candles = (0..100).map(|slot| (slot, Some(candle(Stored::D1, slot, 7))));
+        batch.of(&name).answered(0..100, candles);
+        write::apply(&db, &mut ids, &batch).expect("sound tables");
+        let check = |slots: Range<i64>, limit, keep, expected: Range<i64>, more: bool| {
+            let rows = read(&db, &name, slots.clone(), limit, keep);
+            let times = rows.candles.iter().map(|candle| candle.open_time);
+            let expected = expected.map(|slot| Stored::D1.open_of(slot));
+            assert!(times.eq(expected), "{slots:?} {limit} {keep:?}");
+            assert_eq!(rows.more, more, "{slots:?} {limit} {keep:?}");
+        };
+        check(10..20, 100, Edge::Oldest, 10..20, false);
+        check(10..20, 100, Edge::Newest, 10..20, false);
+        check(10..20, 10, Edge::Newest, 10..20, false);
+        check(10..20, 3, Edge::Oldest, 10..13, true);
+        check(10..20, 3, Edge::Newest, 17..20, true);
+        check(i64::MIN..i64::MAX, 3, Edge::Newest, 97..100, true);
+        check(-5..2, 9, Edge::Oldest, 0..2, false);
+        check(100..200, 9, Edge::Oldest, 0..0, false);
+        let (start, end) = (20, 10);
+        check(start..end, 9, Edge::Oldest, 0..0, false);
+        check(0..5, 0, Edge::Oldest, 0..0, true);
+        let unknown = series(Stored::H1);
+        assert_eq!(read(&db, &unknown, 0..9, 9, Edge::Oldest).candles, []);
+    }
+
+    #[test]
+    fn rows_that_make_no_sense_are_passed_over_and_counted() {
+        let (db, mut ids) = (database(), write::Ids::new());
+        let name = series(Stored::M1);
+        let mut batch = Batch::default();
+        let candles = (0..20).map(|slot| (slot, Some(candle(Stored::M1, slot, 7))));
+        batch.of(&name).answered(0..20, candles);
+        write::apply(&db, &mut ids, &batch).expect("sound tables");
+        db.execute(
+            "UPDATE candle SET high = '1' WHERE time = 60;
+             UPDATE candle SET volume = 'much' WHERE time = 120;
+             UPDATE candle SET time = 181 WHERE time = 180;
+             INSERT INTO candle SELECT series, 6000, open, high, low, close, volume FROM candle
+                 WHERE time = 240;
+             INSERT INTO span VALUES (1, 3001, 3600), (1, 9000, 8940);
+             INSERT INTO series (source, symbol, interval) VALUES ('a', 'b', '7m'), ('', 'b', '1m');
+             INSERT INTO quote (source, symbol, last, received) VALUES ('a', 'B/C', 'x', 1),
+                 ('a', 'C/D', '1.5', 2)",
+        )
+        .expect("sql");
+        let rows = read_all(&db, &name);
+        assert_eq!((rows.candles.len(), rows.unsound), (17, 4));
+        assert!(
+            rows.candles
+                .iter()
+                .all(|c| c.is_sound() && c.open_time < Stored::M1.open_of(20))
+        );
+        let mut told = Vec::new();
+        let heads = read::heads(&db, |piece| told.extend(piece));
+        assert_eq!(heads, Ok((1, 4)));
+        assert_eq!(spans(&told[0]), [(0, 20)]);
+        let mut quotes = Vec::new();
+        assert_eq!(read::quotes(&db, |piece| quotes.extend(piece)), Ok((1, 1)));
+        assert_eq!(&*quotes[0].0.symbol, "C/D");
+    }
+
+    #[test]
+    fn a_quote_comes_back_as_it_was() {
+        let (db, mut ids) = (database(), write::Ids::new());
+        let decimal = |text: &str| Decimal::parse(text.as_bytes()).expect("a decimal");
+        let ticker = crate::record::Ticker {
+            last: decimal("123456789012345678901234567890.5"),
+            bid: Some(decimal("0.00000001")),
+            ask: None,
+            bid_volume: None,
+            ask_volume: Some(Decimal::ZERO),
+            open: None,
+            high: Some(decimal("9")),
+            low: None,
+            change: Some(decimal("-1.25")),
+            percentage: None,
+            base_volume: None,
+            quote_volume: Some(decimal("7")),
+            timestamp: None,
+        };
+        let mut batch = Batch::default();
+        for (symbol, timestamp) in [
+            ("BTC/USDT", None),
+            ("ETH/USDT", Some(UnixMs(1_586_991_278_494))),
+        ] {
+            let name = QuoteName {
+                source: "kraken".into(),
+                symbol: symbol.into(),
+            };
+            let ticker = crate::record::Ticker {
+                timestamp,
+                ..ticker.clone()
+            };
+            let received_at = UnixMs(1_586_991_278_500);
+            batch.quotes.insert(
+                name,
+                SavedQuote {
+                    ticker,
+                    received_at,
+                },
+            );
+        }
+        for _ in 0..2 {
+            write::apply(&db, &mut ids, &batch).expect("sound tables");
+            let mut quotes = Vec::new();
+            read::quotes(&db, |piece| quotes.extend(piece)).expect("sound tables");
+            assert_eq!(quotes, batch.quotes.clone().into_iter().collect::<Vec<_>>());
+        }
+    }
+}
