@@ -8,7 +8,7 @@
 //! again to a file that was found damaged, and never ends before it is told to.
 
 use super::error::{OpenError, StoreError};
-use super::file::HistoryFile;
+use super::file::{Care, HistoryFile};
 use super::message::{Answer, Batch, Job, Loaded, SeriesName, Unwritten, Written};
 use super::{read, write};
 use signal_hook::consts::SIGXFSZ;
@@ -20,6 +20,10 @@ use std::sync::mpsc::{Receiver, RecvError, SyncSender, TryRecvError};
 
 /// Candles that one slice of an eviction takes out: a few milliseconds.
 const EVICTED_AT_ONCE: u64 = 1000;
+
+/// How often a file may seem damaged and be found good when it is looked at whole. A disk that
+/// fails to read that often is no place for it.
+const MOST_DOUBTS: u32 = 3;
 
 /// See the module's page.
 pub(super) struct Disk {
@@ -41,6 +45,10 @@ struct Voice {
 struct Holder {
     path: PathBuf,
     state: State,
+    /// Whether the last that was told of it is that it is open.
+    good: bool,
+    /// How often it seemed damaged, and was found good.
+    doubts: u32,
 }
 
 enum State {
@@ -67,11 +75,15 @@ impl Disk {
         answers: SyncSender<Answer>,
         wake: Box<dyn Fn() + Send>,
     ) -> Disk {
-        let state = State::Closed;
         Disk {
             jobs,
             voice: Voice { answers, wake },
-            holder: Holder { path, state },
+            holder: Holder {
+                path,
+                state: State::Closed,
+                good: false,
+                doubts: 0,
+            },
             evictions: VecDeque::new(),
             checkpoints: true,
         }
@@ -200,36 +212,65 @@ impl Holder {
         work: impl FnOnce(&mut HistoryFile) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         if let State::Closed = self.state {
-            self.open(voice);
+            self.open(voice, Care::Usual);
         }
         let State::Open(file) = &mut self.state else {
             return Err(StoreError::NotOpen);
         };
         let done = work(file);
-        if let Err(StoreError::Damaged(what)) = &done {
-            let (path, what) = (file.path().to_path_buf(), what.clone());
-            self.let_go(State::GivenUp);
-            voice.tell(Answer::Failed(OpenError::Damaged { path, what }));
-        } else if !file.db.is_idle() {
-            // A transaction that can neither be ended nor undone is ended by closing.
-            self.let_go(State::Closed);
+        match &done {
+            Err(StoreError::Damaged(what)) => {
+                let what = what.clone();
+                self.doubt(voice, what);
+            }
+            // What SQLite has concluded of a failure, that the file cannot be written for
+            // example, or is still locked, it may keep for as long as it has the file open.
+            Err(StoreError::Io(_) | StoreError::ReadOnly(_) | StoreError::Busy(_)) => {
+                self.let_go(State::Closed);
+            }
+            // A transaction that could neither be ended nor undone ends this way.
+            _ if !file.db.is_idle() => self.let_go(State::Closed),
+            _ => {}
         }
         done
     }
 
-    fn open(&mut self, voice: &Voice) {
-        match HistoryFile::open(&self.path) {
+    /// SQLite says "malformed" of a damaged file, and also of a disk that has failed to read it
+    /// once: the whole file is looked at before it is given up.
+    fn doubt(&mut self, voice: &Voice, what: String) {
+        self.let_go(State::Closed);
+        self.doubts += 1;
+        if self.doubts < MOST_DOUBTS {
+            self.open(voice, Care::Thorough);
+        } else {
+            let path = self.path.clone();
+            self.fail(voice, OpenError::Damaged { path, what });
+        }
+    }
+
+    fn open(&mut self, voice: &Voice, care: Care) {
+        let opened = match HistoryFile::open(&self.path, care) {
+            // The same may hold here.
+            Err(OpenError::Damaged { .. }) => HistoryFile::open(&self.path, care),
+            opened => opened,
+        };
+        match opened {
             Ok((file, opened)) => {
                 self.state = State::Open(Box::new(file));
-                voice.tell(Answer::Opened(opened));
-            }
-            Err(error) => {
-                if !error.may_pass() {
-                    self.state = State::GivenUp;
+                if !std::mem::replace(&mut self.good, true) {
+                    voice.tell(Answer::Opened(opened));
                 }
-                voice.tell(Answer::Failed(error));
             }
+            Err(error) => self.fail(voice, error),
         }
+    }
+
+    fn fail(&mut self, voice: &Voice, error: OpenError) {
+        self.good = false;
+        if !error.may_pass() {
+            self.state = State::GivenUp;
+        }
+        voice.tell(Answer::Failed(error));
     }
 
     /// Closes the file without another write to it.

@@ -30,19 +30,27 @@ const FLUSHES_PER_CHECKPOINT: u32 = 10;
 /// Frames of a log begin with 24 bytes, the log itself with 32 (sqlite.org, "WAL File Format").
 const FRAME_HEADER: u64 = 24;
 
+/// How closely a file is looked at before it is used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Care {
+    /// Whole where that is quickly done.
+    Usual,
+    /// Whole, however long it takes: there is reason to doubt it.
+    Thorough,
+}
+
 /// See the module's page.
 pub(super) struct HistoryFile {
     pub(super) db: Database,
     /// Ids of the series that were met.
     pub(super) ids: Ids,
-    path: PathBuf,
     flushes: u32,
     _lock: Lock,
 }
 
 impl HistoryFile {
     /// Opens the file of this name, or makes it.
-    pub(super) fn open(path: &Path) -> Result<(HistoryFile, Opened), OpenError> {
+    pub(super) fn open(path: &Path, care: Care) -> Result<(HistoryFile, Opened), OpenError> {
         let path = resolved(path)?;
         let lock = Lock::take(&path)?;
         let created = look(&path)?.is_none();
@@ -52,21 +60,15 @@ impl HistoryFile {
         let Some(look) = look(&path)? else {
             return Err(damaged(&path, "it has gone while it was being opened"));
         };
-        let db = open_database(&path, &look)?;
+        let db = open_database(&path, &look, care)?;
         let bytes = db.bytes().map_err(|error| unopened(&path, error))?;
         let file = HistoryFile {
             db,
             ids: Ids::default(),
-            path,
             flushes: 0,
             _lock: lock,
         };
         Ok((file, Opened { created, bytes }))
-    }
-
-    /// The file.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Counts a flush, and moves the log into the file when it is time to.
@@ -132,6 +134,7 @@ fn create(path: &Path) -> Result<(), OpenError> {
     let made = Database::create(&draft).and_then(|db| {
         schema::migrate(&db, 0, &MIGRATIONS)?;
         db.execute("PRAGMA journal_mode = WAL")?;
+        db.leave_log(false)?;
         db.close()
     });
     made.map_err(|error| unopened(path, error))?;
@@ -144,12 +147,10 @@ fn create(path: &Path) -> Result<(), OpenError> {
         .map_err(|error| failed(path, &error))
 }
 
-fn open_database(path: &Path, look: &Look) -> Result<Database, OpenError> {
+fn open_database(path: &Path, look: &Look, care: Care) -> Result<Database, OpenError> {
     let db = Database::open(path).map_err(|error| unopened(path, error))?;
     let unopened = |error| unopened(path, error);
-    // A file that turns out to be damaged keeps its log as it is, too.
-    db.leave_log(true).map_err(unopened)?;
-    let checked = check(&db, path, look);
+    let checked = check(&db, path, look, care);
     let made_ready = checked.and_then(|()| {
         if db.text("PRAGMA journal_mode").map_err(unopened)? != "wal" {
             db.execute("PRAGMA journal_mode = WAL").map_err(unopened)?;
@@ -175,7 +176,7 @@ fn open_database(path: &Path, look: &Look) -> Result<Database, OpenError> {
 }
 
 /// Whether the file is ours and whole, its log taken into account.
-fn check(db: &Database, path: &Path, look: &Look) -> Result<(), OpenError> {
+fn check(db: &Database, path: &Path, look: &Look, care: Care) -> Result<(), OpenError> {
     let unopened = |error| unopened(path, error);
     let id = db.number("PRAGMA application_id").map_err(unopened)?;
     let version = version(db).map_err(unopened)?;
@@ -201,7 +202,7 @@ fn check(db: &Database, path: &Path, look: &Look) -> Result<(), OpenError> {
             &format!("it is cut off after {} bytes", look.bytes),
         ));
     }
-    if look.bytes + look.log <= CHECKED_BYTES {
+    if care == Care::Thorough || look.bytes + look.log <= CHECKED_BYTES {
         let found = db.text("PRAGMA quick_check(1)").map_err(unopened)?;
         if found != "ok" {
             return Err(damaged(path, &found));

@@ -92,14 +92,16 @@ impl Database {
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | create;
         let conn = Connection::open_with_flags(path, flags).map_err(told)?;
-        conn.busy_timeout(BUSY).map_err(told)?;
         let database = Database { conn };
+        // First of all: closing after an error must not do away with a log that was never read.
+        database.leave_log(true)?;
+        database.conn.busy_timeout(BUSY).map_err(told)?;
         database.execute(SETTINGS)?;
         Ok(database)
     }
 
-    /// Whether closing leaves log and file as they are. Otherwise the last one to close moves the
-    /// log into the file.
+    /// Whether closing leaves log and file as they are, which is so until something else is said.
+    /// Otherwise the last one to close moves the log into the file and removes it.
     pub(super) fn leave_log(&self, leave: bool) -> Result<(), StoreError> {
         let option = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
         self.conn.set_db_config(option, leave).map_err(told)?;
