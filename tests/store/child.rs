@@ -95,6 +95,11 @@ impl Child {
         Child { process, said }
     }
 
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// The next thing it says; `None` when it says nothing more.
     pub fn next(&mut self) -> Option<Said> {
         loop {

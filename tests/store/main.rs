@@ -9,6 +9,7 @@
 #![cfg(all(feature = "sqlite", target_os = "linux"))]
 
 mod child;
+mod cuts;
 mod damage;
 mod desk;
 mod faults;
