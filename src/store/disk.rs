@@ -127,7 +127,8 @@ impl Disk {
                 voice.tell(Answer::Loaded(result));
             }
             Job::Read(read) => {
-                let result = holder.with(voice, |file| read::rows(&file.db, &mut file.ids, &read));
+                let result =
+                    holder.with(voice, |file| read::rows(&file.db, &mut file.known, &read));
                 let ticket = read.ticket;
                 voice.tell(Answer::Rows { ticket, result });
             }
@@ -299,20 +300,20 @@ fn load(file: &HistoryFile, voice: &Voice) -> Result<Loaded, StoreError> {
 }
 
 fn write_batch(file: &mut HistoryFile, batch: &Batch) -> Result<Written, StoreError> {
-    let HistoryFile { db, ids, .. } = file;
-    let written = db.transaction(|| write::apply(db, ids, batch));
+    let HistoryFile { db, known, .. } = file;
+    let written = db.transaction(|| write::apply(db, known, batch));
     if written.is_err() {
         // Series that the batch made are not there.
-        ids.clear();
+        known.clear();
     }
     written
 }
 
 fn evict_slice(file: &mut HistoryFile, eviction: &Eviction) -> Result<(u64, bool), StoreError> {
-    let HistoryFile { db, ids, .. } = file;
+    let HistoryFile { db, known, .. } = file;
     let Eviction { series, before, .. } = eviction;
-    let Some(id) = write::find_series(db, ids, series)? else {
+    let Some(found) = write::find_series(db, known, series)? else {
         return Ok((0, true));
     };
-    db.transaction(|| write::evict(db, id, series, *before, EVICTED_AT_ONCE))
+    db.transaction(|| write::evict(db, found, series.interval, *before, EVICTED_AT_ONCE))
 }

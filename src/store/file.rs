@@ -12,7 +12,7 @@ use super::lock::Lock;
 use super::message::Opened;
 use super::schema::{self, MIGRATIONS};
 use super::sqlite::{Checkpoint, Database};
-use super::write::Ids;
+use super::write::Known;
 use super::{APPLICATION_ID, VERSION};
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -42,8 +42,8 @@ pub(super) enum Care {
 /// See the module's page.
 pub(super) struct HistoryFile {
     pub(super) db: Database,
-    /// Ids of the series that were met.
-    pub(super) ids: Ids,
+    /// Series that were met.
+    pub(super) known: Known,
     flushes: u32,
     _lock: Lock,
 }
@@ -64,7 +64,7 @@ impl HistoryFile {
         let bytes = db.bytes().map_err(|error| unopened(&path, error))?;
         let file = HistoryFile {
             db,
-            ids: Ids::default(),
+            known: Known::default(),
             flushes: 0,
             _lock: lock,
         };

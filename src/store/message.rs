@@ -180,8 +180,9 @@ pub struct Rows {
     pub candles: Vec<Candle>,
     /// Whether the limit cut some off.
     pub more: bool,
-    /// Rows that are no sound candles, and were passed over.
-    pub unsound: u64,
+    /// Slots whose rows are no sound candles, or not what was written, and were passed over. What
+    /// is known of them is nothing: whoever asked should forget them, to ask the exchange again.
+    pub unsound: Vec<i64>,
 }
 
 /// A batch that is on disk.

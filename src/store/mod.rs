@@ -12,7 +12,7 @@
 //! digits that were written.
 //!
 //! `message.rs` is the talk, `error.rs` what can go wrong; `disk.rs` the thread, `file.rs` how the
-//! file is found good, `schema.rs` its tables, `write.rs`, `coverage.rs` and `read.rs` what is done
+//! file is found good, `schema.rs` its tables, `seal.rs` whom to believe in them, `write.rs`, `coverage.rs` and `read.rs` what is done
 //! with them, `sqlite.rs` the only place that knows SQLite.
 
 #[cfg(feature = "sqlite")]
@@ -33,6 +33,8 @@ mod read;
 mod row;
 #[cfg(feature = "sqlite")]
 mod schema;
+#[cfg(feature = "sqlite")]
+mod seal;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 #[cfg(test)]

@@ -6,9 +6,10 @@
 use super::coverage;
 use super::error::StoreError;
 use super::message::{Head, QuoteName, Read, Rows, SavedQuote, SeriesName};
-use super::row::{CANDLE, QUOTE, candle, name, quote, slot, times};
+use super::row::{CANDLE, QUOTE, candle, name, quote, seconds, slot, times};
+use super::seal::Seal;
 use super::sqlite::{Database, Value};
-use super::write::{Ids, find_series};
+use super::write::{Known, Series, find_series};
 use crate::interval::Stored;
 use crate::market::rows::Edge;
 
@@ -19,19 +20,19 @@ const HEADS: usize = 64;
 const QUOTES: usize = 512;
 
 /// Reads candles.
-pub(super) fn rows(db: &Database, ids: &mut Ids, read: &Read) -> Result<Rows, StoreError> {
+pub(super) fn rows(db: &Database, known: &mut Known, read: &Read) -> Result<Rows, StoreError> {
     let mut rows = Rows {
         series: read.series.clone(),
         candles: Vec::new(),
         more: false,
-        unsound: 0,
+        unsound: Vec::new(),
     };
-    let Some(id) = find_series(db, ids, &read.series)? else {
+    let Some(series) = find_series(db, known, &read.series)? else {
         return Ok(rows);
     };
     let interval = read.series.interval;
     let times = times(interval, &read.slots);
-    let (covered, _) = coverage::read(db, id, interval, &times)?;
+    let (covered, _) = coverage::read(db, series, interval, &times)?;
     let is_covered = |slot: i64| {
         let span = covered.partition_point(|span| span.end <= slot);
         covered.get(span).is_some_and(|span| span.contains(&slot))
@@ -45,13 +46,15 @@ pub(super) fn rows(db: &Database, ids: &mut Ids, read: &Read) -> Result<Rows, St
          ORDER BY time {order}"
     ))?;
     let mut found = query.query(&[
-        Value::Int(id),
+        Value::Int(series.id),
         Value::Int(times.start),
         Value::Int(times.end),
     ])?;
     while let Some(row) = found.next()? {
-        let Some((_, candle)) = candle(interval, &row).filter(|(slot, _)| is_covered(*slot)) else {
-            rows.unsound += 1;
+        let slot = row.int(0).map(|time| time.div_euclid(seconds(interval)));
+        let covered = slot.filter(|slot| is_covered(*slot));
+        let Some(candle) = covered.and_then(|_| candle(interval, series.seal, &row)) else {
+            rows.unsound.extend(slot);
             continue;
         };
         if rows.candles.len() == read.limit {
@@ -62,6 +65,7 @@ pub(super) fn rows(db: &Database, ids: &mut Ids, read: &Read) -> Result<Rows, St
     }
     if read.keep == Edge::Newest {
         rows.candles.reverse();
+        rows.unsound.reverse();
     }
     Ok(rows)
 }
@@ -95,7 +99,9 @@ pub(super) fn heads(
             continue;
         };
         let interval = series.interval;
-        let (covered, odd) = coverage::read(db, id, interval, &(i64::MIN..i64::MAX))?;
+        let seal = Seal::of(&series);
+        let (covered, odd) =
+            coverage::read(db, Series { id, seal }, interval, &(i64::MIN..i64::MAX))?;
         unsound += odd;
         let mut ends = extent.query(&[Value::Int(id)])?;
         let ends = ends.next()?;

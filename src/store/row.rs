@@ -5,6 +5,7 @@
 //! file, and a disk may have.
 
 use super::message::{QuoteName, SavedQuote};
+use super::seal::Seal;
 use super::sqlite::{Row, Value};
 use crate::decimal::Decimal;
 use crate::interval::Stored;
@@ -17,11 +18,11 @@ use std::ops::Range;
 const END_OF_TIME: i64 = 253_402_300_800;
 
 /// The columns of `candle` that [`candle`] reads, in its order.
-pub(super) const CANDLE: &str = "time, open, high, low, close, volume";
+pub(super) const CANDLE: &str = "time, open, high, low, close, volume, seal";
 
-/// The columns of `quote`, in the order of [`quote`] and [`QuoteValues`].
+/// The columns of `quote` that [`quote`] reads, in its order.
 pub(super) const QUOTE: &str = "source, symbol, last, bid, ask, bid_volume, ask_volume, open, high, \
-    low, change, percentage, base_volume, quote_volume, time, received";
+    low, change, percentage, base_volume, quote_volume, time, received, seal";
 
 /// Seconds of a candle.
 pub(super) fn seconds(interval: Stored) -> i64 {
@@ -42,8 +43,13 @@ pub(super) fn slot(interval: Stored, time: i64) -> Option<i64> {
     sound.then(|| time / length)
 }
 
-/// The candle of a row. `None`: it is no sound one.
-pub(super) fn candle(interval: Stored, row: &Row<'_>) -> Option<(i64, Candle)> {
+/// The candle of a row. `None`: it is no sound one, or not what was written.
+pub(super) fn candle(interval: Stored, seal: Seal, row: &Row<'_>) -> Option<Candle> {
+    let sound = figures(interval, row)?;
+    seal.holds(row, 0..6).then_some(sound)
+}
+
+fn figures(interval: Stored, row: &Row<'_>) -> Option<Candle> {
     let decimal = |column| Decimal::parse(row.text(column)?).ok();
     let slot = slot(interval, row.int(0)?)?;
     let candle = Candle {
@@ -54,11 +60,14 @@ pub(super) fn candle(interval: Stored, row: &Row<'_>) -> Option<(i64, Candle)> {
         close: decimal(4)?,
         volume: decimal(5)?,
     };
-    candle.is_sound().then_some((slot, candle))
+    candle.is_sound().then_some(candle)
 }
 
-/// The quote of a row. `None`: it makes no sense.
+/// The quote of a row. `None`: it makes no sense, or is not what was written.
 pub(super) fn quote(row: &Row<'_>) -> Option<(QuoteName, SavedQuote)> {
+    if !Seal::new().holds(row, 0..16) {
+        return None;
+    }
     let text = |column| name(row.text(column)?);
     let decimal = |column| match row.is_null(column) {
         true => Some(None),
@@ -192,7 +201,8 @@ mod tests {
         let mut query = db.prepare(&format!("SELECT {columns}")).expect("sql");
         let mut found = query.query(&[]).expect("a query");
         let row = found.next().expect("a step").expect("a row");
-        let slot = candle(interval, &row).map(|(slot, _)| slot);
+        let candle = figures(interval, &row);
+        let slot = candle.map(|candle| interval.slot_of(candle.open_time));
         assert_eq!(slot, expected, "{columns}");
     }
 

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// Entry `n` makes version `n + 1` of version `n`.
 pub(super) const MIGRATIONS: [&str; super::VERSION as usize] = [VERSION_1];
 
-/// A candle takes about 61 bytes: a row of `candle` is its own key's entry (WITHOUT ROWID), and the
+/// A candle takes about 65 bytes, 39 of which are digits: a row of `candle` is its own key's entry (WITHOUT ROWID), and the
 /// time is in seconds, which take four bytes until 2038 where milliseconds take six. Candles of a
 /// series lie together, so that reading a range is reading neighbouring pages.
 const VERSION_1: &str = "
@@ -34,6 +34,7 @@ CREATE TABLE candle (
     low TEXT NOT NULL,
     close TEXT NOT NULL,
     volume TEXT NOT NULL,    -- base asset
+    seal INTEGER NOT NULL,   -- of the row: one that was changed by hand is not believed
     PRIMARY KEY (series, time)
 ) STRICT, WITHOUT ROWID;
 
@@ -43,6 +44,7 @@ CREATE TABLE span (
     series INTEGER NOT NULL, -- id of series
     first INTEGER NOT NULL,  -- begin of the first candle's time, in seconds since 1970, UTC
     until INTEGER NOT NULL,  -- end of the last candle's time
+    seal INTEGER NOT NULL,
     PRIMARY KEY (series, first)
 ) STRICT, WITHOUT ROWID;
 
@@ -64,6 +66,7 @@ CREATE TABLE quote (
     quote_volume TEXT,
     time INTEGER,              -- the exchange's own time, in milliseconds since 1970, UTC
     received INTEGER NOT NULL, -- when we got it
+    seal INTEGER NOT NULL,
     PRIMARY KEY (source, symbol)
 ) STRICT, WITHOUT ROWID;
 

@@ -220,6 +220,16 @@ impl Row<'_> {
         }
     }
 
+    /// A value of a kind that we write; `None` for any other.
+    pub(super) fn value(&self, column: usize) -> Option<Value<'_>> {
+        match self.0.get_ref(column) {
+            Ok(ValueRef::Null) => Some(Value::Null),
+            Ok(ValueRef::Integer(number)) => Some(Value::Int(number)),
+            Ok(ValueRef::Text(text)) => Some(Value::Text(text)),
+            _ => None,
+        }
+    }
+
     /// Whether there is nothing in this column.
     pub(super) fn is_null(&self, column: usize) -> bool {
         matches!(self.0.get_ref(column), Ok(ValueRef::Null))

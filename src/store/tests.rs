@@ -240,7 +240,7 @@ mod tables {
             limit,
             keep,
         };
-        read::rows(db, &mut write::Ids::new(), &read).expect("sound tables")
+        read::rows(db, &mut write::Known::new(), &read).expect("sound tables")
     }
 
     /// The tables hold what the model says, count and coverage included.
@@ -248,7 +248,7 @@ mod tables {
         let rows = read_all(db, name);
         let candles: Vec<Candle> = model.candles.values().cloned().collect();
         assert_eq!(rows.candles, candles, "{context}");
-        assert_eq!((rows.unsound, rows.more), (0, false), "{context}");
+        assert_eq!((rows.unsound, rows.more), (vec![], false), "{context}");
         let head = heads(db).pop().expect("one series");
         assert_eq!(head.count, candles.len() as u64, "{context}");
         assert_eq!(
@@ -275,7 +275,7 @@ mod tables {
     fn what_is_written_is_read_back_whatever_the_order() {
         for seed in 0..60 {
             let mut rng = Rng::new(seed);
-            let (db, mut ids) = (database(), write::Ids::new());
+            let (db, mut known) = (database(), write::Known::new());
             let name = series(Stored::M1);
             let mut model = Model::default();
             for round in 0..40 {
@@ -283,7 +283,7 @@ mod tables {
                 *batch.of(&name) = random_changes(&mut rng);
                 let before = model.candles.clone();
                 model.apply(batch.of(&name));
-                let written = write::apply(&db, &mut ids, &batch).expect("sound tables");
+                let written = write::apply(&db, &mut known, &batch).expect("sound tables");
                 let grown = model.candles.len() as i64 - before.len() as i64;
                 assert_eq!(written.inserted as i64 - written.removed as i64, grown);
                 check(&db, &name, &model, &format!("seed {seed} round {round}"));
@@ -299,7 +299,7 @@ mod tables {
                     .of(&name)
                     .answered(slot..slot + 1, [(slot, Some(candle))]);
             }
-            let written = write::apply(&db, &mut ids, &again).expect("sound tables");
+            let written = write::apply(&db, &mut known, &again).expect("sound tables");
             assert_eq!(
                 (written.inserted, written.updated, written.removed),
                 (0, 0, 0)
@@ -309,20 +309,20 @@ mod tables {
 
     #[test]
     fn an_eviction_goes_in_slices_and_takes_the_coverage_with_it() {
-        let (db, mut ids) = (database(), write::Ids::new());
+        let (db, mut known) = (database(), write::Known::new());
         let name = series(Stored::H1);
         let mut batch = Batch::default();
         // In every third slot nobody traded.
         let traded = (0..300).filter(|slot| slot % 3 != 0);
         let candles = traded.map(|slot| (slot, Some(candle(Stored::H1, slot, 7))));
         batch.of(&name).answered(0..300, candles);
-        write::apply(&db, &mut ids, &batch).expect("sound tables");
-        let id = write::find_series(&db, &mut ids, &name)
+        write::apply(&db, &mut known, &batch).expect("sound tables");
+        let id = write::find_series(&db, &mut known, &name)
             .expect("sound tables")
             .expect("it is there");
         let mut slices = 0;
         loop {
-            let (rows, all) = write::evict(&db, id, &name, 200, 30).expect("sound tables");
+            let (rows, all) = write::evict(&db, id, name.interval, 200, 30).expect("sound tables");
             slices += 1;
             let head = heads(&db).remove(0);
             // A covered slot without a candle is still one in which nobody traded.
@@ -338,19 +338,22 @@ mod tables {
             assert_eq!(rows, 30);
         }
         assert_eq!(slices, 5);
-        assert_eq!(write::evict(&db, id, &name, 200, 30), Ok((0, true)));
-        assert_eq!(write::evict(&db, id, &name, i64::MAX, 300), Ok((67, true)));
+        assert_eq!(write::evict(&db, id, name.interval, 200, 30), Ok((0, true)));
+        assert_eq!(
+            write::evict(&db, id, name.interval, i64::MAX, 300),
+            Ok((67, true))
+        );
         assert_eq!(spans(&heads(&db)[0]), []);
     }
 
     #[test]
     fn a_read_takes_from_the_edge_that_it_names() {
-        let (db, mut ids) = (database(), write::Ids::new());
+        let (db, mut known) = (database(), write::Known::new());
         let name = series(Stored::D1);
         let mut batch = Batch::default();
         let candles = (0..100).map(|slot| (slot, Some(candle(Stored::D1, slot, 7))));
         batch.of(&name).answered(0..100, candles);
-        write::apply(&db, &mut ids, &batch).expect("sound tables");
+        write::apply(&db, &mut known, &batch).expect("sound tables");
         let check = |slots: Range<i64>, limit, keep, expected: Range<i64>, more: bool| {
             let rows = read(&db, &name, slots.clone(), limit, keep);
             let times = rows.candles.iter().map(|candle| candle.open_time);
@@ -375,43 +378,72 @@ mod tables {
 
     #[test]
     fn rows_that_make_no_sense_are_passed_over_and_counted() {
-        let (db, mut ids) = (database(), write::Ids::new());
+        let (db, mut known) = (database(), write::Known::new());
         let name = series(Stored::M1);
         let mut batch = Batch::default();
         let candles = (0..20).map(|slot| (slot, Some(candle(Stored::M1, slot, 7))));
         batch.of(&name).answered(0..20, candles);
-        write::apply(&db, &mut ids, &batch).expect("sound tables");
+        write::apply(&db, &mut known, &batch).expect("sound tables");
         db.execute(
             "UPDATE candle SET high = '1' WHERE time = 60;
              UPDATE candle SET volume = 'much' WHERE time = 120;
              UPDATE candle SET time = 181 WHERE time = 180;
-             INSERT INTO candle SELECT series, 6000, open, high, low, close, volume FROM candle
-                 WHERE time = 240;
-             INSERT INTO span VALUES (1, 3001, 3600), (1, 9000, 8940);
+             UPDATE candle SET close = '8.5' WHERE time = 300;
+             INSERT INTO candle SELECT series, 6000, open, high, low, close, volume, seal
+                 FROM candle WHERE time = 240;
+             INSERT INTO span VALUES (1, 3001, 3600, 0), (1, 9000, 8940, 0), (1, 9060, 9120, 0);
              INSERT INTO series (source, symbol, interval) VALUES ('a', 'b', '7m'), ('', 'b', '1m');
-             INSERT INTO quote (source, symbol, last, received) VALUES ('a', 'B/C', 'x', 1),
-                 ('a', 'C/D', '1.5', 2)",
+             INSERT INTO quote (source, symbol, last, received, seal) VALUES ('a', 'B/C', 'x', 1, 0),
+                 ('a', 'C/D', '1.5', 2, 0)",
         )
         .expect("sql");
         let rows = read_all(&db, &name);
-        assert_eq!((rows.candles.len(), rows.unsound), (17, 4));
-        assert!(
-            rows.candles
-                .iter()
-                .all(|c| c.is_sound() && c.open_time < Stored::M1.open_of(20))
+        assert_eq!(rows.candles.len(), 16);
+        assert_eq!(rows.unsound, [1, 2, 3, 5, 100]);
+        let newest = read(&db, &name, 0..200, 100, Edge::Newest);
+        assert_eq!(
+            (newest.candles, newest.unsound),
+            (rows.candles, rows.unsound)
         );
         let mut told = Vec::new();
         let heads = read::heads(&db, |piece| told.extend(piece));
-        assert_eq!(heads, Ok((1, 4)));
+        assert_eq!(heads, Ok((1, 5)));
         assert_eq!(spans(&told[0]), [(0, 20)]);
-        let mut quotes = Vec::new();
-        assert_eq!(read::quotes(&db, |piece| quotes.extend(piece)), Ok((1, 1)));
-        assert_eq!(&*quotes[0].0.symbol, "C/D");
+        assert_eq!(read::quotes(&db, |_| ()), Ok((0, 2)));
+        // What is said anew heals it, and what was never said goes when something is put over it.
+        let candles = (0..200).map(|slot| (slot, Some(candle(Stored::M1, slot, 7))));
+        let mut batch = Batch::default();
+        batch.of(&name).forget(3..4);
+        batch.of(&name).answered(0..200, candles);
+        write::apply(&db, &mut known, &batch).expect("sound tables");
+        let rows = read_all(&db, &name);
+        assert_eq!((rows.candles.len(), rows.unsound), (200, vec![]));
+        assert_eq!(read::heads(&db, |_| ()), Ok((1, 2)));
+    }
+
+    #[test]
+    fn rows_under_another_name_are_not_believed() {
+        let (db, mut known) = (database(), write::Known::new());
+        let name = series(Stored::M1);
+        let mut batch = Batch::default();
+        batch
+            .of(&name)
+            .answered(0..2, [(1, Some(candle(Stored::M1, 1, 7)))]);
+        write::apply(&db, &mut known, &batch).expect("sound tables");
+        db.execute("UPDATE series SET symbol = 'BTC/USDC'")
+            .expect("sql");
+        let other = SeriesName {
+            symbol: "BTC/USDC".into(),
+            ..name
+        };
+        let rows = read_all(&db, &other);
+        assert_eq!((rows.candles.len(), rows.unsound), (0, vec![1]));
+        assert_eq!(read::heads(&db, |_| ()), Ok((1, 1)));
     }
 
     #[test]
     fn a_quote_comes_back_as_it_was() {
-        let (db, mut ids) = (database(), write::Ids::new());
+        let (db, mut known) = (database(), write::Known::new());
         let decimal = |text: &str| Decimal::parse(text.as_bytes()).expect("a decimal");
         let ticker = crate::record::Ticker {
             last: decimal("123456789012345678901234567890.5"),
@@ -451,7 +483,7 @@ mod tables {
             );
         }
         for _ in 0..2 {
-            write::apply(&db, &mut ids, &batch).expect("sound tables");
+            write::apply(&db, &mut known, &batch).expect("sound tables");
             let mut quotes = Vec::new();
             read::quotes(&db, |piece| quotes.extend(piece)).expect("sound tables");
             assert_eq!(quotes, batch.quotes.clone().into_iter().collect::<Vec<_>>());

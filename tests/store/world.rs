@@ -152,7 +152,10 @@ pub fn check(desk: &mut Desk, batches: RangeInclusive<u64>) -> u64 {
                 .iter()
                 .eq(expected.range(begin..).map(|(_, candle)| candle))
         );
-        assert_eq!((head.count, rows.unsound), (rows.candles.len() as u64, 0));
+        assert_eq!(
+            (head.count, rows.unsound),
+            (rows.candles.len() as u64, vec![])
+        );
         let slot = |candle: &Candle| SERIES[series].2.slot_of(candle.open_time);
         assert_eq!(head.first, rows.candles.first().map(slot));
         assert_eq!(head.last, rows.candles.last().map(slot));
