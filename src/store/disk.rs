@@ -18,8 +18,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvError, SyncSender, TryRecvError};
 
-/// Candles that one slice of an eviction takes out: a few milliseconds.
-const EVICTED_AT_ONCE: u64 = 1000;
+/// Candles that one slice of evictions takes out: a few milliseconds.
+const ROWS_AT_ONCE: u64 = 1000;
+
+/// Series that one slice touches. They share a transaction, of which the sync takes longest.
+const SERIES_AT_ONCE: usize = 64;
 
 /// How often a file may seem damaged and be found good when it is looked at whole. A disk that
 /// fails to read that often is no place for it.
@@ -157,30 +160,34 @@ impl Disk {
         }
     }
 
-    /// Does one slice of the eviction that has waited longest.
+    /// Does one slice of the evictions that have waited longest.
     fn evict_some(&mut self) {
-        let Some(mut eviction) = self.evictions.pop_front() else {
+        let slice = self.evictions.len().min(SERIES_AT_ONCE);
+        if slice == 0 {
             return;
-        };
-        let result = (self.holder).with(&self.voice, |file| evict_slice(file, &eviction));
-        let result = match result {
-            Ok((rows, all)) => {
-                self.flushed();
-                eviction.gone += rows;
-                if !all {
-                    self.evictions.push_front(eviction);
-                    return;
+        }
+        let waiting = self.evictions.make_contiguous();
+        let result = (self.holder).with(&self.voice, |file| evict_slice(file, &waiting[..slice]));
+        let evicted = match result {
+            Ok(evicted) => evicted,
+            Err(error) => {
+                for eviction in self.evictions.drain(..slice) {
+                    self.voice.tell(eviction.answer(Err(error.clone())));
                 }
-                Ok(eviction.gone)
+                return;
             }
-            Err(error) => Err(error),
         };
-        let Eviction { series, before, .. } = eviction;
-        self.voice.tell(Answer::Evicted {
-            series,
-            before,
-            result,
-        });
+        for (rows, all) in evicted {
+            let mut eviction = self.evictions.pop_front().expect("one of the slice");
+            eviction.gone += rows;
+            if all {
+                let gone = eviction.gone;
+                self.voice.tell(eviction.answer(Ok(gone)));
+            } else {
+                self.evictions.push_front(eviction);
+            }
+        }
+        self.flushed();
     }
 
     /// Counts a flush that has been answered: moving the log into the file holds up nobody but
@@ -193,6 +200,17 @@ impl Disk {
             _ => {}
         }
         self.checkpoints = moved.is_ok();
+    }
+}
+
+impl Eviction {
+    fn answer(self, result: Result<u64, StoreError>) -> Answer {
+        let Eviction { series, before, .. } = self;
+        Answer::Evicted {
+            series,
+            before,
+            result,
+        }
     }
 }
 
@@ -309,11 +327,26 @@ fn write_batch(file: &mut HistoryFile, batch: &Batch) -> Result<Written, StoreEr
     written
 }
 
-fn evict_slice(file: &mut HistoryFile, eviction: &Eviction) -> Result<(u64, bool), StoreError> {
+/// Takes rows out, of one series after the other and all in one transaction. Answers for each that
+/// was begun, which the last one alone may not have been finished: how many, and whether it was all.
+fn evict_slice(
+    file: &mut HistoryFile,
+    evictions: &[Eviction],
+) -> Result<Vec<(u64, bool)>, StoreError> {
     let HistoryFile { db, known, .. } = file;
-    let Eviction { series, before, .. } = eviction;
-    let Some(found) = write::find_series(db, known, series)? else {
-        return Ok((0, true));
-    };
-    db.transaction(|| write::evict(db, found, series.interval, *before, EVICTED_AT_ONCE))
+    db.transaction(|| {
+        let (mut evicted, mut left) = (Vec::new(), ROWS_AT_ONCE);
+        for Eviction { series, before, .. } in evictions {
+            let done = match write::find_series(db, known, series)? {
+                Some(found) => write::evict(db, found, series.interval, *before, left)?,
+                None => (0, true),
+            };
+            evicted.push(done);
+            left -= done.0;
+            if !done.1 || left == 0 {
+                break;
+            }
+        }
+        Ok(evicted)
+    })
 }

@@ -95,7 +95,8 @@ pub struct Read {
 /// What the disk thread says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The file is open. Comes first, or after a [`Answer::Failed`] that may pass.
+    /// The file is open. Comes first, or after an [`Answer::Failed`] that has passed: what was
+    /// loaded before still holds, since nobody else writes.
     Opened(Opened),
     /// The file cannot be used; see [`OpenError::is_refusal`] and [`OpenError::may_pass`]. All
     /// jobs are answered with [`StoreError::NotOpen`] from now on.

@@ -23,7 +23,7 @@ mod world;
 use desk::Desk;
 use marketd::market::rows::Edge;
 use marketd::record::Candle;
-use marketd::store::{Answer, Batch, Job, Read, Rows, StoreError};
+use marketd::store::{Answer, Batch, Job, Read, Rows, SeriesName, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use support::daemon::TempDir;
@@ -158,6 +158,48 @@ fn an_eviction_holds_up_nobody() {
         (head.covered[0].start, head.count),
         (before, rows.candles.len() as u64)
     );
+}
+
+#[test]
+fn evictions_of_many_series_share_their_transactions() {
+    let dir = TempDir::new();
+    let mut desk = Desk::open(&dir.path().join("history.db"));
+    let count = 100;
+    let series = |number: usize| SeriesName {
+        symbol: format!("S{number}/USDT").into(),
+        ..name(0)
+    };
+    let mut all = Batch::default();
+    let mut one = batch(0);
+    for number in 0..count {
+        *all.of(&series(number)) = one.of(&name(0)).clone();
+    }
+    desk.write(0, all).expect("a sound disk");
+    for number in 0..count + 3 {
+        let job = Job::Evict {
+            series: series(number),
+            before: START[0] + number as i64 % 10,
+        };
+        desk.store().send(job).expect("room in the queue");
+    }
+    let candles = world::expected(0, 1);
+    for number in 0..count + 3 {
+        let (evicted, before, gone) = desk.wait(|answer| match answer {
+            Answer::Evicted {
+                series,
+                before,
+                result,
+            } => Ok((series, before, result.expect("a sound disk"))),
+            other => Err(other),
+        });
+        // In the order in which they were sent; the last three were never stored.
+        assert_eq!(evicted, series(number));
+        let expected = match number < count {
+            true => candles.range(..before).count() as u64,
+            false => 0,
+        };
+        assert_eq!(gone, expected);
+    }
 }
 
 #[test]
