@@ -1,5 +1,43 @@
-//! marketd serves market data.
-#![forbid(unsafe_op_in_unsafe_fn)]
+//! marketd polls exchanges, keeps the latest quotes and candles, and answers read-only JSON over
+//! HTTP GET: one small binary, one thread, one event loop.
+//!
+//! # The house
+//!
+//! Each room knows those of the rows below it; neighbours do not know each other.
+//!
+//! ```text
+//! row 4   main                 words to configuration, logger, exit code
+//!         net                  the loop: sockets, clock, resolver
+//! row 3   server               the core: what is decided; no I/O, no clock
+//!           clients, session     one client: its phase, its requests in their order
+//!           poller, lane         one source: what is asked when; one connection to it
+//!           fetches              which candles are asked for
+//!           api, long            the endpoints; answers that take several turns
+//!           status               counters
+//!         demo                 an exchange made of arithmetic
+//! row 2   http                 messages: bytes to requests and answers, and back
+//!         market               meaning: symbols, quotes, candle series, charts
+//!         exchange             dialects: what one exchange's addresses and JSON mean
+//! row 1   time  table  rng  decimal  interval  record  config
+//! ```
+//!
+//! # Two walks
+//!
+//! *A quote.* [`net`] reads at most 16 KiB from an exchange and tells the core
+//! ([`server::Core::handle`]). The lane strips head and framing ([`http`]), the reading finds
+//! ticker after ticker ([`exchange::Reading`]), and those of tracked markets are staged. When the
+//! body has parsed to its end, [`server::Core::work`] puts them into [`market::Quotes`], some hundred a turn.
+//!
+//! *A request.* [`net`] reads into its one buffer; the session's request is parsed in place
+//! ([`http::parse`]), its address finds an endpoint ([`server::api`]), and the answer is written into
+//! the session's output: a head, and bytes that were rendered when they changed. One write sends it.
+//! What needs candles that are not here, or many of them, is parked, and only that client waits.
+//!
+//! # To read it
+//!
+//! Begin with [`decimal`], [`interval`] and [`record`]; then [`market`] and [`exchange`]; then
+//! [`server`], whose page tells what the core is told and asked; then [`net`], which does what it says.
+//! To add an endpoint: [`server::api`]. To add an exchange: [`exchange`]. To add a limit: [`config`].
 
 pub mod config;
 pub mod decimal;

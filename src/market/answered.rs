@@ -346,6 +346,22 @@ mod tests {
     }
 
     #[test]
+    fn of_two_candles_for_one_slot_the_sound_one_counts_then_the_later_one() {
+        let closes = |closes: &[i64]| {
+            let reported = closes.iter().map(|close| Reported {
+                candle: candle(600_000, [5, 9, 2, *close], 1),
+                closed: None,
+            });
+            let mut series = series();
+            series.answered(10..11, &reported.collect::<Vec<_>>(), minute(11));
+            chart(&series, &all_of(Interval::M1), minute(11)).0
+        };
+        assert_eq!(closes(&[99, 7]), "[[600000,5,9,2,7,1]]");
+        assert_eq!(closes(&[7, 99]), "[[600000,5,9,2,7,1]]");
+        assert_eq!(closes(&[6, 7]), "[[600000,5,9,2,7,1]]");
+    }
+
+    #[test]
     fn a_slot_that_has_not_ended_is_neither_covered_nor_stored() {
         let check = |closed_before: UnixMs, covered: i64| {
             let mut series = series();

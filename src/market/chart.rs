@@ -534,6 +534,12 @@ mod tests {
         check(Some(14), None, 3, &[14, 15, 16]);
         check(Some(20), Some(32), 3, &[]);
         check(None, Some(11), 3, &[]);
+        // What follows a candle that is not known whole is not known to go on from it.
+        let mut part = Series::new(key(Stored::M1), 0);
+        part.answered(13..30, &minutes([14, 28]), minute(40));
+        let mut five = spec(Interval::M5, Some(20), None, 500);
+        five.fill_previous = true;
+        assert_eq!(slots(&part, &five, minute(41)), [25]);
         let mut spec = spec(Interval::M1, Some(13), Some(15), 5);
         (spec.fill_previous, spec.quoted) = (true, true);
         let flat = |time| format!(r#"[{time},"13","13","13","13","0"]"#);

@@ -22,7 +22,7 @@ use std::ops::Range;
 const MAX_RESTARTS: u8 = 2;
 
 /// What looking at one target costs, in rows rolled up: two searches in a tree.
-const TARGET_COST: usize = 4;
+const TARGET_COST: usize = 6;
 
 /// See the module's page.
 #[derive(Clone, Debug)]
@@ -305,7 +305,6 @@ impl Making {
                     self.cursor = flat.end;
                     continue;
                 }
-                self.previous = None;
             }
             let Some(target) = target else {
                 break;

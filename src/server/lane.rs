@@ -87,6 +87,10 @@ pub struct Asking {
     pub received: u64,
     /// Items refused so far.
     pub rejected: u64,
+    /// The field of the answer's head that tells how the budget stands, and what it told.
+    meter: Option<&'static str>,
+    /// Taken by the poller.
+    pub metered: Option<u64>,
     read_error: Option<ReadError>,
 }
 
@@ -211,7 +215,13 @@ impl Fault {
 
 impl Asking {
     /// A request that is still to be sent.
-    pub fn new(task: Task, reading: Reading, request: Vec<u8>, deadline: Mono) -> Asking {
+    pub fn new(
+        task: Task,
+        reading: Reading,
+        request: Vec<u8>,
+        meter: Option<&'static str>,
+        deadline: Mono,
+    ) -> Asking {
         let staged = match task {
             Task::Markets => Staged::Markets(Vec::new()),
             Task::Time => Staged::Time(None),
@@ -232,6 +242,8 @@ impl Asking {
             staged,
             received: 0,
             rejected: 0,
+            meter,
+            metered: None,
             read_error: None,
         }
     }
@@ -274,9 +286,12 @@ impl Asking {
         self.inbox.extend_from_slice(bytes);
         let head_limits = HeadLimits::upstream(limits);
         let parsed = parse_response(&self.inbox, &head_limits).map_err(Fault::Head)?;
-        let Some((head, used)) = parsed.map(|response| (response.head, response.used)) else {
+        let Some(response) = parsed else {
             return Ok(None);
         };
+        let metered = self.meter.and_then(|name| response.fields.get(name));
+        self.metered = metered.and_then(|text| std::str::from_utf8(text).ok()?.trim().parse().ok());
+        let (head, used) = (response.head, response.used);
         let cap = limits.upstream_body_bytes as u64;
         self.head = Some(Head {
             status: head.status,

@@ -9,6 +9,7 @@
 //! in slices by [`Core::work`], one a call.
 
 pub mod api;
+mod budget;
 mod clients;
 mod fetches;
 mod lane;

@@ -32,6 +32,10 @@ const SETTLED_S: u32 = 3600;
 /// Closed candles at the end of a series that are still read again.
 const REREAD: i64 = 2;
 
+/// Closed slots at the end of a series that no client waits for: the next poll of candles is due
+/// within a second, and until then quotes have made a candle for each.
+const UNSETTLED: i64 = 2;
+
 /// Base rows of one part of a chart that is made row by row: some 0.3 ms.
 const ROWS_A_PART: usize = 2048;
 
@@ -66,12 +70,20 @@ pub fn chart(
         view.market.charts.keep(key.interval),
     );
     let plan = ChartPlan::new(series, &asked.spec, now, keep);
-    if let Some(plan) = plan.filter(|plan| plan.info().complete) {
-        send_plan(view, &asked, key, &plan, responder);
-        return Ok(Outcome::Answered);
-    }
+    let depends = match &plan {
+        Some(plan) if plan.info().complete => {
+            send_plan(view, &asked, key, plan, responder);
+            return Ok(Outcome::Answered);
+        }
+        Some(plan) => plan.info().depends.clone(),
+        None => 0..0,
+    };
+    // In a market where few trade, a chart may reach beyond the slots that were asked for.
+    let needed = needed(&asked.spec, now, keep);
+    let wanted = uncovered(series, &settled(key, now, needed))
+        .or_else(|| uncovered(series, &settled(key, now, depends)));
     let mut long = LongChart {
-        wanted: uncovered(series, &needed(&asked.spec, now, keep)),
+        wanted,
         asked,
         key,
         maker: None,
@@ -150,6 +162,12 @@ fn exchange_time(view: &View<'_>, key: SeriesKey) -> UnixMs {
     view.status.sources[key.source.index()].exchange_time(view.now)
 }
 
+/// These slots without those that have only just closed.
+fn settled(key: SeriesKey, now: UnixMs, slots: Range<i64>) -> Range<i64> {
+    let end = slots.end.min(key.interval.slot_of(now) - UNSETTLED);
+    slots.start..end.max(slots.start)
+}
+
 /// From the first slot that is not covered to the last. `None`: all are.
 fn uncovered(series: Option<&Series>, slots: &Range<i64>) -> Option<Range<i64>> {
     if slots.is_empty() {
@@ -187,7 +205,8 @@ fn choose(view: &View<'_>, asked: &Asked) -> Result<SeriesKey, Error> {
             interval: asked.spec.interval.base(),
         };
         let keep = view.market.charts.keep(key.interval);
-        let slots = needed(&asked.spec, exchange_time(view, key), keep);
+        let now = exchange_time(view, key);
+        let slots = settled(key, now, needed(&asked.spec, now, keep));
         let series = view.market.charts.get(key);
         let covered = series.map_or(0, |series| series.covered().covered(slots.clone()));
         if series.is_some() && covered >= slots.end.abs_diff(slots.start) {
@@ -228,13 +247,13 @@ fn head<'a>(
         variant,
     });
     let interval = asked.spec.interval;
-    let settled = match (asked.spec.to, info.last_closed) {
+    let is_settled = match (asked.spec.to, info.last_closed) {
         (Some(to), Some(closed)) => {
             info.complete && interval.open_of(to) < interval.step(closed, -REREAD)
         }
         _ => false,
     };
-    let cache = match settled {
+    let cache = match is_settled {
         true => Cache::MaxAge(SETTLED_S),
         false => view.until_poll(key.source),
     };

@@ -5,7 +5,7 @@
 //! [`Long`], to be made in parts.
 //!
 //! One file a family: [`quotes`], [`categories`], [`ecosystem`], [`chart`], [`metrics`] with
-//! [`prometheus`], and [`health`].
+//! `prometheus`, and [`health`].
 
 pub mod categories;
 pub mod chart;

@@ -12,6 +12,8 @@
 //! A tick is planned from the last due time; a missed one is skipped, never queued. While a source
 //! fails, one request at a time is tried, each after the back-off's next step.
 //!
+//! Every request takes its cost from the source's budget, and waits until that has it.
+//!
 //! It never serves anybody and never keeps a price: what it reads goes to the market at once, in
 //! slices ([`Poller::work`]), after its body has parsed to its end.
 
@@ -19,12 +21,13 @@ mod outcome;
 mod schedule;
 mod wire;
 
+use super::budget::Budget;
 use super::fetches::Fetches;
 use super::lane::{Asking, Fault, Lane};
 use super::status::SourceStatus;
 use super::{Action, Conn, Core, Event, Rest};
 use crate::config::{Config, SourceConfig, Url};
-use crate::exchange::Dialect;
+use crate::exchange::{Budget as Limit, Call, Dialect};
 use crate::market::{Market, SeriesKey, SourceId};
 use crate::rng::Rng;
 use crate::table::{Key, Table};
@@ -32,7 +35,14 @@ use crate::time::{Mono, Now, UnixMs};
 use outcome::Applying;
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::time::Duration;
 use wire::Addresses;
+
+/// The demo exchange speaks Binance's dialect, and is nobody's but ours.
+const DEMO_BUDGET: Limit = Limit {
+    units: 1_000_000,
+    per: Duration::from_secs(1),
+};
 
 /// See the module's page.
 pub struct Poller {
@@ -48,6 +58,7 @@ pub struct Poller {
     clock: Mono,
     has_list: bool,
     fetches: Fetches,
+    budget: Budget,
     failures: u32,
     backoff_until: Mono,
     rng: Rng,
@@ -117,6 +128,10 @@ impl Poller {
         let own = || Url::parse(dialect.base_url()).expect("a dialect's own address is sound");
         let url = source.url.clone().unwrap_or_else(own);
         let lanes = config.limits.lanes_per_source.max(1);
+        let limit = match config.demo_source() {
+            Some(demo) if demo == id.index() => DEMO_BUDGET,
+            _ => dialect.budget(),
+        };
         Poller {
             id,
             dialect,
@@ -128,6 +143,7 @@ impl Poller {
             clock: now.mono,
             has_list: false,
             fetches: Fetches::default(),
+            budget: Budget::new(limit, dearest(dialect), now.mono),
             failures: 0,
             backoff_until: now.mono,
             rng: Rng::new(seed),
@@ -194,4 +210,11 @@ impl Poller {
 /// A point on the monotonic clock, as the wall clock will show it.
 pub(super) fn on_wall(at: Mono, now: Now) -> UnixMs {
     now.unix + ((at.0 as i64).saturating_sub(now.mono.0 as i64)) / 1000
+}
+
+/// Cost of the dearest request to this exchange.
+fn dearest(dialect: &Dialect) -> u32 {
+    let calls = [Call::Markets, Call::Time, Call::Tickers];
+    let costs = calls.iter().map(|call| dialect.cost(call));
+    costs.max().unwrap_or(1)
 }

@@ -4,10 +4,11 @@
 //! that starts is handed to its lane.
 
 use super::{Desk, Poller, on_wall};
-use crate::exchange::{Call, Caps, Reading};
+use crate::exchange::{Call, Caps, Meter, Reading};
 use crate::http::write_request;
 use crate::interval::Stored;
 use crate::market::{Market, SeriesKey};
+use crate::server::budget::Share;
 use crate::server::fetches::{Page, Urgency};
 use crate::server::lane::{Asking, Task, open_times, time_for};
 use crate::server::{Action, Conn};
@@ -77,10 +78,41 @@ impl Poller {
             offer(spare && clock_known, self.clock, Task::Time),
             page_of(true),
         ];
-        // Of several that are due, `min_by_key` takes the first.
-        (offers.into_iter().flatten())
-            .map(|(due, task)| (due.max(self.backoff_until), task))
-            .min_by_key(|(when, _)| (*when).max(now.mono))
+        let gate = |(due, task): (Mono, Task)| (due.max(self.backoff_until), task);
+        let mut offers: Vec<(Mono, Task)> = offers.into_iter().flatten().map(gate).collect();
+        // Stable: of several that are due, the most urgent comes first.
+        offers.sort_by_key(|(when, _)| (*when).max(now.mono));
+        let rest_waits = offers.get(1).is_some_and(|(when, _)| *when <= now.mono);
+        if rest_waits && self.must_share(&offers[0].1, desk, now) {
+            offers.remove(0);
+        }
+        let (when, task) = offers.into_iter().next()?;
+        Some((when.max(self.affordable_at(&task, desk, now)), task))
+    }
+
+    /// Whether quotes have to let somebody else go first: the budget is tight, and they went last.
+    fn must_share(&self, task: &Task, desk: &Desk<'_>, now: Now) -> bool {
+        *task == Task::Tickers
+            && self.budget.turn() == Share::Rest
+            && (self.budget).is_tight(self.cost(task, desk, now), self.config.poll)
+    }
+
+    /// When the budget has what a task costs. The others leave what the next quotes will cost,
+    /// unless quotes alone keep the budget busy.
+    fn affordable_at(&self, task: &Task, desk: &Desk<'_>, now: Now) -> Mono {
+        let cost = self.cost(task, desk, now);
+        let quotes = self.cost(&Task::Tickers, desk, now);
+        let reserve = match task {
+            Task::Tickers => 0,
+            _ if self.budget.is_tight(quotes, self.config.poll) => 0,
+            _ => quotes,
+        };
+        self.budget.ready_at(cost + reserve, now.mono)
+    }
+
+    fn cost(&self, task: &Task, desk: &Desk<'_>, now: Now) -> u32 {
+        let exchange = desk.status.exchange_time(now);
+        self.dialect.cost(&self.call(task, desk.market, exchange))
     }
 
     /// The next page of candles. None before the list has come, which tells their names, and
@@ -132,8 +164,17 @@ impl Poller {
         let mut request = Vec::with_capacity(256);
         write_request(&mut request, &self.url.authority(), &target);
         let deadline = now.mono + time_for(&task, self.config.timeout);
-        let asking = Asking::new(task, reading, request, deadline);
+        let share = match task {
+            Task::Tickers => Share::Quotes,
+            _ => Share::Rest,
+        };
+        self.budget.spend(self.dialect.cost(&call), share, now.mono);
+        let meter = self.dialect.meter().map(|meter| match meter {
+            Meter::Used(name) | Meter::Left(name) => name,
+        });
+        let asking = Asking::new(task, reading, request, meter, deadline);
         desk.status.polls += 1;
+        desk.status.budget_spent = self.budget.spent();
         let place = &mut self.lanes[lane];
         place.asking = Some(Box::new(asking));
         match place.conn {
