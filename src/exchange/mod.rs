@@ -37,18 +37,27 @@
 //! it is (`Node`, `TimeForm`, `Form`), with a test in the made-up exchange of `sample.rs`.
 
 mod binance;
+mod bitget;
+mod bybit;
 mod candle;
+mod coinbase;
 mod dialect;
 mod envelope;
 mod error;
+mod gate;
 mod items;
 mod json;
+mod kraken;
+mod kucoin;
 mod listing;
+mod okx;
 mod reading;
 mod refusal;
 #[cfg(test)]
 mod sample;
 mod shape;
+#[cfg(test)]
+mod testing;
 mod ticker;
 mod value;
 
