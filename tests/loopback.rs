@@ -9,8 +9,8 @@ mod support;
 
 //#[path = "loopback/catalog.rs"]
 //mod catalog;
-//#[path = "loopback/chart.rs"]
-//mod chart;
+#[path = "loopback/chart.rs"]
+mod chart;
 #[path = "loopback/contract.rs"]
 mod contract;
 #[path = "loopback/demo.rs"]
@@ -23,8 +23,8 @@ mod errors;
 //mod hostile;
 #[path = "loopback/http.rs"]
 mod http;
-//#[path = "loopback/naive.rs"]
-//mod naive;
+#[path = "loopback/naive.rs"]
+mod naive;
 //#[path = "loopback/outage.rs"]
 //mod outage;
 #[path = "loopback/process.rs"]

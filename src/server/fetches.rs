@@ -149,10 +149,13 @@ impl Fetches {
         for plan in self.plans.iter().filter(|plan| plan.in_flight.is_none()) {
             let interval = plan.series.interval;
             let (when, urgency, slots) = if let Some(range) = plan.asked.last() {
-                // Whoever asks for the newest closed candle wants to see the forming one too, and
+                // Whoever asks for the newest closed candles wants to see the forming one too, and
                 // it comes with the same page.
                 let (_, current) = newest(&plan.series);
-                let end = range.end + i64::from(range.end == current);
+                let end = match range.end + REREAD >= current {
+                    true => current + 1,
+                    false => range.end,
+                };
                 (plan.rest_until, Urgency::Asked, range.start..end)
             } else if plan.live <= now.mono || plan.backfill.is_none() {
                 let (covered_end, current) = newest(&plan.series);

@@ -32,8 +32,8 @@ const SETTLED_S: u32 = 3600;
 /// Closed candles at the end of a series that are still read again.
 const REREAD: i64 = 2;
 
-/// Closed slots at the end of a series that no client waits for: the next poll of candles is due
-/// within a second, and until then quotes have made a candle for each.
+/// Closed slots at the end of a followed series that no client waits for: the next poll of candles
+/// is due within a second, and until then quotes have made a candle for each.
 const UNSETTLED: i64 = 2;
 
 /// Base rows of one part of a chart that is made row by row: some 0.3 ms.
@@ -70,18 +70,26 @@ pub fn chart(
         view.market.charts.keep(key.interval),
     );
     let plan = ChartPlan::new(series, &asked.spec, now, keep);
+    let needed = needed(&asked.spec, now, keep);
+    let wants_newest = asked.spec.from.is_none_or(|from| from <= now)
+        && needed.end == key.interval.slot_of(now)
+        && !is_followed(series, key, now);
     let depends = match &plan {
-        Some(plan) if plan.info().complete => {
+        Some(plan) if plan.info().complete && !wants_newest => {
             send_plan(view, &asked, key, plan, responder);
             return Ok(Outcome::Answered);
         }
         Some(plan) => plan.info().depends.clone(),
         None => 0..0,
     };
-    // In a market where few trade, a chart may reach beyond the slots that were asked for.
-    let needed = needed(&asked.spec, now, keep);
-    let wanted = uncovered(series, &settled(key, now, needed))
-        .or_else(|| uncovered(series, &settled(key, now, depends)));
+    let wanted = if wants_newest {
+        // Even the forming candle is still to be asked for: it comes with the newest closed one.
+        uncovered(series, &(needed.start.min(needed.end - 1)..needed.end))
+    } else {
+        // In a market where few trade, a chart may reach beyond the slots that were asked for.
+        uncovered(series, &settled(key, now, needed))
+            .or_else(|| uncovered(series, &settled(key, now, depends)))
+    };
     let mut long = LongChart {
         wanted,
         asked,
@@ -166,6 +174,12 @@ fn exchange_time(view: &View<'_>, key: SeriesKey) -> UnixMs {
 fn settled(key: SeriesKey, now: UnixMs, slots: Range<i64>) -> Range<i64> {
     let end = slots.end.min(key.interval.slot_of(now) - UNSETTLED);
     slots.start..end.max(slots.start)
+}
+
+/// Whether the newest candles of a series come by themselves: it has been asked for before.
+fn is_followed(series: Option<&Series>, key: SeriesKey, now: UnixMs) -> bool {
+    let last = series.and_then(|series| series.covered().last());
+    last.is_some_and(|last| last + 1 >= key.interval.slot_of(now) - UNSETTLED)
 }
 
 /// From the first slot that is not covered to the last. `None`: all are.
