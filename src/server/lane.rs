@@ -21,7 +21,7 @@ use crate::http::{
 };
 use crate::interval::Stored;
 use crate::market::{Catalog, Reported, SeriesKey, SourceId, SymbolId};
-use crate::record::{Candle, MarketInfo, Ticker};
+use crate::record::{Candle, MarketInfo, Stats, Ticker};
 use crate::table::Key;
 use crate::time::{Mono, Now, UnixMs};
 use std::fmt;
@@ -37,6 +37,10 @@ pub enum Task {
     Time,
     /// All its tickers.
     Tickers,
+    /// The ticker of one market.
+    Ticker(SymbolId),
+    /// The figures of 24 hours of one market, where its ticker lacks them.
+    Stats(SymbolId),
     /// Candles of these slots.
     Candles {
         /// Of which series.
@@ -47,6 +51,11 @@ pub enum Task {
 }
 
 impl Task {
+    /// Whether it brings quotes.
+    pub fn is_quotes(&self) -> bool {
+        matches!(self, Task::Tickers | Task::Ticker(_))
+    }
+
     /// Whether both ask for the same kind of thing.
     pub fn is_like(&self, other: &Task) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
@@ -113,6 +122,8 @@ pub enum Staged {
     Markets(Vec<MarketInfo>),
     /// The exchange's clock.
     Time(Option<UnixMs>),
+    /// One market's 24 hours.
+    Stats(Option<Stats>),
 }
 
 /// A good answer.
@@ -225,7 +236,8 @@ impl Asking {
         let staged = match task {
             Task::Markets => Staged::Markets(Vec::new()),
             Task::Time => Staged::Time(None),
-            Task::Tickers => Staged::Tickers(Vec::new(), 0),
+            Task::Tickers | Task::Ticker(_) => Staged::Tickers(Vec::new(), 0),
+            Task::Stats(_) => Staged::Stats(None),
             Task::Candles { .. } => Staged::Candles(Vec::new()),
         };
         Asking {
@@ -391,6 +403,7 @@ impl Staged {
             Staged::Candles(_) => false,
             Staged::Markets(list) => list.is_empty(),
             Staged::Time(time) => time.is_none(),
+            Staged::Stats(stats) => stats.is_none(),
         }
     }
 }
@@ -433,6 +446,12 @@ impl Sink for Stager<'_> {
     fn market(&mut self, info: MarketInfo) {
         if let Staged::Markets(list) = self.staged {
             list.push(info);
+        }
+    }
+
+    fn stats(&mut self, _ticker_id: &str, stats: Stats) {
+        if let Staged::Stats(slot) = self.staged {
+            *slot = Some(stats);
         }
     }
 

@@ -18,6 +18,7 @@
 //! slices ([`Poller::work`]), after its body has parsed to its end.
 
 mod outcome;
+mod round;
 mod schedule;
 mod wire;
 
@@ -28,11 +29,13 @@ use super::status::SourceStatus;
 use super::{Action, Conn, Core, Event, Rest};
 use crate::config::{Config, SourceConfig, Url};
 use crate::exchange::{Budget as Limit, Call, Dialect};
+use crate::interval::Stored;
 use crate::market::{Market, SeriesKey, SourceId};
 use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now, UnixMs};
 use outcome::Applying;
+use round::Round;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Duration;
@@ -57,6 +60,8 @@ pub struct Poller {
     markets: Mono,
     clock: Mono,
     has_list: bool,
+    /// Where the exchange has no call for all quotes.
+    round: Round,
     fetches: Fetches,
     budget: Budget,
     failures: u32,
@@ -142,6 +147,7 @@ impl Poller {
             markets: now.mono,
             clock: now.mono,
             has_list: false,
+            round: Round::default(),
             fetches: Fetches::default(),
             budget: Budget::new(limit, dearest(dialect), now.mono),
             failures: 0,
@@ -174,11 +180,26 @@ impl Poller {
         if !self.follow(series, desk, now) || self.failures > 0 {
             return false;
         }
+        // What the exchange no longer tells is not waited for.
+        let current = (series.interval).slot_of(desk.status.exchange_time(now));
+        let slots = slots.start.max(self.oldest_slot(series.interval, current))..slots.end;
+        if slots.is_empty() {
+            return false;
+        }
         let room = desk.config.limits.chart_fetches;
         let taken = self.fetches.ask(series, slots, room, now);
         // The next turn starts it: this one belongs to the client.
         self.wake = Some(now.mono);
         taken
+    }
+
+    /// The oldest slot of which the exchange still tells, when `current` is the newest.
+    fn oldest_slot(&self, interval: Stored, current: i64) -> i64 {
+        let depth = self.dialect.page(interval).depth;
+        depth.map_or(0, |depth| {
+            let depth = i64::try_from(depth).unwrap_or(i64::MAX);
+            current.saturating_sub(depth - 1)
+        })
     }
 
     /// Whether some of these candles are asked for and not answered yet.
@@ -214,7 +235,11 @@ pub(super) fn on_wall(at: Mono, now: Now) -> UnixMs {
 
 /// Cost of the dearest request to this exchange.
 fn dearest(dialect: &Dialect) -> u32 {
-    let calls = [Call::Markets, Call::Time, Call::Tickers];
+    let tickers = match dialect.tickers_at_once() {
+        true => Call::Tickers,
+        false => Call::Ticker { id: "" },
+    };
+    let calls = [Call::Markets, Call::Time, tickers];
     let costs = calls.iter().map(|call| dialect.cost(call));
     costs.max().unwrap_or(1)
 }
