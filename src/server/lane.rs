@@ -14,18 +14,15 @@
 //! asked once more on a new one: the exchange had closed the old one while it was idle
 //! (RFC 9112, 9.3.1).
 
+use super::fault::Fault;
 use crate::config::Limits;
-use crate::exchange::{ReadError, Reading, RefusalKind, Reject, Sink};
-use crate::http::{
-    BodyError, BodyReader, Framing, HeadLimits, ResponseError, RetryAfter, parse_response,
-};
+use crate::exchange::{ReadError, Reading, Reject, Sink};
+use crate::http::{BodyReader, Framing, HeadLimits, RetryAfter, parse_response};
 use crate::interval::Stored;
 use crate::market::{Catalog, Reported, SeriesKey, SourceId, SymbolId};
 use crate::record::{Candle, MarketInfo, Stats, Ticker};
 use crate::table::Key;
 use crate::time::{Mono, Now, UnixMs};
-use std::fmt;
-use std::io::ErrorKind;
 use std::ops::Range;
 
 /// What is asked of an exchange.
@@ -137,91 +134,6 @@ pub struct Answered {
     pub staged: Staged,
     /// Items refused.
     pub rejected: u64,
-}
-
-/// Why a request failed.
-#[derive(Debug)]
-pub enum Fault {
-    /// The name has no addresses.
-    Resolve(String),
-    /// No address could be connected to.
-    Connect(ErrorKind),
-    /// The connection broke.
-    Broken(ErrorKind),
-    /// The exchange closed before the answer's end.
-    CutShort,
-    /// It took too long.
-    Timeout,
-    /// The answer's head is malformed.
-    Head(ResponseError),
-    /// The answer's framing is malformed, or it is too large.
-    Framing(BodyError),
-    /// The body is not what this exchange sends, or says that the request failed.
-    Body(ReadError),
-    /// A status other than success.
-    Status {
-        /// The status.
-        status: u16,
-        /// How long to wait, if the exchange said so.
-        retry_after: Option<RetryAfter>,
-        /// What the body said, if that could be read.
-        message: Option<String>,
-    },
-    /// A list without any item.
-    Empty,
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fault::Resolve(why) => f.write_str(why),
-            Fault::Connect(kind) => write!(f, "cannot connect: {kind}"),
-            Fault::Broken(kind) => write!(f, "connection lost: {kind}"),
-            Fault::CutShort => f.write_str("the connection was closed before the answer's end"),
-            Fault::Timeout => f.write_str("no answer in time"),
-            Fault::Head(error) => write!(f, "malformed answer: {error}"),
-            Fault::Framing(error) => write!(f, "malformed answer: {error}"),
-            Fault::Body(error) => write!(f, "{error}"),
-            Fault::Status {
-                status, message, ..
-            } => match message {
-                Some(message) => write!(f, "status {status}: {message}"),
-                None => write!(f, "status {status}"),
-            },
-            Fault::Empty => f.write_str("the answer holds no item"),
-        }
-    }
-}
-
-/// What a fault says about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blame {
-    /// The exchange as a whole: ask nothing of it for a while.
-    Source,
-    /// It refuses to be asked so often: the same, and counted apart.
-    RateLimit,
-    /// This one request.
-    Call,
-}
-
-impl Fault {
-    /// What this fault says about. 403 is what firewalls in front of exchanges send for too many
-    /// requests, 418 what Binance sends for a ban.
-    pub fn blame(&self) -> Blame {
-        match self {
-            Fault::Status { status, .. } => match status {
-                403 | 418 | 429 => Blame::RateLimit,
-                500..=599 => Blame::Source,
-                _ => Blame::Call,
-            },
-            Fault::Body(ReadError::Refused {
-                kind: RefusalKind::RateLimited,
-                ..
-            }) => Blame::RateLimit,
-            Fault::Body(_) | Fault::Empty => Blame::Call,
-            _ => Blame::Source,
-        }
-    }
 }
 
 impl Asking {

@@ -11,6 +11,7 @@
 pub mod api;
 mod budget;
 mod clients;
+mod fault;
 mod fetches;
 mod lane;
 mod long;

@@ -6,7 +6,7 @@
 use super::{Desk, Poller};
 use crate::config::Url;
 use crate::exchange::Meter;
-use crate::server::lane::Fault;
+use crate::server::fault::Fault;
 use crate::server::{Action, Conn, Event};
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now};
