@@ -35,6 +35,8 @@ pub enum Fault {
     },
     /// A list without any item.
     Empty,
+    /// More items than there are slots or markets to be told of.
+    TooMany,
 }
 
 impl fmt::Display for Fault {
@@ -55,6 +57,7 @@ impl fmt::Display for Fault {
                 None => write!(f, "status {status}"),
             },
             Fault::Empty => f.write_str("the answer holds no item"),
+            Fault::TooMany => f.write_str("the answer holds the same items again and again"),
         }
     }
 }
@@ -84,7 +87,7 @@ impl Fault {
                 kind: RefusalKind::RateLimited,
                 ..
             }) => Blame::RateLimit,
-            Fault::Body(_) | Fault::Empty => Blame::Call,
+            Fault::Body(_) | Fault::Empty | Fault::TooMany => Blame::Call,
             _ => Blame::Source,
         }
     }

@@ -115,8 +115,8 @@ pub enum Staged {
     Tickers(Vec<(SymbolId, Ticker)>, u64),
     /// With the exchange's own word on whether each is closed.
     Candles(Vec<Reported>),
-    /// All of the list.
-    Markets(Vec<MarketInfo>),
+    /// So many. They stand in the catalog already, which serves none of them before the list ends.
+    Markets(usize),
     /// The exchange's clock.
     Time(Option<UnixMs>),
     /// One market's 24 hours.
@@ -146,7 +146,7 @@ impl Asking {
         deadline: Mono,
     ) -> Asking {
         let staged = match task {
-            Task::Markets => Staged::Markets(Vec::new()),
+            Task::Markets => Staged::Markets(0),
             Task::Time => Staged::Time(None),
             Task::Tickers | Task::Ticker(_) => Staged::Tickers(Vec::new(), 0),
             Task::Stats(_) => Staged::Stats(None),
@@ -200,7 +200,7 @@ impl Asking {
         &mut self,
         bytes: &[u8],
         source: SourceId,
-        catalog: &Catalog,
+        catalog: &mut Catalog,
         limits: &Limits,
     ) -> Result<Option<bool>, Fault> {
         self.received += bytes.len() as u64;
@@ -231,12 +231,13 @@ impl Asking {
         &mut self,
         mut bytes: &[u8],
         source: SourceId,
-        catalog: &Catalog,
+        catalog: &mut Catalog,
     ) -> Result<Option<bool>, Fault> {
         let head = self.head.as_mut().expect("the body comes after the head");
         let mut stager = Stager {
             source,
             catalog,
+            task: &self.task,
             staged: &mut self.staged,
             rejected: &mut self.rejected,
             wanted: None,
@@ -249,6 +250,9 @@ impl Asking {
                 && let Err(error) = self.reading.feed(piece.data, &mut stager)
             {
                 self.read_error = Some(error);
+            }
+            if stager.is_overfull() {
+                return Err(Fault::TooMany);
             }
             if self.read_error.is_some() && is_success(head.status) {
                 break;
@@ -313,7 +317,7 @@ impl Staged {
         match self {
             Staged::Tickers(_, seen) => *seen == 0,
             Staged::Candles(_) => false,
-            Staged::Markets(list) => list.is_empty(),
+            Staged::Markets(count) => *count == 0,
             Staged::Time(time) => time.is_none(),
             Staged::Stats(stats) => stats.is_none(),
         }
@@ -327,11 +331,27 @@ fn is_success(status: u16) -> bool {
 /// Takes items from the reading and stages them.
 struct Stager<'a> {
     source: SourceId,
-    catalog: &'a Catalog,
+    catalog: &'a mut Catalog,
+    task: &'a Task,
     staged: &'a mut Staged,
     rejected: &'a mut u64,
     /// The symbol of the ticker that was last asked about.
     wanted: Option<SymbolId>,
+}
+
+impl Stager<'_> {
+    /// Whether there are so many items that most of them must be repeated: of tickers more than
+    /// there are symbols, of candles more than two for each slot. A body of any length is staged
+    /// in bounded room.
+    fn is_overfull(&self) -> bool {
+        match (&*self.staged, self.task) {
+            (Staged::Tickers(list, _), _) => list.len() > self.catalog.known().len(),
+            (Staged::Candles(list), Task::Candles { slots, .. }) => {
+                list.len() as u64 > 2 * slots.end.abs_diff(slots.start)
+            }
+            _ => false,
+        }
+    }
 }
 
 impl Sink for Stager<'_> {
@@ -350,14 +370,19 @@ impl Sink for Stager<'_> {
     }
 
     fn candle(&mut self, candle: Candle, closed: Option<bool>) {
-        if let Staged::Candles(list) = self.staged {
+        // Some exchanges answer with more than was asked for.
+        if let (Staged::Candles(list), Task::Candles { series, slots }) =
+            (&mut *self.staged, self.task)
+            && slots.contains(&series.interval.slot_of(candle.open_time))
+        {
             list.push(Reported { candle, closed });
         }
     }
 
     fn market(&mut self, info: MarketInfo) {
-        if let Staged::Markets(list) = self.staged {
-            list.push(info);
+        if let Staged::Markets(count) = self.staged {
+            *count += 1;
+            self.catalog.list(self.source, info);
         }
     }
 
