@@ -279,7 +279,7 @@ fn fifty_megabytes_of_quotes_are_not_held() {
         ("more than the cap", Fault::HugeItem(60_000_000)),
         (
             "items again and again",
-            repeated("[", tracked, &tracked[..tracked.len() - 1].to_string()),
+            repeated("[", tracked, &tracked[..tracked.len() - 1]),
         ),
         ("a list again and again", repeated("[", tracked, "{}]")),
         ("unknown items", repeated("[", unknown, "{}]")),
