@@ -348,6 +348,14 @@ fn a_candle_made_of_quotes_has_no_volume_and_gives_way_to_the_exchanges_own() {
     let source = with(source, "timeoutMs", json!(60_000));
     let marketd = start(&config(&[source]));
     let addr = marketd.addr();
+    let first = |row: Json| (row[1].text() == Some("100.5")).then_some(());
+    eventually(LONG, || {
+        let rows = read(
+            addr,
+            "/api/ecosystem/chart?symbol=BTCUSDT&interval=1m&limit=1",
+        );
+        rows.items().first().cloned().and_then(first)
+    });
     // The last tick counts; high and low are those of all ticks.
     for price in ["103.00", "99.10", "101.0"] {
         exchange.patch_ticker("BTCUSDT", "lastPrice", &format!("\"{price}\""));
