@@ -205,7 +205,7 @@ impl Core {
                     sources: sources.collect(),
                     turns: Turns::default(),
                 },
-                longs: Longs::new(config.limits.long_answers, config.limits.max_connections),
+                longs: Longs::new(config.limits.max_connections, config.limits.long_answers),
                 config,
                 market,
                 pollers,
