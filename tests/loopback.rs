@@ -7,8 +7,8 @@
 
 mod support;
 
-//#[path = "loopback/catalog.rs"]
-//mod catalog;
+#[path = "loopback/catalog.rs"]
+mod catalog;
 #[path = "loopback/chart.rs"]
 mod chart;
 #[path = "loopback/contract.rs"]
@@ -19,8 +19,8 @@ mod demo;
 mod errors;
 //#[path = "loopback/fetch.rs"]
 //mod fetch;
-//#[path = "loopback/hostile.rs"]
-//mod hostile;
+#[path = "loopback/hostile.rs"]
+mod hostile;
 #[path = "loopback/http.rs"]
 mod http;
 #[path = "loopback/naive.rs"]

@@ -14,18 +14,15 @@
 //! asked once more on a new one: the exchange had closed the old one while it was idle
 //! (RFC 9112, 9.3.1).
 
+use super::fault::Fault;
 use crate::config::Limits;
-use crate::exchange::{ReadError, Reading, RefusalKind, Reject, Sink};
-use crate::http::{
-    BodyError, BodyReader, Framing, HeadLimits, ResponseError, RetryAfter, parse_response,
-};
+use crate::exchange::{ReadError, Reading, Reject, Sink};
+use crate::http::{BodyReader, Framing, HeadLimits, RetryAfter, parse_response};
 use crate::interval::Stored;
 use crate::market::{Catalog, Reported, SeriesKey, SourceId, SymbolId};
 use crate::record::{Candle, MarketInfo, Stats, Ticker};
 use crate::table::Key;
 use crate::time::{Mono, Now, UnixMs};
-use std::fmt;
-use std::io::ErrorKind;
 use std::ops::Range;
 
 /// What is asked of an exchange.
@@ -118,8 +115,8 @@ pub enum Staged {
     Tickers(Vec<(SymbolId, Ticker)>, u64),
     /// With the exchange's own word on whether each is closed.
     Candles(Vec<Reported>),
-    /// All of the list.
-    Markets(Vec<MarketInfo>),
+    /// So many. They stand in the catalog already, which serves none of them before the list ends.
+    Markets(usize),
     /// The exchange's clock.
     Time(Option<UnixMs>),
     /// One market's 24 hours.
@@ -139,91 +136,6 @@ pub struct Answered {
     pub rejected: u64,
 }
 
-/// Why a request failed.
-#[derive(Debug)]
-pub enum Fault {
-    /// The name has no addresses.
-    Resolve(String),
-    /// No address could be connected to.
-    Connect(ErrorKind),
-    /// The connection broke.
-    Broken(ErrorKind),
-    /// The exchange closed before the answer's end.
-    CutShort,
-    /// It took too long.
-    Timeout,
-    /// The answer's head is malformed.
-    Head(ResponseError),
-    /// The answer's framing is malformed, or it is too large.
-    Framing(BodyError),
-    /// The body is not what this exchange sends, or says that the request failed.
-    Body(ReadError),
-    /// A status other than success.
-    Status {
-        /// The status.
-        status: u16,
-        /// How long to wait, if the exchange said so.
-        retry_after: Option<RetryAfter>,
-        /// What the body said, if that could be read.
-        message: Option<String>,
-    },
-    /// A list without any item.
-    Empty,
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fault::Resolve(why) => f.write_str(why),
-            Fault::Connect(kind) => write!(f, "cannot connect: {kind}"),
-            Fault::Broken(kind) => write!(f, "connection lost: {kind}"),
-            Fault::CutShort => f.write_str("the connection was closed before the answer's end"),
-            Fault::Timeout => f.write_str("no answer in time"),
-            Fault::Head(error) => write!(f, "malformed answer: {error}"),
-            Fault::Framing(error) => write!(f, "malformed answer: {error}"),
-            Fault::Body(error) => write!(f, "{error}"),
-            Fault::Status {
-                status, message, ..
-            } => match message {
-                Some(message) => write!(f, "status {status}: {message}"),
-                None => write!(f, "status {status}"),
-            },
-            Fault::Empty => f.write_str("the answer holds no item"),
-        }
-    }
-}
-
-/// What a fault says about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blame {
-    /// The exchange as a whole: ask nothing of it for a while.
-    Source,
-    /// It refuses to be asked so often: the same, and counted apart.
-    RateLimit,
-    /// This one request.
-    Call,
-}
-
-impl Fault {
-    /// What this fault says about. 403 is what firewalls in front of exchanges send for too many
-    /// requests, 418 what Binance sends for a ban.
-    pub fn blame(&self) -> Blame {
-        match self {
-            Fault::Status { status, .. } => match status {
-                403 | 418 | 429 => Blame::RateLimit,
-                500..=599 => Blame::Source,
-                _ => Blame::Call,
-            },
-            Fault::Body(ReadError::Refused {
-                kind: RefusalKind::RateLimited,
-                ..
-            }) => Blame::RateLimit,
-            Fault::Body(_) | Fault::Empty => Blame::Call,
-            _ => Blame::Source,
-        }
-    }
-}
-
 impl Asking {
     /// A request that is still to be sent.
     pub fn new(
@@ -234,7 +146,7 @@ impl Asking {
         deadline: Mono,
     ) -> Asking {
         let staged = match task {
-            Task::Markets => Staged::Markets(Vec::new()),
+            Task::Markets => Staged::Markets(0),
             Task::Time => Staged::Time(None),
             Task::Tickers | Task::Ticker(_) => Staged::Tickers(Vec::new(), 0),
             Task::Stats(_) => Staged::Stats(None),
@@ -288,7 +200,7 @@ impl Asking {
         &mut self,
         bytes: &[u8],
         source: SourceId,
-        catalog: &Catalog,
+        catalog: &mut Catalog,
         limits: &Limits,
     ) -> Result<Option<bool>, Fault> {
         self.received += bytes.len() as u64;
@@ -319,12 +231,13 @@ impl Asking {
         &mut self,
         mut bytes: &[u8],
         source: SourceId,
-        catalog: &Catalog,
+        catalog: &mut Catalog,
     ) -> Result<Option<bool>, Fault> {
         let head = self.head.as_mut().expect("the body comes after the head");
         let mut stager = Stager {
             source,
             catalog,
+            task: &self.task,
             staged: &mut self.staged,
             rejected: &mut self.rejected,
             wanted: None,
@@ -337,6 +250,9 @@ impl Asking {
                 && let Err(error) = self.reading.feed(piece.data, &mut stager)
             {
                 self.read_error = Some(error);
+            }
+            if stager.is_overfull() {
+                return Err(Fault::TooMany);
             }
             if self.read_error.is_some() && is_success(head.status) {
                 break;
@@ -401,7 +317,7 @@ impl Staged {
         match self {
             Staged::Tickers(_, seen) => *seen == 0,
             Staged::Candles(_) => false,
-            Staged::Markets(list) => list.is_empty(),
+            Staged::Markets(count) => *count == 0,
             Staged::Time(time) => time.is_none(),
             Staged::Stats(stats) => stats.is_none(),
         }
@@ -415,11 +331,27 @@ fn is_success(status: u16) -> bool {
 /// Takes items from the reading and stages them.
 struct Stager<'a> {
     source: SourceId,
-    catalog: &'a Catalog,
+    catalog: &'a mut Catalog,
+    task: &'a Task,
     staged: &'a mut Staged,
     rejected: &'a mut u64,
     /// The symbol of the ticker that was last asked about.
     wanted: Option<SymbolId>,
+}
+
+impl Stager<'_> {
+    /// Whether there are so many items that most of them must be repeated: of tickers more than
+    /// there are symbols, of candles more than two for each slot. A body of any length is staged
+    /// in bounded room.
+    fn is_overfull(&self) -> bool {
+        match (&*self.staged, self.task) {
+            (Staged::Tickers(list, _), _) => list.len() > self.catalog.known().len(),
+            (Staged::Candles(list), Task::Candles { slots, .. }) => {
+                list.len() as u64 > 2 * slots.end.abs_diff(slots.start)
+            }
+            _ => false,
+        }
+    }
 }
 
 impl Sink for Stager<'_> {
@@ -438,14 +370,19 @@ impl Sink for Stager<'_> {
     }
 
     fn candle(&mut self, candle: Candle, closed: Option<bool>) {
-        if let Staged::Candles(list) = self.staged {
+        // Some exchanges answer with more than was asked for.
+        if let (Staged::Candles(list), Task::Candles { series, slots }) =
+            (&mut *self.staged, self.task)
+            && slots.contains(&series.interval.slot_of(candle.open_time))
+        {
             list.push(Reported { candle, closed });
         }
     }
 
     fn market(&mut self, info: MarketInfo) {
-        if let Staged::Markets(list) = self.staged {
-            list.push(info);
+        if let Staged::Markets(count) = self.staged {
+            *count += 1;
+            self.catalog.list(self.source, info);
         }
     }
 

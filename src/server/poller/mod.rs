@@ -23,8 +23,9 @@ mod schedule;
 mod wire;
 
 use super::budget::Budget;
+use super::fault::Fault;
 use super::fetches::Fetches;
-use super::lane::{Asking, Fault, Lane};
+use super::lane::{Asking, Lane};
 use super::status::SourceStatus;
 use super::{Action, Conn, Core, Event, Rest};
 use crate::config::{Config, SourceConfig, Url};

@@ -6,10 +6,11 @@
 use super::{Desk, Poller, on_wall};
 use crate::http::RetryAfter;
 use crate::interval::Stored;
-use crate::market::{Lookup, Market, Reported, SeriesKey, SourceId, SymbolId};
-use crate::record::{MarketInfo, Ticker};
+use crate::market::{Lookup, Market, SeriesKey, SourceId, SymbolId};
+use crate::record::Ticker;
 use crate::server::Conn;
-use crate::server::lane::{Answered, Blame, Fault, Staged, Task};
+use crate::server::fault::{Blame, Fault};
+use crate::server::lane::{Answered, Staged, Task};
 use crate::server::status::SourceState;
 use crate::table::Table;
 use crate::time::{Now, UnixMs};
@@ -21,49 +22,30 @@ const HOURLY_RETRY: Duration = Duration::from_secs(60);
 /// Tickers applied in one slice: some 0.1 ms.
 const TICKERS_A_SLICE: usize = 256;
 
-/// Markets taken into the catalog in one slice: some 0.1 ms.
-const MARKETS_A_SLICE: usize = 128;
-
 /// A difference between the exchange's clock and ours that is worth a line in the log.
 const CLOCK_OFFSET_MS: i64 = 2000;
 
 /// Longest that an exchange's `Retry-After` is believed: a day. A ban can last that long.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(86_400);
 
-/// Items of a good answer, on their way into the market.
-pub(super) enum Applying {
-    Tickers(std::vec::IntoIter<(SymbolId, Ticker)>),
-    Markets(std::vec::IntoIter<MarketInfo>),
-}
+/// Tickers of a good answer, on their way into the market.
+pub(super) type Applying = std::vec::IntoIter<(SymbolId, Ticker)>;
 
 impl Poller {
     /// Applies one slice of the items at hand. `true`: the last one.
     pub fn work(&mut self, conns: &mut Table<Conn>, desk: &mut Desk<'_>, now: Now) -> bool {
-        let done = match &mut self.applying {
-            Some(Applying::Tickers(items)) => {
-                let exchange = desk.status.exchange_time(now);
-                for (symbol, ticker) in items.take(TICKERS_A_SLICE) {
-                    apply_ticker(self.id, symbol, ticker, exchange, desk, now);
-                }
-                items.len() == 0
-            }
-            Some(Applying::Markets(items)) => {
-                for info in items.take(MARKETS_A_SLICE) {
-                    desk.market.catalog.list(self.id, info);
-                }
-                items.len() == 0
-            }
-            None => return false,
+        let Some(items) = &mut self.applying else {
+            return false;
         };
+        let exchange = desk.status.exchange_time(now);
+        for (symbol, ticker) in items.take(TICKERS_A_SLICE) {
+            apply_ticker(self.id, symbol, ticker, exchange, desk, now);
+        }
+        let done = items.len() == 0;
         if done {
-            match self.applying.take() {
-                Some(Applying::Tickers(_)) => {
-                    desk.market.quotes.end_poll(self.id, now);
-                    desk.status.quotes_polled = true;
-                }
-                Some(Applying::Markets(_)) => self.listed(desk, now),
-                None => {}
-            }
+            self.applying = None;
+            desk.market.quotes.end_poll(self.id, now);
+            desk.status.quotes_polled = true;
             self.start_due(conns, desk, now);
         }
         done
@@ -117,24 +99,18 @@ impl Poller {
                 }
             }
             Staged::Tickers(items, _) => {
-                self.applying = Some(Applying::Tickers(items.into_iter()));
+                self.applying = Some(items.into_iter());
             }
-            Staged::Markets(items) => {
-                desk.market.catalog.begin_list(self.id);
-                self.applying = Some(Applying::Markets(items.into_iter()));
-            }
+            Staged::Markets(_) => self.listed(desk, now),
             Staged::Time(time) => {
                 if let Some(time) = time {
                     self.set_clock(time, desk, now);
                 }
             }
-            Staged::Candles(mut rows) => {
+            Staged::Candles(rows) => {
                 let Task::Candles { series: key, slots } = answered.task else {
                     return;
                 };
-                // Some exchanges answer with more than was asked for.
-                let slot = |row: &Reported| key.interval.slot_of(row.candle.open_time);
-                rows.retain(|row| slots.contains(&slot(row)));
                 // Closed by the exchange's clock when the request left: later it may have closed
                 // one more, but then what it sent may be older than that.
                 let closed_before = desk.status.exchange_time(answered.sent_at);
@@ -259,7 +235,10 @@ impl Poller {
             Task::Candles { series, .. } => {
                 self.fetches.failed(*series, blame == Blame::Call, now);
             }
-            Task::Markets => self.markets = now.mono + HOURLY_RETRY,
+            Task::Markets => {
+                self.markets = now.mono + HOURLY_RETRY;
+                desk.market.catalog.abandon_list(self.id);
+            }
             Task::Time => self.clock = now.mono + HOURLY_RETRY,
             Task::Ticker(_) => self.market_ended(desk, now),
             Task::Tickers | Task::Stats(_) => {}

@@ -206,7 +206,10 @@ impl Poller {
             Task::Tickers => self.tickers = next_tick(self.tickers, self.config.poll, now.mono),
             Task::Ticker(symbol) => self.round.began(*symbol),
             Task::Stats(symbol) => self.round.began_stats(*symbol, now.mono),
-            Task::Markets => self.markets = now.mono + HOURLY,
+            Task::Markets => {
+                self.markets = now.mono + HOURLY;
+                desk.market.catalog.begin_list(self.id);
+            }
             Task::Time => self.clock = now.mono + HOURLY,
             Task::Candles { series, slots } => self.fetches.began(*series, slots.clone()),
         }
