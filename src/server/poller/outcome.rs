@@ -275,7 +275,8 @@ impl Poller {
             _ => None,
         };
         let wait = asked.unwrap_or(step).max(step).min(RETRY_AFTER_MAX);
-        self.backoff_until = now.mono + wait;
+        // Another lane's failure does not shorten what the exchange has asked for.
+        self.backoff_until = self.backoff_until.max(now.mono + wait);
         self.fetches.give_up_asked();
         self.round.abandon();
         let status = &mut desk.status;
