@@ -346,7 +346,11 @@ fn a_candle_made_of_quotes_has_no_volume_and_gives_way_to_the_exchanges_own() {
     exchange.patch_ticker("BTCUSDT", "lastPrice", "\"100.50\"");
     let source = tracking("fake", &exchange, &["BTC/USDT"]);
     let source = with(source, "timeoutMs", json!(60_000));
-    let marketd = start(&config(&[source]));
+    let marketd = start(&with(
+        config(&[source]),
+        "limits",
+        json!({ "chartWaitMs": 20 }),
+    ));
     let addr = marketd.addr();
     let first = |row: Json| (row[1].text() == Some("100.5")).then_some(());
     eventually(LONG, || {
@@ -409,7 +413,11 @@ fn a_candle_of_quotes_that_has_ended_stays_until_the_exchange_has_spoken() {
         "pollMs",
         json!(500),
     );
-    let marketd = start(&config(&[source]));
+    let marketd = start(&with(
+        config(&[source]),
+        "limits",
+        json!({ "chartWaitMs": 20 }),
+    ));
     let chart = "/api/ecosystem/chart?symbol=BTCUSDT&interval=1m&limit=5";
     let two = |answer: &Response| answer.exact().items().len() >= 2;
     let answer = await_answer(marketd.addr(), chart, two);
