@@ -15,14 +15,20 @@ mod link;
 mod listen;
 mod process;
 mod resolver;
+mod socket;
 mod sockopt;
+#[cfg(feature = "tls")]
+mod tls;
+#[cfg(not(feature = "tls"))]
+#[path = "no_tls.rs"]
+mod tls;
 
 use crate::config::{Config, Url};
 use crate::demo::Demo;
-use crate::server::{Action, Core, Event, Service};
+use crate::server::{Action, Broken, Core, Event, Service};
 use crate::table::Key;
 use crate::time::{Clock, Now};
-use link::{Link, Moved};
+use link::{Link, Moved, Progress};
 use listen::{Accepted, Listener};
 use mio::{Events, Interest, Poll, Token, Waker};
 use resolver::Resolver;
@@ -34,6 +40,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tls::Tls;
 
 /// The one buffer that every read goes through. A whole pipelined batch or page of candles fits.
 const READ_BUFFER: usize = 64 * 1024;
@@ -70,6 +77,8 @@ pub enum RunError {
         /// What the system said.
         error: io::Error,
     },
+    /// What is to be trusted cannot be: key, file and what is wrong with it.
+    Trust(String),
     /// The system refuses what every event loop needs.
     System(&'static str, io::Error),
 }
@@ -82,6 +91,7 @@ impl fmt::Display for RunError {
                 address,
                 error,
             } => write!(f, "{key}: cannot listen on {address}: {error}"),
+            RunError::Trust(what) => f.write_str(what),
             RunError::System(what, error) => write!(f, "cannot {what}: {error}"),
         }
     }
@@ -90,6 +100,13 @@ impl fmt::Display for RunError {
 /// Runs until a signal asks it to stop.
 pub fn run(config: Config) -> Result<(), RunError> {
     Driver::new(config)?.run()
+}
+
+/// Whether everything that the configuration names can be used, as far as that can be told without
+/// running: the certificates of `tls.caFile`.
+pub fn check(config: &Config) -> Result<(), RunError> {
+    Tls::new(config, Clock::new()).map_err(RunError::Trust)?;
+    Ok(())
 }
 
 /// See the module's page.
@@ -106,6 +123,7 @@ pub struct Driver {
     upstream: VecDeque<Key>,
     buffer: Box<[u8]>,
     resolver: Resolver,
+    tls: Tls,
     signals: Signals,
 }
 
@@ -120,8 +138,9 @@ impl Driver {
         poll.registry()
             .register(&mut signals, SIGNALS, Interest::READABLE)
             .map_err(|error| RunError::System("watch signals", error))?;
-        let listeners = listeners(&mut config, poll.registry())?;
         let clock = Clock::new();
+        let tls = Tls::new(&config, clock).map_err(RunError::Trust)?;
+        let listeners = listeners(&mut config, poll.registry())?;
         let now = clock.now();
         let demo = config.demo.map(|demo| Demo::new(demo.seed));
         // The boot id tells the versions of one run from those of another.
@@ -137,6 +156,7 @@ impl Driver {
             upstream: VecDeque::new(),
             buffer: vec![0; READ_BUFFER].into_boxed_slice(),
             resolver: Resolver::new(Arc::new(waker)),
+            tls,
             signals,
         })
     }
@@ -272,7 +292,8 @@ impl Driver {
             && !link.registered
             && let Err(error) = link.register(registry)
         {
-            self.core.handle(key, Event::Failed(error.kind()), now);
+            let why = Broken::Io(error.kind());
+            self.core.handle(key, Event::Failed(&why), now);
             self.carry_out(now);
         }
     }
@@ -284,12 +305,13 @@ impl Driver {
             return;
         };
         link.queued = false;
-        if let Some(connected) = link.connected() {
-            let event = match connected {
-                Ok(()) => Event::Connected,
-                Err(kind) => Event::Failed(kind),
-            };
-            self.core.handle(key, event, now);
+        match link.progress() {
+            Progress::Open => {}
+            Progress::Waiting => return,
+            Progress::More => return self.queue(key),
+            Progress::Connected => self.core.handle(key, Event::Connected, now),
+            Progress::Secured => self.core.handle(key, Event::Secured, now),
+            Progress::Failed(why) => return self.core.handle(key, Event::Failed(&why), now),
         }
         let mut left = budget;
         loop {
@@ -297,8 +319,8 @@ impl Driver {
             let moved = if !outgoing.is_empty() && link.is_writable() {
                 match link.write(outgoing) {
                     Moved::Bytes(count) => Event::Sent(count),
-                    Moved::Blocked | Moved::End => continue,
-                    Moved::Failed(kind) => Event::Failed(kind),
+                    Moved::Blocked | Moved::Inner(_) | Moved::End => continue,
+                    Moved::Failed(why) => return self.core.handle(key, Event::Failed(&why), now),
                 }
             } else if link.is_readable() && self.core.wants_read(key) {
                 if left == 0 {
@@ -310,18 +332,18 @@ impl Driver {
                         left -= count;
                         Event::Received(&self.buffer[..count])
                     }
+                    Moved::Inner(count) => {
+                        left = left.saturating_sub(count);
+                        continue;
+                    }
                     Moved::End => Event::Eof,
                     Moved::Blocked => continue,
-                    Moved::Failed(kind) => Event::Failed(kind),
+                    Moved::Failed(why) => return self.core.handle(key, Event::Failed(&why), now),
                 }
             } else {
                 return;
             };
-            let failed = matches!(moved, Event::Failed(_));
             self.core.handle(key, moved, now);
-            if failed {
-                return;
-            }
         }
         self.queue(key);
     }
@@ -369,6 +391,7 @@ impl Driver {
                     None => {}
                 },
                 Action::Connect(key, address) => self.connect(key, address, now),
+                Action::Secure(key, host) => self.secure(key, &host, now),
                 Action::Resolve { source, host, port } => {
                     if let Err(why) = self.resolver.ask(source, &host, port) {
                         self.core.resolved(source, Err(why), now);
@@ -381,7 +404,8 @@ impl Driver {
                 }
                 Action::Close(key) => {
                     // Dropping the link closes its socket, which also takes it from the poller.
-                    if link_of(&mut self.links, key).is_some() {
+                    if let Some(link) = link_of(&mut self.links, key) {
+                        link.part();
                         self.links[key.place()] = None;
                     }
                     self.core.closed(key);
@@ -398,7 +422,22 @@ impl Driver {
         });
         match connected {
             Ok(link) => self.place(link),
-            Err(error) => self.core.handle(key, Event::Failed(error.kind()), now),
+            Err(error) => {
+                let why = Broken::Io(error.kind());
+                self.core.handle(key, Event::Failed(&why), now);
+            }
+        }
+    }
+
+    /// Begins the handshake: its first step is taken when it is the link's turn.
+    fn secure(&mut self, key: Key, host: &str, now: Now) {
+        match (link_of(&mut self.links, key), self.tls.open(host)) {
+            (Some(link), Ok(session)) => {
+                link.secure(session);
+                self.queue(key);
+            }
+            (_, Err(why)) => self.core.handle(key, Event::Failed(&why), now),
+            (None, Ok(_)) => {}
         }
     }
 

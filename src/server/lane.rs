@@ -7,13 +7,14 @@
 //! It never decides when to ask what: [`super::poller`] does.
 //!
 //! ```text
-//! Closed -> (Resolving ->) Connecting -> Busy -> Idle -> Busy -> ... -> Closed
+//! (the way there: `dial`) -> Busy -> Idle -> Busy -> ... -> Closed
 //! ```
 //!
 //! A request on a connection that was kept alive, and that ends before its answer has begun, is
 //! asked once more on a new one: the exchange had closed the old one while it was idle
 //! (RFC 9112, 9.3.1).
 
+use super::dial::{Broken, Dial, Refusal};
 use crate::config::Limits;
 use crate::exchange::{ReadError, Reading, RefusalKind, Reject, Sink};
 use crate::http::{
@@ -25,7 +26,6 @@ use crate::record::{Candle, MarketInfo, Ticker};
 use crate::table::Key;
 use crate::time::{Mono, Now, UnixMs};
 use std::fmt;
-use std::io::ErrorKind;
 use std::ops::Range;
 
 /// What is asked of an exchange.
@@ -60,8 +60,20 @@ pub struct Lane {
     pub conn: Option<Key>,
     /// What is under way.
     pub asking: Option<Box<Asking>>,
-    /// Whether the connection stands.
-    pub connected: bool,
+    /// How far the connection has come.
+    pub dial: Dial,
+}
+
+impl Lane {
+    /// When something is to be done about it in any case.
+    pub fn due(&self) -> Option<Mono> {
+        let deadline = self.asking.as_ref()?.deadline;
+        Some(
+            self.dial
+                .until()
+                .map_or(deadline, |until| until.min(deadline)),
+        )
+    }
 }
 
 /// A request under way.
@@ -72,8 +84,6 @@ pub struct Asking {
     pub sent_at: Option<Now>,
     /// When it has taken too long.
     pub deadline: Mono,
-    /// Addresses tried in vain.
-    pub tried: usize,
     /// Whether the connection was opened for this request.
     pub fresh: bool,
     request: Vec<u8>,
@@ -133,14 +143,16 @@ pub struct Answered {
 pub enum Fault {
     /// The name has no addresses.
     Resolve(String),
-    /// No address could be connected to.
-    Connect(ErrorKind),
+    /// No address led to a connection: what could not be done with the last one, and why.
+    Dial(&'static str, Broken),
+    /// The proxy does not let us through.
+    Proxy(Refusal),
     /// The connection broke.
-    Broken(ErrorKind),
+    Broken(Broken),
     /// The exchange closed before the answer's end.
     CutShort,
-    /// It took too long.
-    Timeout,
+    /// It took too long; what could not be done so long, where it never came to the request.
+    Timeout(Option<&'static str>),
     /// The answer's head is malformed.
     Head(ResponseError),
     /// The answer's framing is malformed, or it is too large.
@@ -164,10 +176,12 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Fault::Resolve(why) => f.write_str(why),
-            Fault::Connect(kind) => write!(f, "cannot connect: {kind}"),
-            Fault::Broken(kind) => write!(f, "connection lost: {kind}"),
+            Fault::Dial(what, why) => write!(f, "{what}: {why}"),
+            Fault::Proxy(why) => write!(f, "no tunnel through the proxy: {why}"),
+            Fault::Broken(why) => write!(f, "connection lost: {why}"),
             Fault::CutShort => f.write_str("the connection was closed before the answer's end"),
-            Fault::Timeout => f.write_str("no answer in time"),
+            Fault::Timeout(Some(what)) => write!(f, "{what}: no answer in time"),
+            Fault::Timeout(None) => f.write_str("no answer in time"),
             Fault::Head(error) => write!(f, "malformed answer: {error}"),
             Fault::Framing(error) => write!(f, "malformed answer: {error}"),
             Fault::Body(error) => write!(f, "{error}"),
@@ -233,7 +247,6 @@ impl Asking {
             task,
             sent_at: None,
             deadline,
-            tried: 0,
             fresh: true,
             request,
             sent: 0,

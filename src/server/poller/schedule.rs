@@ -10,7 +10,7 @@ use crate::interval::Stored;
 use crate::market::{Market, SeriesKey};
 use crate::server::budget::Share;
 use crate::server::fetches::{Page, Urgency};
-use crate::server::lane::{Asking, Task, open_times, time_for};
+use crate::server::lane::{Asking, Lane, Task, open_times, time_for};
 use crate::server::{Action, Conn};
 use crate::table::Table;
 use crate::time::{Mono, Now, UnixMs};
@@ -35,10 +35,7 @@ impl Poller {
                 }
             }
         }
-        let deadlines = self
-            .lanes
-            .iter()
-            .filter_map(|lane| Some(lane.asking.as_ref()?.deadline));
+        let deadlines = self.lanes.iter().filter_map(Lane::due);
         self.wake = deadlines.chain(next).min();
         desk.status.next_poll = self.tickers;
         desk.status.next_poll_at = Some(on_wall(self.tickers, now));
