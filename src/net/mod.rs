@@ -23,7 +23,7 @@ mod tls;
 #[path = "no_tls.rs"]
 mod tls;
 
-use crate::config::{Config, Url};
+use crate::config::Config;
 use crate::demo::Demo;
 use crate::server::{Action, Broken, Core, Event, Service};
 use crate::table::Key;
@@ -140,7 +140,9 @@ impl Driver {
             .map_err(|error| RunError::System("watch signals", error))?;
         let clock = Clock::new();
         let tls = Tls::new(&config, clock).map_err(RunError::Trust)?;
-        let listeners = listeners(&mut config, poll.registry())?;
+        // Read once, and of no use to anybody else.
+        config.tls.ca_text = String::new();
+        let listeners = listen::bind_all(&mut config, poll.registry(), LISTENERS)?;
         let now = clock.now();
         let demo = config.demo.map(|demo| Demo::new(demo.seed));
         // The boot id tells the versions of one run from those of another.
@@ -456,47 +458,4 @@ fn link_of(links: &mut [Option<Link>], key: Key) -> Option<&mut Link> {
         .get_mut(key.place())?
         .as_mut()
         .filter(|link| link.key == key)
-}
-
-/// Binds every listener that the configuration asks for, the demo exchange's among them, and
-/// tells its source where that is.
-fn listeners(config: &mut Config, registry: &mio::Registry) -> Result<Vec<Listener>, RunError> {
-    let mut wanted = Vec::new();
-    match config.ecosystem_listen {
-        Some(address) => {
-            wanted.push(("listen", config.listen, Service::Api));
-            wanted.push(("ecosystemListen", address, Service::Ecosystem));
-        }
-        None => wanted.push(("listen", config.listen, Service::Both)),
-    }
-    if config.demo.is_some() {
-        let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
-        wanted.push(("demo", loopback, Service::Demo));
-    }
-    let mut listeners = Vec::new();
-    for (key, address, service) in wanted {
-        let fault = |error| RunError::Listen {
-            key,
-            address,
-            error,
-        };
-        let mut listener = Listener::bind(address, service).map_err(fault)?;
-        let token = Token(LISTENERS - listeners.len());
-        registry
-            .register(&mut listener.socket, token, Interest::READABLE)
-            .map_err(fault)?;
-        if service == Service::Demo {
-            let address = listener.address().map_err(fault)?;
-            if let Some(source) = config.demo_source() {
-                config.sources[source].url = Some(Url {
-                    https: false,
-                    host: address.ip().to_string(),
-                    port: address.port(),
-                    path: String::new(),
-                });
-            }
-        }
-        listeners.push(listener);
-    }
-    Ok(listeners)
 }
