@@ -7,30 +7,30 @@
 
 mod support;
 
-//#[path = "loopback/catalog.rs"]
-//mod catalog;
-//#[path = "loopback/chart.rs"]
-//mod chart;
+#[path = "loopback/catalog.rs"]
+mod catalog;
+#[path = "loopback/chart.rs"]
+mod chart;
 #[path = "loopback/contract.rs"]
 mod contract;
 #[path = "loopback/demo.rs"]
 mod demo;
-//#[path = "loopback/errors.rs"]
-//mod errors;
+#[path = "loopback/errors.rs"]
+mod errors;
 //#[path = "loopback/fetch.rs"]
 //mod fetch;
-//#[path = "loopback/hostile.rs"]
-//mod hostile;
-//#[path = "loopback/http.rs"]
-//mod http;
-//#[path = "loopback/naive.rs"]
-//mod naive;
+#[path = "loopback/hostile.rs"]
+mod hostile;
+#[path = "loopback/http.rs"]
+mod http;
+#[path = "loopback/naive.rs"]
+mod naive;
 //#[path = "loopback/outage.rs"]
 //mod outage;
-//#[path = "loopback/process.rs"]
-//mod process;
-//#[path = "loopback/quotes.rs"]
-//mod quotes;
+#[path = "loopback/process.rs"]
+mod process;
+#[path = "loopback/quotes.rs"]
+mod quotes;
 #[path = "loopback/setup.rs"]
 mod setup;
 #[path = "loopback/symbols.rs"]

@@ -99,18 +99,26 @@ fn await_error(marketd: &Marketd, expected: &str) {
     assert!(found.is_some(), "{caller}: the last error is {last:?}");
 }
 
-/// Quotes are those of the exchange, digit for digit.
+/// An exchange with so many markets whose prices stand still.
+fn exchange_of(count: usize, seed: u64) -> Binance {
+    let exchange = Binance::generated(count, seed);
+    exchange.set_time(ServerTime::Fixed(exchange.now()));
+    exchange
+}
+
+/// Quotes are those of the exchange, digit for digit, and charts come too.
 #[track_caller]
 fn serves(marketd: &Marketd, exchange: &Binance) {
     await_health(marketd, "ok");
     let symbol = exchange.symbols()[0].clone();
-    let quote = get(marketd.addr(), &format!("/api/v1/quotes/{symbol}"));
-    assert_eq!(quote.status, 200, "{}", quote.text());
-    let last = quote.exact()["last"].to_string();
     let id = symbol.replace('/', "");
-    let asked = format!("/api/v3/ticker/24hr?symbol={id}");
-    let ticker = get(exchange.addr(), &asked).exact();
-    assert!(!last.is_empty() && ticker["lastPrice"].text().is_some());
+    let ticker = get(exchange.addr(), &format!("/api/v3/ticker/24hr?symbol={id}")).exact();
+    let price = ticker["lastPrice"].text().expect("a price is a text");
+    let price = price.trim_end_matches('0').trim_end_matches('.');
+    eventually(LONG, || {
+        let quote = get(marketd.addr(), &format!("/api/v1/quotes/{symbol}"));
+        (quote.exact()["last"].to_string() == price).then_some(())
+    });
     let chart = format!("/api/ecosystem/chart?symbol={symbol}&interval=1h&limit=5");
     let chart = get(marketd.addr(), &chart);
     assert_eq!(chart.status, 200, "{}", chart.text());
@@ -133,7 +141,7 @@ fn answers(marketd: &Marketd, exchange: &Binance) {
 #[test]
 fn an_exchange_behind_tls_is_served_and_sessions_are_resumed() {
     let authority = Authority::new("ours");
-    let exchange = Binance::generated(3500, 1);
+    let exchange = exchange_of(3500, 1);
     let identity = authority.identity(&["localhost", "127.0.0.1"], Validity::Now);
     let front = TlsFront::start(identity, exchange.addr());
     // By name: every address of it is tried, and the front listens on one alone.
@@ -158,7 +166,7 @@ fn an_exchange_behind_tls_is_served_and_sessions_are_resumed() {
 #[test]
 fn an_address_has_certificates_too_and_either_version_is_spoken() {
     let authority = Authority::new("ours");
-    let exchange = Binance::generated(5, 2);
+    let exchange = exchange_of(5, 2);
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
         let identity = authority.identity(&["127.0.0.1"], Validity::Now);
         let front = TlsFront::with_versions(identity, exchange.addr(), &[version]);
@@ -175,7 +183,7 @@ fn an_address_has_certificates_too_and_either_version_is_spoken() {
 #[test]
 fn each_fault_of_a_certificate_has_its_own_words() {
     let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
-    let exchange = Binance::generated(3, 3);
+    let exchange = exchange_of(3, 3);
     let check = |identity: Identity, expected: &str, alert: &str| {
         let front = TlsFront::start(identity, exchange.addr());
         let url = front.url("127.0.0.1");
@@ -236,7 +244,7 @@ fn a_peer_that_does_not_speak_tls_is_told_as_such() {
 
 #[test]
 fn a_peer_that_stalls_in_the_handshake_disturbs_nobody() {
-    let exchange = Binance::generated(20, 4);
+    let exchange = exchange_of(20, 4);
     let stalling = peer(b"\x16\x03\x03\x00\x7a\x02", false);
     let mut setup = Setup::new(&format!("https://{stalling}")).timeout(300);
     setup.beside(&exchange);
@@ -247,7 +255,7 @@ fn a_peer_that_stalls_in_the_handshake_disturbs_nobody() {
 #[test]
 fn an_answer_until_the_close_needs_the_end_that_tls_asks_for() {
     let authority = Authority::new("ours");
-    let exchange = Binance::generated(5, 5);
+    let exchange = exchange_of(5, 5);
     exchange.fault(Fault::UntilClose);
     let identity = authority.identity(&["127.0.0.1"], Validity::Now);
     let front = TlsFront::start(identity, exchange.addr());
@@ -267,7 +275,7 @@ fn an_answer_until_the_close_needs_the_end_that_tls_asks_for() {
 
 #[test]
 fn a_name_that_leads_nowhere_is_told_and_disturbs_nobody() {
-    let exchange = Binance::generated(20, 8);
+    let exchange = exchange_of(20, 8);
     let mut setup = Setup::new("https://exchange.invalid").timeout(1000);
     setup.beside(&exchange);
     let marketd = setup.fails("cannot resolve");
@@ -313,7 +321,7 @@ fn through(proxy: &Proxy, userinfo: &str) -> String {
 #[test]
 fn a_proxy_opens_tunnels_and_nobody_learns_its_password() {
     let authority = Authority::new("ours");
-    let exchange = Binance::generated(300, 6);
+    let exchange = exchange_of(300, 6);
     let identity = authority.identity(&["exchange.test"], Validity::Now);
     let front = TlsFront::start(identity, exchange.addr());
     let routes = [("exchange.test:443", front.addr())];
@@ -383,7 +391,7 @@ fn a_proxy_that_wants_credentials_and_one_that_stalls_are_told() {
 
 #[test]
 fn plain_http_goes_through_a_tunnel_too_and_exceptions_do_not() {
-    let exchange = Binance::generated(5, 7);
+    let exchange = exchange_of(5, 7);
     let routes = [("exchange.test:80", exchange.addr())];
     let proxy = Proxy::start(Manner::Open, &routes);
     let variable = through(&proxy, "");

@@ -92,8 +92,8 @@ limits! {
     symbols_per_request: usize, "symbolsPerRequest" Count = 100, 1..=10_000;
 
     /// Answers that are being made over several turns, at once.
-    // Each holds its body while it is made, up to a megabyte or two.
-    long_answers: usize, "longAnswers" Count = 16, 1..=65_536;
+    // One is made at a time; the others have done their first part, some 50 KB.
+    long_answers: usize, "longAnswers" Count = 256, 1..=65_536;
 
     /// Time that a chart request waits for candles that were never asked of the exchange.
     // One round trip to an exchange is below half a second; people wait two.

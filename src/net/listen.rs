@@ -32,6 +32,7 @@ pub struct Listener {
     pub ready: bool,
     /// Until when it rests.
     pub resting: Option<Mono>,
+    exhausted: bool,
 }
 
 /// What one try to accept came to.
@@ -67,6 +68,7 @@ impl Listener {
             service,
             ready: false,
             resting: None,
+            exhausted: false,
         })
     }
 
@@ -78,7 +80,12 @@ impl Listener {
     /// Takes one connection from the queue.
     pub fn accept(&mut self, now: Mono) -> Accepted {
         match self.socket.accept() {
-            Ok((stream, _)) => Accepted::Stream(stream),
+            Ok((stream, _)) => {
+                if std::mem::take(&mut self.exhausted) {
+                    log::info!("connections are accepted again");
+                }
+                Accepted::Stream(stream)
+            }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 self.ready = false;
                 Accepted::Drained
@@ -90,6 +97,13 @@ impl Listener {
             // accept(2), "Error handling": pending network errors of the new connection are
             // passed on, and should be treated like "try again".
             Err(_) => Accepted::Lost,
+        }
+    }
+
+    /// Says once that it had to rest; that connections come again, says `accept`.
+    pub fn complain(&mut self, error: &io::Error) {
+        if !std::mem::replace(&mut self.exhausted, true) {
+            log::warn!("cannot accept connections: {error}; trying again every {REST:?}");
         }
     }
 

@@ -14,18 +14,16 @@
 //! asked once more on a new one: the exchange had closed the old one while it was idle
 //! (RFC 9112, 9.3.1).
 
-use super::dial::{Broken, Dial, Refusal};
+use super::dial::Dial;
+use super::fault::Fault;
 use crate::config::Limits;
-use crate::exchange::{ReadError, Reading, RefusalKind, Reject, Sink};
-use crate::http::{
-    BodyError, BodyReader, Framing, HeadLimits, ResponseError, RetryAfter, parse_response,
-};
+use crate::exchange::{ReadError, Reading, Reject, Sink};
+use crate::http::{BodyReader, Framing, HeadLimits, RetryAfter, parse_response};
 use crate::interval::Stored;
 use crate::market::{Catalog, Reported, SeriesKey, SourceId, SymbolId};
-use crate::record::{Candle, MarketInfo, Ticker};
+use crate::record::{Candle, MarketInfo, Stats, Ticker};
 use crate::table::Key;
 use crate::time::{Mono, Now, UnixMs};
-use std::fmt;
 use std::ops::Range;
 
 /// What is asked of an exchange.
@@ -37,6 +35,10 @@ pub enum Task {
     Time,
     /// All its tickers.
     Tickers,
+    /// The ticker of one market.
+    Ticker(SymbolId),
+    /// The figures of 24 hours of one market, where its ticker lacks them.
+    Stats(SymbolId),
     /// Candles of these slots.
     Candles {
         /// Of which series.
@@ -47,6 +49,11 @@ pub enum Task {
 }
 
 impl Task {
+    /// Whether it brings quotes.
+    pub fn is_quotes(&self) -> bool {
+        matches!(self, Task::Tickers | Task::Ticker(_))
+    }
+
     /// Whether both ask for the same kind of thing.
     pub fn is_like(&self, other: &Task) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
@@ -80,6 +87,8 @@ impl Lane {
 pub struct Asking {
     /// What is asked.
     pub task: Task,
+    /// When it was decided to ask.
+    pub began: Mono,
     /// When the request went to the kernel.
     pub sent_at: Option<Now>,
     /// When it has taken too long.
@@ -119,10 +128,12 @@ pub enum Staged {
     Tickers(Vec<(SymbolId, Ticker)>, u64),
     /// With the exchange's own word on whether each is closed.
     Candles(Vec<Reported>),
-    /// All of the list.
-    Markets(Vec<MarketInfo>),
+    /// So many. They stand in the catalog already, which serves none of them before the list ends.
+    Markets(usize),
     /// The exchange's clock.
     Time(Option<UnixMs>),
+    /// One market's 24 hours.
+    Stats(Option<Stats>),
 }
 
 /// A good answer.
@@ -138,95 +149,6 @@ pub struct Answered {
     pub rejected: u64,
 }
 
-/// Why a request failed.
-#[derive(Debug)]
-pub enum Fault {
-    /// The name has no addresses.
-    Resolve(String),
-    /// No address led to a connection: what could not be done with the last one, and why.
-    Dial(&'static str, Broken),
-    /// The proxy does not let us through.
-    Proxy(Refusal),
-    /// The connection broke.
-    Broken(Broken),
-    /// The exchange closed before the answer's end.
-    CutShort,
-    /// It took too long; what could not be done so long, where it never came to the request.
-    Timeout(Option<&'static str>),
-    /// The answer's head is malformed.
-    Head(ResponseError),
-    /// The answer's framing is malformed, or it is too large.
-    Framing(BodyError),
-    /// The body is not what this exchange sends, or says that the request failed.
-    Body(ReadError),
-    /// A status other than success.
-    Status {
-        /// The status.
-        status: u16,
-        /// How long to wait, if the exchange said so.
-        retry_after: Option<RetryAfter>,
-        /// What the body said, if that could be read.
-        message: Option<String>,
-    },
-    /// A list without any item.
-    Empty,
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fault::Resolve(why) => f.write_str(why),
-            Fault::Dial(what, why) => write!(f, "{what}: {why}"),
-            Fault::Proxy(why) => write!(f, "no tunnel through the proxy: {why}"),
-            Fault::Broken(why) => write!(f, "connection lost: {why}"),
-            Fault::CutShort => f.write_str("the connection was closed before the answer's end"),
-            Fault::Timeout(Some(what)) => write!(f, "{what}: no answer in time"),
-            Fault::Timeout(None) => f.write_str("no answer in time"),
-            Fault::Head(error) => write!(f, "malformed answer: {error}"),
-            Fault::Framing(error) => write!(f, "malformed answer: {error}"),
-            Fault::Body(error) => write!(f, "{error}"),
-            Fault::Status {
-                status, message, ..
-            } => match message {
-                Some(message) => write!(f, "status {status}: {message}"),
-                None => write!(f, "status {status}"),
-            },
-            Fault::Empty => f.write_str("the answer holds no item"),
-        }
-    }
-}
-
-/// What a fault says about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blame {
-    /// The exchange as a whole: ask nothing of it for a while.
-    Source,
-    /// It refuses to be asked so often: the same, and counted apart.
-    RateLimit,
-    /// This one request.
-    Call,
-}
-
-impl Fault {
-    /// What this fault says about. 403 is what firewalls in front of exchanges send for too many
-    /// requests, 418 what Binance sends for a ban.
-    pub fn blame(&self) -> Blame {
-        match self {
-            Fault::Status { status, .. } => match status {
-                403 | 418 | 429 => Blame::RateLimit,
-                500..=599 => Blame::Source,
-                _ => Blame::Call,
-            },
-            Fault::Body(ReadError::Refused {
-                kind: RefusalKind::RateLimited,
-                ..
-            }) => Blame::RateLimit,
-            Fault::Body(_) | Fault::Empty => Blame::Call,
-            _ => Blame::Source,
-        }
-    }
-}
-
 impl Asking {
     /// A request that is still to be sent.
     pub fn new(
@@ -234,17 +156,19 @@ impl Asking {
         reading: Reading,
         request: Vec<u8>,
         meter: Option<&'static str>,
-        deadline: Mono,
+        (began, deadline): (Mono, Mono),
     ) -> Asking {
         let staged = match task {
-            Task::Markets => Staged::Markets(Vec::new()),
+            Task::Markets => Staged::Markets(0),
             Task::Time => Staged::Time(None),
-            Task::Tickers => Staged::Tickers(Vec::new(), 0),
+            Task::Tickers | Task::Ticker(_) => Staged::Tickers(Vec::new(), 0),
+            Task::Stats(_) => Staged::Stats(None),
             Task::Candles { .. } => Staged::Candles(Vec::new()),
         };
         Asking {
             reading,
             task,
+            began,
             sent_at: None,
             deadline,
             fresh: true,
@@ -289,7 +213,7 @@ impl Asking {
         &mut self,
         bytes: &[u8],
         source: SourceId,
-        catalog: &Catalog,
+        catalog: &mut Catalog,
         limits: &Limits,
     ) -> Result<Option<bool>, Fault> {
         self.received += bytes.len() as u64;
@@ -320,12 +244,13 @@ impl Asking {
         &mut self,
         mut bytes: &[u8],
         source: SourceId,
-        catalog: &Catalog,
+        catalog: &mut Catalog,
     ) -> Result<Option<bool>, Fault> {
         let head = self.head.as_mut().expect("the body comes after the head");
         let mut stager = Stager {
             source,
             catalog,
+            task: &self.task,
             staged: &mut self.staged,
             rejected: &mut self.rejected,
             wanted: None,
@@ -338,6 +263,9 @@ impl Asking {
                 && let Err(error) = self.reading.feed(piece.data, &mut stager)
             {
                 self.read_error = Some(error);
+            }
+            if stager.is_overfull() {
+                return Err(Fault::TooMany);
             }
             if self.read_error.is_some() && is_success(head.status) {
                 break;
@@ -402,8 +330,9 @@ impl Staged {
         match self {
             Staged::Tickers(_, seen) => *seen == 0,
             Staged::Candles(_) => false,
-            Staged::Markets(list) => list.is_empty(),
+            Staged::Markets(count) => *count == 0,
             Staged::Time(time) => time.is_none(),
+            Staged::Stats(stats) => stats.is_none(),
         }
     }
 }
@@ -415,11 +344,27 @@ fn is_success(status: u16) -> bool {
 /// Takes items from the reading and stages them.
 struct Stager<'a> {
     source: SourceId,
-    catalog: &'a Catalog,
+    catalog: &'a mut Catalog,
+    task: &'a Task,
     staged: &'a mut Staged,
     rejected: &'a mut u64,
     /// The symbol of the ticker that was last asked about.
     wanted: Option<SymbolId>,
+}
+
+impl Stager<'_> {
+    /// Whether there are so many items that most of them must be repeated: of tickers more than
+    /// there are symbols, of candles more than two for each slot. A body of any length is staged
+    /// in bounded room.
+    fn is_overfull(&self) -> bool {
+        match (&*self.staged, self.task) {
+            (Staged::Tickers(list, _), _) => list.len() > self.catalog.known().len(),
+            (Staged::Candles(list), Task::Candles { slots, .. }) => {
+                list.len() as u64 > 2 * slots.end.abs_diff(slots.start)
+            }
+            _ => false,
+        }
+    }
 }
 
 impl Sink for Stager<'_> {
@@ -438,14 +383,25 @@ impl Sink for Stager<'_> {
     }
 
     fn candle(&mut self, candle: Candle, closed: Option<bool>) {
-        if let Staged::Candles(list) = self.staged {
+        // Some exchanges answer with more than was asked for.
+        if let (Staged::Candles(list), Task::Candles { series, slots }) =
+            (&mut *self.staged, self.task)
+            && slots.contains(&series.interval.slot_of(candle.open_time))
+        {
             list.push(Reported { candle, closed });
         }
     }
 
     fn market(&mut self, info: MarketInfo) {
-        if let Staged::Markets(list) = self.staged {
-            list.push(info);
+        if let Staged::Markets(count) = self.staged {
+            *count += 1;
+            self.catalog.list(self.source, info);
+        }
+    }
+
+    fn stats(&mut self, _ticker_id: &str, stats: Stats) {
+        if let Staged::Stats(slot) = self.staged {
+            *slot = Some(stats);
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Owns each such answer and whom it is for. An answer is *held* while it waits for candles, at
 //! most until its deadline, and *running* after that: each call of [`Longs::step`] does one
-//! bounded part of one running answer, in turn. Only the client that asked waits.
+//! bounded part of the first running answer. Only the client that asked waits.
 //!
 //! It never touches a session: a finished answer is handed back with the client's key.
 
@@ -18,6 +18,8 @@ use std::ops::Range;
 /// See the module's page.
 pub struct Longs {
     jobs: Table<Job>,
+    /// Most that may run; those that were held and now run come on top.
+    queue: usize,
     running: VecDeque<Key>,
     /// Earliest deadline of a held answer.
     next_due: Option<Mono>,
@@ -63,13 +65,19 @@ impl Reply {
 }
 
 impl Longs {
-    /// At most `capacity` answers in the making.
-    pub fn new(capacity: usize) -> Longs {
+    /// At most `queue` answers in the making; `clients` may be held besides.
+    pub fn new(queue: usize, clients: usize) -> Longs {
         Longs {
-            jobs: Table::new(capacity),
+            jobs: Table::new(queue + clients),
+            queue,
             running: VecDeque::new(),
             next_due: None,
         }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.jobs.len()
     }
 
     /// Takes an answer in; held until then, or running at once. The error gives the reply back:
@@ -81,7 +89,8 @@ impl Longs {
         reply: Reply,
         held_until: Option<Mono>,
     ) -> Result<Key, Reply> {
-        if self.jobs.is_full() {
+        let is_queued = held_until.is_none();
+        if self.jobs.is_full() || is_queued && self.running.len() >= self.queue {
             return Err(reply);
         }
         let key = self.jobs.insert(Job {
@@ -138,13 +147,14 @@ impl Longs {
         self.next_due = next_due;
     }
 
-    /// Does a part of the next running answer. `Some` when that has finished it.
+    /// Does a part of the first running answer, so that one body at a time is in memory. `Some`
+    /// when that has finished it.
     pub fn step(&mut self, view: &View<'_>) -> Option<(Key, Reply, Long)> {
         let key = self.running.pop_front()?;
         // Gone: its client has left.
         let job = self.jobs.get_mut(key)?;
         if !job.long.step(view) {
-            self.running.push_back(key);
+            self.running.push_front(key);
             return None;
         }
         let job = self.jobs.remove(key)?;

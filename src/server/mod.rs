@@ -12,6 +12,7 @@ pub mod api;
 mod budget;
 mod clients;
 mod dial;
+mod fault;
 mod fetches;
 mod lane;
 mod long;
@@ -119,6 +120,19 @@ pub enum Action {
     Close(Key),
 }
 
+/// How much is going on: what must come back to nothing when everybody has left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Connections of clients, those to the built-in exchange included.
+    pub clients: usize,
+    /// Our own connections to exchanges.
+    pub upstreams: usize,
+    /// Clients whose answer is not wholly handed to the kernel.
+    pub in_flight: usize,
+    /// Answers that are made over several turns.
+    pub long_answers: usize,
+}
+
 /// What the system says of the process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProcessFacts {
@@ -156,6 +170,8 @@ struct Rest {
     actions: VecDeque<Action>,
     /// Reused for the demo exchange's bodies.
     scratch: Vec<u8>,
+    /// Lent to the next answer.
+    spare: Vec<u8>,
     next_sweep: Mono,
     /// When the end comes in any case.
     stop_at: Option<Mono>,
@@ -194,7 +210,7 @@ impl Core {
                     sources: sources.collect(),
                     turns: Turns::default(),
                 },
-                longs: Longs::new(config.limits.long_answers),
+                longs: Longs::new(config.limits.long_answers, config.limits.max_connections),
                 config,
                 market,
                 pollers,
@@ -205,6 +221,7 @@ impl Core {
                 facts,
                 actions: VecDeque::new(),
                 scratch: Vec::new(),
+                spare: Vec::new(),
                 next_sweep: now.mono + SWEEP,
                 stop_at: None,
                 finished: false,
@@ -216,6 +233,7 @@ impl Core {
 
     /// Takes a client in. `None`: there is no room even to refuse it.
     pub fn accept(&mut self, service: Service, now: Now) -> Option<Key> {
+        self.rest.stamp.refresh(now.unix);
         let limits = &self.rest.config.limits;
         let session = Session::new(service, now.mono, limits);
         let http = &mut self.rest.status.http;
@@ -242,6 +260,7 @@ impl Core {
 
     /// Tells what happened to a connection. A key that is gone is no fault: the event was late.
     pub fn handle(&mut self, key: Key, event: Event<'_>, now: Now) {
+        self.rest.stamp.refresh(now.unix);
         match self.conns.get(key) {
             Some(Conn::Client(_)) => self.handle_client(key, event, now),
             Some(&Conn::Upstream { source, lane }) => {
@@ -267,7 +286,6 @@ impl Core {
 
     /// Tells that time has passed.
     pub fn handle_timeout(&mut self, now: Now) {
-        self.rest.stamp.refresh(now.unix);
         if !self.conns.is_empty() && now.mono >= self.rest.next_sweep {
             self.rest.next_sweep = now.mono + SWEEP;
             self.sweep(now);
@@ -278,7 +296,12 @@ impl Core {
         }
         let Core { conns, rest } = self;
         let mut failed = false;
-        for at in 0..rest.pollers.len() {
+        // Who is stopping asks nothing more.
+        let pollers = match rest.status.stopping {
+            true => 0,
+            false => rest.pollers.len(),
+        };
+        for at in 0..pollers {
             if rest.pollers[at].wake_at().is_some_and(|at| at <= now.mono) {
                 rest.with_poller(SourceId(at as u16), |poller, desk| {
                     failed |= poller.handle_timeout(conns, desk, now);
@@ -323,6 +346,7 @@ impl Core {
     pub fn poll_timeout(&self) -> Option<Mono> {
         let sweep = (!self.conns.is_empty()).then_some(self.rest.next_sweep);
         let pollers = self.rest.pollers.iter().filter_map(Poller::wake_at).min();
+        let pollers = pollers.filter(|_| !self.rest.status.stopping);
         let flip = self.rest.market.quotes.next_flip();
         let (long, stop) = (self.rest.longs.next_due(), self.rest.stop_at);
         [sweep, pollers, flip, long, stop]
@@ -364,6 +388,9 @@ impl Core {
             http.open -= 1;
             let reason = session.reason.unwrap_or(CloseReason::Broken);
             http.closes[reason as usize] += 1;
+            if self.rest.stop_at.is_some() && self.rest.status.http.open == 0 {
+                self.rest.finished = true;
+            }
         }
     }
 
@@ -377,6 +404,25 @@ impl Core {
         self.rest.stop_at = Some(now.mono + self.rest.config.limits.shutdown);
         self.sweep(now);
         self.check_end(now);
+    }
+
+    /// Counts what there is. Costs a look at every connection.
+    pub fn census(&self) -> Census {
+        let clients = self.conns.iter().filter_map(|(_, conn)| match conn {
+            Conn::Client(session) => Some(session),
+            Conn::Upstream { .. } => None,
+        });
+        let (mut count, mut in_flight) = (0, 0);
+        for session in clients {
+            count += 1;
+            in_flight += usize::from(session.is_busy());
+        }
+        Census {
+            clients: count,
+            upstreams: self.conns.len() - count,
+            in_flight,
+            long_answers: self.rest.longs.len(),
+        }
     }
 
     /// Whether all is over.

@@ -10,7 +10,8 @@
 //! 5. the configured depth of history.
 //!
 //! A tick is planned from the last due time; a missed one is skipped, never queued. While a source
-//! fails, one request at a time is tried, each after the back-off's next step.
+//! fails, one request at a time is tried, and after each that fails nothing until the back-off's
+//! next step is over.
 //!
 //! Every request takes its cost from the source's budget, and waits until that has it.
 //!
@@ -19,23 +20,27 @@
 
 mod addresses;
 mod outcome;
+mod round;
 mod schedule;
 mod wire;
 
 use super::budget::Budget;
 use super::dial::{Broken, Route};
+use super::fault::Fault;
 use super::fetches::Fetches;
-use super::lane::{Fault, Lane};
+use super::lane::Lane;
 use super::status::SourceStatus;
 use super::{Action, Conn, Core, Event, Rest};
 use crate::config::{Config, SourceConfig, Url};
 use crate::exchange::{Budget as Limit, Call, Dialect};
+use crate::interval::Stored;
 use crate::market::{Market, SeriesKey, SourceId};
 use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now, UnixMs};
 use addresses::Addresses;
 use outcome::Applying;
+use round::Round;
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -61,10 +66,15 @@ pub struct Poller {
     markets: Mono,
     clock: Mono,
     has_list: bool,
+    /// Where the exchange has no call for all quotes.
+    round: Round,
     fetches: Fetches,
     budget: Budget,
     failures: u32,
+    /// When the running back-off began, and until when nothing is asked.
+    backoff_since: Mono,
     backoff_until: Mono,
+    last_success: Option<Mono>,
     rng: Rng,
     applying: Option<Applying>,
     /// When [`Poller::handle_timeout`] is wanted; worked out after each change.
@@ -152,10 +162,13 @@ impl Poller {
             markets: now.mono,
             clock: now.mono,
             has_list: false,
+            round: Round::default(),
             fetches: Fetches::default(),
             budget: Budget::new(limit, dearest(dialect), now.mono),
             failures: 0,
+            backoff_since: now.mono,
             backoff_until: now.mono,
+            last_success: None,
             rng: Rng::new(seed),
             applying: None,
             wake: Some(now.mono),
@@ -184,11 +197,26 @@ impl Poller {
         if !self.follow(series, desk, now) || self.failures > 0 {
             return false;
         }
+        // What the exchange no longer tells is not waited for.
+        let current = (series.interval).slot_of(desk.status.exchange_time(now));
+        let slots = slots.start.max(self.oldest_slot(series.interval, current))..slots.end;
+        if slots.is_empty() {
+            return false;
+        }
         let room = desk.config.limits.chart_fetches;
         let taken = self.fetches.ask(series, slots, room, now);
-        // The next turn starts it: this one belongs to the client.
+        // The end of this turn starts it, not the midst of serving a client.
         self.wake = Some(now.mono);
         taken
+    }
+
+    /// The oldest slot of which the exchange still tells, when `current` is the newest.
+    fn oldest_slot(&self, interval: Stored, current: i64) -> i64 {
+        let depth = self.dialect.page(interval).depth;
+        depth.map_or(0, |depth| {
+            let depth = i64::try_from(depth).unwrap_or(i64::MAX);
+            current.saturating_sub(depth - 1)
+        })
     }
 
     /// Whether some of these candles are asked for and not answered yet.
@@ -229,7 +257,11 @@ pub(super) fn on_wall(at: Mono, now: Now) -> UnixMs {
 
 /// Cost of the dearest request to this exchange.
 fn dearest(dialect: &Dialect) -> u32 {
-    let calls = [Call::Markets, Call::Time, Call::Tickers];
+    let tickers = match dialect.tickers_at_once() {
+        true => Call::Tickers,
+        false => Call::Ticker { id: "" },
+    };
+    let calls = [Call::Markets, Call::Time, tickers];
     let costs = calls.iter().map(|call| dialect.cost(call));
     costs.max().unwrap_or(1)
 }

@@ -7,7 +7,7 @@
 use super::{Desk, Poller};
 use crate::exchange::Meter;
 use crate::server::dial::{Broken, Phase};
-use crate::server::lane::Fault;
+use crate::server::fault::Fault;
 use crate::server::{Action, Conn, Event};
 use crate::table::{Key, Table};
 use crate::time::Now;
@@ -198,7 +198,8 @@ impl Poller {
     ) -> Result<Option<bool>, Fault> {
         match &mut self.lanes[lane].asking {
             Some(asking) => {
-                asking.receive(bytes, self.id, &desk.market.catalog, &desk.config.limits)
+                let catalog = &mut desk.market.catalog;
+                asking.receive(bytes, self.id, catalog, &desk.config.limits)
             }
             // Bytes that nobody asked for: the next answer could not be told from them.
             None => Err(Fault::CutShort),
