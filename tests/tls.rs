@@ -117,7 +117,8 @@ fn serves(marketd: &Marketd, exchange: &Binance) {
     let price = price.trim_end_matches('0').trim_end_matches('.');
     eventually(LONG, || {
         let quote = get(marketd.addr(), &format!("/api/v1/quotes/{symbol}"));
-        (quote.exact()["last"].to_string() == price).then_some(())
+        let last = quote.exact()["last"].to_string();
+        (last == price).then_some(())
     });
     let chart = format!("/api/ecosystem/chart?symbol={symbol}&interval=1h&limit=5");
     let chart = get(marketd.addr(), &chart);
