@@ -7,10 +7,10 @@
 //!
 //! ```text
 //! row 4   main                 words to configuration, logger, exit code
-//!         net                  the loop: sockets, clock, resolver
+//!         net                  the loop: sockets, TLS, clock, resolver
 //! row 3   server               the core: what is decided; no I/O, no clock
 //!           clients, session     one client: its phase, its requests in their order
-//!           poller, lane         one source: what is asked when; one connection to it
+//!           poller, lane, dial   one source: what is asked when; one connection; the way there
 //!           fetches              which candles are asked for
 //!           api, long            the endpoints; answers that take several turns
 //!           status               counters

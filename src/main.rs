@@ -29,7 +29,13 @@ fn main() -> ExitCode {
         Ok(Command::Version) => print(concat!("marketd ", env!("CARGO_PKG_VERSION"), "\n")),
         Ok(Command::Check(loaded)) => {
             tell("warning: ", &loaded.warnings);
-            print("the configuration is good\n")
+            match marketd::net::check(&loaded.config) {
+                Ok(()) => print("the configuration is good\n"),
+                Err(error) => {
+                    tell("", &[error]);
+                    ExitCode::from(MEND)
+                }
+            }
         }
         Ok(Command::PrintConfig(loaded)) => {
             tell("warning: ", &loaded.warnings);

@@ -3,9 +3,12 @@
 //! Owns each listener and whether more may wait in its queue. It never spins: when the process
 //! is out of descriptors, it rests until a deadline.
 
+use super::RunError;
+use crate::config::{Config, Url};
 use crate::server::Service;
 use crate::time::Mono;
 use mio::net::{TcpListener, TcpStream};
+use mio::{Interest, Registry, Token};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -123,4 +126,51 @@ fn is_exhaustion(error: &io::Error) -> bool {
         error.raw_os_error(),
         Some(ENOMEM | ENFILE | EMFILE | ENOBUFS)
     )
+}
+
+/// Binds every listener that the configuration asks for, the demo exchange's among them, and
+/// tells its source where that is. Their tokens count down from `first_token`.
+pub fn bind_all(
+    config: &mut Config,
+    registry: &Registry,
+    first_token: usize,
+) -> Result<Vec<Listener>, RunError> {
+    let mut wanted = Vec::new();
+    match config.ecosystem_listen {
+        Some(address) => {
+            wanted.push(("listen", config.listen, Service::Api));
+            wanted.push(("ecosystemListen", address, Service::Ecosystem));
+        }
+        None => wanted.push(("listen", config.listen, Service::Both)),
+    }
+    if config.demo.is_some() {
+        let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
+        wanted.push(("demo", loopback, Service::Demo));
+    }
+    let mut listeners = Vec::new();
+    for (key, address, service) in wanted {
+        let fault = |error| RunError::Listen {
+            key,
+            address,
+            error,
+        };
+        let mut listener = Listener::bind(address, service).map_err(fault)?;
+        let token = Token(first_token - listeners.len());
+        registry
+            .register(&mut listener.socket, token, Interest::READABLE)
+            .map_err(fault)?;
+        if service == Service::Demo {
+            let address = listener.address().map_err(fault)?;
+            if let Some(source) = config.demo_source() {
+                config.sources[source].url = Some(Url {
+                    https: false,
+                    host: address.ip().to_string(),
+                    port: address.port(),
+                    path: String::new(),
+                });
+            }
+        }
+        listeners.push(listener);
+    }
+    Ok(listeners)
 }

@@ -36,7 +36,7 @@ impl Core {
             Event::Sent(count) => rest.sent(key, session, count, now),
             Event::Eof => rest.ended(key, session, now),
             Event::Failed(_) => rest.close(key, session, CloseReason::Broken),
-            Event::Connected => {}
+            Event::Connected | Event::Secured => {}
         }
         rest.count_busy(busy, session);
     }

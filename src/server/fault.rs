@@ -1,23 +1,25 @@
 //! Why a request to an exchange failed, in words, and what that says about.
 
+use super::dial::{Broken, Refusal};
 use crate::exchange::{ReadError, RefusalKind};
 use crate::http::{BodyError, ResponseError, RetryAfter};
 use std::fmt;
-use std::io::ErrorKind;
 
 /// Why a request failed.
 #[derive(Debug)]
 pub enum Fault {
     /// The name has no addresses.
     Resolve(String),
-    /// No address could be connected to.
-    Connect(ErrorKind),
+    /// No address led to a connection: what could not be done with the last one, and why.
+    Dial(&'static str, Broken),
+    /// The proxy does not let us through.
+    Proxy(Refusal),
     /// The connection broke.
-    Broken(ErrorKind),
+    Broken(Broken),
     /// The exchange closed before the answer's end.
     CutShort,
-    /// It took too long.
-    Timeout,
+    /// It took too long; what could not be done so long, where it never came to the request.
+    Timeout(Option<&'static str>),
     /// The answer's head is malformed.
     Head(ResponseError),
     /// The answer's framing is malformed, or it is too large.
@@ -43,10 +45,12 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Fault::Resolve(why) => f.write_str(why),
-            Fault::Connect(kind) => write!(f, "cannot connect: {kind}"),
-            Fault::Broken(kind) => write!(f, "connection lost: {kind}"),
+            Fault::Dial(what, why) => write!(f, "{what}: {why}"),
+            Fault::Proxy(why) => write!(f, "no tunnel through the proxy: {why}"),
+            Fault::Broken(why) => write!(f, "connection lost: {why}"),
             Fault::CutShort => f.write_str("the connection was closed before the answer's end"),
-            Fault::Timeout => f.write_str("no answer in time"),
+            Fault::Timeout(Some(what)) => write!(f, "{what}: no answer in time"),
+            Fault::Timeout(None) => f.write_str("no answer in time"),
             Fault::Head(error) => write!(f, "malformed answer: {error}"),
             Fault::Framing(error) => write!(f, "malformed answer: {error}"),
             Fault::Body(error) => write!(f, "{error}"),
@@ -76,7 +80,7 @@ pub enum Blame {
 impl Fault {
     /// Whether the exchange could be reached, and answered, or took too long to.
     pub fn is_answer(&self) -> bool {
-        matches!(self, Fault::Status { .. } | Fault::Timeout)
+        matches!(self, Fault::Status { .. } | Fault::Timeout(None))
     }
 
     /// What this fault says about. 403 is what firewalls in front of exchanges send for too many

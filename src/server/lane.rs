@@ -7,13 +7,14 @@
 //! It never decides when to ask what: [`super::poller`] does.
 //!
 //! ```text
-//! Closed -> (Resolving ->) Connecting -> Busy -> Idle -> Busy -> ... -> Closed
+//! (the way there: `dial`) -> Busy -> Idle -> Busy -> ... -> Closed
 //! ```
 //!
 //! A request on a connection that was kept alive, and that ends before its answer has begun, is no
 //! failure: the exchange had closed it while it was idle (RFC 9112, 9.3.1). Its task is due again
 //! at once, and costs what any other does, for the exchange may have counted the first one.
 
+use super::dial::Dial;
 use super::fault::Fault;
 use crate::config::Limits;
 use crate::exchange::{ReadError, Reading, Reject, Sink};
@@ -66,8 +67,20 @@ pub struct Lane {
     pub conn: Option<Key>,
     /// What is under way.
     pub asking: Option<Box<Asking>>,
-    /// Whether the connection stands.
-    pub connected: bool,
+    /// How far the connection has come.
+    pub dial: Dial,
+}
+
+impl Lane {
+    /// When something is to be done about it in any case.
+    pub fn due(&self) -> Option<Mono> {
+        let deadline = self.asking.as_ref()?.deadline;
+        Some(
+            self.dial
+                .until()
+                .map_or(deadline, |until| until.min(deadline)),
+        )
+    }
 }
 
 /// A request under way.
@@ -80,8 +93,6 @@ pub struct Asking {
     pub sent_at: Option<Now>,
     /// When it has taken too long.
     pub deadline: Mono,
-    /// Addresses tried in vain.
-    pub tried: usize,
     /// Whether the connection was opened for this request.
     pub fresh: bool,
     request: Vec<u8>,
@@ -160,7 +171,6 @@ impl Asking {
             began,
             sent_at: None,
             deadline,
-            tried: 0,
             fresh: true,
             request,
             sent: 0,

@@ -11,6 +11,7 @@
 pub mod api;
 mod budget;
 mod clients;
+mod dial;
 mod fault;
 mod fetches;
 mod lane;
@@ -19,6 +20,7 @@ mod poller;
 mod session;
 mod status;
 
+pub use dial::Broken;
 pub use session::CloseReason;
 pub use status::{SourceState, SourceStatus, Status};
 
@@ -34,7 +36,6 @@ use poller::Poller;
 use session::Session;
 use status::{HttpStatus, Turns};
 use std::collections::VecDeque;
-use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -81,8 +82,10 @@ impl Service {
 /// What happened to a connection.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// Our connection to an exchange stands.
+    /// Our connection to an exchange, or to the proxy on the way, stands.
     Connected,
+    /// The TLS handshake on it has come to its end: from here on, bytes are those inside.
+    Secured,
     /// Bytes came in.
     Received(&'a [u8]),
     /// So many bytes of [`Core::outgoing`] were taken by the kernel.
@@ -90,7 +93,7 @@ pub enum Event<'a> {
     /// The peer has sent its last byte.
     Eof,
     /// The connection is broken, or never came to be.
-    Failed(ErrorKind),
+    Failed(&'a Broken),
 }
 
 /// What the driver is to do.
@@ -100,6 +103,8 @@ pub enum Action {
     Flush(Key),
     /// Open a connection under this key.
     Connect(Key, SocketAddr),
+    /// Speak TLS from here on, with whoever has a certificate for this host.
+    Secure(Key, String),
     /// Look up a name, and tell the core by [`Core::resolved`].
     Resolve {
         /// For whom.
@@ -365,7 +370,9 @@ impl Core {
     pub fn wants_read(&self, key: Key) -> bool {
         match self.conns.get(key) {
             Some(Conn::Client(session)) => session.wants_read(),
-            Some(Conn::Upstream { .. }) => true,
+            Some(Conn::Upstream { source, lane }) => {
+                self.rest.pollers[usize::from(source.0)].wants_read(*lane, key)
+            }
             None => false,
         }
     }

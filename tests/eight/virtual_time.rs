@@ -9,7 +9,7 @@ use crate::shop::*;
 use crate::support::message::parse_head;
 use crate::support::*;
 use marketd::config::{Config, Data, SourceConfig, Url};
-use marketd::server::{Action, Core, Event, ProcessFacts, Service};
+use marketd::server::{Action, Broken, Core, Event, ProcessFacts, Service};
 use marketd::table::Key;
 use marketd::time::{Mono, Now, UnixMs};
 use std::collections::{BTreeMap, HashMap};
@@ -202,6 +202,7 @@ impl World {
                     };
                     self.post(key, mail);
                 }
+                Some(Action::Secure(..)) => panic!("nothing here speaks TLS"),
                 Some(Action::Flush(key)) => self.pump(key),
                 Some(Action::Finish(key)) => {
                     if self.links.get(&key).is_some_and(|link| link.is_client) {
@@ -282,7 +283,8 @@ impl World {
                 }
             }
             Mail::Refused(key) => {
-                let event = Event::Failed(ErrorKind::ConnectionRefused);
+                let broken = Broken::Io(ErrorKind::ConnectionRefused);
+                let event = Event::Failed(&broken);
                 self.core.handle(key, event, now);
             }
             Mail::Request(key, asked) => self.serve(key, &asked),

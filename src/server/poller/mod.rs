@@ -18,15 +18,17 @@
 //! It never serves anybody and never keeps a price: what it reads goes to the market at once, in
 //! slices ([`Poller::work`]), after its body has parsed to its end.
 
+mod addresses;
 mod outcome;
 mod round;
 mod schedule;
 mod wire;
 
 use super::budget::Budget;
+use super::dial::{Broken, Route};
 use super::fault::Fault;
 use super::fetches::Fetches;
-use super::lane::{Asking, Lane};
+use super::lane::Lane;
 use super::status::SourceStatus;
 use super::{Action, Conn, Core, Event, Rest};
 use crate::config::{Config, SourceConfig, Url};
@@ -36,12 +38,13 @@ use crate::market::{Market, SeriesKey, SourceId};
 use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now, UnixMs};
+use addresses::Addresses;
 use outcome::Applying;
 use round::Round;
 use std::collections::VecDeque;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::time::Duration;
-use wire::Addresses;
 
 /// The demo exchange speaks Binance's dialect, and is nobody's but ours.
 const DEMO_BUDGET: Limit = Limit {
@@ -55,6 +58,7 @@ pub struct Poller {
     config: SourceConfig,
     dialect: &'static Dialect,
     url: Url,
+    route: Route,
     addresses: Addresses,
     lanes: Vec<Lane>,
     /// When quotes, the market list and the clock are due.
@@ -137,6 +141,11 @@ impl Poller {
         let dialect = Dialect::by_name(&source.dialect).expect("dialects have been checked");
         let own = || Url::parse(dialect.base_url()).expect("a dialect's own address is sound");
         let url = source.url.clone().unwrap_or_else(own);
+        let route = Route::new(&url, source.proxy.clone());
+        if let Some(proxy) = route.proxy() {
+            log::info!("{}: through the proxy {proxy}", source.id);
+        }
+        let (host, port) = route.first();
         let lanes = config.limits.lanes_per_source.max(1);
         let limit = match config.demo_source() {
             Some(demo) if demo == id.index() => DEMO_BUDGET,
@@ -145,7 +154,8 @@ impl Poller {
         Poller {
             id,
             dialect,
-            addresses: Addresses::of(&url),
+            addresses: Addresses::of(host, port),
+            route,
             url,
             lanes: (0..lanes).map(|_| Lane::default()).collect(),
             tickers: now.mono,
@@ -223,11 +233,16 @@ impl Poller {
     ) -> bool {
         let mut ended = false;
         for lane in 0..self.lanes.len() {
-            let late = |asking: &Asking| asking.deadline <= now.mono;
-            if self.lanes[lane].asking.as_deref().is_some_and(late) {
+            let Lane { asking, dial, .. } = &self.lanes[lane];
+            let Some(asking) = asking else { continue };
+            if asking.deadline <= now.mono {
+                let fault = Fault::Timeout(dial.obstacle());
                 self.hang_up(lane, desk);
-                self.fail(lane, Fault::Timeout, desk, now);
+                self.fail(lane, fault, desk, now);
                 ended = true;
+            } else if dial.until().is_some_and(|until| until <= now.mono) {
+                let why = Broken::Io(ErrorKind::TimedOut);
+                ended |= self.lost(lane, Some(&why), conns, desk, now);
             }
         }
         self.start_due(conns, desk, now);

@@ -257,7 +257,7 @@ impl Poller {
             blame => blame,
         };
         status.errors += 1;
-        status.timeouts += u64::from(matches!(fault, Fault::Timeout));
+        status.timeouts += u64::from(matches!(fault, Fault::Timeout(_)));
         status.rate_limited += u64::from(blame == Blame::RateLimit);
         status.last_error_at = Some(now.unix);
         let what = describe(&task, desk.market);

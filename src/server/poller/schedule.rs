@@ -10,7 +10,7 @@ use crate::interval::Stored;
 use crate::market::{Market, SeriesKey, SymbolId};
 use crate::server::budget::Share;
 use crate::server::fetches::{Page, Urgency};
-use crate::server::lane::{Asking, Task, open_times, time_for};
+use crate::server::lane::{Asking, Lane, Task, open_times, time_for};
 use crate::server::{Action, Conn};
 use crate::table::Table;
 use crate::time::{Mono, Now, UnixMs};
@@ -36,10 +36,7 @@ impl Poller {
                 }
             }
         }
-        let deadlines = self
-            .lanes
-            .iter()
-            .filter_map(|lane| Some(lane.asking.as_ref()?.deadline));
+        let deadlines = self.lanes.iter().filter_map(Lane::due);
         let waits_for_round = !self.dialect.tickers_at_once() && self.has_list;
         let round =
             (waits_for_round && self.round.is_over()).then(|| self.tickers.max(self.backoff_until));
