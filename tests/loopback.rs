@@ -17,16 +17,16 @@ mod contract;
 mod demo;
 #[path = "loopback/errors.rs"]
 mod errors;
-//#[path = "loopback/fetch.rs"]
-//mod fetch;
+#[path = "loopback/fetch.rs"]
+mod fetch;
 #[path = "loopback/hostile.rs"]
 mod hostile;
 #[path = "loopback/http.rs"]
 mod http;
 #[path = "loopback/naive.rs"]
 mod naive;
-//#[path = "loopback/outage.rs"]
-//mod outage;
+#[path = "loopback/outage.rs"]
+mod outage;
 #[path = "loopback/process.rs"]
 mod process;
 #[path = "loopback/quotes.rs"]

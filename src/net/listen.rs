@@ -29,6 +29,7 @@ pub struct Listener {
     pub ready: bool,
     /// Until when it rests.
     pub resting: Option<Mono>,
+    exhausted: bool,
 }
 
 /// What one try to accept came to.
@@ -64,6 +65,7 @@ impl Listener {
             service,
             ready: false,
             resting: None,
+            exhausted: false,
         })
     }
 
@@ -75,7 +77,12 @@ impl Listener {
     /// Takes one connection from the queue.
     pub fn accept(&mut self, now: Mono) -> Accepted {
         match self.socket.accept() {
-            Ok((stream, _)) => Accepted::Stream(stream),
+            Ok((stream, _)) => {
+                if std::mem::take(&mut self.exhausted) {
+                    log::info!("connections are accepted again");
+                }
+                Accepted::Stream(stream)
+            }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 self.ready = false;
                 Accepted::Drained
@@ -87,6 +94,13 @@ impl Listener {
             // accept(2), "Error handling": pending network errors of the new connection are
             // passed on, and should be treated like "try again".
             Err(_) => Accepted::Lost,
+        }
+    }
+
+    /// Says once that it had to rest; that connections come again, says `accept`.
+    pub fn complain(&mut self, error: &io::Error) {
+        if !std::mem::replace(&mut self.exhausted, true) {
+            log::warn!("cannot accept connections: {error}; trying again every {REST:?}");
         }
     }
 

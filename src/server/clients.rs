@@ -159,9 +159,9 @@ impl Rest {
                         Ok(Parsed::Partial) => {
                             // Some clients send an empty line after a body: nobody has begun a
                             // request with it, and it renews no deadline.
-                            if empty_lines(rest) == rest.len() {
-                                used = bytes.len();
-                            } else {
+                            let blank = empty_lines(rest);
+                            used += blank;
+                            if !matches!(&rest[blank..], [] | [b'\r']) {
                                 session.enter(Phase::Head, now.mono, &self.config.limits);
                             }
                             break;
@@ -376,7 +376,9 @@ impl Rest {
             self.status.http.bytes_out += count as u64;
         }
         if !session.output.is_empty() {
-            session.deadline = now.mono + self.config.limits.write_timeout;
+            if matches!(session.phase, Phase::Writing | Phase::Finishing) {
+                session.deadline = now.mono + self.config.limits.write_timeout;
+            }
             return;
         }
         match session.phase {
@@ -416,8 +418,12 @@ impl Rest {
 
     /// The client has sent its last byte. What it is owed has been sent already: bytes are read
     /// only when no answer is pending.
-    fn ended(&mut self, key: Key, session: &mut Session, _now: Now) {
+    fn ended(&mut self, key: Key, session: &mut Session, now: Now) {
         let reason = session.reason.unwrap_or(CloseReason::ClientClosed);
+        if matches!(session.phase, Phase::Body(_)) && !session.output.is_empty() {
+            session.reason = Some(reason);
+            return session.enter(Phase::Finishing, now.mono, &self.config.limits);
+        }
         self.close(key, session, reason);
     }
 

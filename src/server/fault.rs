@@ -74,6 +74,11 @@ pub enum Blame {
 }
 
 impl Fault {
+    /// Whether the exchange could be reached, and answered, or took too long to.
+    pub fn is_answer(&self) -> bool {
+        matches!(self, Fault::Status { .. } | Fault::Timeout)
+    }
+
     /// What this fault says about. 403 is what firewalls in front of exchanges send for too many
     /// requests, 418 what Binance sends for a ban.
     pub fn blame(&self) -> Blame {

@@ -74,6 +74,8 @@ pub struct Lane {
 pub struct Asking {
     /// What is asked.
     pub task: Task,
+    /// When it was decided to ask.
+    pub began: Mono,
     /// When the request went to the kernel.
     pub sent_at: Option<Now>,
     /// When it has taken too long.
@@ -143,7 +145,7 @@ impl Asking {
         reading: Reading,
         request: Vec<u8>,
         meter: Option<&'static str>,
-        deadline: Mono,
+        (began, deadline): (Mono, Mono),
     ) -> Asking {
         let staged = match task {
             Task::Markets => Staged::Markets(0),
@@ -155,6 +157,7 @@ impl Asking {
         Asking {
             reading,
             task,
+            began,
             sent_at: None,
             deadline,
             tried: 0,

@@ -205,7 +205,7 @@ impl Core {
                     sources: sources.collect(),
                     turns: Turns::default(),
                 },
-                longs: Longs::new(config.limits.long_answers),
+                longs: Longs::new(config.limits.max_connections, config.limits.long_answers),
                 config,
                 market,
                 pollers,
@@ -228,6 +228,7 @@ impl Core {
 
     /// Takes a client in. `None`: there is no room even to refuse it.
     pub fn accept(&mut self, service: Service, now: Now) -> Option<Key> {
+        self.rest.stamp.refresh(now.unix);
         let limits = &self.rest.config.limits;
         let session = Session::new(service, now.mono, limits);
         let http = &mut self.rest.status.http;
@@ -254,6 +255,7 @@ impl Core {
 
     /// Tells what happened to a connection. A key that is gone is no fault: the event was late.
     pub fn handle(&mut self, key: Key, event: Event<'_>, now: Now) {
+        self.rest.stamp.refresh(now.unix);
         match self.conns.get(key) {
             Some(Conn::Client(_)) => self.handle_client(key, event, now),
             Some(&Conn::Upstream { source, lane }) => {
@@ -279,7 +281,6 @@ impl Core {
 
     /// Tells that time has passed.
     pub fn handle_timeout(&mut self, now: Now) {
-        self.rest.stamp.refresh(now.unix);
         if !self.conns.is_empty() && now.mono >= self.rest.next_sweep {
             self.rest.next_sweep = now.mono + SWEEP;
             self.sweep(now);
@@ -290,7 +291,12 @@ impl Core {
         }
         let Core { conns, rest } = self;
         let mut failed = false;
-        for at in 0..rest.pollers.len() {
+        // Who is stopping asks nothing more.
+        let pollers = match rest.status.stopping {
+            true => 0,
+            false => rest.pollers.len(),
+        };
+        for at in 0..pollers {
             if rest.pollers[at].wake_at().is_some_and(|at| at <= now.mono) {
                 rest.with_poller(SourceId(at as u16), |poller, desk| {
                     failed |= poller.handle_timeout(conns, desk, now);
@@ -335,6 +341,7 @@ impl Core {
     pub fn poll_timeout(&self) -> Option<Mono> {
         let sweep = (!self.conns.is_empty()).then_some(self.rest.next_sweep);
         let pollers = self.rest.pollers.iter().filter_map(Poller::wake_at).min();
+        let pollers = pollers.filter(|_| !self.rest.status.stopping);
         let flip = self.rest.market.quotes.next_flip();
         let (long, stop) = (self.rest.longs.next_due(), self.rest.stop_at);
         [sweep, pollers, flip, long, stop]
@@ -374,6 +381,9 @@ impl Core {
             http.open -= 1;
             let reason = session.reason.unwrap_or(CloseReason::Broken);
             http.closes[reason as usize] += 1;
+            if self.rest.stop_at.is_some() && self.rest.status.http.open == 0 {
+                self.rest.finished = true;
+            }
         }
     }
 

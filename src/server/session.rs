@@ -15,7 +15,8 @@
 //! Closed      no      the driver has let the socket go
 //! ```
 //!
-//! Invariant: output is pending only in Writing and Finishing, and in those always.
+//! Invariant: Writing and Finishing have pending output. Of the others only Body may, and Waiting:
+//! earlier answers, or the word to go on with a body.
 
 use super::Service;
 use crate::config::Limits;

@@ -277,16 +277,12 @@ fn fifty_megabytes_of_quotes_are_not_held() {
     let cases = vec![
         ("one item", Fault::HugeItem(HUGE)),
         ("more than the cap", Fault::HugeItem(60_000_000)),
-        (
-            "items again and again",
-            repeated("[", tracked, &tracked[..tracked.len() - 1].to_string()),
-        ),
-        ("a list again and again", repeated("[", tracked, "{}]")),
+        ("items again and again", repeated("[", tracked, "{}]")),
         ("unknown items", repeated("[", unknown, "{}]")),
         ("no JSON", repeated("", "x", "")),
         ("blanks", repeated("[", "                ", "]")),
         ("an envelope", repeated("{", "\"a\":\"bbbbbbbb\",", "}")),
-        ("chunks", Fault::HugeList(HUGE)),
+        ("its own list again and again", Fault::HugeList(HUGE)),
     ];
     for (what, fault) in cases {
         let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);

@@ -137,7 +137,12 @@ fn old_clients_and_closing_ones_are_closed() {
 #[test]
 fn head_has_the_fields_of_get_and_no_body() {
     let exchange = exchange_of(&["BTC/USDT"]);
-    let marketd = start(&config(&[source("fake", &exchange)]));
+    let limits = json!({ "chartWaitMs": 20 });
+    let marketd = start(&with(
+        config(&[source("fake", &exchange)]),
+        "limits",
+        limits,
+    ));
     // Nothing changes any more: the two answers are of one state.
     exchange.fault(Fault::Silence);
     exchange.cut();

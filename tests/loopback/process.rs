@@ -45,6 +45,8 @@ fn a_signal_ends_it_with_0_and_in_flight_answers_are_finished() {
             (503, Some("close"))
         );
         assert_eq!(health.exact()["status"], "stopping");
+        assert!(busy.read_to_close().is_ok_and(|rest| rest.is_empty()));
+        drop(busy);
         let finished = marketd.await_end(LONG);
         assert_eq!(finished.code, Some(0), "{finished:?}");
         assert!(finished.stderr.contains("stopp"), "{finished:?}");

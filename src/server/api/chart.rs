@@ -9,6 +9,7 @@ mod asked;
 use super::{Error, Long, Outcome, View, send_error, write};
 use crate::http::{Cache, ETag, Head, Responder};
 use crate::market::{ChartInfo, ChartMaker, ChartPlan, Series, SeriesKey, needed};
+use crate::server::fetches::{REREAD, UNSETTLED};
 use crate::time::UnixMs;
 use asked::{Asked, SECONDS_BELOW, read};
 use std::io::Write;
@@ -16,13 +17,6 @@ use std::ops::Range;
 
 /// How long caches may keep a chart that no poll will change.
 const SETTLED_S: u32 = 3600;
-
-/// Closed candles at the end of a series that are still read again.
-const REREAD: i64 = 2;
-
-/// Closed slots at the end of a followed series that no client waits for: the next poll of candles
-/// is due within a second, and until then quotes have made a candle for each.
-const UNSETTLED: i64 = 2;
 
 /// Base rows of one part of a chart that is made row by row: some 0.3 ms.
 const ROWS_A_PART: usize = 2048;
@@ -183,6 +177,13 @@ fn choose(view: &View<'_>, asked: &Asked) -> Result<SeriesKey, Error> {
         Some(source) => std::slice::from_ref(source),
         None => all,
     };
+    if sources.iter().all(|source| !all.contains(source)) {
+        let name = catalog.name(asked.symbol).as_str();
+        let message = format!("That source does not track \"{name}\".");
+        let mut error = Error::new(404, "symbol_not_found", message);
+        error.param = Some("source");
+        return Err(error);
+    }
     if !sources.iter().any(|source| catalog.has_list(*source)) {
         let name = catalog.name(asked.symbol).as_str();
         let message = format!("Nothing about \"{name}\" has been collected yet.");

@@ -10,7 +10,8 @@
 //! 5. the configured depth of history.
 //!
 //! A tick is planned from the last due time; a missed one is skipped, never queued. While a source
-//! fails, one request at a time is tried, each after the back-off's next step.
+//! fails, one request at a time is tried, and after each that fails nothing until the back-off's
+//! next step is over.
 //!
 //! Every request takes its cost from the source's budget, and waits until that has it.
 //!
@@ -66,7 +67,10 @@ pub struct Poller {
     fetches: Fetches,
     budget: Budget,
     failures: u32,
+    /// When the running back-off began, and until when nothing is asked.
+    backoff_since: Mono,
     backoff_until: Mono,
+    last_success: Option<Mono>,
     rng: Rng,
     applying: Option<Applying>,
     /// When [`Poller::handle_timeout`] is wanted; worked out after each change.
@@ -152,7 +156,9 @@ impl Poller {
             fetches: Fetches::default(),
             budget: Budget::new(limit, dearest(dialect), now.mono),
             failures: 0,
+            backoff_since: now.mono,
             backoff_until: now.mono,
+            last_success: None,
             rng: Rng::new(seed),
             applying: None,
             wake: Some(now.mono),
@@ -189,7 +195,7 @@ impl Poller {
         }
         let room = desk.config.limits.chart_fetches;
         let taken = self.fetches.ask(series, slots, room, now);
-        // The next turn starts it: this one belongs to the client.
+        // The end of this turn starts it, not the midst of serving a client.
         self.wake = Some(now.mono);
         taken
     }

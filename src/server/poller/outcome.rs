@@ -13,7 +13,7 @@ use crate::server::fault::{Blame, Fault};
 use crate::server::lane::{Answered, Staged, Task};
 use crate::server::status::SourceState;
 use crate::table::Table;
-use crate::time::{Now, UnixMs};
+use crate::time::{Mono, Now, UnixMs};
 use std::time::Duration;
 
 /// Before the next try of an hourly task that failed.
@@ -56,30 +56,40 @@ impl Poller {
         let Some(asking) = self.lanes[lane].asking.take() else {
             return;
         };
-        let task = asking.task.clone();
+        let (task, began) = (asking.task.clone(), asking.began);
         let answered = match asking.finish(now) {
             Ok(answered) => answered,
-            Err(fault) => return self.failed(task, fault, desk, now),
+            Err(fault) => return self.failed(task, fault, began, desk, now),
         };
         let status = &mut desk.status;
         status.ok += 1;
         status.rejected += answered.rejected;
         status.last_success_at = Some(now.unix);
+        self.last_success = Some(now.mono);
         status.last_latency_ms = Some(now.mono.since(answered.sent_at.mono).as_millis() as u64);
-        if self.failures > 0 && (task.is_quotes() || !status.quotes_polled) {
-            self.failures = 0;
-            log::info!("{}: answers again", self.config.id);
-        }
-        if self.failures == 0 {
-            status.state = SourceState::Up;
-            status.backoff_until = None;
+        // Nothing is served without quotes: that others succeed is not enough.
+        if task.is_quotes() {
+            self.recovered(desk, now);
         }
         self.apply(answered, desk, now);
     }
 
+    /// What everything depends on has succeeded.
+    fn recovered(&mut self, desk: &mut Desk<'_>, now: Now) {
+        if self.failures > 0 {
+            self.failures = 0;
+            log::info!("{}: answers again", self.config.id);
+        }
+        // What the exchange has asked for holds, also when an answer was still on its way.
+        if self.backoff_until <= now.mono {
+            desk.status.state = SourceState::Up;
+            desk.status.backoff_until = None;
+        }
+    }
+
     fn apply(&mut self, answered: Answered, desk: &mut Desk<'_>, now: Now) {
         desk.market.quotes.count_rejected(match answered.task {
-            Task::Tickers => answered.rejected,
+            Task::Tickers | Task::Ticker(_) => answered.rejected,
             _ => 0,
         });
         match answered.staged {
@@ -91,7 +101,7 @@ impl Poller {
                     }
                     apply_ticker(self.id, symbol, ticker, exchange, desk, now);
                 }
-                self.market_ended(desk, now);
+                self.market_ended(true, answered.sent_at.mono, desk, now);
             }
             Staged::Stats(stats) => {
                 if let (Task::Stats(symbol), Some(stats)) = (answered.task, stats) {
@@ -151,7 +161,7 @@ impl Poller {
     fn listed(&mut self, desk: &mut Desk<'_>, now: Now) {
         let change = match desk.market.catalog.end_list(self.id, now.unix) {
             Ok(change) => change,
-            Err(_) => return self.failed(Task::Markets, Fault::Empty, desk, now),
+            Err(_) => return self.failed(Task::Markets, Fault::Empty, now.mono, desk, now),
         };
         for symbol in &change.removed {
             desk.market.quotes.drop_symbol(self.id, *symbol);
@@ -166,21 +176,19 @@ impl Poller {
         if !self.has_list {
             self.has_list = true;
             self.tickers = now.mono;
+            self.recovered(desk, now);
             let tracked = desk.market.catalog.tracked_by(self.id);
             log::info!("{}: tracks {tracked} markets", self.config.id);
-            for symbol in self.named(desk.market) {
-                for interval in Stored::ALL {
-                    let source = self.id;
-                    self.follow(
-                        SeriesKey {
-                            source,
-                            symbol,
-                            interval,
-                        },
-                        desk,
-                        now,
-                    );
-                }
+        }
+        // A named market may have been listed only now, or have come back.
+        for symbol in self.named(desk.market) {
+            for interval in Stored::ALL {
+                let series = SeriesKey {
+                    source: self.id,
+                    symbol,
+                    interval,
+                };
+                self.follow(series, desk, now);
             }
         }
     }
@@ -210,7 +218,7 @@ impl Poller {
 
     pub(super) fn fail(&mut self, lane: usize, fault: Fault, desk: &mut Desk<'_>, now: Now) {
         if let Some(asking) = self.lanes[lane].asking.take() {
-            self.failed(asking.task, fault, desk, now);
+            self.failed(asking.task, fault, asking.began, desk, now);
         }
     }
 
@@ -225,14 +233,29 @@ impl Poller {
             Task::Stats(symbol) => self.round.put_back_stats(symbol, now.mono),
             Task::Markets => self.markets = now.mono,
             Task::Time => self.clock = now.mono,
-            Task::Candles { series, .. } => self.fetches.failed(series, false, now),
+            Task::Candles { series, .. } => self.fetches.put_back(series),
         }
     }
 
-    /// A task has failed: it changes nothing that is served.
-    pub(super) fn failed(&mut self, task: Task, fault: Fault, desk: &mut Desk<'_>, now: Now) {
+    /// A task that began then has failed: it changes nothing that is served.
+    pub(super) fn failed(
+        &mut self,
+        task: Task,
+        fault: Fault,
+        began: Mono,
+        desk: &mut Desk<'_>,
+        now: Now,
+    ) {
         let status = &mut desk.status;
-        let blame = fault.blame();
+        let of_one_market = matches!(
+            task,
+            Task::Candles { .. } | Task::Ticker(_) | Task::Stats(_)
+        );
+        // An exchange may fail at one market and serve the others.
+        let blame = match fault.blame() {
+            Blame::Source if of_one_market && fault.is_answer() => Blame::Call,
+            blame => blame,
+        };
         status.errors += 1;
         status.timeouts += u64::from(matches!(fault, Fault::Timeout));
         status.rate_limited += u64::from(blame == Blame::RateLimit);
@@ -247,50 +270,60 @@ impl Poller {
         // the source's, whatever they say about.
         let vital = task == Task::Tickers || task == Task::Markets && !self.has_list;
         match &task {
-            Task::Candles { series, .. } => {
-                self.fetches.failed(*series, blame == Blame::Call, now);
-            }
+            Task::Candles { series, .. } => self.fetches.failed(*series, now),
             Task::Markets => {
                 self.markets = now.mono + HOURLY_RETRY;
                 desk.market.catalog.abandon_list(self.id);
             }
             Task::Time => self.clock = now.mono + HOURLY_RETRY,
-            Task::Ticker(_) => self.market_ended(desk, now),
+            Task::Ticker(_) => self.market_ended(false, began, desk, now),
             Task::Tickers | Task::Stats(_) => {}
         }
         if vital || blame != Blame::Call {
-            self.back_off(&fault, desk, now);
+            self.back_off(Some(&fault), began, desk, now);
         }
         if !self.has_list {
             self.markets = now.mono;
         }
     }
 
-    /// One market of a round has answered, or failed: the last one ends the round.
-    fn market_ended(&mut self, desk: &mut Desk<'_>, now: Now) {
-        if self.round.ended() {
-            desk.market.quotes.end_poll(self.id, now);
-            desk.status.quotes_polled = true;
+    /// One market of a round has answered well, or not: the last one ends the round. A round in
+    /// which none did is a failed poll of quotes.
+    fn market_ended(&mut self, well: bool, began: Mono, desk: &mut Desk<'_>, now: Now) {
+        match self.round.ended(well) {
+            None => {}
+            Some(true) => {
+                desk.market.quotes.end_poll(self.id, now);
+                desk.status.quotes_polled = true;
+            }
+            Some(false) => self.back_off(None, began, desk, now),
         }
     }
 
     /// Waits before the next try: `pollMs`, doubled with each failure in a row, at most
     /// `limits.backoffMax`, less up to a tenth so that many daemons do not come back at once; or
     /// for as long as the exchange asks.
-    fn back_off(&mut self, fault: &Fault, desk: &mut Desk<'_>, now: Now) {
-        self.failures = self.failures.saturating_add(1);
+    fn back_off(&mut self, fault: Option<&Fault>, began: Mono, desk: &mut Desk<'_>, now: Now) {
+        // What was asked before this back-off began fails of the same trouble: it counts once.
+        if self.failures == 0 || began >= self.backoff_since {
+            self.failures = self.failures.saturating_add(1);
+            self.backoff_since = now.mono;
+        }
         let doubled = self.config.poll * 2u32.saturating_pow((self.failures - 1).min(16));
         let step = doubled.min(desk.config.limits.backoff_max);
         let step = step - Duration::from_micros(self.rng.below(step.as_micros() as u64 / 10));
         let asked = match fault {
-            Fault::Status { retry_after, .. } => retry_after.map(|after| match after {
+            Some(Fault::Status { retry_after, .. }) => retry_after.map(|after| match after {
                 RetryAfter::Seconds(seconds) => Duration::from_secs(seconds),
-                RetryAfter::Date(date) => Duration::from_millis((date - now.unix).max(0) as u64),
+                RetryAfter::Date(date) => {
+                    let exchange = desk.status.exchange_time(now);
+                    Duration::from_millis((date - exchange).max(0) as u64)
+                }
             }),
             _ => None,
         };
         let wait = asked.unwrap_or(step).max(step).min(RETRY_AFTER_MAX);
-        // Another lane's failure does not shorten what the exchange has asked for.
+        // What failed at the same time does not shorten what the exchange has asked for.
         self.backoff_until = self.backoff_until.max(now.mono + wait);
         // What has been begun and not sent yet waits as well.
         for lane in 0..self.lanes.len() {
@@ -303,9 +336,10 @@ impl Poller {
         self.fetches.give_up_asked();
         self.round.abandon();
         let status = &mut desk.status;
-        let silent = status.last_success_at.map_or(i64::MAX, |at| now.unix - at);
-        let is_down = silent >= self.config.stale_after.as_millis() as i64
-            && (status.last_success_at.is_some() || self.failures > 1);
+        let is_down = match self.last_success {
+            Some(at) => now.mono.since(at) >= self.config.stale_after,
+            None => self.failures > 1,
+        };
         status.state = if is_down {
             SourceState::Down
         } else {

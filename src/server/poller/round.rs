@@ -10,7 +10,7 @@
 use crate::market::SymbolId;
 use crate::record::Stats;
 use crate::time::Mono;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 /// From one reading of a market's 24 hours to the next: they change by a thousandth a minute.
@@ -24,6 +24,9 @@ pub struct Round {
     len: usize,
     /// Being asked now.
     asked: usize,
+    /// Markets of this round that have answered well.
+    good: usize,
+    abandoned: bool,
     /// In the order in which they are to be read next.
     stats_due: VecDeque<(Mono, SymbolId)>,
     stats: HashMap<SymbolId, Stats>,
@@ -33,15 +36,15 @@ impl Round {
     /// Begins a round over these markets. Those that are new get their 24 hours read first.
     pub fn begin(&mut self, symbols: Vec<SymbolId>, has_stats: bool, now: Mono) {
         if has_stats {
-            self.stats_due
-                .retain(|(_, symbol)| symbols.contains(symbol));
-            self.stats.retain(|symbol, _| symbols.contains(symbol));
-            for symbol in &symbols {
-                if !self.stats_due.iter().any(|(_, known)| known == symbol) {
-                    self.stats_due.push_front((now, *symbol));
-                }
+            let wanted: HashSet<SymbolId> = symbols.iter().copied().collect();
+            self.stats_due.retain(|(_, symbol)| wanted.contains(symbol));
+            self.stats.retain(|symbol, _| wanted.contains(symbol));
+            let known: HashSet<SymbolId> = self.stats_due.iter().map(|(_, known)| *known).collect();
+            for symbol in symbols.iter().filter(|symbol| !known.contains(*symbol)) {
+                self.stats_due.push_front((now, *symbol));
             }
         }
+        (self.good, self.abandoned) = (0, false);
         self.len = symbols.len();
         self.left = symbols.into();
     }
@@ -63,13 +66,21 @@ impl Round {
 
     /// A market is being asked.
     pub fn began(&mut self, symbol: SymbolId) {
-        self.left.retain(|left| *left != symbol);
+        if self.left.front() == Some(&symbol) {
+            self.left.pop_front();
+        }
         self.asked += 1;
     }
 
     /// A market's 24 hours are being asked: they are due again after a while, whatever comes.
     pub fn began_stats(&mut self, symbol: SymbolId, now: Mono) {
-        self.stats_due.retain(|(_, due)| *due != symbol);
+        if self
+            .stats_due
+            .front()
+            .is_some_and(|(_, due)| *due == symbol)
+        {
+            self.stats_due.pop_front();
+        }
         self.stats_due.push_back((now + STATS_AGE, symbol));
     }
 
@@ -85,10 +96,13 @@ impl Round {
         self.stats_due.push_front((now, symbol));
     }
 
-    /// A market that was asked has answered, or failed. `true`: it was the last of the round.
-    pub fn ended(&mut self) -> bool {
+    /// A market that was asked has answered well, or not. `Some`: it was the last of the round,
+    /// in which at least one market answered well, or none. A round that was given up ends
+    /// without a word.
+    pub fn ended(&mut self, well: bool) -> Option<bool> {
         self.asked = self.asked.saturating_sub(1);
-        self.asked == 0 && self.left.is_empty()
+        self.good += usize::from(well);
+        (self.is_over() && !self.abandoned).then_some(self.good > 0)
     }
 
     /// Whether no market is left and none is being asked.
@@ -98,6 +112,7 @@ impl Round {
 
     /// Gives up what is left of the round.
     pub fn abandon(&mut self) {
+        self.abandoned = true;
         self.left.clear();
     }
 
@@ -125,11 +140,25 @@ mod tests {
         assert_eq!(round.next(), Some(a));
         round.began(a);
         assert_eq!(round.next(), Some(b));
-        assert!(!round.ended());
+        assert_eq!(round.ended(true), None);
         round.began(b);
-        assert!(round.ended());
+        assert_eq!(round.ended(false), Some(true));
         assert!(round.is_over());
         assert_eq!(round.next_stats(), None);
+    }
+
+    #[test]
+    fn a_round_without_any_answer_has_failed_and_one_given_up_says_nothing() {
+        let (a, b) = (SymbolId(1), SymbolId(2));
+        let mut round = Round::default();
+        round.begin(vec![a], false, Mono(0));
+        round.began(a);
+        assert_eq!(round.ended(false), Some(false));
+        round.begin(vec![a, b], false, Mono(0));
+        round.began(a);
+        round.abandon();
+        assert_eq!(round.ended(true), None);
+        assert!(round.is_over());
     }
 
     #[test]

@@ -44,8 +44,9 @@ impl Poller {
         let round =
             (waits_for_round && self.round.is_over()).then(|| self.tickers.max(self.backoff_until));
         self.wake = deadlines.chain(next).chain(round).min();
-        desk.status.next_poll = self.tickers;
-        desk.status.next_poll_at = Some(on_wall(self.tickers, now));
+        desk.status.next_poll = self.tickers.max(self.backoff_until);
+        desk.status.next_poll_at = Some(on_wall(desk.status.next_poll, now));
+        desk.status.budget_left = self.budget.left(now.mono);
     }
 
     /// The most urgent task that may start now, or else the first that may start later.
@@ -228,7 +229,7 @@ impl Poller {
         let meter = self.dialect.meter().map(|meter| match meter {
             Meter::Used(name) | Meter::Left(name) => name,
         });
-        let asking = Asking::new(task, reading, request, meter, deadline);
+        let asking = Asking::new(task, reading, request, meter, (now.mono, deadline));
         desk.status.polls += 1;
         desk.status.budget_spent = self.budget.spent();
         let place = &mut self.lanes[lane];
