@@ -19,6 +19,8 @@ mod bybit;
 mod coinbase;
 #[path = "eight/day.rs"]
 mod day;
+#[path = "eight/errors.rs"]
+mod errors;
 #[path = "eight/gate.rs"]
 mod gate;
 #[path = "eight/kraken.rs"]
@@ -29,6 +31,10 @@ mod kucoin;
 mod ledger;
 #[path = "eight/okx.rs"]
 mod okx;
+#[path = "eight/pages.rs"]
+mod pages;
+#[path = "eight/recorded.rs"]
+mod recorded;
 #[path = "eight/serves.rs"]
 mod serves;
 #[path = "eight/shop.rs"]

@@ -15,7 +15,6 @@ pub const HOUSE: House = House {
         )
     },
     sends: &[],
-    page: 1000,
 };
 
 fn answer(shop: &Shop, asked: &Asked) -> Reply {

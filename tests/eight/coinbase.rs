@@ -15,7 +15,6 @@ pub const HOUSE: House = House {
     },
     too_many: || Reply::status(429, r#"{"message":"Public rate limit exceeded"}"#),
     sends: &["last", "bid", "ask", "open", "high", "low", "baseVolume"],
-    page: 300,
 };
 
 fn answer(shop: &Shop, asked: &Asked) -> Reply {

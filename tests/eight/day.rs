@@ -18,6 +18,7 @@ const RECOVERY_US: u64 = 45 * SECOND_US;
 
 /// What a day showed.
 #[derive(Debug)]
+#[expect(dead_code, reason = "it is printed")]
 struct Report {
     requests: u64,
     outages: usize,
@@ -27,7 +28,7 @@ struct Report {
 
 /// A run of a source with so many markets for so long, the quotes no older than `fresh_ms` while
 /// the exchange is up.
-fn run(house: &'static House, markets: usize, poll_ms: u64, long_us: u64, fresh_ms: i64) -> Report {
+fn run(house: &'static House, markets: usize, poll_ms: u64, long_us: u64, fresh_ms: i64) {
     let mut report = None;
     for_each_seed(1, |seed, rng| {
         let shop = Shop::new(markets);
@@ -39,9 +40,7 @@ fn run(house: &'static House, markets: usize, poll_ms: u64, long_us: u64, fresh_
         let mut world = World::new(house, shop, Duration::from_millis(poll_ms), seed);
         report = Some(live(&mut world, &symbols, rng, long_us, fresh_ms));
     });
-    let report = report.expect("it ran");
-    println!("{}: {report:?}", house.name);
-    report
+    println!("{}: {:?}", house.name, report.expect("it ran"));
 }
 
 fn live(
@@ -143,7 +142,7 @@ fn bad_weather(house: &House, rng: &mut Rng) -> Weather {
 fn no_request_is_sent_before_a_retry_after_is_over() {
     for house in HOUSES {
         let mut quiet = 0;
-        for_each_seed(30, |seed, rng| {
+        for_each_seed(12, |seed, rng| {
             let mut world = World::new(house, Shop::new(4), Duration::from_millis(500), seed);
             world.run_to(rng.between(0, 12_000_000) as u64);
             let wait = |status| Reply {
@@ -155,23 +154,23 @@ fn no_request_is_sent_before_a_retry_after_is_over() {
             world.run_to(world.now_us() + 100 * SECOND_US);
             quiet += u32::from(world.quiet_until > 0);
         });
-        assert_eq!(quiet, 30, "{} was never told to wait", house.name);
+        assert_eq!(quiet, 12, "{} was never told to wait", house.name);
     }
 }
 
 #[test]
 fn a_day_at_binance_keeps_its_limit() {
-    run(&binance::HOUSE, 3, 2_000, DAY_US, 6_000);
+    run(&binance::HOUSE, 3, 3_000, DAY_US, 4_000);
 }
 
 #[test]
 fn a_day_at_okx_keeps_its_limits() {
-    run(&okx::HOUSE, 3, 2_000, DAY_US, 6_000);
+    run(&okx::HOUSE, 3, 3_000, DAY_US, 4_000);
 }
 
 #[test]
 fn a_day_at_bybit_keeps_its_limit() {
-    run(&bybit::HOUSE, 3, 2_000, DAY_US, 6_000);
+    run(&bybit::HOUSE, 3, 3_000, DAY_US, 4_000);
 }
 
 #[test]
@@ -181,20 +180,27 @@ fn a_day_at_kraken_keeps_its_limit() {
 
 #[test]
 fn a_day_at_coinbase_keeps_its_limit() {
-    run(&coinbase::HOUSE, 3, 2_000, DAY_US, 6_000);
+    run(&coinbase::HOUSE, 3, 4_000, DAY_US, 5_000);
+}
+
+/// Quotes of 30 markets every two seconds are more than the exchange allows: they take turns with
+/// the history of 90 series, and the rounds are as long as that makes them.
+#[test]
+fn a_round_that_eats_the_whole_budget_of_coinbase_keeps_its_limit_and_its_promise() {
+    run(&coinbase::HOUSE, 30, 2_000, DAY_US / 24, 14_000);
 }
 
 #[test]
 fn a_day_at_kucoin_keeps_its_limit() {
-    run(&kucoin::HOUSE, 3, 2_000, DAY_US, 6_000);
+    run(&kucoin::HOUSE, 3, 3_000, DAY_US, 4_000);
 }
 
 #[test]
 fn a_day_at_gate_keeps_its_limits() {
-    run(&gate::HOUSE, 3, 2_000, DAY_US, 6_000);
+    run(&gate::HOUSE, 3, 3_000, DAY_US, 4_000);
 }
 
 #[test]
 fn a_day_at_bitget_keeps_its_limit() {
-    run(&bitget::HOUSE, 3, 2_000, DAY_US, 6_000);
+    run(&bitget::HOUSE, 3, 3_000, DAY_US, 4_000);
 }

@@ -23,7 +23,6 @@ pub const HOUSE: House = House {
         "baseVolume",
         "quoteVolume",
     ],
-    page: 1000,
 };
 
 fn answer(shop: &Shop, asked: &Asked) -> Reply {

@@ -25,7 +25,6 @@ pub const HOUSE: House = House {
         "low",
         "baseVolume",
     ],
-    page: 720,
 };
 
 /// Rows of candles, always the latest ones, whatever is asked.

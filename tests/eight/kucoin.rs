@@ -21,7 +21,6 @@ pub const HOUSE: House = House {
         "quoteVolume",
         "change",
     ],
-    page: 1500,
 };
 
 fn answer(shop: &Shop, asked: &Asked) -> Reply {

@@ -21,7 +21,6 @@ pub const HOUSE: House = House {
         "baseVolume",
         "quoteVolume",
     ],
-    page: 300,
 };
 
 /// Candles at hand; older ones are in the archive.

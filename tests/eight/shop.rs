@@ -4,7 +4,6 @@ use crate::support::chance::mix;
 use crate::support::generated::{FIRST_MS, Generated, GeneratedMarket, UNIT};
 use crate::support::*;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
 
 /// 2024-05-15 10:37:05: a minute, an hour and a day are forming, and none ends during a test.
 pub const NOW: i64 = 1_715_769_425_000;
@@ -27,8 +26,6 @@ pub struct House {
     pub too_many: fn() -> Reply,
     /// Fields of a quote that it sends, as a quote has them; the others are computed, or null.
     pub sends: &'static [&'static str],
-    /// Most rows of one page of candles.
-    pub page: usize,
 }
 
 /// A count of requests, or of their weights, and the limit of that.
@@ -84,8 +81,7 @@ pub struct Row {
 /// A fake with its sockets.
 pub struct Open {
     pub exchange: FakeExchange,
-    pub shop: Arc<Mutex<Shop>>,
-    pub house: &'static House,
+    house: &'static House,
 }
 
 impl Shop {
@@ -223,31 +219,19 @@ pub fn array(rows: &[Row], make: impl Fn(&Row) -> String) -> String {
 impl Open {
     /// Opens a shop.
     pub fn new(house: &'static House, shop: Shop) -> Open {
-        let shop = Arc::new(Mutex::new(shop));
-        let answering = Arc::clone(&shop);
         let exchange = FakeExchange::start(move |asked| {
-            let shop = answering.lock().expect("no answer panics");
             let recorded = shop.recorded.iter().find(|(path, _)| path == asked.path());
             match recorded {
                 Some((_, body)) => Reply::json(body.as_str()),
                 None => (house.answer)(&shop, asked),
             }
         });
-        Open {
-            exchange,
-            shop,
-            house,
-        }
+        Open { exchange, house }
     }
 
     /// What `--source` takes.
     pub fn source(&self) -> String {
         format!("{}={}", self.house.name, self.exchange.url())
-    }
-
-    /// Changes what is on sale.
-    pub fn change(&self, change: impl FnOnce(&mut Shop)) {
-        change(&mut self.shop.lock().expect("no answer panics"));
     }
 
     /// Requests so far whose target holds this.
