@@ -17,18 +17,24 @@ mod bitget;
 mod bybit;
 #[path = "eight/coinbase.rs"]
 mod coinbase;
+#[path = "eight/day.rs"]
+mod day;
 #[path = "eight/gate.rs"]
 mod gate;
 #[path = "eight/kraken.rs"]
 mod kraken;
 #[path = "eight/kucoin.rs"]
 mod kucoin;
+#[path = "eight/ledger.rs"]
+mod ledger;
 #[path = "eight/okx.rs"]
 mod okx;
 #[path = "eight/serves.rs"]
 mod serves;
 #[path = "eight/shop.rs"]
 mod shop;
+#[path = "eight/virtual_time.rs"]
+mod virtual_time;
 
 use shop::House;
 

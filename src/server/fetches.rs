@@ -252,6 +252,13 @@ impl Fetches {
         }
     }
 
+    /// A page has not been asked after all.
+    pub fn put_back(&mut self, series: SeriesKey) {
+        if let Some(plan) = self.plan_mut(series) {
+            plan.in_flight = None;
+        }
+    }
+
     /// A page could not be had: this series rests, so that the others have their turn, and
     /// clients need not wait for it.
     pub fn failed(&mut self, series: SeriesKey, now: Now) {

@@ -10,9 +10,9 @@
 //! Closed -> (Resolving ->) Connecting -> Busy -> Idle -> Busy -> ... -> Closed
 //! ```
 //!
-//! A request on a connection that was kept alive, and that ends before its answer has begun, is
-//! asked once more on a new one: the exchange had closed the old one while it was idle
-//! (RFC 9112, 9.3.1).
+//! A request on a connection that was kept alive, and that ends before its answer has begun, is no
+//! failure: the exchange had closed it while it was idle (RFC 9112, 9.3.1). Its task is due again
+//! at once, and costs what any other does, for the exchange may have counted the first one.
 
 use super::fault::Fault;
 use crate::config::Limits;
@@ -191,11 +191,9 @@ impl Asking {
         self.received > 0
     }
 
-    /// Begins again, on another connection.
-    pub fn rewind(&mut self) {
-        self.sent = 0;
-        self.sent_at = None;
-        self.fresh = true;
+    /// Whether the exchange may have heard of it.
+    pub fn has_left(&self) -> bool {
+        self.sent > 0
     }
 
     /// Takes in bytes of the answer. `Ok(Some(keep_alive))`: it has come to its end.

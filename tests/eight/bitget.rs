@@ -7,7 +7,12 @@ pub const HOUSE: House = House {
     name: "bitget",
     id: |base, quote| format!("{base}{quote}"),
     answer,
-    charge,
+    charge: |_| Charge {
+        pool: "address",
+        units: 1,
+        most: 20,
+        span_ms: 1_000,
+    },
     too_many: || Reply::status(429, error("429", "Too Many Requests")),
     sends: &[
         "last",
@@ -101,21 +106,4 @@ fn good(shop: &Shop, data: &str) -> Reply {
 
 fn error(code: &str, message: &str) -> String {
     format!(r#"{{"code":"{code}","msg":"{message}","requestTime":1,"data":null}}"#)
-}
-
-/// Each address alone.
-fn charge(asked: &Asked) -> Charge {
-    let pool = match asked.path() {
-        "/api/v2/spot/market/tickers" => "tickers",
-        "/api/v2/spot/market/candles" => "candles",
-        "/api/v2/spot/market/history-candles" => "history-candles",
-        "/api/v2/public/time" => "time",
-        _ => "symbols",
-    };
-    Charge {
-        pool,
-        units: 1,
-        most: 20,
-        span_ms: 1_000,
-    }
 }

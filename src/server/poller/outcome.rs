@@ -239,6 +239,21 @@ impl Poller {
         }
     }
 
+    /// A request has come to nothing through nobody's fault: its task is due again, at once.
+    pub(super) fn put_back(&mut self, lane: usize, now: Now) {
+        let Some(asking) = self.lanes[lane].asking.take() else {
+            return;
+        };
+        match asking.task {
+            Task::Tickers => self.tickers = now.mono,
+            Task::Ticker(symbol) => self.round.put_back(symbol),
+            Task::Stats(symbol) => self.round.put_back_stats(symbol, now.mono),
+            Task::Markets => self.markets = now.mono,
+            Task::Time => self.clock = now.mono,
+            Task::Candles { series, .. } => self.fetches.put_back(series),
+        }
+    }
+
     /// A task that began then has failed: it changes nothing that is served.
     pub(super) fn failed(
         &mut self,
@@ -330,6 +345,14 @@ impl Poller {
         let wait = asked.unwrap_or(step).max(step).min(RETRY_AFTER_MAX);
         // What failed at the same time does not shorten what the exchange has asked for.
         self.backoff_until = self.backoff_until.max(now.mono + wait);
+        // What has been begun and not sent yet waits as well.
+        for lane in 0..self.lanes.len() {
+            let asking = self.lanes[lane].asking.as_deref();
+            if asking.is_some_and(|asking| !asking.has_left()) {
+                self.hang_up(lane, desk);
+                self.put_back(lane, now);
+            }
+        }
         self.fetches.give_up_asked();
         self.round.abandon();
         let status = &mut desk.status;

@@ -84,6 +84,18 @@ impl Round {
         self.stats_due.push_back((now + STATS_AGE, symbol));
     }
 
+    /// A market that was being asked is to be asked again.
+    pub fn put_back(&mut self, symbol: SymbolId) {
+        self.asked = self.asked.saturating_sub(1);
+        self.left.push_front(symbol);
+    }
+
+    /// A market's 24 hours, which were being asked, are to be asked again.
+    pub fn put_back_stats(&mut self, symbol: SymbolId, now: Mono) {
+        self.stats_due.retain(|(_, due)| *due != symbol);
+        self.stats_due.push_front((now, symbol));
+    }
+
     /// A market that was asked has answered well, or not. `Some`: it was the last of the round,
     /// in which at least one market answered well, or none. A round that was given up ends
     /// without a word.

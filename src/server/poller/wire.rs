@@ -179,8 +179,7 @@ impl Poller {
             return true;
         }
         if !asking.fresh && !asking.has_begun() {
-            asking.rewind();
-            self.connect(lane, conns, desk, now);
+            self.put_back(lane, now);
             return false;
         }
         match (kind, asking.end()) {
