@@ -65,6 +65,9 @@ pub struct Poller {
     tickers: Mono,
     markets: Mono,
     clock: Mono,
+    /// Whether the exchange has told its time, or has failed to: which slot is forming, and so
+    /// what a quote changes in a chart, is not known before.
+    clock_told: bool,
     has_list: bool,
     /// Where the exchange has no call for all quotes.
     round: Round,
@@ -161,6 +164,7 @@ impl Poller {
             tickers: now.mono,
             markets: now.mono,
             clock: now.mono,
+            clock_told: false,
             has_list: false,
             round: Round::default(),
             fetches: Fetches::default(),

@@ -37,7 +37,7 @@ impl Poller {
         let Some(items) = &mut self.applying else {
             return false;
         };
-        let exchange = desk.status.exchange_time(now);
+        let exchange = (self.clock_told).then(|| desk.status.exchange_time(now));
         for (symbol, ticker) in items.take(TICKERS_A_SLICE) {
             apply_ticker(self.id, symbol, ticker, exchange, desk, now);
         }
@@ -94,7 +94,7 @@ impl Poller {
         });
         match answered.staged {
             Staged::Tickers(items, _) if matches!(answered.task, Task::Ticker(_)) => {
-                let exchange = desk.status.exchange_time(now);
+                let exchange = (self.clock_told).then(|| desk.status.exchange_time(now));
                 for (symbol, mut ticker) in items {
                     if let Some(stats) = self.round.stats(symbol) {
                         ticker.fill_from(stats);
@@ -146,6 +146,7 @@ impl Poller {
     /// by at most one round trip.
     fn set_clock(&mut self, time: UnixMs, desk: &mut Desk<'_>, now: Now) {
         desk.status.clock = Some(time.0 - (now.mono.0 / 1000) as i64);
+        self.begin_forming(desk, now);
         let offset = now.unix - time;
         if offset.abs() > CLOCK_OFFSET_MS {
             log::warn!(
@@ -154,6 +155,22 @@ impl Poller {
                 offset.abs(),
                 if offset > 0 { "ahead of" } else { "behind" },
             );
+        }
+    }
+
+    /// Which slots are forming is known from now on: the quotes that came before begin them.
+    fn begin_forming(&mut self, desk: &mut Desk<'_>, now: Now) {
+        if std::mem::replace(&mut self.clock_told, true) {
+            return;
+        }
+        let exchange = desk.status.exchange_time(now);
+        let Market { quotes, charts, .. } = &mut *desk.market;
+        for key in self.fetches.series() {
+            if let Some(quote) = quotes.of(self.id, key.symbol)
+                && key.interval == Stored::M1
+            {
+                charts.tick(self.id, key.symbol, &quote.ticker.last, exchange);
+            }
         }
     }
 
@@ -275,7 +292,10 @@ impl Poller {
                 self.markets = now.mono + HOURLY_RETRY;
                 desk.market.catalog.abandon_list(self.id);
             }
-            Task::Time => self.clock = now.mono + HOURLY_RETRY,
+            Task::Time => {
+                self.clock = now.mono + HOURLY_RETRY;
+                self.begin_forming(desk, now);
+            }
             Task::Ticker(_) => self.market_ended(false, began, desk, now),
             Task::Tickers | Task::Stats(_) => {}
         }
@@ -349,23 +369,24 @@ impl Poller {
     }
 }
 
-/// Puts one ticker into the market: the quote, and the forming candles of its symbol.
+/// Puts one ticker into the market: the quote, and the forming candles of its symbol where the
+/// exchange's time is known.
 fn apply_ticker(
     source: SourceId,
     symbol: SymbolId,
     ticker: Ticker,
-    exchange: UnixMs,
+    exchange: Option<UnixMs>,
     desk: &mut Desk<'_>,
     now: Now,
 ) {
     let Market { quotes, charts, .. } = desk.market;
     let last = ticker.last.clone();
-    match quotes.apply(source, symbol, ticker, now) {
-        Ok(applied) if applied.changed => {
+    match (quotes.apply(source, symbol, ticker, now), exchange) {
+        (Ok(applied), Some(exchange)) if applied.changed => {
             charts.tick(source, symbol, &last, exchange);
         }
-        Ok(_) => {}
-        Err(_) => desk.status.rejected += 1,
+        (Ok(_), _) => {}
+        (Err(_), _) => desk.status.rejected += 1,
     }
 }
 
