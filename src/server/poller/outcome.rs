@@ -101,7 +101,7 @@ impl Poller {
                     }
                     apply_ticker(self.id, symbol, ticker, exchange, desk, now);
                 }
-                self.market_ended(true, answered.sent_at.mono, desk, now);
+                self.market_ended(true, desk, now);
             }
             Staged::Stats(stats) => {
                 if let (Task::Stats(symbol), Some(stats)) = (answered.task, stats) {
@@ -296,34 +296,38 @@ impl Poller {
                 self.clock = now.mono + HOURLY_RETRY;
                 self.begin_forming(desk, now);
             }
-            Task::Ticker(_) => self.market_ended(false, began, desk, now),
+            Task::Ticker(_) => self.market_ended(false, desk, now),
             Task::Tickers | Task::Stats(_) => {}
         }
         if vital || blame != Blame::Call {
-            self.back_off(Some(&fault), began, desk, now);
+            self.back_off(&fault, began, desk, now);
         }
         if !self.has_list {
             self.markets = now.mono;
         }
     }
 
-    /// One market of a round has answered well, or not: the last one ends the round. A round in
-    /// which none did is a failed poll of quotes.
-    fn market_ended(&mut self, well: bool, began: Mono, desk: &mut Desk<'_>, now: Now) {
+    /// One market of a round has answered well, or not: the last one ends the round.
+    fn market_ended(&mut self, well: bool, desk: &mut Desk<'_>, now: Now) {
         match self.round.ended(well) {
             None => {}
             Some(true) => {
                 desk.market.quotes.end_poll(self.id, now);
                 desk.status.quotes_polled = true;
             }
-            Some(false) => self.back_off(None, began, desk, now),
+            // The exchange answers, and has none of them: there is nothing to wait for, and nobody
+            // may take the source for well.
+            Some(false) => {
+                desk.status.quotes_polled = true;
+                desk.status.state = SourceState::Backoff;
+            }
         }
     }
 
     /// Waits before the next try: `pollMs`, doubled with each failure in a row, at most
     /// `limits.backoffMax`, less up to a tenth so that many daemons do not come back at once; or
     /// for as long as the exchange asks.
-    fn back_off(&mut self, fault: Option<&Fault>, began: Mono, desk: &mut Desk<'_>, now: Now) {
+    fn back_off(&mut self, fault: &Fault, began: Mono, desk: &mut Desk<'_>, now: Now) {
         // What was asked before this back-off began fails of the same trouble: it counts once.
         if self.failures == 0 || began >= self.backoff_since {
             self.failures = self.failures.saturating_add(1);
@@ -333,7 +337,7 @@ impl Poller {
         let step = doubled.min(desk.config.limits.backoff_max);
         let step = step - Duration::from_micros(self.rng.below(step.as_micros() as u64 / 10));
         let asked = match fault {
-            Some(Fault::Status { retry_after, .. }) => retry_after.map(|after| match after {
+            Fault::Status { retry_after, .. } => retry_after.map(|after| match after {
                 RetryAfter::Seconds(seconds) => Duration::from_secs(seconds),
                 RetryAfter::Date(date) => {
                     let exchange = desk.status.exchange_time(now);
