@@ -1,9 +1,9 @@
 //! The driver: the one event loop, its sockets, and the one thread.
 //!
-//! Owns the poller, the listeners, the links, what TLS trusts, and the resolver. One turn is:
-//! sleep until something
-//! happened or the core's earliest deadline; read the clock; move bytes between links and core;
-//! tell the core that time has passed; do one round of its long work; carry out what it asks for.
+//! Owns the poller, the listeners, the links, the resolver and what TLS trusts. One turn is: sleep
+//! until something happened or the core's earliest deadline; read the clock; move bytes between
+//! links and core; tell the core that time has passed; do one round of its long work; carry out
+//! what it asks for.
 //!
 //! It knows nothing of HTTP, markets or exchanges, and decides nothing but fairness: clients come
 //! before exchanges, each link gets a bounded number of bytes a turn, and a turn that has taken
