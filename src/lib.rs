@@ -7,11 +7,11 @@
 //!
 //! ```text
 //! row 4   main                 words to configuration, logger, exit code
-//!         net                  the loop: sockets, clock, resolver
+//!         net                  the loop: sockets, TLS, clock, resolver
 //!         store                the disk thread and its SQLite file
 //! row 3   server               the core: what is decided; no I/O, no clock
 //!           clients, session     one client: its phase, its requests in their order
-//!           poller, lane         one source: what is asked when; one connection to it
+//!           poller, lane, dial   one source: what is asked when; one connection; the way there
 //!           fetches              which candles are asked for
 //!           api, long            the endpoints; answers that take several turns
 //!           status               counters
@@ -19,7 +19,7 @@
 //! row 2   http                 messages: bytes to requests and answers, and back
 //!         market               meaning: symbols, quotes, candle series, charts
 //!         exchange             dialects: what one exchange's addresses and JSON mean
-//! row 1   time  table  rng  decimal  interval  record  config
+//! row 1   time  table  rng  decimal  interval  record  history  config
 //! ```
 //!
 //! # Two walks
@@ -44,6 +44,7 @@ pub mod config;
 pub mod decimal;
 pub mod demo;
 pub mod exchange;
+pub mod history;
 pub mod http;
 pub mod interval;
 pub mod market;

@@ -3,11 +3,13 @@
 //! Owns the process's ends: standard output and error, and the exit code. It never panics on
 //! what a person can mend: that is one clear line, and exit code 2.
 
-use marketd::config::{self, Command, Fault, KnownDialect, Loaded, Url};
+use marketd::config::{self, Command, Data, Fault, KnownDialect, Loaded, Url};
 use marketd::exchange::{Call, Dialect};
 use marketd::time::Clock;
 use std::fmt;
+use std::fs::OpenOptions;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -27,7 +29,13 @@ fn main() -> ExitCode {
         Ok(Command::Version) => print(concat!("marketd ", env!("CARGO_PKG_VERSION"), "\n")),
         Ok(Command::Check(loaded)) => {
             tell("warning: ", &loaded.warnings);
-            print("the configuration is good\n")
+            match marketd::net::check(&loaded.config) {
+                Ok(()) => print("the configuration is good\n"),
+                Err(error) => {
+                    tell("", &[error]);
+                    ExitCode::from(MEND)
+                }
+            }
         }
         Ok(Command::PrintConfig(loaded)) => {
             tell("warning: ", &loaded.warnings);
@@ -43,6 +51,15 @@ fn serve(loaded: Loaded) -> ExitCode {
     for warning in &loaded.warnings {
         log::warn!("{warning}");
     }
+    if let Data::File(path) = &loaded.config.data
+        && let Err(error) = check_writable(path)
+    {
+        tell(
+            "marketd: ",
+            &[format!("data: cannot write {}: {error}", path.display())],
+        );
+        return ExitCode::from(MEND);
+    }
     match marketd::net::run(loaded.config) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -50,6 +67,17 @@ fn serve(loaded: Loaded) -> ExitCode {
             ExitCode::from(MEND)
         }
     }
+}
+
+/// Whether the file of the history can be written, before anything else begins. A file that is not
+/// there yet is not left behind.
+fn check_writable(path: &Path) -> io::Result<()> {
+    let is_new = !path.exists();
+    OpenOptions::new().append(true).create(true).open(path)?;
+    if is_new {
+        std::fs::remove_file(path)?;
+    }
+    Ok(())
 }
 
 /// The exchanges that this build can poll, and how fast their limits give back what a round of

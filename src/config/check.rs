@@ -40,7 +40,7 @@ pub(super) struct Build<'a> {
 }
 
 impl Build<'_> {
-    fn dialect(&self, name: &str) -> Option<&KnownDialect> {
+    pub(super) fn dialect(&self, name: &str) -> Option<&KnownDialect> {
         self.dialects.iter().find(|dialect| dialect.name == name)
     }
 }
@@ -59,6 +59,12 @@ pub(super) fn check(config: &Config, build: Build<'_>, report: &mut Report) {
     check_listeners(config, report);
     check_limits(config, report);
     warn_of_history(config, report);
+    if config.tls.ca_file.is_some() && !build.tls {
+        report.warn(
+            "tls.caFile",
+            "this build cannot speak https, nobody needs it",
+        );
+    }
 }
 
 fn check_source(path: &str, source: &SourceConfig, build: Build<'_>, report: &mut Report) {

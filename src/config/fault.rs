@@ -202,8 +202,15 @@ fn is_within(path: &str, whole: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// A piece of the input as a message repeats it: quoted, escaped and not too long.
+/// A piece of the input as a message repeats it: quoted, escaped and not too long. What may be
+/// user and password in front of a host is left out.
 pub(super) fn quoted(text: &str) -> String {
+    if let Some((before, host)) = text.rsplit_once('@')
+        && before.contains(':')
+    {
+        let scheme = before.find("://").map_or("", |at| &before[..at + 3]);
+        return quoted(&format!("{scheme}(hidden) {host}"));
+    }
     match text.char_indices().nth(ECHO_CHARS) {
         Some((at, _)) => format!("{:?}...", &text[..at]),
         None => format!("{text:?}"),

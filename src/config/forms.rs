@@ -14,6 +14,7 @@ use std::path::PathBuf;
 pub(super) const ADDRESS: &str = "ADDR:PORT";
 pub(super) const BASE_PATH: &str = "an empty text or a path like \"/x\"";
 pub(super) const DATA: &str = "a file name or \":memory:\"";
+pub(super) const FILE: &str = "a file name";
 pub(super) const SYMBOL: &str = "BASE/QUOTE";
 pub(super) const QUOTE_ASSET: &str = "an asset like \"USDT\" or \"*\"";
 pub(super) const SOURCE_ID: &str = "1 to 32 of a-z, 0-9 and -";
@@ -88,6 +89,14 @@ pub(super) fn data(text: &str) -> Result<Data, String> {
         }
         text => Ok(Data::File(PathBuf::from(text))),
     }
+}
+
+/// The name of a file.
+pub(super) fn file(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.contains('\0') {
+        return Err(format!("expected {FILE}, found {}", quoted(text)));
+    }
+    Ok(text.to_string())
 }
 
 /// A symbol in any case, with `/`, `-` or `_` between its sides, as `BASE/QUOTE`.

@@ -92,7 +92,7 @@ limits! {
     symbols_per_request: usize, "symbolsPerRequest" Count = 100, 1..=10_000;
 
     /// Answers that are being made over several turns, at once.
-    // Each holds its body while it is made, up to a megabyte or two.
+    // Each holds its body while it is made, up to a megabyte or two; others wait in line.
     long_answers: usize, "longAnswers" Count = 16, 1..=65_536;
 
     /// Time that a chart request waits for candles that were never asked of the exchange.

@@ -5,9 +5,10 @@
 
 use super::args::{self, Flags, Words};
 use super::check::{Build, KnownDialect, check, tls_available};
-use super::fault::{Fault, Report};
+use super::fault::{Fault, Report, quoted};
 use super::json::Node;
 use super::keys::{Key, Kind, print_object, read_object};
+use super::proxy::Proxies;
 use super::schema::ROOT;
 use super::{Config, DEMO, DEMO_DIALECT, SourceConfig, Url, forms};
 use std::ffi::OsString;
@@ -92,7 +93,8 @@ pub fn command(
         dialects,
         tls: tls_available(),
     };
-    let (config, warnings) = finish(config, build, report)?;
+    let proxies = Proxies::read(|name| variable(name, &mut report));
+    let (config, warnings) = finish(config, build, &proxies, report)?;
     let loaded = Loaded {
         config,
         log,
@@ -109,7 +111,7 @@ pub fn command(
 
 impl Config {
     /// Reads the text of a file as if it were named by `--config` and nothing else was said.
-    /// `name` is what faults call it. Answers the warnings too.
+    /// `name` is what faults call it. Answers the warnings too. Of files, only `tls.caFile` is read.
     pub fn from_json(
         name: &str,
         text: &str,
@@ -122,7 +124,7 @@ impl Config {
             dialects,
             tls: tls_available(),
         };
-        finish(config, build, report)
+        finish(config, build, &Proxies::default(), report)
     }
 
     /// This configuration as a file that reads back as the same.
@@ -267,7 +269,7 @@ fn source_of(text: &str, others: &[SourceConfig], report: &mut Report) -> Source
         dialect => SourceConfig::of(dialect),
     };
     if dialect.is_empty() {
-        let found = super::fault::quoted(text);
+        let found = quoted(text);
         report.fault("sources", format!("expected DIALECT[=URL], found {found}"));
     }
     match url.map(Url::parse) {
@@ -306,9 +308,12 @@ fn symbols_of(text: &str, report: &mut Report) -> Vec<String> {
 fn finish(
     mut config: Config,
     build: Build<'_>,
+    proxies: &Proxies,
     mut report: Report,
 ) -> Result<(Config, Vec<Fault>), Vec<Fault>> {
     check(&config, build, &mut report);
+    read_roots(&mut config, &mut report);
+    settle_proxies(&mut config, build, proxies, &mut report);
     let warnings = report.close()?;
     let demo = config.sources.iter_mut().find(|it| it.dialect == DEMO);
     config.demo = demo.map(|source| {
@@ -323,4 +328,44 @@ fn finish(
         depth.backfill = depth.backfill.min(depth.keep);
     }
     Ok((config, warnings))
+}
+
+/// Reads the file of root certificates. Whether they are good, those say who understand them; here
+/// it is enough that there are some, and that they are text.
+fn read_roots(config: &mut Config, report: &mut Report) {
+    const KEY: &str = "tls.caFile";
+    let Some(name) = &config.tls.ca_file else {
+        return;
+    };
+    match text_of_file(name) {
+        Ok(text) if text.contains("-----BEGIN CERTIFICATE-----") => config.tls.ca_text = text,
+        Ok(_) => {
+            let message = format!("{} holds no certificate in PEM form", quoted(name));
+            report.fault(KEY, message);
+        }
+        Err(fault) => report.fault(KEY, format!("{}: {}", quoted(name), fault.message)),
+    }
+}
+
+/// Says of every source what it is reached through. The demo exchange is next door.
+fn settle_proxies(config: &mut Config, build: Build<'_>, proxies: &Proxies, report: &mut Report) {
+    let mut told = Vec::new();
+    for source in config.sources.iter_mut().filter(|it| it.dialect != DEMO) {
+        let own = build.dialect(&source.dialect).map(|dialect| &dialect.url);
+        let Some(url) = source.url.as_ref().or(own) else {
+            continue;
+        };
+        match proxies.of(url) {
+            Ok(proxy) => source.proxy = proxy,
+            Err((by, _)) if told.contains(&by) => {}
+            Err((by, message)) => {
+                told.push(by);
+                report.add(Fault {
+                    key: by.to_string(),
+                    message,
+                    ..Fault::default()
+                });
+            }
+        }
+    }
 }

@@ -17,6 +17,7 @@ mod json;
 mod keys;
 mod limits;
 mod load;
+mod proxy;
 mod reference;
 mod rows;
 mod schema;
@@ -29,6 +30,7 @@ pub use check::{KnownDialect, tls_available};
 pub use fault::Fault;
 pub use limits::Limits;
 pub use load::{Command, Loaded, command};
+pub use proxy::{Credentials, Proxy};
 pub use reference::reference;
 pub use url::Url;
 
@@ -68,8 +70,19 @@ pub struct Config {
     pub categories: Vec<CategoryConfig>,
     /// `ecosystem.markets`; `None`: every tracked market.
     pub ecosystem: Option<Vec<EcosystemMarket>>,
+    /// How https is spoken with exchanges.
+    pub tls: Tls,
     /// Every cap and deadline.
     pub limits: Limits,
+}
+
+/// How https is spoken with exchanges.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tls {
+    /// A file of root certificates (PEM) that count besides those of the build.
+    pub ca_file: Option<String>,
+    /// What that file says; empty where there is none.
+    pub ca_text: String,
 }
 
 /// Where history is kept.
@@ -102,6 +115,8 @@ pub struct SourceConfig {
     pub frozen_after: Duration,
     /// Longest time of one request.
     pub timeout: Duration,
+    /// What its connections go through, by the environment's word.
+    pub proxy: Option<Proxy>,
 }
 
 /// Kept and fetched history, by stored interval.
@@ -187,6 +202,7 @@ impl Default for Config {
             demo: None,
             categories: Vec::new(),
             ecosystem: None,
+            tls: Tls::default(),
             limits: Limits::default(),
         }
     }
@@ -209,6 +225,7 @@ impl SourceConfig {
             frozen_after: Duration::from_secs(300),
             // A bulk answer takes below two seconds, also from far away.
             timeout: Duration::from_secs(5),
+            proxy: None,
         }
     }
 

@@ -6,7 +6,7 @@ use super::keys::{Key, Kind};
 use super::limits::LIMITS;
 use super::schema::{
     BOUNDS, CATEGORY, DEMO_KEYS, DEPTH, ECOSYSTEM, HISTORY, MARKET, ORDER_LIMITS, PRECISION, ROOT,
-    RULES, SOURCE,
+    RULES, SOURCE, TLS,
 };
 use super::{Config, DemoConfig, SourceConfig};
 use crate::record::{Bounds, MarketRules};
@@ -44,6 +44,7 @@ pub fn reference() -> String {
         Some(&Bounds::default()),
         &mut out,
     );
+    table("`tls`", TLS, Some(&config.tls), &mut out);
     table("`limits`", LIMITS, Some(&config.limits), &mut out);
     out
 }

@@ -11,7 +11,8 @@ use super::keys::{Key, Kind, print_object, print_objects, read_object, read_obje
 use super::limits::LIMITS;
 use super::rows::{decimal, number, part, places, switch, text, texts};
 use super::{
-    CategoryConfig, Config, DEMO, DemoConfig, Depth, EcosystemMarket, History, SourceConfig, Url,
+    CategoryConfig, Config, DEMO, DemoConfig, Depth, EcosystemMarket, History, SourceConfig, Tls,
+    Url,
 };
 use crate::decimal::Decimal;
 use crate::record::{Bounds, MarketRules};
@@ -79,6 +80,7 @@ pub(super) const ROOT: &[Key<Config>] = &[
             print: |config| print_object(config, ECOSYSTEM),
         },
     },
+    part!(Config, tls, "tls", TLS, "how https is spoken with exchanges"),
     part!(Config, limits, "limits", LIMITS, "every cap and deadline, by name"),
 ];
 
@@ -169,6 +171,14 @@ pub(super) const MARKET: &[Key<EcosystemMarket>] = &[
         "whether it is active; null: as the exchange says"),
     part!(EcosystemMarket, rules, "metadata", RULES,
         "overrides what the exchange says, field by field; null leaves it"),
+];
+
+/// `tls`.
+#[rustfmt::skip]
+pub(super) const TLS: &[Key<Tls>] = &[
+    text!(Tls, ca_file?, "caFile", forms::FILE, forms::file,
+        "root certificates (PEM) that count besides the built-in ones; a relative name starts from \
+         the working directory"),
 ];
 
 /// `metadata` of an ecosystem market.

@@ -1,5 +1,6 @@
 //! The base address of an exchange: scheme, host, port, path.
 
+use super::fault::quoted;
 use std::fmt;
 
 /// An `http` or `https` address without user, query and fragment.
@@ -24,12 +25,14 @@ impl Url {
             (false, rest)
         } else {
             return Err(format!(
-                "expected http://HOST or https://HOST, found {text:?}"
+                "expected http://HOST or https://HOST, found {}",
+                quoted(text)
             ));
         };
         if rest.contains(['?', '#', '@', ' ', '\\']) || !rest.is_ascii() {
             return Err(format!(
-                "expected an address without user, query and fragment, found {text:?}"
+                "expected an address without user, query and fragment, found {}",
+                quoted(text)
             ));
         }
         let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
@@ -74,7 +77,7 @@ fn strip_scheme<'a>(text: &'a str, scheme: &str) -> Option<&'a str> {
 }
 
 /// Host, and the port where one is named. `None` when either is malformed.
-fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
+pub(super) fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
     let (host, port) = if let Some(rest) = authority.strip_prefix('[') {
         let (host, rest) = rest.split_once(']')?;
         host.parse::<std::net::Ipv6Addr>().ok()?;

@@ -2,8 +2,9 @@
 //!
 //! Owns the grammar and the framing of RFC 9110 and RFC 9112, on both sides: requests from clients
 //! ([`request`]) and the answers to them ([`response`]), requests to exchanges and their answers
-//! ([`upstream`]), bodies in both directions ([`body`]). It never touches a socket, keeps no
-//! connection and knows no market: what a path means is not its business.
+//! ([`upstream`]), tunnels through proxies ([`tunnel`]), bodies in both directions ([`body`]). It
+//! never touches a socket, keeps no connection and knows no market: what a path means is not its
+//! business.
 //!
 //! Invariant: however the bytes are split on their way, the result is the same. A parser is given
 //! what has arrived so far; it says *partial* until the bytes decide, and what they have decided,
@@ -16,6 +17,7 @@ pub mod query;
 pub mod request;
 pub mod response;
 mod target;
+pub mod tunnel;
 pub mod upstream;
 
 pub use body::{BodyError, BodyReader, Framing, Piece};
@@ -26,6 +28,7 @@ pub use request::{Method, Parsed, Request, RequestBody, Version, empty_lines, pa
 pub use response::{
     ALLOW, CONTINUE, Cache, ContentType, ETag, Head, PREFLIGHT, Persistence, Responder, Stamp,
 };
+pub use tunnel::write_connect;
 pub use upstream::{
     Encoding, Response, ResponseError, ResponseHead, RetryAfter, parse_response, write_request,
 };

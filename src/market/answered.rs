@@ -113,7 +113,7 @@ impl Series {
             let sound = asked_for
                 && slot <= present.saturating_add(1)
                 && self.open_of(slot) == candle.open_time
-                && is_sound(candle);
+                && candle.is_sound();
             if !sound {
                 written.rejected += 1;
             } else if *closed == Some(false) && slot >= present - 1 {
@@ -265,24 +265,6 @@ impl Series {
         self.forgotten = self.forgotten.filter(|slot| *slot < present);
         self.version += 1;
     }
-}
-
-/// Whether a market can have such numbers.
-fn is_sound(candle: &Candle) -> bool {
-    let Candle {
-        open,
-        high,
-        low,
-        close,
-        volume,
-        ..
-    } = candle;
-    low.is_positive()
-        && low <= open
-        && low <= close
-        && open <= high
-        && close <= high
-        && !volume.is_negative()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::series::{Series, Tail};
 use std::ops::Range;
 use std::sync::Arc;
 
-pub use super::chunk::Edge;
+pub use crate::record::Edge;
 
 /// Some stored candles in a row, found without looking at their rows.
 #[derive(Clone, Debug, Default)]

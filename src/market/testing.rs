@@ -5,7 +5,7 @@ use super::chart::{ChartInfo, ChartSpec};
 use super::maker::ChartMaker;
 use super::series::{Series, SeriesKey};
 use super::{SourceId, SymbolId};
-use crate::config::{Config, Data, History, Limits, SourceConfig};
+use crate::config::{Config, Data, SourceConfig};
 use crate::decimal::Decimal;
 use crate::interval::{Interval, Stored};
 use crate::record::{Candle, MarketInfo, MarketRules, Ticker};
@@ -21,14 +21,13 @@ pub(super) fn decimal(text: &str) -> Decimal {
 pub(super) fn source(id: &str, symbols: &[&str], quote_assets: &[&str]) -> SourceConfig {
     SourceConfig {
         id: id.to_string(),
-        dialect: "binance".to_string(),
-        url: None,
         symbols: symbols.iter().map(|text| text.to_string()).collect(),
         quote_assets: quote_assets.iter().map(|text| text.to_string()).collect(),
         poll: Duration::from_secs(2),
         stale_after: Duration::from_secs(15),
         frozen_after: Duration::from_secs(300),
         timeout: Duration::from_secs(5),
+        ..SourceConfig::of("binance")
     }
 }
 
@@ -40,11 +39,7 @@ pub(super) fn config(sources: Vec<SourceConfig>) -> Config {
         ecosystem_base_path: String::new(),
         data: Data::Memory,
         sources,
-        history: History::default(),
-        demo: None,
-        categories: Vec::new(),
-        ecosystem: None,
-        limits: Limits::default(),
+        ..Config::default()
     }
 }
 

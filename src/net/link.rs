@@ -1,23 +1,32 @@
-//! One connected socket that remembers its readiness.
+//! One connection: a socket, and TLS over it where that is spoken.
 //!
-//! Owns the stream and two booleans, *readable* and *writable*. The poller tells of a change
-//! once (edge-triggered); the booleans keep it until the kernel says `WouldBlock`, which is the
-//! only thing that clears them (and a short read, which says the same). So a link may stop early,
-//! out of fairness, and go on in a later turn without a new event.
+//! Owns the two, and how far they have come. Readiness is that of the socket ([`super::socket`]),
+//! with one addition: what TLS has decrypted and nobody has read yet makes a link readable,
+//! whatever the kernel says. So a link may stop early, out of fairness, and go on in a later turn
+//! without a new event.
 //!
-//! It never decides what to read or write: it asks nothing but the kernel.
+//! It never decides what to read or write: it asks nothing but the kernel and TLS.
+//!
+//! ```text
+//! Connecting -> Open -> (Securing -> Open)
+//! ```
 
+use super::socket::Socket;
+use super::tls::Session;
+use crate::server::Broken;
 use crate::table::Key;
+use mio::Registry;
 use mio::event::Event;
 use mio::net::TcpStream;
-use mio::{Interest, Registry, Token};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr};
+use std::net::SocketAddr;
 
 /// See the module's page.
 #[derive(Debug)]
 pub struct Link {
-    stream: TcpStream,
+    socket: Socket,
+    session: Option<Box<Session>>,
+    state: State,
     /// The connection's key in the core, and its token at the poller.
     pub key: Key,
     /// Whether this is one of our own connections to an exchange.
@@ -26,11 +35,31 @@ pub struct Link {
     pub queued: bool,
     /// Whether the poller knows it.
     pub registered: bool,
-    connecting: bool,
-    readable: bool,
-    writable: bool,
-    /// The peer has closed its side: a short read is then no sign that all is drained.
-    read_closed: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Connecting,
+    Securing,
+    Open,
+}
+
+/// How far a link is on its way to carry the core's bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// All the way.
+    Open,
+    /// It has just connected.
+    Connected,
+    /// Its handshake has just come to its end.
+    Secured,
+    /// Nothing now: wait for the poller.
+    Waiting,
+    /// There is more to do, in another turn.
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "TLS alone needs it"))]
+    More,
+    /// It will not come to be.
+    Failed(Broken),
 }
 
 /// What one call to the kernel came to.
@@ -38,135 +67,141 @@ pub struct Link {
 pub enum Moved {
     /// So many bytes.
     Bytes(usize),
+    /// So many bytes that were for TLS itself.
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "TLS alone needs it"))]
+    Inner(usize),
     /// The peer has sent its last byte.
     End,
     /// Nothing now: wait for the poller.
     Blocked,
     /// The connection is broken.
-    Failed(ErrorKind),
+    Failed(Broken),
 }
 
 impl Link {
-    /// A client's connection, just accepted. It counts as ready until the kernel says otherwise.
+    /// A client's connection, just accepted.
     pub fn accepted(stream: TcpStream, key: Key) -> Link {
         Link {
-            stream,
+            socket: Socket::accepted(stream),
+            session: None,
+            state: State::Open,
             key,
             upstream: false,
             queued: false,
             registered: false,
-            connecting: false,
-            readable: true,
-            writable: true,
-            read_closed: false,
         }
     }
 
     /// A connection to an exchange, which begins to connect.
     pub fn connect(address: SocketAddr, key: Key) -> io::Result<Link> {
-        let stream = TcpStream::connect(address)?;
-        // A request is one write: waiting to gather more only delays it. Failure costs speed alone.
-        let _ = stream.set_nodelay(true);
         Ok(Link {
-            connecting: true,
-            readable: false,
-            writable: false,
+            socket: Socket::connect(address)?,
+            session: None,
+            state: State::Connecting,
+            key,
             upstream: true,
-            ..Link::accepted(stream, key)
+            queued: false,
+            registered: false,
         })
+    }
+
+    /// Speaks TLS from here on. The handshake goes on with [`Link::progress`].
+    pub fn secure(&mut self, session: Session) {
+        self.session = Some(Box::new(session));
+        self.state = State::Securing;
     }
 
     /// Makes the poller watch it, once, for both directions.
     pub fn register(&mut self, registry: &Registry) -> io::Result<()> {
-        let both = Interest::READABLE | Interest::WRITABLE;
-        registry.register(&mut self.stream, Token(self.key.token()), both)?;
+        self.socket.register(registry, self.key.token())?;
         self.registered = true;
         Ok(())
     }
 
     /// Takes in what the poller says.
     pub fn wake(&mut self, event: &Event) {
-        self.readable |= event.is_readable() || event.is_error() || event.is_read_closed();
-        self.writable |= event.is_writable() || event.is_error() || event.is_write_closed();
-        self.read_closed |= event.is_read_closed();
+        self.socket.wake(event);
     }
 
     /// Whether reading may bring something.
     pub fn is_readable(&self) -> bool {
-        self.readable && !self.connecting
+        let holds = self.session.as_ref().is_some_and(|it| it.holds_bytes());
+        self.state == State::Open && (self.socket.is_readable() || holds)
     }
 
-    /// Whether writing may take something.
+    /// Whether writing may take something. TLS first has to be rid of what it took before.
     pub fn is_writable(&self) -> bool {
-        self.writable && !self.connecting
+        let full = self.session.as_ref().is_some_and(|it| it.wants_write());
+        self.state == State::Open && self.socket.is_writable() && !full
     }
 
-    /// For a link that is connecting: `Some` once, when that has succeeded or failed.
-    pub fn connected(&mut self) -> Option<Result<(), ErrorKind>> {
-        if !self.connecting || !self.writable {
-            return None;
-        }
-        if let Ok(Some(error)) = self.stream.take_error() {
-            self.connecting = false;
-            return Some(Err(error.kind()));
-        }
-        match self.stream.peer_addr() {
-            Ok(_) => {
-                self.connecting = false;
-                Some(Ok(()))
+    /// Takes one step on the way to carry the core's bytes: the end of connecting, one step of the
+    /// handshake, or bytes of TLS that the kernel did not take before. `Connected` and `Secured`
+    /// are answered once each.
+    pub fn progress(&mut self) -> Progress {
+        match (self.state, &mut self.session) {
+            (State::Connecting, _) => match self.socket.connected() {
+                None => Progress::Waiting,
+                Some(Ok(())) => {
+                    self.state = State::Open;
+                    Progress::Connected
+                }
+                Some(Err(kind)) => Progress::Failed(Broken::Io(kind)),
+            },
+            (State::Securing, Some(session)) => {
+                let progress = session.shake_hands(&mut self.socket);
+                if progress == Progress::Secured {
+                    self.state = State::Open;
+                }
+                progress
             }
-            // Not yet: the event was of something else (mio, "TcpStream::connect").
-            Err(error) if error.kind() == ErrorKind::NotConnected => {
-                self.writable = false;
-                None
-            }
-            Err(error) => Some(Err(error.kind())),
+            (_, Some(session)) => match session.flush(&mut self.socket) {
+                Ok(()) => Progress::Open,
+                Err(why) => Progress::Failed(why),
+            },
+            (_, None) => Progress::Open,
         }
     }
 
     /// Reads into `buffer`.
     pub fn read(&mut self, buffer: &mut [u8]) -> Moved {
-        loop {
-            return match self.stream.read(buffer) {
-                Ok(0) => {
-                    self.readable = false;
-                    Moved::End
-                }
-                Ok(count) => {
-                    // A short read has drained the socket: it saves the call that would say so.
-                    if count < buffer.len() && !self.read_closed {
-                        self.readable = false;
-                    }
-                    Moved::Bytes(count)
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.readable = false;
-                    Moved::Blocked
-                }
-                Err(error) => Moved::Failed(error.kind()),
-            };
+        match &mut self.session {
+            Some(session) => session.read(&mut self.socket, buffer),
+            None => moved(self.socket.read(buffer), Moved::End),
         }
     }
 
     /// Writes from `bytes`.
     pub fn write(&mut self, bytes: &[u8]) -> Moved {
-        loop {
-            return match self.stream.write(bytes) {
-                Ok(0) => Moved::Failed(ErrorKind::WriteZero),
-                Ok(count) => Moved::Bytes(count),
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.writable = false;
-                    Moved::Blocked
-                }
-                Err(error) => Moved::Failed(error.kind()),
-            };
+        let none = Moved::Failed(Broken::Io(ErrorKind::WriteZero));
+        match &mut self.session {
+            Some(session) => session.write(&mut self.socket, bytes),
+            None => moved(self.socket.write(bytes), none),
         }
     }
 
-    /// Says to the peer that nothing more will come. A peer that is gone already cannot mind.
+    /// Says to the peer that nothing more will come.
     pub fn finish(&mut self) {
-        let _ = self.stream.shutdown(Shutdown::Write);
+        if let Some(session) = &mut self.session {
+            session.finish(&mut self.socket);
+        }
+        self.socket.finish();
+    }
+
+    /// Says so before the link is dropped, where the peer must not take the end for an accident.
+    pub fn part(&mut self) {
+        if self.session.is_some() {
+            self.finish();
+        }
+    }
+}
+
+/// What a call of the system means; `zero` is the meaning of no byte.
+fn moved(result: io::Result<usize>, zero: Moved) -> Moved {
+    match result {
+        Ok(0) => zero,
+        Ok(count) => Moved::Bytes(count),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Moved::Blocked,
+        Err(error) => Moved::Failed(Broken::Io(error.kind())),
     }
 }

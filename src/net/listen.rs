@@ -3,9 +3,12 @@
 //! Owns each listener and whether more may wait in its queue. It never spins: when the process
 //! is out of descriptors, it rests until a deadline.
 
+use super::RunError;
+use crate::config::{Config, Url};
 use crate::server::Service;
 use crate::time::Mono;
 use mio::net::{TcpListener, TcpStream};
+use mio::{Interest, Registry, Token};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -29,6 +32,7 @@ pub struct Listener {
     pub ready: bool,
     /// Until when it rests.
     pub resting: Option<Mono>,
+    exhausted: bool,
 }
 
 /// What one try to accept came to.
@@ -64,6 +68,7 @@ impl Listener {
             service,
             ready: false,
             resting: None,
+            exhausted: false,
         })
     }
 
@@ -75,7 +80,12 @@ impl Listener {
     /// Takes one connection from the queue.
     pub fn accept(&mut self, now: Mono) -> Accepted {
         match self.socket.accept() {
-            Ok((stream, _)) => Accepted::Stream(stream),
+            Ok((stream, _)) => {
+                if std::mem::take(&mut self.exhausted) {
+                    log::info!("connections are accepted again");
+                }
+                Accepted::Stream(stream)
+            }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 self.ready = false;
                 Accepted::Drained
@@ -87,6 +97,13 @@ impl Listener {
             // accept(2), "Error handling": pending network errors of the new connection are
             // passed on, and should be treated like "try again".
             Err(_) => Accepted::Lost,
+        }
+    }
+
+    /// Says once that it had to rest; that connections come again, says `accept`.
+    pub fn complain(&mut self, error: &io::Error) {
+        if !std::mem::replace(&mut self.exhausted, true) {
+            log::warn!("cannot accept connections: {error}; trying again every {REST:?}");
         }
     }
 
@@ -109,4 +126,51 @@ fn is_exhaustion(error: &io::Error) -> bool {
         error.raw_os_error(),
         Some(ENOMEM | ENFILE | EMFILE | ENOBUFS)
     )
+}
+
+/// Binds every listener that the configuration asks for, the demo exchange's among them, and
+/// tells its source where that is. Their tokens count down from `first_token`.
+pub fn bind_all(
+    config: &mut Config,
+    registry: &Registry,
+    first_token: usize,
+) -> Result<Vec<Listener>, RunError> {
+    let mut wanted = Vec::new();
+    match config.ecosystem_listen {
+        Some(address) => {
+            wanted.push(("listen", config.listen, Service::Api));
+            wanted.push(("ecosystemListen", address, Service::Ecosystem));
+        }
+        None => wanted.push(("listen", config.listen, Service::Both)),
+    }
+    if config.demo.is_some() {
+        let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
+        wanted.push(("demo", loopback, Service::Demo));
+    }
+    let mut listeners = Vec::new();
+    for (key, address, service) in wanted {
+        let fault = |error| RunError::Listen {
+            key,
+            address,
+            error,
+        };
+        let mut listener = Listener::bind(address, service).map_err(fault)?;
+        let token = Token(first_token - listeners.len());
+        registry
+            .register(&mut listener.socket, token, Interest::READABLE)
+            .map_err(fault)?;
+        if service == Service::Demo {
+            let address = listener.address().map_err(fault)?;
+            if let Some(source) = config.demo_source() {
+                config.sources[source].url = Some(Url {
+                    https: false,
+                    host: address.ip().to_string(),
+                    port: address.port(),
+                    path: String::new(),
+                });
+            }
+        }
+        listeners.push(listener);
+    }
+    Ok(listeners)
 }

@@ -1,8 +1,9 @@
 //! The driver: the one event loop, its sockets, and the one thread.
 //!
-//! Owns the poller, the listeners, the links and the resolver. One turn is: sleep until something
-//! happened or the core's earliest deadline; read the clock; move bytes between links and core;
-//! tell the core that time has passed; do one round of its long work; carry out what it asks for.
+//! Owns the poller, the listeners, the links, the resolver and what TLS trusts. One turn is: sleep
+//! until something happened or the core's earliest deadline; read the clock; move bytes between
+//! links and core; tell the core that time has passed; do one round of its long work; carry out
+//! what it asks for.
 //!
 //! It knows nothing of HTTP, markets or exchanges, and decides nothing but fairness: clients come
 //! before exchanges, each link gets a bounded number of bytes a turn, and a turn that has taken
@@ -15,14 +16,20 @@ mod link;
 mod listen;
 mod process;
 mod resolver;
+mod socket;
 mod sockopt;
+#[cfg(feature = "tls")]
+mod tls;
+#[cfg(not(feature = "tls"))]
+#[path = "no_tls.rs"]
+mod tls;
 
-use crate::config::{Config, Url};
+use crate::config::Config;
 use crate::demo::Demo;
-use crate::server::{Action, Core, Event, Service};
+use crate::server::{Action, Broken, Core, Event, Service};
 use crate::table::Key;
-use crate::time::{Clock, Now};
-use link::{Link, Moved};
+use crate::time::{Clock, Mono, Now};
+use link::{Link, Moved, Progress};
 use listen::{Accepted, Listener};
 use mio::{Events, Interest, Poll, Token, Waker};
 use resolver::Resolver;
@@ -34,6 +41,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tls::Tls;
 
 /// The one buffer that every read goes through. A whole pipelined batch or page of candles fits.
 const READ_BUFFER: usize = 64 * 1024;
@@ -47,10 +55,13 @@ const UPSTREAM_SLICE: usize = 16 * 1024;
 /// From the wake-up: time after which a turn begins no further slice of work that can wait.
 const TURN_BUDGET: Duration = Duration::from_micros(400);
 
-/// Events taken at once. A turn with all of them active stays below a millisecond.
+/// Events taken at once.
 const EVENTS: usize = 128;
 
-/// Connections accepted in one turn: a flood of new ones must not starve the old.
+/// Clients that are served between two looks at the clock.
+const CLIENTS_A_LOOK: usize = 16;
+
+/// Connections accepted from one listener in one turn: a flood of new ones must not starve the old.
 const ACCEPTS: usize = 32;
 
 const SIGNALS: Token = Token(usize::MAX);
@@ -70,6 +81,8 @@ pub enum RunError {
         /// What the system said.
         error: io::Error,
     },
+    /// What is to be trusted cannot be: key, file and what is wrong with it.
+    Trust(String),
     /// The system refuses what every event loop needs.
     System(&'static str, io::Error),
 }
@@ -82,6 +95,7 @@ impl fmt::Display for RunError {
                 address,
                 error,
             } => write!(f, "{key}: cannot listen on {address}: {error}"),
+            RunError::Trust(what) => f.write_str(what),
             RunError::System(what, error) => write!(f, "cannot {what}: {error}"),
         }
     }
@@ -90,6 +104,13 @@ impl fmt::Display for RunError {
 /// Runs until a signal asks it to stop.
 pub fn run(config: Config) -> Result<(), RunError> {
     Driver::new(config)?.run()
+}
+
+/// Whether everything that the configuration names can be used, as far as that can be told without
+/// running: the certificates of `tls.caFile`.
+pub fn check(config: &Config) -> Result<(), RunError> {
+    Tls::new(config, Clock::new()).map_err(RunError::Trust)?;
+    Ok(())
 }
 
 /// See the module's page.
@@ -106,7 +127,10 @@ pub struct Driver {
     upstream: VecDeque<Key>,
     buffer: Box<[u8]>,
     resolver: Resolver,
+    tls: Tls,
     signals: Signals,
+    /// End of the last turn.
+    turned: Mono,
 }
 
 impl Driver {
@@ -120,8 +144,11 @@ impl Driver {
         poll.registry()
             .register(&mut signals, SIGNALS, Interest::READABLE)
             .map_err(|error| RunError::System("watch signals", error))?;
-        let listeners = listeners(&mut config, poll.registry())?;
         let clock = Clock::new();
+        let tls = Tls::new(&config, clock).map_err(RunError::Trust)?;
+        // Read once, and of no use to anybody else.
+        config.tls.ca_text = String::new();
+        let listeners = listen::bind_all(&mut config, poll.registry(), LISTENERS)?;
         let now = clock.now();
         let demo = config.demo.map(|demo| Demo::new(demo.seed));
         // The boot id tells the versions of one run from those of another.
@@ -137,7 +164,9 @@ impl Driver {
             upstream: VecDeque::new(),
             buffer: vec![0; READ_BUFFER].into_boxed_slice(),
             resolver: Resolver::new(Arc::new(waker)),
+            tls,
             signals,
+            turned: now.mono,
         })
     }
 
@@ -177,21 +206,17 @@ impl Driver {
             self.dispatch(event, now);
         }
         self.accept(now);
-        for _ in 0..self.hot.len() {
-            if let Some(key) = self.hot.pop_front() {
-                self.pump(key, CLIENT_BYTES, now);
-            }
-        }
+        self.serve_clients(now);
         self.core.handle_timeout(now);
         self.carry_out(now);
         self.long_work(now);
-        self.core.note_turn(self.clock.mono().since(now.mono), now);
+        self.turned = self.clock.mono();
+        self.core.note_turn(self.turned.since(now.mono), now);
         Ok(())
     }
 
     /// How long this turn may sleep.
     fn sleep(&self) -> Option<Duration> {
-        let now = self.clock.mono();
         let waiting = |l: &Listener| l.ready && l.resting.is_none();
         let busy = !self.hot.is_empty()
             || !self.upstream.is_empty()
@@ -202,7 +227,8 @@ impl Driver {
         }
         let rests = self.listeners.iter().filter_map(|l| l.resting);
         let next = rests.chain(self.core.poll_timeout()).min()?;
-        Some(next.since(now))
+        // Sleeping is all that has happened since the last turn's end.
+        Some(next.since(self.turned))
     }
 
     fn dispatch(&mut self, event: &mio::event::Event, now: Now) {
@@ -227,21 +253,36 @@ impl Driver {
                 let key = Key::from_token(token);
                 if let Some(link) = link_of(&mut self.links, key) {
                     link.wake(event);
-                    if link.upstream {
-                        self.queue(key);
-                    } else if !link.queued {
-                        self.pump(key, CLIENT_BYTES, now);
-                    }
+                    self.queue(key);
                 }
             }
         }
     }
 
+    /// Clients that have something to move, first come, first served, until the turn's budget is
+    /// used up; the others keep their places.
+    fn serve_clients(&mut self, now: Now) {
+        for served in 1..=self.hot.len() {
+            if let Some(key) = self.hot.pop_front() {
+                self.pump(key, CLIENT_BYTES, now);
+            }
+            // Reading the clock after each would cost a tenth of serving it.
+            if served % CLIENTS_A_LOOK == 0 && self.is_over(now) {
+                return;
+            }
+        }
+    }
+
+    /// Whether the turn's budget is used up.
+    fn is_over(&self, now: Now) -> bool {
+        self.clock.mono().since(now.mono) >= TURN_BUDGET
+    }
+
     /// Takes new connections, a bounded number. Each is read and answered at once: one that
     /// brings a single request never costs a registration at the poller.
     fn accept(&mut self, now: Now) {
-        let mut left = ACCEPTS;
         for at in 0..self.listeners.len() {
+            let mut left = ACCEPTS;
             while left > 0 && self.listeners[at].is_due(now.mono) {
                 left -= 1;
                 let service = self.listeners[at].service;
@@ -256,9 +297,7 @@ impl Driver {
                         self.carry_out(now);
                         self.keep(key, now);
                     }
-                    Accepted::Exhausted(error) => {
-                        log::warn!("cannot accept connections: {error}; trying again shortly");
-                    }
+                    Accepted::Exhausted(error) => self.listeners[at].complain(&error),
                     Accepted::Drained | Accepted::Lost => {}
                 }
             }
@@ -272,7 +311,8 @@ impl Driver {
             && !link.registered
             && let Err(error) = link.register(registry)
         {
-            self.core.handle(key, Event::Failed(error.kind()), now);
+            let why = Broken::Io(error.kind());
+            self.core.handle(key, Event::Failed(&why), now);
             self.carry_out(now);
         }
     }
@@ -284,12 +324,13 @@ impl Driver {
             return;
         };
         link.queued = false;
-        if let Some(connected) = link.connected() {
-            let event = match connected {
-                Ok(()) => Event::Connected,
-                Err(kind) => Event::Failed(kind),
-            };
-            self.core.handle(key, event, now);
+        match link.progress() {
+            Progress::Open => {}
+            Progress::Waiting => return,
+            Progress::More => return self.queue(key),
+            Progress::Connected => self.core.handle(key, Event::Connected, now),
+            Progress::Secured => self.core.handle(key, Event::Secured, now),
+            Progress::Failed(why) => return self.core.handle(key, Event::Failed(&why), now),
         }
         let mut left = budget;
         loop {
@@ -297,8 +338,8 @@ impl Driver {
             let moved = if !outgoing.is_empty() && link.is_writable() {
                 match link.write(outgoing) {
                     Moved::Bytes(count) => Event::Sent(count),
-                    Moved::Blocked | Moved::End => continue,
-                    Moved::Failed(kind) => Event::Failed(kind),
+                    Moved::Blocked | Moved::Inner(_) | Moved::End => continue,
+                    Moved::Failed(why) => return self.core.handle(key, Event::Failed(&why), now),
                 }
             } else if link.is_readable() && self.core.wants_read(key) {
                 if left == 0 {
@@ -310,18 +351,18 @@ impl Driver {
                         left -= count;
                         Event::Received(&self.buffer[..count])
                     }
+                    Moved::Inner(count) => {
+                        left = left.saturating_sub(count);
+                        continue;
+                    }
                     Moved::End => Event::Eof,
                     Moved::Blocked => continue,
-                    Moved::Failed(kind) => Event::Failed(kind),
+                    Moved::Failed(why) => return self.core.handle(key, Event::Failed(&why), now),
                 }
             } else {
                 return;
             };
-            let failed = matches!(moved, Event::Failed(_));
             self.core.handle(key, moved, now);
-            if failed {
-                return;
-            }
         }
         self.queue(key);
     }
@@ -341,7 +382,6 @@ impl Driver {
 
     /// Exchanges and the core's long work, slice after slice, until the turn's budget is used up.
     fn long_work(&mut self, now: Now) {
-        let over = |clock: &Clock| clock.mono().since(now.mono) >= TURN_BUDGET;
         // At least one slice of each a turn, so that clients cannot starve the exchanges.
         loop {
             if let Some(key) = self.upstream.pop_front() {
@@ -353,7 +393,7 @@ impl Driver {
                 self.carry_out(now);
             }
             let idle = self.upstream.is_empty() && !self.core.has_work();
-            if idle || over(&self.clock) {
+            if idle || self.is_over(now) {
                 return;
             }
         }
@@ -369,6 +409,7 @@ impl Driver {
                     None => {}
                 },
                 Action::Connect(key, address) => self.connect(key, address, now),
+                Action::Secure(key, host) => self.secure(key, &host, now),
                 Action::Resolve { source, host, port } => {
                     if let Err(why) = self.resolver.ask(source, &host, port) {
                         self.core.resolved(source, Err(why), now);
@@ -381,7 +422,8 @@ impl Driver {
                 }
                 Action::Close(key) => {
                     // Dropping the link closes its socket, which also takes it from the poller.
-                    if link_of(&mut self.links, key).is_some() {
+                    if let Some(link) = link_of(&mut self.links, key) {
+                        link.part();
                         self.links[key.place()] = None;
                     }
                     self.core.closed(key);
@@ -398,7 +440,22 @@ impl Driver {
         });
         match connected {
             Ok(link) => self.place(link),
-            Err(error) => self.core.handle(key, Event::Failed(error.kind()), now),
+            Err(error) => {
+                let why = Broken::Io(error.kind());
+                self.core.handle(key, Event::Failed(&why), now);
+            }
+        }
+    }
+
+    /// Begins the handshake: its first step is taken when it is the link's turn.
+    fn secure(&mut self, key: Key, host: &str, now: Now) {
+        match (link_of(&mut self.links, key), self.tls.open(host)) {
+            (Some(link), Ok(session)) => {
+                link.secure(session);
+                self.queue(key);
+            }
+            (_, Err(why)) => self.core.handle(key, Event::Failed(&why), now),
+            (None, Ok(_)) => {}
         }
     }
 
@@ -417,47 +474,4 @@ fn link_of(links: &mut [Option<Link>], key: Key) -> Option<&mut Link> {
         .get_mut(key.place())?
         .as_mut()
         .filter(|link| link.key == key)
-}
-
-/// Binds every listener that the configuration asks for, the demo exchange's among them, and
-/// tells its source where that is.
-fn listeners(config: &mut Config, registry: &mio::Registry) -> Result<Vec<Listener>, RunError> {
-    let mut wanted = Vec::new();
-    match config.ecosystem_listen {
-        Some(address) => {
-            wanted.push(("listen", config.listen, Service::Api));
-            wanted.push(("ecosystemListen", address, Service::Ecosystem));
-        }
-        None => wanted.push(("listen", config.listen, Service::Both)),
-    }
-    if config.demo.is_some() {
-        let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
-        wanted.push(("demo", loopback, Service::Demo));
-    }
-    let mut listeners = Vec::new();
-    for (key, address, service) in wanted {
-        let fault = |error| RunError::Listen {
-            key,
-            address,
-            error,
-        };
-        let mut listener = Listener::bind(address, service).map_err(fault)?;
-        let token = Token(LISTENERS - listeners.len());
-        registry
-            .register(&mut listener.socket, token, Interest::READABLE)
-            .map_err(fault)?;
-        if service == Service::Demo {
-            let address = listener.address().map_err(fault)?;
-            if let Some(source) = config.demo_source() {
-                config.sources[source].url = Some(Url {
-                    https: false,
-                    host: address.ip().to_string(),
-                    port: address.port(),
-                    path: String::new(),
-                });
-            }
-        }
-        listeners.push(listener);
-    }
-    Ok(listeners)
 }

@@ -18,6 +18,9 @@ use crate::http::{
 use crate::table::Key;
 use crate::time::Now;
 
+/// Largest output buffer that is kept for the next answer.
+const SPARE_BYTES: usize = 256 * 1024;
+
 /// Seconds after which a client that was turned away may try again.
 const RETRY_REFUSED_S: u32 = 1;
 
@@ -33,7 +36,7 @@ impl Core {
             Event::Sent(count) => rest.sent(key, session, count, now),
             Event::Eof => rest.ended(key, session, now),
             Event::Failed(_) => rest.close(key, session, CloseReason::Broken),
-            Event::Connected => {}
+            Event::Connected | Event::Secured => {}
         }
         rest.count_busy(busy, session);
     }
@@ -131,7 +134,10 @@ impl Rest {
         let head_limits = HeadLimits::from(&self.config.limits);
         let mut used = 0;
         loop {
-            if session.output.pending().len() >= self.config.limits.output_high_water {
+            // No further request is begun; what has begun goes on as it is.
+            let is_between = matches!(session.phase, Phase::Idle | Phase::Head | Phase::Writing);
+            let pending = session.output.pending().len();
+            if is_between && pending >= self.config.limits.output_high_water {
                 session.enter(Phase::Writing, now.mono, &self.config.limits);
                 break;
             }
@@ -153,9 +159,9 @@ impl Rest {
                         Ok(Parsed::Partial) => {
                             // Some clients send an empty line after a body: nobody has begun a
                             // request with it, and it renews no deadline.
-                            if empty_lines(rest) == rest.len() {
-                                used = bytes.len();
-                            } else {
+                            let blank = empty_lines(rest);
+                            used += blank;
+                            if !matches!(&rest[blank..], [] | [b'\r']) {
                                 session.enter(Phase::Head, now.mono, &self.config.limits);
                             }
                             break;
@@ -262,6 +268,7 @@ impl Rest {
         } else {
             Some(CloseReason::Answered)
         };
+        session.output.borrow(&mut self.spare);
         let mut responder = Responder::new(
             &mut session.output.bytes,
             &self.stamp,
@@ -362,12 +369,16 @@ impl Rest {
     }
 
     fn sent(&mut self, key: Key, session: &mut Session, count: usize, now: Now) {
-        session.output.advance(count);
+        if let Some(buffer) = session.output.advance(count) {
+            self.keep_spare(buffer);
+        }
         if session.service != Service::Demo {
             self.status.http.bytes_out += count as u64;
         }
         if !session.output.is_empty() {
-            session.deadline = now.mono + self.config.limits.write_timeout;
+            if matches!(session.phase, Phase::Writing | Phase::Finishing) {
+                session.deadline = now.mono + self.config.limits.write_timeout;
+            }
             return;
         }
         match session.phase {
@@ -384,17 +395,21 @@ impl Rest {
         }
     }
 
+    /// Keeps an emptied buffer for the next answer: nearly all are written and sent within one
+    /// turn of their connection, so that one buffer serves all of them.
+    fn keep_spare(&mut self, mut buffer: Vec<u8>) {
+        if buffer.capacity() <= SPARE_BYTES {
+            buffer.clear();
+            self.spare = buffer;
+        }
+    }
+
     /// The last answer is sent. Where bytes may still be on their way to us, the socket lingers:
     /// closing it now would reset the connection, and the reset could overtake the answer
-    /// (RFC 9112, 9.6).
+    /// (RFC 9112, 9.6). Only a client that wanted this answer to be the last one sends no more.
     fn finish(&mut self, key: Key, session: &mut Session, now: Now) {
-        let clean = matches!(
-            session.reason,
-            Some(CloseReason::Answered | CloseReason::RequestLimit | CloseReason::Stopping)
-        );
-        if clean && session.inbox.is_empty() {
-            let reason = session.reason.unwrap_or(CloseReason::Answered);
-            return self.close(key, session, reason);
+        if session.reason == Some(CloseReason::Answered) && session.inbox.is_empty() {
+            return self.close(key, session, CloseReason::Answered);
         }
         session.inbox = Vec::new();
         session.enter(Phase::Lingering, now.mono, &self.config.limits);
@@ -403,8 +418,12 @@ impl Rest {
 
     /// The client has sent its last byte. What it is owed has been sent already: bytes are read
     /// only when no answer is pending.
-    fn ended(&mut self, key: Key, session: &mut Session, _now: Now) {
+    fn ended(&mut self, key: Key, session: &mut Session, now: Now) {
         let reason = session.reason.unwrap_or(CloseReason::ClientClosed);
+        if matches!(session.phase, Phase::Body(_)) && !session.output.is_empty() {
+            session.reason = Some(reason);
+            return session.enter(Phase::Finishing, now.mono, &self.config.limits);
+        }
         self.close(key, session, reason);
     }
 

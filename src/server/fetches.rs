@@ -26,7 +26,11 @@ const RETRY_MAX: Duration = Duration::from_secs(600);
 
 /// Closed candles before the newest that each refresh reads again: exchanges revise the last one
 /// when late trades are booked.
-const REREAD: i64 = 2;
+pub const REREAD: i64 = 2;
+
+/// Closed slots at the end of a followed series that no client waits for: the next refresh is due
+/// within a second, and until then quotes have made a candle for each.
+pub const UNSETTLED: i64 = 2;
 
 /// Ranges that may wait for one series. Ranges that touch become one, so only scattered ones count.
 const ASKED_PER_SERIES: usize = 8;
@@ -70,6 +74,10 @@ struct Plan {
     asked: Vec<Range<i64>>,
     /// What is still missing of the backfill; the newest range of it.
     backfill: Option<Range<i64>>,
+    /// Below this, the backfill has been tried in vain.
+    tried: i64,
+    /// How often in a row the candle that has just closed was not there yet.
+    misses: u32,
     failures: u32,
     /// Not before this, after a failure.
     rest_until: Mono,
@@ -85,6 +93,8 @@ impl Fetches {
                 live: now.mono,
                 asked: Vec::new(),
                 backfill: None,
+                tried: 0,
+                misses: 0,
                 failures: 0,
                 rest_until: now.mono,
                 in_flight: None,
@@ -149,7 +159,14 @@ impl Fetches {
         for plan in self.plans.iter().filter(|plan| plan.in_flight.is_none()) {
             let interval = plan.series.interval;
             let (when, urgency, slots) = if let Some(range) = plan.asked.last() {
-                (plan.rest_until, Urgency::Asked, range.clone())
+                // Whoever asks for the newest closed candles wants to see the forming one too, and
+                // it comes with the same page.
+                let (_, current) = newest(&plan.series);
+                let end = match range.end + REREAD >= current {
+                    true => current + 1,
+                    false => range.end,
+                };
+                (plan.rest_until, Urgency::Asked, range.start..end)
             } else if plan.live <= now.mono || plan.backfill.is_none() {
                 let (covered_end, current) = newest(&plan.series);
                 let from = covered_end.saturating_sub(REREAD).min(current);
@@ -201,37 +218,56 @@ impl Fetches {
         let current = key.interval.slot_of(exchange);
         // What the exchange has answered is not asked for again, and neither is what cannot be
         // answered yet: the slot that is still open.
-        let still_missing = |range: &Range<i64>| {
-            let missing = series
-                .covered()
-                .missing(range.start..range.end.min(current));
-            missing.last().cloned()
+        let missing = |range: Range<i64>| {
+            let range = range.start..range.end.min(current).max(range.start);
+            series.covered().missing(range)
         };
+        // An answered page is not asked again, whatever has become of it: it may have had to leave
+        // at once, for want of room or for its age.
         let asked = std::mem::take(&mut plan.asked);
-        plan.asked = asked.iter().filter_map(still_missing).collect();
+        plan.asked = (asked.into_iter())
+            .filter_map(|range| {
+                let left = missing(without(range, &slots));
+                Some(left.first()?.start..left.last()?.end)
+            })
+            .collect();
+        if !missing(slots.clone()).is_empty() && slots.end < current {
+            plan.tried = plan.tried.max(slots.end);
+        }
         // What had to leave for want of room would only push out something else.
-        let floor = series.forgotten_before().unwrap_or(0);
+        let floor = series.forgotten_before().unwrap_or(0).max(plan.tried);
         let oldest = current.saturating_sub(depth).max(floor);
-        plan.backfill = still_missing(&(oldest..current.max(oldest)));
+        plan.backfill = missing(oldest..current.max(oldest)).pop();
+        plan.misses = match series.covered().covers(current - 1..current) {
+            true => 0,
+            false => plan.misses.saturating_add(1),
+        };
+        let misses = plan.misses;
         if slots.end > current {
-            plan.live = next_live(key.interval, series, exchange, now);
+            plan.live = next_live(key.interval, misses, exchange, now);
         } else if slots.end == current && series.covered().covers(slots.clone()) {
             plan.live = plan
                 .live
-                .min(next_live(key.interval, series, exchange, now));
+                .min(next_live(key.interval, misses, exchange, now));
         }
     }
 
-    /// A page could not be had. `fatal`: the series itself is at fault, and clients need not wait.
-    pub fn failed(&mut self, series: SeriesKey, fatal: bool, now: Now) {
+    /// A page has not been asked after all.
+    pub fn put_back(&mut self, series: SeriesKey) {
         if let Some(plan) = self.plan_mut(series) {
             plan.in_flight = None;
-            if fatal {
-                plan.failures += 1;
-                plan.asked.clear();
-                let doubled = RETRY * 2u32.saturating_pow((plan.failures - 1).min(16));
-                plan.rest_until = now.mono + doubled.min(RETRY_MAX);
-            }
+        }
+    }
+
+    /// A page could not be had: this series rests, so that the others have their turn, and
+    /// clients need not wait for it.
+    pub fn failed(&mut self, series: SeriesKey, now: Now) {
+        if let Some(plan) = self.plan_mut(series) {
+            plan.in_flight = None;
+            plan.failures += 1;
+            plan.asked.clear();
+            let doubled = RETRY * 2u32.saturating_pow((plan.failures - 1).min(16));
+            plan.rest_until = now.mono + doubled.min(RETRY_MAX);
         }
     }
 
@@ -268,13 +304,27 @@ fn refresh_ms(interval: Stored) -> i64 {
     }
 }
 
-/// When the newest candles of a series are to be read again.
-fn next_live(interval: Stored, series: &Series, exchange: UnixMs, now: Now) -> Mono {
-    let current = interval.slot_of(exchange);
-    if !series.covered().covers(current - 1..current) {
-        return now.mono + RETRY;
-    }
+/// When the newest candles of a series are to be read again: the last closed one was missing so
+/// often in a row.
+fn next_live(interval: Stored, misses: u32, exchange: UnixMs, now: Now) -> Mono {
     let refresh = refresh_ms(interval);
     let next = (exchange.0.div_euclid(refresh) + 1) * refresh;
-    now.mono + Duration::from_millis((next - exchange.0).unsigned_abs()) + SETTLE
+    let next = Duration::from_millis((next - exchange.0).unsigned_abs()) + SETTLE;
+    // The candle that has just closed is not there yet: soon, and then less and less often.
+    let retry = match misses {
+        0 => next,
+        misses => RETRY * 2u32.saturating_pow((misses - 1).min(16)),
+    };
+    now.mono + retry.min(next)
+}
+
+/// What is left of a range when a page at its end, or at its begin, is taken from it.
+fn without(range: Range<i64>, page: &Range<i64>) -> Range<i64> {
+    if page.start <= range.start {
+        range.start.max(page.end).min(range.end)..range.end
+    } else if page.end >= range.end {
+        range.start..range.end.min(page.start)
+    } else {
+        range
+    }
 }

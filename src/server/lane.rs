@@ -7,25 +7,23 @@
 //! It never decides when to ask what: [`super::poller`] does.
 //!
 //! ```text
-//! Closed -> (Resolving ->) Connecting -> Busy -> Idle -> Busy -> ... -> Closed
+//! (the way there: `dial`) -> Busy -> Idle -> Busy -> ... -> Closed
 //! ```
 //!
-//! A request on a connection that was kept alive, and that ends before its answer has begun, is
-//! asked once more on a new one: the exchange had closed the old one while it was idle
-//! (RFC 9112, 9.3.1).
+//! A request on a connection that was kept alive, and that ends before its answer has begun, is no
+//! failure: the exchange had closed it while it was idle (RFC 9112, 9.3.1). Its task is due again
+//! at once, and costs what any other does, for the exchange may have counted the first one.
 
+use super::dial::Dial;
+use super::fault::Fault;
 use crate::config::Limits;
-use crate::exchange::{ReadError, Reading, RefusalKind, Reject, Sink};
-use crate::http::{
-    BodyError, BodyReader, Framing, HeadLimits, ResponseError, RetryAfter, parse_response,
-};
+use crate::exchange::{ReadError, Reading, Reject, Sink};
+use crate::http::{BodyReader, Framing, HeadLimits, RetryAfter, parse_response};
 use crate::interval::Stored;
 use crate::market::{Catalog, Reported, SeriesKey, SourceId, SymbolId};
-use crate::record::{Candle, MarketInfo, Ticker};
+use crate::record::{Candle, MarketInfo, Stats, Ticker};
 use crate::table::Key;
 use crate::time::{Mono, Now, UnixMs};
-use std::fmt;
-use std::io::ErrorKind;
 use std::ops::Range;
 
 /// What is asked of an exchange.
@@ -37,6 +35,10 @@ pub enum Task {
     Time,
     /// All its tickers.
     Tickers,
+    /// The ticker of one market.
+    Ticker(SymbolId),
+    /// The figures of 24 hours of one market, where its ticker lacks them.
+    Stats(SymbolId),
     /// Candles of these slots.
     Candles {
         /// Of which series.
@@ -47,6 +49,11 @@ pub enum Task {
 }
 
 impl Task {
+    /// Whether it brings quotes.
+    pub fn is_quotes(&self) -> bool {
+        matches!(self, Task::Tickers | Task::Ticker(_))
+    }
+
     /// Whether both ask for the same kind of thing.
     pub fn is_like(&self, other: &Task) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
@@ -60,20 +67,32 @@ pub struct Lane {
     pub conn: Option<Key>,
     /// What is under way.
     pub asking: Option<Box<Asking>>,
-    /// Whether the connection stands.
-    pub connected: bool,
+    /// How far the connection has come.
+    pub dial: Dial,
+}
+
+impl Lane {
+    /// When something is to be done about it in any case.
+    pub fn due(&self) -> Option<Mono> {
+        let deadline = self.asking.as_ref()?.deadline;
+        Some(
+            self.dial
+                .until()
+                .map_or(deadline, |until| until.min(deadline)),
+        )
+    }
 }
 
 /// A request under way.
 pub struct Asking {
     /// What is asked.
     pub task: Task,
+    /// When it was decided to ask.
+    pub began: Mono,
     /// When the request went to the kernel.
     pub sent_at: Option<Now>,
     /// When it has taken too long.
     pub deadline: Mono,
-    /// Addresses tried in vain.
-    pub tried: usize,
     /// Whether the connection was opened for this request.
     pub fresh: bool,
     request: Vec<u8>,
@@ -87,6 +106,10 @@ pub struct Asking {
     pub received: u64,
     /// Items refused so far.
     pub rejected: u64,
+    /// The field of the answer's head that tells how the budget stands, and what it told.
+    meter: Option<&'static str>,
+    /// Taken by the poller.
+    pub metered: Option<u64>,
     read_error: Option<ReadError>,
 }
 
@@ -105,10 +128,12 @@ pub enum Staged {
     Tickers(Vec<(SymbolId, Ticker)>, u64),
     /// With the exchange's own word on whether each is closed.
     Candles(Vec<Reported>),
-    /// All of the list.
-    Markets(Vec<MarketInfo>),
+    /// So many. They stand in the catalog already, which serves none of them before the list ends.
+    Markets(usize),
     /// The exchange's clock.
     Time(Option<UnixMs>),
+    /// One market's 24 hours.
+    Stats(Option<Stats>),
 }
 
 /// A good answer.
@@ -124,106 +149,28 @@ pub struct Answered {
     pub rejected: u64,
 }
 
-/// Why a request failed.
-#[derive(Debug)]
-pub enum Fault {
-    /// The name has no addresses.
-    Resolve(String),
-    /// No address could be connected to.
-    Connect(ErrorKind),
-    /// The connection broke.
-    Broken(ErrorKind),
-    /// The exchange closed before the answer's end.
-    CutShort,
-    /// It took too long.
-    Timeout,
-    /// The answer's head is malformed.
-    Head(ResponseError),
-    /// The answer's framing is malformed, or it is too large.
-    Framing(BodyError),
-    /// The body is not what this exchange sends, or says that the request failed.
-    Body(ReadError),
-    /// A status other than success.
-    Status {
-        /// The status.
-        status: u16,
-        /// How long to wait, if the exchange said so.
-        retry_after: Option<RetryAfter>,
-        /// What the body said, if that could be read.
-        message: Option<String>,
-    },
-    /// A list without any item.
-    Empty,
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fault::Resolve(why) => f.write_str(why),
-            Fault::Connect(kind) => write!(f, "cannot connect: {kind}"),
-            Fault::Broken(kind) => write!(f, "connection lost: {kind}"),
-            Fault::CutShort => f.write_str("the connection was closed before the answer's end"),
-            Fault::Timeout => f.write_str("no answer in time"),
-            Fault::Head(error) => write!(f, "malformed answer: {error}"),
-            Fault::Framing(error) => write!(f, "malformed answer: {error}"),
-            Fault::Body(error) => write!(f, "{error}"),
-            Fault::Status {
-                status, message, ..
-            } => match message {
-                Some(message) => write!(f, "status {status}: {message}"),
-                None => write!(f, "status {status}"),
-            },
-            Fault::Empty => f.write_str("the answer holds no item"),
-        }
-    }
-}
-
-/// What a fault says about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blame {
-    /// The exchange as a whole: ask nothing of it for a while.
-    Source,
-    /// It refuses to be asked so often: the same, and counted apart.
-    RateLimit,
-    /// This one request.
-    Call,
-}
-
-impl Fault {
-    /// What this fault says about. 403 is what firewalls in front of exchanges send for too many
-    /// requests, 418 what Binance sends for a ban.
-    pub fn blame(&self) -> Blame {
-        match self {
-            Fault::Status { status, .. } => match status {
-                403 | 418 | 429 => Blame::RateLimit,
-                500..=599 => Blame::Source,
-                _ => Blame::Call,
-            },
-            Fault::Body(ReadError::Refused {
-                kind: RefusalKind::RateLimited,
-                ..
-            }) => Blame::RateLimit,
-            Fault::Body(_) | Fault::Empty => Blame::Call,
-            _ => Blame::Source,
-        }
-    }
-}
-
 impl Asking {
     /// A request that is still to be sent.
-    pub fn new(task: Task, reading: Reading, request: Vec<u8>, deadline: Mono) -> Asking {
+    pub fn new(
+        task: Task,
+        reading: Reading,
+        request: Vec<u8>,
+        meter: Option<&'static str>,
+        (began, deadline): (Mono, Mono),
+    ) -> Asking {
         let staged = match task {
-            Task::Markets => Staged::Markets(Vec::new()),
+            Task::Markets => Staged::Markets(0),
             Task::Time => Staged::Time(None),
-            Task::Tickers => Staged::Tickers(Vec::new(), 0),
+            Task::Tickers | Task::Ticker(_) => Staged::Tickers(Vec::new(), 0),
+            Task::Stats(_) => Staged::Stats(None),
             Task::Candles { .. } => Staged::Candles(Vec::new()),
         };
         Asking {
             reading,
             task,
+            began,
             sent_at: None,
             deadline,
-            tried: 0,
             fresh: true,
             request,
             sent: 0,
@@ -232,6 +179,8 @@ impl Asking {
             staged,
             received: 0,
             rejected: 0,
+            meter,
+            metered: None,
             read_error: None,
         }
     }
@@ -252,11 +201,9 @@ impl Asking {
         self.received > 0
     }
 
-    /// Begins again, on another connection.
-    pub fn rewind(&mut self) {
-        self.sent = 0;
-        self.sent_at = None;
-        self.fresh = true;
+    /// Whether the exchange may have heard of it.
+    pub fn has_left(&self) -> bool {
+        self.sent > 0
     }
 
     /// Takes in bytes of the answer. `Ok(Some(keep_alive))`: it has come to its end.
@@ -264,7 +211,7 @@ impl Asking {
         &mut self,
         bytes: &[u8],
         source: SourceId,
-        catalog: &Catalog,
+        catalog: &mut Catalog,
         limits: &Limits,
     ) -> Result<Option<bool>, Fault> {
         self.received += bytes.len() as u64;
@@ -274,9 +221,12 @@ impl Asking {
         self.inbox.extend_from_slice(bytes);
         let head_limits = HeadLimits::upstream(limits);
         let parsed = parse_response(&self.inbox, &head_limits).map_err(Fault::Head)?;
-        let Some((head, used)) = parsed.map(|response| (response.head, response.used)) else {
+        let Some(response) = parsed else {
             return Ok(None);
         };
+        let metered = self.meter.and_then(|name| response.fields.get(name));
+        self.metered = metered.and_then(|text| std::str::from_utf8(text).ok()?.trim().parse().ok());
+        let (head, used) = (response.head, response.used);
         let cap = limits.upstream_body_bytes as u64;
         self.head = Some(Head {
             status: head.status,
@@ -292,12 +242,13 @@ impl Asking {
         &mut self,
         mut bytes: &[u8],
         source: SourceId,
-        catalog: &Catalog,
+        catalog: &mut Catalog,
     ) -> Result<Option<bool>, Fault> {
         let head = self.head.as_mut().expect("the body comes after the head");
         let mut stager = Stager {
             source,
             catalog,
+            task: &self.task,
             staged: &mut self.staged,
             rejected: &mut self.rejected,
             wanted: None,
@@ -310,6 +261,9 @@ impl Asking {
                 && let Err(error) = self.reading.feed(piece.data, &mut stager)
             {
                 self.read_error = Some(error);
+            }
+            if stager.is_overfull() {
+                return Err(Fault::TooMany);
             }
             if self.read_error.is_some() && is_success(head.status) {
                 break;
@@ -374,8 +328,9 @@ impl Staged {
         match self {
             Staged::Tickers(_, seen) => *seen == 0,
             Staged::Candles(_) => false,
-            Staged::Markets(list) => list.is_empty(),
+            Staged::Markets(count) => *count == 0,
             Staged::Time(time) => time.is_none(),
+            Staged::Stats(stats) => stats.is_none(),
         }
     }
 }
@@ -387,11 +342,27 @@ fn is_success(status: u16) -> bool {
 /// Takes items from the reading and stages them.
 struct Stager<'a> {
     source: SourceId,
-    catalog: &'a Catalog,
+    catalog: &'a mut Catalog,
+    task: &'a Task,
     staged: &'a mut Staged,
     rejected: &'a mut u64,
     /// The symbol of the ticker that was last asked about.
     wanted: Option<SymbolId>,
+}
+
+impl Stager<'_> {
+    /// Whether there are so many items that most of them must be repeated: of tickers more than
+    /// there are symbols, of candles more than two for each slot. A body of any length is staged
+    /// in bounded room.
+    fn is_overfull(&self) -> bool {
+        match (&*self.staged, self.task) {
+            (Staged::Tickers(list, _), _) => list.len() > self.catalog.known().len(),
+            (Staged::Candles(list), Task::Candles { slots, .. }) => {
+                list.len() as u64 > 2 * slots.end.abs_diff(slots.start)
+            }
+            _ => false,
+        }
+    }
 }
 
 impl Sink for Stager<'_> {
@@ -410,14 +381,25 @@ impl Sink for Stager<'_> {
     }
 
     fn candle(&mut self, candle: Candle, closed: Option<bool>) {
-        if let Staged::Candles(list) = self.staged {
+        // Some exchanges answer with more than was asked for.
+        if let (Staged::Candles(list), Task::Candles { series, slots }) =
+            (&mut *self.staged, self.task)
+            && slots.contains(&series.interval.slot_of(candle.open_time))
+        {
             list.push(Reported { candle, closed });
         }
     }
 
     fn market(&mut self, info: MarketInfo) {
-        if let Staged::Markets(list) = self.staged {
-            list.push(info);
+        if let Staged::Markets(count) = self.staged {
+            *count += 1;
+            self.catalog.list(self.source, info);
+        }
+    }
+
+    fn stats(&mut self, _ticker_id: &str, stats: Stats) {
+        if let Staged::Stats(slot) = self.staged {
+            *slot = Some(stats);
         }
     }
 

@@ -4,6 +4,9 @@
 //! most until its deadline, and *running* after that: each call of [`Longs::step`] does one
 //! bounded part of one running answer, in turn. Only the client that asked waits.
 //!
+//! A held answer is small, and many may wait for the same candles; one in the making holds a body.
+//! So only the first few of the running ones are in the making, and the others are in line.
+//!
 //! It never touches a session: a finished answer is handed back with the client's key.
 
 use super::CloseReason;
@@ -15,10 +18,17 @@ use crate::time::Mono;
 use std::collections::VecDeque;
 use std::ops::Range;
 
+/// Answers that may be held: all of them are looked through whenever candles have come, which is
+/// to stay well below a millisecond.
+const HELD: usize = 1024;
+
 /// See the module's page.
 pub struct Longs {
     jobs: Table<Job>,
+    /// The first `making` of them are in the making.
     running: VecDeque<Key>,
+    making: usize,
+    held: usize,
     /// Earliest deadline of a held answer.
     next_due: Option<Mono>,
 }
@@ -63,17 +73,24 @@ impl Reply {
 }
 
 impl Longs {
-    /// At most `capacity` answers in the making.
-    pub fn new(capacity: usize) -> Longs {
+    /// At most one answer for each of so many clients, at most `making` of them in the making.
+    pub fn new(clients: usize, making: usize) -> Longs {
         Longs {
-            jobs: Table::new(capacity),
+            jobs: Table::new(clients),
             running: VecDeque::new(),
+            making: making.max(1),
+            held: 0,
             next_due: None,
         }
     }
 
-    /// Takes an answer in; held until then, or running at once. The error gives the reply back:
-    /// there is no room.
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Takes an answer in; held until then where there is room for one more that waits, or running
+    /// at once. The error gives the reply back: there is no room at all.
     pub fn insert(
         &mut self,
         client: Key,
@@ -84,6 +101,7 @@ impl Longs {
         if self.jobs.is_full() {
             return Err(reply);
         }
+        let held_until = held_until.filter(|_| self.held < HELD);
         let key = self.jobs.insert(Job {
             client,
             long,
@@ -92,7 +110,10 @@ impl Longs {
         });
         let key = key.expect("a table that is not full takes an entry");
         match held_until {
-            Some(until) => self.next_due = Some(self.next_due.map_or(until, |due| due.min(until))),
+            Some(until) => {
+                self.held += 1;
+                self.next_due = Some(self.next_due.map_or(until, |due| due.min(until)));
+            }
             None => self.running.push_back(key),
         }
         Ok(key)
@@ -100,7 +121,8 @@ impl Longs {
 
     /// The client has gone.
     pub fn remove(&mut self, key: Key) {
-        self.jobs.remove(key);
+        let job = self.jobs.remove(key);
+        self.held -= usize::from(job.is_some_and(|job| job.held_until.is_some()));
     }
 
     /// Whether [`Longs::step`] has something to do.
@@ -132,6 +154,7 @@ impl Longs {
                 next_due = Some(next_due.map_or(until, |due: Mono| due.min(until)));
             } else {
                 job.held_until = None;
+                self.held -= 1;
                 self.running.push_back(key);
             }
         }
@@ -144,7 +167,9 @@ impl Longs {
         // Gone: its client has left.
         let job = self.jobs.get_mut(key)?;
         if !job.long.step(view) {
-            self.running.push_back(key);
+            // Behind the others in the making, before those in line.
+            let place = self.running.len().min(self.making - 1);
+            self.running.insert(place, key);
             return None;
         }
         let job = self.jobs.remove(key)?;

@@ -9,7 +9,10 @@
 //! in slices by [`Core::work`], one a call.
 
 pub mod api;
+mod budget;
 mod clients;
+mod dial;
+mod fault;
 mod fetches;
 mod lane;
 mod long;
@@ -17,6 +20,7 @@ mod poller;
 mod session;
 mod status;
 
+pub use dial::Broken;
 pub use session::CloseReason;
 pub use status::{SourceState, SourceStatus, Status};
 
@@ -32,7 +36,6 @@ use poller::Poller;
 use session::Session;
 use status::{HttpStatus, Turns};
 use std::collections::VecDeque;
-use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -79,8 +82,10 @@ impl Service {
 /// What happened to a connection.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// Our connection to an exchange stands.
+    /// Our connection to an exchange, or to the proxy on the way, stands.
     Connected,
+    /// The TLS handshake on it has come to its end: from here on, bytes are those inside.
+    Secured,
     /// Bytes came in.
     Received(&'a [u8]),
     /// So many bytes of [`Core::outgoing`] were taken by the kernel.
@@ -88,7 +93,7 @@ pub enum Event<'a> {
     /// The peer has sent its last byte.
     Eof,
     /// The connection is broken, or never came to be.
-    Failed(ErrorKind),
+    Failed(&'a Broken),
 }
 
 /// What the driver is to do.
@@ -98,6 +103,8 @@ pub enum Action {
     Flush(Key),
     /// Open a connection under this key.
     Connect(Key, SocketAddr),
+    /// Speak TLS from here on, with whoever has a certificate for this host.
+    Secure(Key, String),
     /// Look up a name, and tell the core by [`Core::resolved`].
     Resolve {
         /// For whom.
@@ -111,6 +118,19 @@ pub enum Action {
     Finish(Key),
     /// Let the socket go, and tell the core by [`Core::closed`].
     Close(Key),
+}
+
+/// How much is going on: what must come back to nothing when everybody has left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Connections of clients, those to the built-in exchange included.
+    pub clients: usize,
+    /// Our own connections to exchanges.
+    pub upstreams: usize,
+    /// Clients whose answer is not wholly handed to the kernel.
+    pub in_flight: usize,
+    /// Answers that are made over several turns.
+    pub long_answers: usize,
 }
 
 /// What the system says of the process.
@@ -150,6 +170,8 @@ struct Rest {
     actions: VecDeque<Action>,
     /// Reused for the demo exchange's bodies.
     scratch: Vec<u8>,
+    /// Lent to the next answer.
+    spare: Vec<u8>,
     next_sweep: Mono,
     /// When the end comes in any case.
     stop_at: Option<Mono>,
@@ -188,7 +210,7 @@ impl Core {
                     sources: sources.collect(),
                     turns: Turns::default(),
                 },
-                longs: Longs::new(config.limits.long_answers),
+                longs: Longs::new(config.limits.max_connections, config.limits.long_answers),
                 config,
                 market,
                 pollers,
@@ -199,6 +221,7 @@ impl Core {
                 facts,
                 actions: VecDeque::new(),
                 scratch: Vec::new(),
+                spare: Vec::new(),
                 next_sweep: now.mono + SWEEP,
                 stop_at: None,
                 finished: false,
@@ -210,6 +233,7 @@ impl Core {
 
     /// Takes a client in. `None`: there is no room even to refuse it.
     pub fn accept(&mut self, service: Service, now: Now) -> Option<Key> {
+        self.rest.stamp.refresh(now.unix);
         let limits = &self.rest.config.limits;
         let session = Session::new(service, now.mono, limits);
         let http = &mut self.rest.status.http;
@@ -236,6 +260,7 @@ impl Core {
 
     /// Tells what happened to a connection. A key that is gone is no fault: the event was late.
     pub fn handle(&mut self, key: Key, event: Event<'_>, now: Now) {
+        self.rest.stamp.refresh(now.unix);
         match self.conns.get(key) {
             Some(Conn::Client(_)) => self.handle_client(key, event, now),
             Some(&Conn::Upstream { source, lane }) => {
@@ -261,7 +286,6 @@ impl Core {
 
     /// Tells that time has passed.
     pub fn handle_timeout(&mut self, now: Now) {
-        self.rest.stamp.refresh(now.unix);
         if !self.conns.is_empty() && now.mono >= self.rest.next_sweep {
             self.rest.next_sweep = now.mono + SWEEP;
             self.sweep(now);
@@ -272,7 +296,12 @@ impl Core {
         }
         let Core { conns, rest } = self;
         let mut failed = false;
-        for at in 0..rest.pollers.len() {
+        // Who is stopping asks nothing more.
+        let pollers = match rest.status.stopping {
+            true => 0,
+            false => rest.pollers.len(),
+        };
+        for at in 0..pollers {
             if rest.pollers[at].wake_at().is_some_and(|at| at <= now.mono) {
                 rest.with_poller(SourceId(at as u16), |poller, desk| {
                     failed |= poller.handle_timeout(conns, desk, now);
@@ -317,6 +346,7 @@ impl Core {
     pub fn poll_timeout(&self) -> Option<Mono> {
         let sweep = (!self.conns.is_empty()).then_some(self.rest.next_sweep);
         let pollers = self.rest.pollers.iter().filter_map(Poller::wake_at).min();
+        let pollers = pollers.filter(|_| !self.rest.status.stopping);
         let flip = self.rest.market.quotes.next_flip();
         let (long, stop) = (self.rest.longs.next_due(), self.rest.stop_at);
         [sweep, pollers, flip, long, stop]
@@ -340,7 +370,9 @@ impl Core {
     pub fn wants_read(&self, key: Key) -> bool {
         match self.conns.get(key) {
             Some(Conn::Client(session)) => session.wants_read(),
-            Some(Conn::Upstream { .. }) => true,
+            Some(Conn::Upstream { source, lane }) => {
+                self.rest.pollers[usize::from(source.0)].wants_read(*lane, key)
+            }
             None => false,
         }
     }
@@ -356,6 +388,9 @@ impl Core {
             http.open -= 1;
             let reason = session.reason.unwrap_or(CloseReason::Broken);
             http.closes[reason as usize] += 1;
+            if self.rest.stop_at.is_some() && self.rest.status.http.open == 0 {
+                self.rest.finished = true;
+            }
         }
     }
 
@@ -369,6 +404,25 @@ impl Core {
         self.rest.stop_at = Some(now.mono + self.rest.config.limits.shutdown);
         self.sweep(now);
         self.check_end(now);
+    }
+
+    /// Counts what there is. Costs a look at every connection.
+    pub fn census(&self) -> Census {
+        let clients = self.conns.iter().filter_map(|(_, conn)| match conn {
+            Conn::Client(session) => Some(session),
+            Conn::Upstream { .. } => None,
+        });
+        let (mut count, mut in_flight) = (0, 0);
+        for session in clients {
+            count += 1;
+            in_flight += usize::from(session.is_busy());
+        }
+        Census {
+            clients: count,
+            upstreams: self.conns.len() - count,
+            in_flight,
+            long_answers: self.rest.longs.len(),
+        }
     }
 
     /// Whether all is over.

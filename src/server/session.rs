@@ -15,7 +15,8 @@
 //! Closed      no      the driver has let the socket go
 //! ```
 //!
-//! Invariant: output is pending only in Writing and Finishing, and in those always.
+//! Invariant: Writing and Finishing have pending output. Of the others only Body may, and Waiting:
+//! earlier answers, or the word to go on with a body.
 
 use super::Service;
 use crate::config::Limits;
@@ -158,12 +159,22 @@ impl Output {
         self.sent == self.bytes.len()
     }
 
-    /// Takes note that so many bytes were sent. An emptied output holds no memory.
-    pub fn advance(&mut self, count: usize) {
+    /// Takes note that so many bytes were sent. An emptied output holds no memory: its buffer is
+    /// handed back, to be lent to the next one.
+    pub fn advance(&mut self, count: usize) -> Option<Vec<u8>> {
         self.sent += count;
         debug_assert!(self.sent <= self.bytes.len(), "more sent than there was");
-        if self.is_empty() {
-            *self = Output::default();
+        if !self.is_empty() {
+            return None;
+        }
+        self.sent = 0;
+        Some(std::mem::take(&mut self.bytes))
+    }
+
+    /// Takes a buffer to write into, if it has none.
+    pub fn borrow(&mut self, spare: &mut Vec<u8>) {
+        if self.bytes.capacity() == 0 {
+            self.bytes = std::mem::take(spare);
         }
     }
 }

@@ -6,10 +6,10 @@
 //! Invariant: spans of a series are not empty, and neither overlap nor touch. A span that breaks it
 //! is passed over when read and goes when a range is put over it.
 
-use super::error::StoreError;
 use super::row::{seconds, slot};
 use super::sqlite::{Database, Row, Statement, Value};
 use super::write::Series;
+use crate::history::StoreError;
 use crate::interval::Stored;
 use std::ops::Range;
 

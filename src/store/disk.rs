@@ -7,10 +7,10 @@
 //! It never drops a batch: what could not be written goes back with its answer. It never writes
 //! again to a file that was found damaged, and never ends before it is told to.
 
-use super::error::{OpenError, StoreError};
 use super::file::{Care, HistoryFile};
-use super::message::{Answer, Batch, Job, Loaded, SeriesName, Unwritten, Written};
 use super::{read, write};
+use crate::history::{Answer, Batch, Job, Loaded, SeriesName, Unwritten, Written};
+use crate::history::{OpenError, StoreError};
 use signal_hook::consts::SIGXFSZ;
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -23,6 +23,10 @@ const ROWS_AT_ONCE: u64 = 1000;
 
 /// Series that one slice touches. They share a transaction, of which the sync takes longest.
 const SERIES_AT_ONCE: usize = 64;
+
+/// Series that may wait for their eviction. Above it no job is taken until there are fewer, so
+/// that what piles up does so in the bounded queue.
+const EVICTIONS: usize = 4096;
 
 /// How often a file may seem damaged and be found good when it is looked at whole. A disk that
 /// fails to read that often is no place for it.
@@ -115,6 +119,9 @@ impl Disk {
         if self.evictions.is_empty() {
             return self.jobs.recv().map(Some);
         }
+        if self.evictions.len() >= EVICTIONS {
+            return Ok(None);
+        }
         match self.jobs.try_recv() {
             Ok(job) => Ok(Some(job)),
             Err(TryRecvError::Empty) => Ok(None),
@@ -151,10 +158,6 @@ impl Disk {
                     before,
                     gone,
                 });
-            }
-            Job::Checkpoint => {
-                let result = holder.with(voice, |file| file.checkpoint());
-                voice.tell(Answer::Checkpointed(result));
             }
             Job::Stop => {}
         }

@@ -6,14 +6,14 @@
 //!
 //! It knows nothing of candles; what is written and read is `write.rs`'s and `read.rs`'s.
 
-use super::error::{OpenError, StoreError};
 use super::header::{Look, beside, damaged, failed, log_of, look};
 use super::lock::Lock;
-use super::message::Opened;
 use super::schema::{self, MIGRATIONS};
 use super::sqlite::{Checkpoint, Database};
 use super::write::Known;
-use super::{APPLICATION_ID, VERSION};
+use crate::history::Opened;
+use crate::history::{APPLICATION_ID, VERSION};
+use crate::history::{OpenError, StoreError};
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -81,7 +81,7 @@ impl HistoryFile {
     }
 
     /// Moves the log into the file, as far as no reader is in the way.
-    pub(super) fn checkpoint(&mut self) -> Result<(), StoreError> {
+    fn checkpoint(&mut self) -> Result<(), StoreError> {
         // Also when it fails: the next ten flushes will try again, and none of them waits for it.
         self.flushes = 0;
         self.db.checkpoint(Checkpoint::Passive)

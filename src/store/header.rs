@@ -6,7 +6,7 @@
 //!
 //! It never writes.
 
-use super::error::{OpenError, StoreError};
+use crate::history::{OpenError, StoreError};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -82,15 +82,15 @@ fn judge(path: &Path, header: &[u8], bytes: u64, log: u64) -> Result<Look, OpenE
             .expect("four bytes of a longer header");
         u32::from_be_bytes(bytes)
     };
-    if word(68) != super::APPLICATION_ID {
+    if word(68) != crate::history::APPLICATION_ID {
         return Err(foreign(path, "an SQLite file of something else"));
     }
     let version = word(60);
-    if version > super::VERSION {
+    if version > crate::history::VERSION {
         return Err(OpenError::Newer {
             path: path.to_path_buf(),
             found: version,
-            known: super::VERSION,
+            known: crate::history::VERSION,
         });
     }
     // 1 stands for 65536 ("Page Size").
@@ -160,8 +160,8 @@ mod tests {
         header[..16].copy_from_slice(MAGIC);
         header[16..18].copy_from_slice(&4096u16.to_be_bytes());
         header[28..32].copy_from_slice(&3u32.to_be_bytes());
-        header[60..64].copy_from_slice(&super::super::VERSION.to_be_bytes());
-        header[68..72].copy_from_slice(&super::super::APPLICATION_ID.to_be_bytes());
+        header[60..64].copy_from_slice(&crate::history::VERSION.to_be_bytes());
+        header[68..72].copy_from_slice(&crate::history::APPLICATION_ID.to_be_bytes());
         header
     }
 

@@ -7,17 +7,15 @@
 //! It never removes the file: between two processes, removing a lock file is how both come to hold
 //! one. The kernel lets go of the lock when the process ends, however it ends.
 
-use super::error::OpenError;
 use super::header::{beside, failed};
+use crate::history::OpenError;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::path::Path;
 
 /// Held until it is dropped.
 #[derive(Debug)]
-pub(super) struct Lock {
-    _file: File,
-}
+pub(super) struct Lock(File);
 
 impl Lock {
     /// Takes the lock of a history file.
@@ -39,6 +37,14 @@ impl Lock {
         }
         // For people alone: without it the refusal does not name the process.
         let _ = (file.set_len(0)).and_then(|()| writeln!(file, "{}", std::process::id()));
-        Ok(Lock { _file: file })
+        Ok(Lock(file))
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing would do, unless another thread is starting a process just now: until that
+        // becomes its program, it has a copy of every open file, and of the lock with it.
+        let _ = self.0.unlock();
     }
 }

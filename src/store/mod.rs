@@ -2,31 +2,59 @@
 //!
 //! Owns the disk thread and, through it, the one SQLite file. [`Store`] is the loop's end of two
 //! bounded queues: jobs go in without ever waiting, answers come out when the loop has been woken.
-//! Whatever the disk does, the loop's part in it is moving a message.
+//! Whatever the disk does, the loop's part in it is moving a message. The messages are
+//! [`crate::history`]'s.
 //!
 //! It never keeps a candle in memory, never reads a clock, and decides nothing about what is worth
 //! storing. It never writes to a file that is not marketd's, is newer than it, or is damaged.
 //!
-//! What an acknowledged batch means: it is synced, whole, and survives the process's death and the
-//! machine's. What an answer with rows means: each is a sound candle of a covered slot, with the
-//! digits that were written.
+//! # How it is used
 //!
-//! `message.rs` is the talk, `error.rs` what can go wrong; `disk.rs` the thread, `file.rs` how the
-//! file is found good, `schema.rs` its tables, `seal.rs` whom to believe in them, `write.rs`, `coverage.rs` and `read.rs` what is done
-//! with them, `sqlite.rs` the only place that knows SQLite.
+//! 1. [`Store::start`], and wait for the first answer. `Opened`: go on. `Failed`: end with exit
+//!    code 2 where [`OpenError::is_refusal`] says so; otherwise log it and go on without history,
+//!    which counts as degraded. Without the feature, or for `--data :memory:`, there is no `Store`.
+//! 2. `Load`, once: `Heads` and `Quotes` in pieces, then `Loaded`. Until then nothing is known of
+//!    the file, so nothing is asked of an exchange that it may hold. A load that failed is sent
+//!    again after the next `Opened`.
+//! 3. `Write`, one at a time: the batch moves into the job. What happens meanwhile is gathered in
+//!    the next batch, which is sent after `Written`. `Ok`: on disk, synced, whole; it survives the
+//!    process's death and the machine's. `Err`: as if it had never been sent, and the batch comes
+//!    back; what was gathered since is put on top ([`Batch::absorb`]) and sent again after a while.
+//!    Bound what is kept by [`Batch::weight`].
+//! 4. `Read`, at any time: one page. Each candle of `Rows` is sound, lies in a covered slot, and
+//!    has the digits that were written. Whatever else was found there comes as `unsound`: it is
+//!    served to nobody, and the next batch should forget it ([`Changes::forget`]), so that the
+//!    exchange is asked again.
+//! 5. `Evict`, for a series that has slots older than are to be kept. Coverage goes with the
+//!    candles. It is done in slices between other jobs; an error leaves the rest for the next time.
+//! 6. `Stop` at the end, then wait for `Stopped` and [`Store::join`].
+//!
+//! Jobs are done in the order in which they were sent, evictions excepted; each has one answer.
+//! [`Store::send`] hands a job back when the queue is full: a reader is told to come back later,
+//! and everything else is sent again at the next turn. `Failed` may come at any time; until the next
+//! `Opened`, jobs fail with [`StoreError::NotOpen`] and writes come back whole, so that nothing
+//! has to be done on it but to say it.
+//!
+//! [`Batch::absorb`]: crate::history::Batch::absorb
+//! [`Batch::weight`]: crate::history::Batch::weight
+//! [`Changes::forget`]: crate::history::Changes::forget
+//!
+//! # The files
+//!
+//! `disk.rs` is the thread, `file.rs` how the file is found good, `schema.rs` its tables, `seal.rs`
+//! whom to believe in them, `write.rs`, `coverage.rs` and `read.rs` what is done with them,
+//! `sqlite.rs` the only place that knows SQLite.
 
 #[cfg(feature = "sqlite")]
 mod coverage;
 #[cfg(feature = "sqlite")]
 mod disk;
-mod error;
 #[cfg(feature = "sqlite")]
 mod file;
 #[cfg(feature = "sqlite")]
 mod header;
 #[cfg(feature = "sqlite")]
 mod lock;
-mod message;
 #[cfg(feature = "sqlite")]
 mod read;
 #[cfg(feature = "sqlite")]
@@ -42,22 +70,11 @@ mod tests;
 #[cfg(feature = "sqlite")]
 mod write;
 
-pub use error::{OpenError, StoreError};
-pub use message::{
-    Answer, Batch, Changes, Fate, Head, Job, Loaded, Opened, QuoteName, Read, Rows, SavedQuote,
-    SeriesName, Unwritten, Written,
-};
-
+use crate::history::{Answer, Job, OpenError, StoreError};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-
-/// Marks the file as marketd's among all SQLite files: `mktd`.
-pub const APPLICATION_ID: u32 = 0x6d6b_7464;
-
-/// Version of the tables that this build writes.
-pub const VERSION: u32 = 1;
 
 /// Jobs that may wait. A read of a thousand candles takes about a millisecond: who comes behind
 /// this many waits long enough to be told to come back later.

@@ -4,14 +4,15 @@
 //! whatever else is found in the file is passed over and counted, never changed.
 
 use super::coverage;
-use super::error::StoreError;
-use super::message::{Head, QuoteName, Read, Rows, SavedQuote, SeriesName};
 use super::row::{CANDLE, QUOTE, candle, name, quote, seconds, slot, times};
 use super::seal::Seal;
 use super::sqlite::{Database, Value};
 use super::write::{Known, Series, find_series};
+use crate::history::StoreError;
+use crate::history::{Head, PAGE, QuoteName, Read, Rows, SavedQuote, SeriesName};
 use crate::interval::Stored;
-use crate::market::rows::Edge;
+use crate::record::Edge;
+use std::ops::Range;
 
 /// Series in one piece of a load.
 const HEADS: usize = 64;
@@ -19,12 +20,12 @@ const HEADS: usize = 64;
 /// Quotes in one piece of a load: about 300 KB.
 const QUOTES: usize = 512;
 
-/// Reads candles.
+/// Reads candles: one page of them.
 pub(super) fn rows(db: &Database, known: &mut Known, read: &Read) -> Result<Rows, StoreError> {
     let mut rows = Rows {
         series: read.series.clone(),
+        slots: read.slots.clone(),
         candles: Vec::new(),
-        more: false,
         unsound: Vec::new(),
     };
     let Some(series) = find_series(db, known, &read.series)? else {
@@ -50,24 +51,35 @@ pub(super) fn rows(db: &Database, known: &mut Known, read: &Read) -> Result<Rows
         Value::Int(times.start),
         Value::Int(times.end),
     ])?;
+    let (mut left, mut before) = (read.limit.min(PAGE), None);
     while let Some(row) = found.next()? {
         let slot = row.int(0).map(|time| time.div_euclid(seconds(interval)));
-        let covered = slot.filter(|slot| is_covered(*slot));
-        let Some(candle) = covered.and_then(|_| candle(interval, series.seal, &row)) else {
-            rows.unsound.extend(slot);
-            continue;
-        };
-        if rows.candles.len() == read.limit {
-            rows.more = true;
+        // Rows that lie askew may share a slot: a page never ends within one.
+        if left == 0 && slot != before {
+            cut(&mut rows.slots, slot, read.keep);
             break;
         }
-        rows.candles.push(candle);
+        (left, before) = (left.saturating_sub(1), slot);
+        let covered = slot.filter(|slot| is_covered(*slot));
+        match covered.and_then(|_| candle(interval, series.seal, &row)) {
+            Some(candle) => rows.candles.push(candle),
+            None => rows.unsound.extend(slot),
+        }
     }
     if read.keep == Edge::Newest {
         rows.candles.reverse();
         rows.unsound.reverse();
     }
     Ok(rows)
+}
+
+/// Leaves of what was asked for the part before the first slot that is not in the page.
+fn cut(slots: &mut Range<i64>, next: Option<i64>, keep: Edge) {
+    match (next, keep) {
+        (Some(next), Edge::Oldest) => slots.end = next,
+        (Some(next), Edge::Newest) => slots.start = next + 1,
+        (None, _) => {}
+    }
 }
 
 /// Tells every series, some at a time. Answers how many there are, and how many rows made no sense.

@@ -4,10 +4,10 @@
 //! their texts. What is read is believed only where it makes sense: a person may have edited the
 //! file, and a disk may have.
 
-use super::message::{QuoteName, SavedQuote};
 use super::seal::Seal;
 use super::sqlite::{Row, Value};
 use crate::decimal::Decimal;
+use crate::history::{QuoteName, SavedQuote};
 use crate::interval::Stored;
 use crate::record::{Candle, Ticker};
 use crate::time::UnixMs;

@@ -6,16 +6,21 @@
 //!
 //! A version, once released, never changes: what comes later is a further entry of [`MIGRATIONS`].
 
-use super::error::StoreError;
 use super::sqlite::Database;
+use crate::history::StoreError;
 use std::collections::BTreeMap;
 
 /// Entry `n` makes version `n + 1` of version `n`.
-pub(super) const MIGRATIONS: [&str; super::VERSION as usize] = [VERSION_1];
+pub(super) const MIGRATIONS: [&str; crate::history::VERSION as usize] = [VERSION_1];
 
-/// A candle takes about 65 bytes, 39 of which are digits: a row of `candle` is its own key's entry (WITHOUT ROWID), and the
-/// time is in seconds, which take four bytes until 2038 where milliseconds take six. Candles of a
-/// series lie together, so that reading a range is reading neighbouring pages.
+/// A candle takes about 65 bytes, 39 of which are digits: a row of `candle` is its own key's entry
+/// (WITHOUT ROWID), and the time is in seconds, which take four bytes until 2038 where milliseconds
+/// take six. Candles of a series lie together, so that reading a range is reading neighbouring pages.
+///
+/// The file does not shrink, and does not have to: the oldest candles of a series lie together too,
+/// so that evicting them frees whole pages, which the next candles take before the file grows. It
+/// stays at what is kept. Giving pages back (`auto_vacuum`) would move others about with every
+/// eviction, for room that is needed again within the minute.
 const VERSION_1: &str = "
 CREATE TABLE series (
     id INTEGER PRIMARY KEY,
@@ -97,7 +102,7 @@ pub(super) fn migrate(db: &Database, from: u32, migrations: &[&str]) -> Result<(
         for migration in missing {
             db.execute(migration)?;
         }
-        let (version, id) = (migrations.len(), super::APPLICATION_ID);
+        let (version, id) = (migrations.len(), crate::history::APPLICATION_ID);
         db.execute(&format!(
             "PRAGMA user_version = {version}; PRAGMA application_id = {id}"
         ))

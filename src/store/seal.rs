@@ -7,8 +7,8 @@
 //! It is for failing disks and slips of the hand, not against anybody: who can write the file can
 //! make seals.
 
-use super::message::SeriesName;
 use super::sqlite::{Row, Value};
+use crate::history::SeriesName;
 use std::ops::Range;
 
 /// A seal in the making: a 32-bit FNV-1a hash (Fowler, Noll and Vo), under which a change of one

@@ -3,7 +3,7 @@
 //! Owns the connection and how it is set up. The only file that names `rusqlite`; it knows nothing
 //! of candles. It never waits longer than [`BUSY`] for another program.
 
-use super::error::StoreError;
+use crate::history::StoreError;
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};

@@ -1,203 +1,9 @@
-//! The rules of batches, tried against a model that does everything slot by slot.
-
-use super::*;
-use crate::decimal::Decimal;
-use crate::interval::Stored;
-use crate::record::Candle;
-use crate::rng::Rng;
-use crate::time::UnixMs;
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
-
-/// Slots that the random tests play with.
-const SLOTS: i64 = 60;
-
-/// A series as it ought to be.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Model {
-    covered: BTreeSet<i64>,
-    candles: BTreeMap<i64, Candle>,
-}
-
-impl Model {
-    fn apply(&mut self, changes: &Changes) {
-        for (slots, fate) in changes.ranges() {
-            if fate != Fate::Covered {
-                self.covered.retain(|slot| !slots.contains(slot));
-                self.candles.retain(|slot, _| !slots.contains(slot));
-            }
-            if fate != Fate::Forgotten {
-                self.covered
-                    .extend(slots.start.max(0)..slots.end.min(SLOTS));
-            }
-        }
-        for (slot, candle) in changes.candles() {
-            match candle {
-                Some(candle) => self.candles.insert(slot, candle.clone()),
-                None => self.candles.remove(&slot),
-            };
-        }
-        assert!(self.candles.keys().all(|slot| self.covered.contains(slot)));
-    }
-}
-
-fn candle(interval: Stored, slot: i64, price: i64) -> Candle {
-    Candle {
-        open_time: interval.open_of(slot),
-        open: Decimal::from(price),
-        high: Decimal::from(price + 2),
-        low: Decimal::from(price),
-        close: Decimal::from(price + 1),
-        volume: Decimal::from_parts(price.into(), 3).expect("few digits"),
-    }
-}
-
-fn range(rng: &mut Rng) -> Range<i64> {
-    let start = rng.below(SLOTS as u64) as i64;
-    start..(start + 1 + rng.below(9) as i64).min(SLOTS)
-}
-
-/// Some changes that a series may go through between two flushes.
-fn random_changes(rng: &mut Rng) -> Changes {
-    let mut changes = Changes::default();
-    for _ in 0..=rng.below(4) {
-        let slots = range(rng);
-        match rng.below(8) {
-            0 => changes.forget(slots),
-            1 => changes.forget(i64::MIN..slots.end),
-            2 => changes.forget(slots.start..i64::MAX),
-            _ => {
-                let mut candles = Vec::new();
-                for slot in slots.clone() {
-                    match rng.below(4) {
-                        0 => {}
-                        1 => candles.push((slot, None)),
-                        price => candles.push((slot, Some(candle(Stored::M1, slot, price as i64)))),
-                    }
-                }
-                changes.answered(slots, candles);
-            }
-        }
-    }
-    changes
-}
-
-fn series(interval: Stored) -> SeriesName {
-    SeriesName {
-        source: "binance".into(),
-        symbol: "BTC/USDT".into(),
-        interval,
-    }
-}
-
-#[test]
-fn one_merged_batch_does_what_its_parts_do_in_their_order() {
-    for seed in 0..2000 {
-        let mut rng = Rng::new(seed);
-        let (mut one_by_one, mut merged) = (Model::default(), Model::default());
-        one_by_one.apply(&random_changes(&mut rng));
-        merged.clone_from(&one_by_one);
-        let mut all = Changes::default();
-        for _ in 0..=rng.below(5) {
-            let changes = random_changes(&mut rng);
-            one_by_one.apply(&changes);
-            all.absorb(changes);
-        }
-        merged.apply(&all);
-        assert_eq!(merged, one_by_one, "seed {seed}");
-    }
-}
-
-#[test]
-fn waiting_takes_memory_for_what_changed_and_not_for_how_often() {
-    let name = series(Stored::M1);
-    let mut waiting = Batch::default();
-    assert!(waiting.is_empty());
-    for round in 0..1000 {
-        let mut batch = Batch::default();
-        let candles = [(round, Some(candle(Stored::M1, round, 5)))];
-        batch.of(&name).answered(round..round + 1, candles);
-        let again = (0..5).map(|slot| (slot, Some(candle(Stored::M1, slot, round + 1))));
-        batch.of(&name).answered(0..5, again);
-        waiting.absorb(batch);
-    }
-    assert_eq!(waiting.weight(), 1000 + 1);
-    waiting.of(&name).forget(i64::MIN..999);
-    assert_eq!(waiting.weight(), 1 + 2);
-}
-
-#[test]
-fn errors_say_what_to_do() {
-    let check = |error: OpenError, refusal: bool, parts: &[&str]| {
-        assert_eq!(error.is_refusal(), refusal, "{error:?}");
-        let text = error.to_string();
-        for part in parts {
-            assert!(text.contains(part), "{part:?} in {text:?}");
-        }
-    };
-    let path = || PathBuf::from("/d/m.db");
-    let io = StoreError::Full("so it is".to_string());
-    check(
-        OpenError::NotBuilt { path: path() },
-        true,
-        &["/d/m.db", "`sqlite`", ":memory:"],
-    );
-    let reason = "No such file".to_string();
-    check(
-        OpenError::Unreachable {
-            path: path(),
-            reason,
-        },
-        true,
-        &["No such file", "--data"],
-    );
-    let by = Some(17);
-    check(
-        OpenError::InUse { path: path(), by },
-        true,
-        &["in use", "process 17", "--data"],
-    );
-    let what = "no SQLite file";
-    check(
-        OpenError::Foreign { path: path(), what },
-        true,
-        &[what, "untouched", "--data"],
-    );
-    let (found, known) = (3, 1);
-    check(
-        OpenError::Newer {
-            path: path(),
-            found,
-            known,
-        },
-        true,
-        &["version 3", "untouched"],
-    );
-    let what = "page 7".to_string();
-    let damaged = OpenError::Damaged { path: path(), what };
-    check(
-        damaged,
-        false,
-        &[
-            "page 7",
-            "untouched",
-            ".recover",
-            "application_id=1835758692",
-        ],
-    );
-    check(
-        OpenError::Io {
-            path: path(),
-            error: io,
-        },
-        false,
-        &["the disk is full: so it is"],
-    );
-}
+//! What is written to the tables and read back, against a model that does everything slot by slot.
 
 #[cfg(not(feature = "sqlite"))]
 #[test]
 fn without_sqlite_there_is_no_store() {
+    use super::*;
     let started = Store::start(PathBuf::from("m.db"), Box::new(|| ()));
     assert!(matches!(started, Err(OpenError::NotBuilt { .. })));
 }
@@ -206,8 +12,14 @@ fn without_sqlite_there_is_no_store() {
 mod tables {
     use super::super::sqlite::Database;
     use super::super::{read, schema, write};
-    use super::*;
-    use crate::market::rows::Edge;
+    use crate::decimal::Decimal;
+    use crate::history::testing::{Model, candle, random_changes, series};
+    use crate::history::{Batch, Head, PAGE, QuoteName, Read, Rows, SavedQuote, SeriesName};
+    use crate::interval::Stored;
+    use crate::record::{Candle, Edge, Ticker};
+    use crate::rng::Rng;
+    use crate::time::UnixMs;
+    use std::ops::Range;
 
     fn database() -> Database {
         let db = Database::in_memory().expect("memory");
@@ -229,7 +41,9 @@ mod tables {
     }
 
     fn read_all(db: &Database, name: &SeriesName) -> Rows {
-        read(db, name, i64::MIN..i64::MAX, usize::MAX, Edge::Oldest)
+        let rows = read(db, name, i64::MIN..i64::MAX, usize::MAX, Edge::Oldest);
+        assert_eq!(rows.slots, i64::MIN..i64::MAX);
+        rows
     }
 
     fn read(db: &Database, name: &SeriesName, slots: Range<i64>, limit: usize, keep: Edge) -> Rows {
@@ -248,7 +62,7 @@ mod tables {
         let rows = read_all(db, name);
         let candles: Vec<Candle> = model.candles.values().cloned().collect();
         assert_eq!(rows.candles, candles, "{context}");
-        assert_eq!((rows.unsound, rows.more), (vec![], false), "{context}");
+        assert!(rows.unsound.is_empty(), "{context}");
         let head = heads(db).pop().expect("one series");
         assert_eq!(head.count, candles.len() as u64, "{context}");
         assert_eq!(
@@ -359,7 +173,7 @@ mod tables {
             let times = rows.candles.iter().map(|candle| candle.open_time);
             let expected = expected.map(|slot| Stored::D1.open_of(slot));
             assert!(times.eq(expected), "{slots:?} {limit} {keep:?}");
-            assert_eq!(rows.more, more, "{slots:?} {limit} {keep:?}");
+            assert_eq!(rows.slots != slots, more, "{slots:?} {limit} {keep:?}");
         };
         check(10..20, 100, Edge::Oldest, 10..20, false);
         check(10..20, 100, Edge::Newest, 10..20, false);
@@ -374,6 +188,53 @@ mod tables {
         check(0..5, 0, Edge::Oldest, 0..0, true);
         let unknown = series(Stored::H1);
         assert_eq!(read(&db, &unknown, 0..9, 9, Edge::Oldest).candles, []);
+    }
+
+    #[test]
+    fn page_after_page_is_all_of_it_from_either_end() {
+        let (db, mut known) = (database(), write::Known::new());
+        let name = series(Stored::M1);
+        let count = PAGE as i64 + 500;
+        let mut batch = Batch::default();
+        let candles = (0..count).map(|slot| (slot, Some(candle(Stored::M1, slot, 7))));
+        batch.of(&name).answered(0..count, candles);
+        write::apply(&db, &mut known, &batch).expect("sound tables");
+        // One in three makes no sense, and two rows lie askew in one slot.
+        db.execute(
+            "UPDATE candle SET open = 'x' WHERE time % 180 = 0;
+             UPDATE candle SET time = 61 WHERE time = 120; UPDATE candle SET time = 62 WHERE time = 240",
+        )
+        .expect("sql");
+        for (keep, limit) in [(Edge::Oldest, 1), (Edge::Newest, 1), (Edge::Oldest, 9999)]
+            .into_iter()
+            .chain([
+                (Edge::Newest, 9999),
+                (Edge::Newest, 100),
+                (Edge::Oldest, 100),
+            ])
+        {
+            let (mut left, mut pages, mut found) = (0..count, 0, Vec::new());
+            while !left.is_empty() {
+                let rows = read(&db, &name, left.clone(), limit, keep);
+                let slot = |candle: &Candle| Stored::M1.slot_of(candle.open_time);
+                let slots = rows.candles.iter().map(slot).chain(rows.unsound);
+                let slots: Vec<i64> = slots.collect();
+                assert!(slots.iter().all(|slot| rows.slots.contains(slot)));
+                assert!(slots.len() <= limit.min(PAGE) + 2, "{} rows", slots.len());
+                found.extend(slots);
+                pages += 1;
+                match keep {
+                    Edge::Oldest => left.start = rows.slots.end,
+                    Edge::Newest => left.end = rows.slots.start,
+                }
+            }
+            found.sort_unstable();
+            let mut expected: Vec<i64> = (0..count).collect();
+            (expected[2], expected[4]) = (1, 1);
+            expected.sort_unstable();
+            assert_eq!(found, expected, "{keep:?} {limit}");
+            assert!(pages >= count / limit.min(PAGE) as i64 - 2, "{pages} pages");
+        }
     }
 
     #[test]
@@ -445,7 +306,7 @@ mod tables {
     fn a_quote_comes_back_as_it_was() {
         let (db, mut known) = (database(), write::Known::new());
         let decimal = |text: &str| Decimal::parse(text.as_bytes()).expect("a decimal");
-        let ticker = crate::record::Ticker {
+        let ticker = Ticker {
             last: decimal("123456789012345678901234567890.5"),
             bid: Some(decimal("0.00000001")),
             ask: None,
@@ -469,7 +330,7 @@ mod tables {
                 source: "kraken".into(),
                 symbol: symbol.into(),
             };
-            let ticker = crate::record::Ticker {
+            let ticker = Ticker {
                 timestamp,
                 ..ticker.clone()
             };

@@ -7,11 +7,11 @@
 //! eviction.
 
 use super::coverage::Spans;
-use super::error::StoreError;
-use super::message::{Batch, Changes, Fate, QuoteName, SavedQuote, SeriesName, Written};
 use super::row::{Digits, QUOTE, times};
 use super::seal::Seal;
 use super::sqlite::{Database, Statement, Value};
+use crate::history::StoreError;
+use crate::history::{Batch, Changes, Fate, QuoteName, SavedQuote, SeriesName, Written};
 use crate::interval::Stored;
 use std::collections::HashMap;
 use std::ops::Range;

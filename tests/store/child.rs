@@ -7,8 +7,8 @@
 use super::desk::Desk;
 use super::support::{PATIENCE, eventually};
 use super::world::{SERIES, START, batch, name};
-use marketd::market::rows::Edge;
-use marketd::store::StoreError;
+use marketd::history::StoreError;
+use marketd::record::Edge;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child as Process, Command, ExitStatus, Stdio};
@@ -246,9 +246,6 @@ fn other_jobs(desk: &mut Desk, number: u64) {
     let series = number as usize % SERIES.len();
     let before = START[series] + number as i64 * 4;
     if let Err(error) = desk.evict(&name(series), before) {
-        tell(error);
-    }
-    if let Err(error) = desk.checkpoint() {
         tell(error);
     }
 }

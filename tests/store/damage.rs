@@ -7,9 +7,8 @@ use super::desk::Desk;
 use super::faults::Dir;
 use super::support::{Rng, for_each_seed};
 use super::world::{self, SERIES, batch, name};
-use marketd::market::rows::Edge;
-use marketd::record::Candle;
-use marketd::store::OpenError;
+use marketd::history::OpenError;
+use marketd::record::{Candle, Edge};
 use std::path::Path;
 
 /// Batches in the file.

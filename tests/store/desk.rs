@@ -1,11 +1,12 @@
 //! A store whose answers are waited for.
 
 use super::support::PATIENCE;
-use marketd::market::rows::Edge;
-use marketd::store::{
+use marketd::history::{
     Answer, Batch, Head, Job, Loaded, OpenError, Opened, QuoteName, Read, Rows, SavedQuote,
-    SeriesName, Store, StoreError, Unwritten, Written,
+    SeriesName, StoreError, Unwritten, Written,
 };
+use marketd::record::Edge;
+use marketd::store::Store;
 use std::ops::Range;
 use std::path::Path;
 
@@ -116,7 +117,38 @@ impl Desk {
         })
     }
 
+    /// Reads page after page, until there is nothing more or the limit is met.
     pub fn read(
+        &mut self,
+        series: &SeriesName,
+        slots: Range<i64>,
+        limit: usize,
+        keep: Edge,
+    ) -> Result<Rows, StoreError> {
+        let mut all = Rows {
+            series: series.clone(),
+            slots: slots.clone(),
+            candles: Vec::new(),
+            unsound: Vec::new(),
+        };
+        let mut left = slots;
+        while !left.is_empty() && all.candles.len() < limit {
+            let mut page = self.page(series, left.clone(), limit - all.candles.len(), keep)?;
+            match keep {
+                Edge::Oldest => left.start = page.slots.end,
+                Edge::Newest => {
+                    left.end = page.slots.start;
+                    std::mem::swap(&mut all.candles, &mut page.candles);
+                    std::mem::swap(&mut all.unsound, &mut page.unsound);
+                }
+            }
+            all.candles.extend(page.candles);
+            all.unsound.extend(page.unsound);
+        }
+        Ok(all)
+    }
+
+    fn page(
         &mut self,
         series: &SeriesName,
         slots: Range<i64>,
@@ -160,14 +192,6 @@ impl Desk {
         self.send(Job::Evict { series, before });
         self.wait(|answer| match answer {
             Answer::Evicted { result, .. } => Ok(result),
-            other => Err(other),
-        })
-    }
-
-    pub fn checkpoint(&mut self) -> Result<(), StoreError> {
-        self.send(Job::Checkpoint);
-        self.wait(|answer| match answer {
-            Answer::Checkpointed(result) => Ok(result),
             other => Err(other),
         })
     }

@@ -21,9 +21,8 @@ mod support;
 mod world;
 
 use desk::Desk;
-use marketd::market::rows::Edge;
-use marketd::record::Candle;
-use marketd::store::{Answer, Batch, Job, Read, Rows, SeriesName, StoreError};
+use marketd::history::{Answer, Batch, Job, Read, Rows, SeriesName, StoreError};
+use marketd::record::{Candle, Edge};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use support::daemon::TempDir;
@@ -87,16 +86,14 @@ fn a_full_queue_hands_the_job_back() {
     let stand = Box::new(move || wake.send(()).unwrap_or(()));
     let mut desk = Desk::start(&dir.path().join("history.db"), stand).expect("a thread");
     for _ in 0..marketd::store::JOBS {
-        desk.store()
-            .send(Job::Checkpoint)
-            .expect("room in the queue");
+        desk.store().send(Job::Load).expect("room in the queue");
     }
     let back = desk.store().send(Job::Load);
     assert_eq!(back, Err(Job::Load));
     drop(wait);
     let done = (0..marketd::store::JOBS).all(|_| {
         desk.wait(|answer| match answer {
-            Answer::Checkpointed(result) => Ok(result),
+            Answer::Loaded(result) => Ok(result.map(|_| ())),
             other => Err(other),
         }) == Ok(())
     });

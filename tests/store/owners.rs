@@ -4,7 +4,7 @@ use super::child::{Child, Said, Task};
 use super::desk::Desk;
 use super::support::daemon::TempDir;
 use super::world::{self, batch};
-use marketd::store::{APPLICATION_ID, OpenError, VERSION};
+use marketd::history::{APPLICATION_ID, OpenError, VERSION};
 use std::path::{Path, PathBuf};
 
 /// The file is refused, and is as it was.

@@ -4,7 +4,7 @@ use super::child::{Child, Said, Task, written};
 use super::desk::Desk;
 use super::faults::Dir;
 use super::world::{self, START, batch, name};
-use marketd::store::Batch;
+use marketd::history::Batch;
 use std::process::Command;
 
 /// Runs a child that may make no file larger than so many blocks of 512 bytes.

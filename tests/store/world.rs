@@ -7,10 +7,9 @@
 use super::desk::Desk;
 use super::support::chance::mix;
 use marketd::decimal::Decimal;
+use marketd::history::{Batch, QuoteName, SavedQuote, SeriesName};
 use marketd::interval::Stored;
-use marketd::market::rows::Edge;
-use marketd::record::{Candle, Ticker};
-use marketd::store::{Batch, QuoteName, SavedQuote, SeriesName};
+use marketd::record::{Candle, Edge, Ticker};
 use marketd::time::UnixMs;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

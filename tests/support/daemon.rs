@@ -63,7 +63,8 @@ struct Output {
 
 impl Launch {
     /// The built binary with these arguments, in a fresh directory. `--listen 127.0.0.1:0` is
-    /// added unless they say where to listen, and no `MARKETD_...` variable reaches it.
+    /// added unless they say where to listen, and no `MARKETD_...` variable reaches it, and none
+    /// that names a proxy.
     pub fn new(args: &[&str]) -> Launch {
         let built = option_env!("CARGO_BIN_EXE_marketd");
         Launch {
@@ -170,7 +171,9 @@ impl Launch {
         let mut command = Command::new(&self.program);
         command.args(&self.args).current_dir(self.dir.path());
         for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("MARKETD_") || name == "RUST_LOG" {
+            let text = name.to_string_lossy();
+            let proxy = text.to_ascii_lowercase().ends_with("_proxy");
+            if text.starts_with("MARKETD_") || text == "RUST_LOG" || proxy {
                 command.env_remove(name);
             }
         }

@@ -280,7 +280,7 @@ fn bound(addr: SocketAddr) -> io::Result<Socket> {
 }
 
 /// A handler that panicked has said so; its poison would only hide that.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner)

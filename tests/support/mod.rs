@@ -11,6 +11,8 @@
 //! - [`generated`]: made-up markets of any number, a pure function of seed and time
 //! - [`client`]: `Client` and `get`, a strict client over a plain socket
 //! - [`daemon`]: `Marketd`, the built binary in a directory of its own
+//! - [`tls`]: `Authority` and `TlsFront`, certificates and a server that takes TLS off
+//! - [`proxy`]: `Proxy`, which opens tunnels, and `peer`, which says what it is told to say
 //! - [`fixtures`]: the recorded bodies, where their folder is there
 //! - [`json`]: `Json`, a tree that keeps every number as it was written
 //! - [`chance`]: `Rng` and seeds, replayed by `MARKETD_SEED`
@@ -29,7 +31,9 @@ pub mod fixtures;
 pub mod generated;
 pub mod json;
 pub mod message;
+pub mod proxy;
 pub mod reply;
+pub mod tls;
 
 pub use binance::{Binance, ServerTime};
 pub use chance::{Rng, for_each_seed};
@@ -38,7 +42,9 @@ pub use daemon::{Finished, Launch, Marketd};
 pub use exchange::{Asked, FakeExchange};
 pub use fixtures::{Fixture, Fixtures};
 pub use json::Json;
+pub use proxy::{Manner, Proxy, peer};
 pub use reply::{Body, Delivery, End, Fault, Framing, Reply};
+pub use tls::{Authority, Identity, TlsFront, Validity};
 
 use std::time::{Duration, Instant};
 

@@ -5,7 +5,7 @@ use super::params::{self, Decimals};
 use super::quotes::{self, path_text};
 use super::write::{self, LongList, Object, Rows, write_integer, write_texts};
 use super::{Error, Outcome, View};
-use crate::http::{ETag, Head, Responder};
+use crate::http::{Cache, ETag, Head, Responder};
 use crate::interval::{Interval, Stored};
 use crate::market::{EcosystemEntry, Quote, Series, SeriesKey, SymbolId};
 use crate::record::Bounds;
@@ -51,7 +51,11 @@ pub fn one(
         version: write::mix(version, quote.map_or(0, |quote| quote.version)),
         variant: decimals.variant(),
     };
-    responder.send(&Head::json(Some(etag), view.until_any_poll()), &body);
+    let cache = match quote.is_some_and(Quote::stale) {
+        true => Cache::NoCache,
+        false => view.until_any_poll(),
+    };
+    responder.send(&Head::json(Some(etag), cache), &body);
     Ok(Outcome::Answered)
 }
 

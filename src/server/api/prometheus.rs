@@ -186,10 +186,42 @@ fn upstreams(view: &View<'_>, page: &mut Page) {
     page.by_source(view, bytes, |source| Some(source.bytes_received));
     let rejected = ("source_items_rejected_total", "counter", "Items refused.");
     page.by_source(view, rejected, |source| Some(source.rejected));
+    let spent = (
+        "source_budget_spent_total",
+        "counter",
+        "Units of the exchange's limit spent.",
+    );
+    page.by_source(view, spent, |source| Some(source.budget_spent));
+    let left = (
+        "source_budget_left",
+        "gauge",
+        "Units that may be spent at once.",
+    );
+    page.by_source(view, left, |source| Some(source.budget_left));
+    upstream_times(view, page);
+}
+
+/// When each source did, or will do, what.
+fn upstream_times(view: &View<'_>, page: &mut Page) {
     let help = "When a request was last answered well, in seconds since the Unix epoch.";
     let success = ("source_last_success_timestamp_seconds", "gauge", help);
     page.by_source(view, success, |source| {
         Some(Seconds(source.last_success_at?.0.unsigned_abs()))
+    });
+    let help = "When a request last failed, in seconds since the Unix epoch.";
+    let error = ("source_last_error_timestamp_seconds", "gauge", help);
+    page.by_source(view, error, |source| {
+        Some(Seconds(source.last_error_at?.0.unsigned_abs()))
+    });
+    let help = "When quotes are polled next, in seconds since the Unix epoch.";
+    let next = ("source_next_poll_timestamp_seconds", "gauge", help);
+    page.by_source(view, next, |source| {
+        Some(Seconds(source.next_poll_at?.0.unsigned_abs()))
+    });
+    let help = "Until when nothing is asked, in seconds since the Unix epoch.";
+    let backoff = ("source_backoff_until_timestamp_seconds", "gauge", help);
+    page.by_source(view, backoff, |source| {
+        Some(Seconds(source.backoff_until?.0.unsigned_abs()))
     });
     let latency = (
         "source_last_latency_seconds",

@@ -262,7 +262,10 @@ fn missing(
     let name = view.market.catalog.name(symbol).as_str();
     let polled = |source: &SourceId| view.status.sources[source.index()].quotes_polled;
     let settled = match source {
-        Some(source) => !sources.contains(&source) || polled(&source),
+        Some(source) => {
+            let has_list = view.market.catalog.has_list(source);
+            has_list && !sources.contains(&source) || polled(&source)
+        }
         None => sources.iter().all(polled),
     };
     let mut error = if settled {

@@ -10,29 +10,47 @@
 //! 5. the configured depth of history.
 //!
 //! A tick is planned from the last due time; a missed one is skipped, never queued. While a source
-//! fails, one request at a time is tried, each after the back-off's next step.
+//! fails, one request at a time is tried, and after each that fails nothing until the back-off's
+//! next step is over.
+//!
+//! Every request takes its cost from the source's budget, and waits until that has it.
 //!
 //! It never serves anybody and never keeps a price: what it reads goes to the market at once, in
 //! slices ([`Poller::work`]), after its body has parsed to its end.
 
+mod addresses;
 mod outcome;
+mod round;
 mod schedule;
 mod wire;
 
+use super::budget::Budget;
+use super::dial::{Broken, Route};
+use super::fault::Fault;
 use super::fetches::Fetches;
-use super::lane::{Asking, Fault, Lane};
+use super::lane::Lane;
 use super::status::SourceStatus;
 use super::{Action, Conn, Core, Event, Rest};
 use crate::config::{Config, SourceConfig, Url};
-use crate::exchange::Dialect;
+use crate::exchange::{Budget as Limit, Call, Dialect};
+use crate::interval::Stored;
 use crate::market::{Market, SeriesKey, SourceId};
 use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now, UnixMs};
+use addresses::Addresses;
 use outcome::Applying;
+use round::Round;
 use std::collections::VecDeque;
+use std::io::ErrorKind;
 use std::ops::Range;
-use wire::Addresses;
+use std::time::Duration;
+
+/// The demo exchange speaks Binance's dialect, and is nobody's but ours.
+const DEMO_BUDGET: Limit = Limit {
+    units: 1_000_000,
+    per: Duration::from_secs(1),
+};
 
 /// See the module's page.
 pub struct Poller {
@@ -40,16 +58,26 @@ pub struct Poller {
     config: SourceConfig,
     dialect: &'static Dialect,
     url: Url,
+    route: Route,
     addresses: Addresses,
     lanes: Vec<Lane>,
     /// When quotes, the market list and the clock are due.
     tickers: Mono,
     markets: Mono,
     clock: Mono,
+    /// Whether the exchange has told its time, or has failed to: which slot is forming, and so
+    /// what a quote changes in a chart, is not known before.
+    clock_told: bool,
     has_list: bool,
+    /// Where the exchange has no call for all quotes.
+    round: Round,
     fetches: Fetches,
+    budget: Budget,
     failures: u32,
+    /// When the running back-off began, and until when nothing is asked.
+    backoff_since: Mono,
     backoff_until: Mono,
+    last_success: Option<Mono>,
     rng: Rng,
     applying: Option<Applying>,
     /// When [`Poller::handle_timeout`] is wanted; worked out after each change.
@@ -116,20 +144,35 @@ impl Poller {
         let dialect = Dialect::by_name(&source.dialect).expect("dialects have been checked");
         let own = || Url::parse(dialect.base_url()).expect("a dialect's own address is sound");
         let url = source.url.clone().unwrap_or_else(own);
+        let route = Route::new(&url, source.proxy.clone());
+        if let Some(proxy) = route.proxy() {
+            log::info!("{}: through the proxy {proxy}", source.id);
+        }
+        let (host, port) = route.first();
         let lanes = config.limits.lanes_per_source.max(1);
+        let limit = match config.demo_source() {
+            Some(demo) if demo == id.index() => DEMO_BUDGET,
+            _ => dialect.budget(),
+        };
         Poller {
             id,
             dialect,
-            addresses: Addresses::of(&url),
+            addresses: Addresses::of(host, port),
+            route,
             url,
             lanes: (0..lanes).map(|_| Lane::default()).collect(),
             tickers: now.mono,
             markets: now.mono,
             clock: now.mono,
+            clock_told: false,
             has_list: false,
+            round: Round::default(),
             fetches: Fetches::default(),
+            budget: Budget::new(limit, dearest(dialect), now.mono),
             failures: 0,
+            backoff_since: now.mono,
             backoff_until: now.mono,
+            last_success: None,
             rng: Rng::new(seed),
             applying: None,
             wake: Some(now.mono),
@@ -158,11 +201,26 @@ impl Poller {
         if !self.follow(series, desk, now) || self.failures > 0 {
             return false;
         }
+        // What the exchange no longer tells is not waited for.
+        let current = (series.interval).slot_of(desk.status.exchange_time(now));
+        let slots = slots.start.max(self.oldest_slot(series.interval, current))..slots.end;
+        if slots.is_empty() {
+            return false;
+        }
         let room = desk.config.limits.chart_fetches;
         let taken = self.fetches.ask(series, slots, room, now);
-        // The next turn starts it: this one belongs to the client.
+        // The end of this turn starts it, not the midst of serving a client.
         self.wake = Some(now.mono);
         taken
+    }
+
+    /// The oldest slot of which the exchange still tells, when `current` is the newest.
+    fn oldest_slot(&self, interval: Stored, current: i64) -> i64 {
+        let depth = self.dialect.page(interval).depth;
+        depth.map_or(0, |depth| {
+            let depth = i64::try_from(depth).unwrap_or(i64::MAX);
+            current.saturating_sub(depth - 1)
+        })
     }
 
     /// Whether some of these candles are asked for and not answered yet.
@@ -179,11 +237,16 @@ impl Poller {
     ) -> bool {
         let mut ended = false;
         for lane in 0..self.lanes.len() {
-            let late = |asking: &Asking| asking.deadline <= now.mono;
-            if self.lanes[lane].asking.as_deref().is_some_and(late) {
+            let Lane { asking, dial, .. } = &self.lanes[lane];
+            let Some(asking) = asking else { continue };
+            if asking.deadline <= now.mono {
+                let fault = Fault::Timeout(dial.obstacle());
                 self.hang_up(lane, desk);
-                self.fail(lane, Fault::Timeout, desk, now);
+                self.fail(lane, fault, desk, now);
                 ended = true;
+            } else if dial.until().is_some_and(|until| until <= now.mono) {
+                let why = Broken::Io(ErrorKind::TimedOut);
+                ended |= self.lost(lane, Some(&why), conns, desk, now);
             }
         }
         self.start_due(conns, desk, now);
@@ -194,4 +257,15 @@ impl Poller {
 /// A point on the monotonic clock, as the wall clock will show it.
 pub(super) fn on_wall(at: Mono, now: Now) -> UnixMs {
     now.unix + ((at.0 as i64).saturating_sub(now.mono.0 as i64)) / 1000
+}
+
+/// Cost of the dearest request to this exchange.
+fn dearest(dialect: &Dialect) -> u32 {
+    let tickers = match dialect.tickers_at_once() {
+        true => Call::Tickers,
+        false => Call::Ticker { id: "" },
+    };
+    let calls = [Call::Markets, Call::Time, tickers];
+    let costs = calls.iter().map(|call| dialect.cost(call));
+    costs.max().unwrap_or(1)
 }

@@ -7,12 +7,13 @@ use super::{Desk, Poller, on_wall};
 use crate::http::RetryAfter;
 use crate::interval::Stored;
 use crate::market::{Lookup, Market, SeriesKey, SourceId, SymbolId};
-use crate::record::{MarketInfo, Ticker};
+use crate::record::Ticker;
 use crate::server::Conn;
-use crate::server::lane::{Answered, Blame, Fault, Staged, Task};
+use crate::server::fault::{Blame, Fault};
+use crate::server::lane::{Answered, Staged, Task};
 use crate::server::status::SourceState;
 use crate::table::Table;
-use crate::time::{Now, UnixMs};
+use crate::time::{Mono, Now, UnixMs};
 use std::time::Duration;
 
 /// Before the next try of an hourly task that failed.
@@ -21,49 +22,30 @@ const HOURLY_RETRY: Duration = Duration::from_secs(60);
 /// Tickers applied in one slice: some 0.1 ms.
 const TICKERS_A_SLICE: usize = 256;
 
-/// Markets taken into the catalog in one slice: some 0.1 ms.
-const MARKETS_A_SLICE: usize = 128;
-
 /// A difference between the exchange's clock and ours that is worth a line in the log.
 const CLOCK_OFFSET_MS: i64 = 2000;
 
 /// Longest that an exchange's `Retry-After` is believed: a day. A ban can last that long.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(86_400);
 
-/// Items of a good answer, on their way into the market.
-pub(super) enum Applying {
-    Tickers(std::vec::IntoIter<(SymbolId, Ticker)>),
-    Markets(std::vec::IntoIter<MarketInfo>),
-}
+/// Tickers of a good answer, on their way into the market.
+pub(super) type Applying = std::vec::IntoIter<(SymbolId, Ticker)>;
 
 impl Poller {
     /// Applies one slice of the items at hand. `true`: the last one.
     pub fn work(&mut self, conns: &mut Table<Conn>, desk: &mut Desk<'_>, now: Now) -> bool {
-        let done = match &mut self.applying {
-            Some(Applying::Tickers(items)) => {
-                let exchange = desk.status.exchange_time(now);
-                for (symbol, ticker) in items.take(TICKERS_A_SLICE) {
-                    apply_ticker(self.id, symbol, ticker, exchange, desk, now);
-                }
-                items.len() == 0
-            }
-            Some(Applying::Markets(items)) => {
-                for info in items.take(MARKETS_A_SLICE) {
-                    desk.market.catalog.list(self.id, info);
-                }
-                items.len() == 0
-            }
-            None => return false,
+        let Some(items) = &mut self.applying else {
+            return false;
         };
+        let exchange = (self.clock_told).then(|| desk.status.exchange_time(now));
+        for (symbol, ticker) in items.take(TICKERS_A_SLICE) {
+            apply_ticker(self.id, symbol, ticker, exchange, desk, now);
+        }
+        let done = items.len() == 0;
         if done {
-            match self.applying.take() {
-                Some(Applying::Tickers(_)) => {
-                    desk.market.quotes.end_poll(self.id, now);
-                    desk.status.quotes_polled = true;
-                }
-                Some(Applying::Markets(_)) => self.listed(desk, now),
-                None => {}
-            }
+            self.applying = None;
+            desk.market.quotes.end_poll(self.id, now);
+            desk.status.quotes_polled = true;
             self.start_due(conns, desk, now);
         }
         done
@@ -74,40 +56,62 @@ impl Poller {
         let Some(asking) = self.lanes[lane].asking.take() else {
             return;
         };
-        let task = asking.task.clone();
+        let (task, began) = (asking.task.clone(), asking.began);
         let answered = match asking.finish(now) {
             Ok(answered) => answered,
-            Err(fault) => return self.failed(task, fault, desk, now),
+            Err(fault) => return self.failed(task, fault, began, desk, now),
         };
         let status = &mut desk.status;
         status.ok += 1;
         status.rejected += answered.rejected;
         status.last_success_at = Some(now.unix);
+        self.last_success = Some(now.mono);
         status.last_latency_ms = Some(now.mono.since(answered.sent_at.mono).as_millis() as u64);
-        if self.failures > 0 && (task == Task::Tickers || !status.quotes_polled) {
-            self.failures = 0;
-            log::info!("{}: answers again", self.config.id);
-        }
-        if self.failures == 0 {
-            status.state = SourceState::Up;
-            status.backoff_until = None;
+        // Nothing is served without quotes: that others succeed is not enough.
+        if task.is_quotes() {
+            self.recovered(desk, now);
         }
         self.apply(answered, desk, now);
     }
 
+    /// What everything depends on has succeeded.
+    fn recovered(&mut self, desk: &mut Desk<'_>, now: Now) {
+        if self.failures > 0 {
+            self.failures = 0;
+            log::info!("{}: answers again", self.config.id);
+        }
+        // What the exchange has asked for holds, also when an answer was still on its way.
+        if self.backoff_until <= now.mono {
+            desk.status.state = SourceState::Up;
+            desk.status.backoff_until = None;
+        }
+    }
+
     fn apply(&mut self, answered: Answered, desk: &mut Desk<'_>, now: Now) {
         desk.market.quotes.count_rejected(match answered.task {
-            Task::Tickers => answered.rejected,
+            Task::Tickers | Task::Ticker(_) => answered.rejected,
             _ => 0,
         });
         match answered.staged {
+            Staged::Tickers(items, _) if matches!(answered.task, Task::Ticker(_)) => {
+                let exchange = (self.clock_told).then(|| desk.status.exchange_time(now));
+                for (symbol, mut ticker) in items {
+                    if let Some(stats) = self.round.stats(symbol) {
+                        ticker.fill_from(stats);
+                    }
+                    apply_ticker(self.id, symbol, ticker, exchange, desk, now);
+                }
+                self.market_ended(true, desk, now);
+            }
+            Staged::Stats(stats) => {
+                if let (Task::Stats(symbol), Some(stats)) = (answered.task, stats) {
+                    self.round.keep_stats(symbol, stats);
+                }
+            }
             Staged::Tickers(items, _) => {
-                self.applying = Some(Applying::Tickers(items.into_iter()));
+                self.applying = Some(items.into_iter());
             }
-            Staged::Markets(items) => {
-                desk.market.catalog.begin_list(self.id);
-                self.applying = Some(Applying::Markets(items.into_iter()));
-            }
+            Staged::Markets(_) => self.listed(desk, now),
             Staged::Time(time) => {
                 if let Some(time) = time {
                     self.set_clock(time, desk, now);
@@ -121,7 +125,9 @@ impl Poller {
                 // one more, but then what it sent may be older than that.
                 let closed_before = desk.status.exchange_time(answered.sent_at);
                 let exchange = desk.status.exchange_time(now);
-                let depth = desk.config.history.of(key.interval).backfill;
+                let current = key.interval.slot_of(exchange);
+                let told = current - self.oldest_slot(key.interval, current);
+                let depth = desk.config.history.of(key.interval).backfill.min(told);
                 let charts = &mut desk.market.charts;
                 if let Some(written) = charts.answered(key, slots, &rows, closed_before) {
                     desk.status.rejected += written.rejected as u64;
@@ -140,6 +146,7 @@ impl Poller {
     /// by at most one round trip.
     fn set_clock(&mut self, time: UnixMs, desk: &mut Desk<'_>, now: Now) {
         desk.status.clock = Some(time.0 - (now.mono.0 / 1000) as i64);
+        self.begin_forming(desk, now);
         let offset = now.unix - time;
         if offset.abs() > CLOCK_OFFSET_MS {
             log::warn!(
@@ -151,11 +158,27 @@ impl Poller {
         }
     }
 
+    /// Which slots are forming is known from now on: the quotes that came before begin them.
+    fn begin_forming(&mut self, desk: &mut Desk<'_>, now: Now) {
+        if std::mem::replace(&mut self.clock_told, true) {
+            return;
+        }
+        let exchange = desk.status.exchange_time(now);
+        let Market { quotes, charts, .. } = &mut *desk.market;
+        for key in self.fetches.series() {
+            if let Some(quote) = quotes.of(self.id, key.symbol)
+                && key.interval == Stored::M1
+            {
+                charts.tick(self.id, key.symbol, &quote.ticker.last, exchange);
+            }
+        }
+    }
+
     /// The market list is in place: tracked markets may have come and gone.
     fn listed(&mut self, desk: &mut Desk<'_>, now: Now) {
         let change = match desk.market.catalog.end_list(self.id, now.unix) {
             Ok(change) => change,
-            Err(_) => return self.failed(Task::Markets, Fault::Empty, desk, now),
+            Err(_) => return self.failed(Task::Markets, Fault::Empty, now.mono, desk, now),
         };
         for symbol in &change.removed {
             desk.market.quotes.drop_symbol(self.id, *symbol);
@@ -170,21 +193,19 @@ impl Poller {
         if !self.has_list {
             self.has_list = true;
             self.tickers = now.mono;
+            self.recovered(desk, now);
             let tracked = desk.market.catalog.tracked_by(self.id);
             log::info!("{}: tracks {tracked} markets", self.config.id);
-            for symbol in self.named(desk.market) {
-                for interval in Stored::ALL {
-                    let source = self.id;
-                    self.follow(
-                        SeriesKey {
-                            source,
-                            symbol,
-                            interval,
-                        },
-                        desk,
-                        now,
-                    );
-                }
+        }
+        // A named market may have been listed only now, or have come back.
+        for symbol in self.named(desk.market) {
+            for interval in Stored::ALL {
+                let series = SeriesKey {
+                    source: self.id,
+                    symbol,
+                    interval,
+                };
+                self.follow(series, desk, now);
             }
         }
     }
@@ -214,16 +235,46 @@ impl Poller {
 
     pub(super) fn fail(&mut self, lane: usize, fault: Fault, desk: &mut Desk<'_>, now: Now) {
         if let Some(asking) = self.lanes[lane].asking.take() {
-            self.failed(asking.task, fault, desk, now);
+            self.failed(asking.task, fault, asking.began, desk, now);
         }
     }
 
-    /// A task has failed: it changes nothing that is served.
-    pub(super) fn failed(&mut self, task: Task, fault: Fault, desk: &mut Desk<'_>, now: Now) {
+    /// A request has come to nothing through nobody's fault: its task is due again, at once.
+    pub(super) fn put_back(&mut self, lane: usize, now: Now) {
+        let Some(asking) = self.lanes[lane].asking.take() else {
+            return;
+        };
+        match asking.task {
+            Task::Tickers => self.tickers = now.mono,
+            Task::Ticker(symbol) => self.round.put_back(symbol),
+            Task::Stats(symbol) => self.round.put_back_stats(symbol, now.mono),
+            Task::Markets => self.markets = now.mono,
+            Task::Time => self.clock = now.mono,
+            Task::Candles { series, .. } => self.fetches.put_back(series),
+        }
+    }
+
+    /// A task that began then has failed: it changes nothing that is served.
+    pub(super) fn failed(
+        &mut self,
+        task: Task,
+        fault: Fault,
+        began: Mono,
+        desk: &mut Desk<'_>,
+        now: Now,
+    ) {
         let status = &mut desk.status;
-        let blame = fault.blame();
+        let of_one_market = matches!(
+            task,
+            Task::Candles { .. } | Task::Ticker(_) | Task::Stats(_)
+        );
+        // An exchange may fail at one market and serve the others.
+        let blame = match fault.blame() {
+            Blame::Source if of_one_market && fault.is_answer() => Blame::Call,
+            blame => blame,
+        };
         status.errors += 1;
-        status.timeouts += u64::from(matches!(fault, Fault::Timeout));
+        status.timeouts += u64::from(matches!(fault, Fault::Timeout(_)));
         status.rate_limited += u64::from(blame == Blame::RateLimit);
         status.last_error_at = Some(now.unix);
         let what = describe(&task, desk.market);
@@ -236,43 +287,83 @@ impl Poller {
         // the source's, whatever they say about.
         let vital = task == Task::Tickers || task == Task::Markets && !self.has_list;
         match &task {
-            Task::Candles { series, .. } => {
-                self.fetches.failed(*series, blame == Blame::Call, now);
+            Task::Candles { series, .. } => self.fetches.failed(*series, now),
+            Task::Markets => {
+                self.markets = now.mono + HOURLY_RETRY;
+                desk.market.catalog.abandon_list(self.id);
             }
-            Task::Markets => self.markets = now.mono + HOURLY_RETRY,
-            Task::Time => self.clock = now.mono + HOURLY_RETRY,
-            Task::Tickers => {}
+            Task::Time => {
+                self.clock = now.mono + HOURLY_RETRY;
+                self.begin_forming(desk, now);
+            }
+            Task::Ticker(_) => self.market_ended(false, desk, now),
+            Task::Tickers | Task::Stats(_) => {}
         }
         if vital || blame != Blame::Call {
-            self.back_off(&fault, desk, now);
+            self.back_off(&fault, began, desk, now);
         }
         if !self.has_list {
             self.markets = now.mono;
         }
     }
 
+    /// One market of a round has answered well, or not: the last one ends the round.
+    fn market_ended(&mut self, well: bool, desk: &mut Desk<'_>, now: Now) {
+        match self.round.ended(well) {
+            None => {}
+            Some(true) => {
+                desk.market.quotes.end_poll(self.id, now);
+                desk.status.quotes_polled = true;
+            }
+            // The exchange answers, and has none of them: there is nothing to wait for, and nobody
+            // may take the source for well.
+            Some(false) => {
+                desk.status.quotes_polled = true;
+                desk.status.state = SourceState::Backoff;
+            }
+        }
+    }
+
     /// Waits before the next try: `pollMs`, doubled with each failure in a row, at most
     /// `limits.backoffMax`, less up to a tenth so that many daemons do not come back at once; or
     /// for as long as the exchange asks.
-    fn back_off(&mut self, fault: &Fault, desk: &mut Desk<'_>, now: Now) {
-        self.failures = self.failures.saturating_add(1);
+    fn back_off(&mut self, fault: &Fault, began: Mono, desk: &mut Desk<'_>, now: Now) {
+        // What was asked before this back-off began fails of the same trouble: it counts once.
+        if self.failures == 0 || began >= self.backoff_since {
+            self.failures = self.failures.saturating_add(1);
+            self.backoff_since = now.mono;
+        }
         let doubled = self.config.poll * 2u32.saturating_pow((self.failures - 1).min(16));
         let step = doubled.min(desk.config.limits.backoff_max);
         let step = step - Duration::from_micros(self.rng.below(step.as_micros() as u64 / 10));
         let asked = match fault {
             Fault::Status { retry_after, .. } => retry_after.map(|after| match after {
                 RetryAfter::Seconds(seconds) => Duration::from_secs(seconds),
-                RetryAfter::Date(date) => Duration::from_millis((date - now.unix).max(0) as u64),
+                RetryAfter::Date(date) => {
+                    let exchange = desk.status.exchange_time(now);
+                    Duration::from_millis((date - exchange).max(0) as u64)
+                }
             }),
             _ => None,
         };
         let wait = asked.unwrap_or(step).max(step).min(RETRY_AFTER_MAX);
-        self.backoff_until = now.mono + wait;
+        // What failed at the same time does not shorten what the exchange has asked for.
+        self.backoff_until = self.backoff_until.max(now.mono + wait);
+        // What has been begun and not sent yet waits as well.
+        for lane in 0..self.lanes.len() {
+            let asking = self.lanes[lane].asking.as_deref();
+            if asking.is_some_and(|asking| !asking.has_left()) {
+                self.hang_up(lane, desk);
+                self.put_back(lane, now);
+            }
+        }
         self.fetches.give_up_asked();
+        self.round.abandon();
         let status = &mut desk.status;
-        let silent = status.last_success_at.map_or(i64::MAX, |at| now.unix - at);
-        let is_down = silent >= self.config.stale_after.as_millis() as i64
-            && (status.last_success_at.is_some() || self.failures > 1);
+        let is_down = match self.last_success {
+            Some(at) => now.mono.since(at) >= self.config.stale_after,
+            None => self.failures > 1,
+        };
         status.state = if is_down {
             SourceState::Down
         } else {
@@ -282,23 +373,24 @@ impl Poller {
     }
 }
 
-/// Puts one ticker into the market: the quote, and the forming candles of its symbol.
+/// Puts one ticker into the market: the quote, and the forming candles of its symbol where the
+/// exchange's time is known.
 fn apply_ticker(
     source: SourceId,
     symbol: SymbolId,
     ticker: Ticker,
-    exchange: UnixMs,
+    exchange: Option<UnixMs>,
     desk: &mut Desk<'_>,
     now: Now,
 ) {
     let Market { quotes, charts, .. } = desk.market;
     let last = ticker.last.clone();
-    match quotes.apply(source, symbol, ticker, now) {
-        Ok(applied) if applied.changed => {
+    match (quotes.apply(source, symbol, ticker, now), exchange) {
+        (Ok(applied), Some(exchange)) if applied.changed => {
             charts.tick(source, symbol, &last, exchange);
         }
-        Ok(_) => {}
-        Err(_) => desk.status.rejected += 1,
+        (Ok(_), _) => {}
+        (Err(_), _) => desk.status.rejected += 1,
     }
 }
 
@@ -308,6 +400,12 @@ fn describe(task: &Task, market: &Market) -> String {
         Task::Markets => "market list".to_string(),
         Task::Time => "clock".to_string(),
         Task::Tickers => "quotes".to_string(),
+        Task::Ticker(symbol) => {
+            format!("quote of {}", market.catalog.name(*symbol).as_str())
+        }
+        Task::Stats(symbol) => {
+            format!("24 hours of {}", market.catalog.name(*symbol).as_str())
+        }
         Task::Candles { series, .. } => {
             let symbol = market.catalog.name(series.symbol).as_str();
             format!("{} candles of {symbol}", series.interval.name())

@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# What polling costs the clients: marketd under a load of quotes, with 3,500 tickers polled each
+# second and without any polling, in alternation. Prints one line a run, then the medians, the
+# share of the loop's turns below a millisecond, and memory. Judges nothing: machines differ.
+#
+#     scripts/soak.sh [PAIRS] [SECONDS]        default: 5 pairs of runs of 10 seconds
+#
+# Needs wrk (Debian: apt-get install wrk), curl and taskset. Sends traffic to 127.0.0.1 alone.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+pairs=${1:-5}
+seconds=${2:-10}
+tickers=3500
+for tool in wrk curl taskset; do
+    command -v "$tool" >/dev/null || { echo "soak: $tool is missing" >&2; exit 2; }
+done
+
+cargo build --release --quiet --bin marketd --example fake_exchange
+work=$(mktemp -d)
+children=()
+finish() {
+    kill "${children[@]}" 2>/dev/null || true
+    wait 2>/dev/null || true
+    rm -rf "$work"
+}
+trap finish EXIT
+
+# The percentile that wrk does not print by itself.
+cat >"$work/tail.lua" <<'LUA'
+done = function(summary, latency)
+    io.write(string.format("tail %d %d %d\n", latency:percentile(50), latency:percentile(99),
+        latency:percentile(99.9)))
+end
+LUA
+
+# Waits until a log names an address, and prints it.
+address() {
+    local log=$1 line
+    for _ in $(seq 100); do
+        line=$(grep -o 'http://127.0.0.1:[0-9]*' "$log" | head -n 1 || true)
+        [ -n "$line" ] && { echo "$line"; return; }
+        sleep 0.1
+    done
+    echo "soak: nothing is listening, see $log" >&2
+    exit 1
+}
+
+taskset -c 1 target/release/examples/fake_exchange --port 0 --tickers "$tickers" \
+    >"$work/exchange.log" 2>&1 &
+children+=($!)
+exchange=$(address "$work/exchange.log")
+
+# Starts marketd on core 0 with this many milliseconds between polls.
+start() {
+    local name=$1 poll_ms=$2
+    cat >"$work/$name.json" <<JSON
+{ "listen": "127.0.0.1:0", "data": ":memory:",
+  "sources": [ { "dialect": "binance", "url": "$exchange", "quoteAssets": ["*"], "pollMs": $poll_ms,
+                 "staleAfterMs": 86400000, "frozenAfterMs": 86400000 } ] }
+JSON
+    taskset -c 0 target/release/marketd --config "$work/$name.json" >"$work/$name.log" 2>&1 &
+    children+=($!)
+    echo $! >"$work/$name.pid"
+}
+start polling 1000
+start quiet 3600000
+polling=$(address "$work/polling.log")
+quiet=$(address "$work/quiet.log")
+for base in "$polling" "$quiet"; do
+    for _ in $(seq 100); do
+        curl -sf -o /dev/null "$base/health/ready" && break
+        sleep 0.1
+    done
+done
+curl -s -o "$work/markets" "$polling/api/v1/quotes?symbols=*"
+symbol=$(sed 's/^{"quotes":\[{"symbol":"\([A-Z0-9]*\)\/\([A-Z0-9]*\)".*/\1-\2/' "$work/markets")
+
+run() {
+    taskset -c 1 wrk -t1 -c4 -d"$seconds" -s "$work/tail.lua" "$1/api/v1/quotes/$symbol" |
+        awk '/^tail/ { print $2, $3, $4 } /Requests\/sec/ { print $2 }' | tr '\n' ' '
+}
+echo "pair  which    p50us p99us p99.9us requests/s"
+for pair in $(seq "$pairs"); do
+    for which in polling quiet; do
+        base=${!which}
+        # wrk prints the rate before the script's line.
+        read -r rate p50 p99 p999 <<<"$(run "$base")"
+        echo "$pair     $which $p50 $p99 $p999 $rate" | tee -a "$work/rows"
+    done
+done
+awk '
+    { rows[$1, $2] = $5 }
+    END {
+        for (pair = 1; (pair, "polling") in rows; pair++)
+            print rows[pair, "polling"] - rows[pair, "quiet"]
+    }' "$work/rows" | sort -n | awk '
+    { difference[NR] = $1 }
+    END { print "p99.9 with polling less p99.9 without, median of pairs: " \
+        difference[int((NR + 1) / 2)] " us" }'
+curl -s "$polling/metrics" | awk -F'[ "]' '
+    /loop_turn_seconds_bucket\{le="0.001000"/ { below = $NF }
+    /loop_turn_seconds_count/ { all = $NF }
+    END { printf "turns of the loop below 1 ms: %.3f %% of %d\n", 100 * below / all, all }'
+for which in polling quiet; do
+    echo "$which: $(grep VmRSS "/proc/$(cat "$work/$which.pid")/status")"
+done

@@ -1,0 +1,422 @@
+//! Proxies: through which one a source is reached, as the environment says it.
+//!
+//! Owns the forms of a proxy's address and of the exceptions in `NO_PROXY`, and the order in which
+//! the variables count. It is given a way to ask for a variable, and never reads one itself.
+//!
+//! It never tells what a variable says: a proxy's address may hold a password. Faults name the
+//! variable, [`Proxy`] prints as host and port, and a configuration that is printed holds none.
+
+use super::Url;
+use super::url::split_port;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// What a variable may say.
+const EXPECTED: &str = "expected http://HOST:PORT or http://USER:PASSWORD@HOST:PORT";
+
+/// Variables for https addresses, the first that says something counts. The lower case wins, as
+/// with curl and most others.
+const FOR_HTTPS: [&str; 4] = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
+
+/// The same for http addresses.
+const FOR_HTTP: [&str; 4] = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
+
+/// Addresses that are reached directly.
+const EXCEPT: [&str; 2] = ["no_proxy", "NO_PROXY"];
+
+/// An HTTP proxy that opens tunnels (CONNECT).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proxy {
+    /// Host name or address, an IPv6 address without its brackets.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// What it wants to know of whoever asks.
+    pub credentials: Option<Credentials>,
+}
+
+/// User and password of a proxy. Neither is ever printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// Without its escapes.
+    pub user: Vec<u8>,
+    /// Without its escapes; empty where none is said.
+    pub password: Vec<u8>,
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(hidden)")
+    }
+}
+
+impl fmt::Display for Proxy {
+    /// Host and port, without the credentials.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
+impl Proxy {
+    /// Reads what a variable says. The error says what was expected, and nothing of the value.
+    fn parse(text: &str) -> Result<Proxy, String> {
+        let refused = |why: &str| Err(format!("{EXPECTED}{why}"));
+        let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
+        if !scheme.eq_ignore_ascii_case("http") {
+            return refused(" (no other sort of proxy is spoken with)");
+        }
+        let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+        if path.contains('@') {
+            return refused(" (a slash in user or password is written %2F)");
+        }
+        let (userinfo, place) = match authority.rsplit_once('@') {
+            Some((userinfo, place)) => (Some(userinfo), place),
+            None => (None, authority),
+        };
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
+        let place = Some(place).filter(|place| place.bytes().all(plain));
+        let Some((host, port)) = place.and_then(split_port) else {
+            return refused("");
+        };
+        let credentials = match userinfo.map(credentials) {
+            Some(None) => return refused(" (user and password hold a bad escape)"),
+            Some(Some(credentials)) => Some(credentials),
+            None => None,
+        };
+        Ok(Proxy {
+            host: host.to_ascii_lowercase(),
+            port: port.unwrap_or(80),
+            credentials,
+        })
+    }
+}
+
+/// `USER:PASSWORD` with escapes (RFC 3986, 2.1). `None`: an escape is malformed.
+fn credentials(userinfo: &str) -> Option<Credentials> {
+    let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
+    Some(Credentials {
+        user: unescaped(user)?,
+        password: unescaped(password)?,
+    })
+}
+
+fn unescaped(text: &str) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte != b'%' {
+            out.push(byte);
+            continue;
+        }
+        let mut digit = || char::from(bytes.next()?).to_digit(16);
+        let (high, low) = (digit()?, digit()?);
+        out.push((high * 16 + low) as u8);
+    }
+    Some(out)
+}
+
+/// What the environment says of proxies.
+#[derive(Default)]
+pub(super) struct Proxies {
+    https: Option<Said>,
+    http: Option<Said>,
+    except: Vec<Except>,
+}
+
+/// A variable and its value, which is read only when a source needs it: what is meant for other
+/// programs may be of a sort that this one does not know.
+struct Said {
+    by: &'static str,
+    text: String,
+}
+
+/// An entry of `NO_PROXY`.
+#[derive(Debug, PartialEq, Eq)]
+struct Except {
+    place: Place,
+    /// `None`: any.
+    port: Option<u16>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Place {
+    /// `*`
+    Any,
+    /// A name and every name below it.
+    Name(String),
+    /// Addresses that begin with these bits; a single one has all of its own.
+    Network(IpAddr, u8),
+}
+
+impl Proxies {
+    /// Asks for every variable.
+    pub(super) fn read(mut variable: impl FnMut(&'static str) -> Option<String>) -> Proxies {
+        let mut first = |names: &[&'static str]| {
+            let mut said = names.iter().filter_map(|&by| {
+                let text = variable(by)?.trim().to_string();
+                (!text.is_empty()).then_some(Said { by, text })
+            });
+            said.next()
+        };
+        let except = first(&EXCEPT).map_or(String::new(), |said| said.text);
+        Proxies {
+            https: first(&FOR_HTTPS),
+            http: first(&FOR_HTTP),
+            except: (except.split([',', ' ', '\t']))
+                .filter_map(Except::parse)
+                .collect(),
+        }
+    }
+
+    /// The proxy for an address, `None` where it is reached directly. The error is the variable
+    /// and what is wrong with it.
+    pub(super) fn of(&self, url: &Url) -> Result<Option<Proxy>, (&'static str, String)> {
+        let said = if url.https { &self.https } else { &self.http };
+        let Some(said) = said else {
+            return Ok(None);
+        };
+        if is_loopback(&url.host) || self.except.iter().any(|except| except.fits(url)) {
+            return Ok(None);
+        }
+        let proxy = Proxy::parse(&said.text).map_err(|message| (said.by, message))?;
+        Ok(Some(proxy))
+    }
+}
+
+impl Except {
+    /// `host`, `.suffix`, `*.suffix`, an address, a network (`10.0.0.0/8`) or `*`, each with or
+    /// without a port. What is none of them fits nothing, as with every other program.
+    fn parse(text: &str) -> Option<Except> {
+        let text = text.to_ascii_lowercase();
+        let of = |place| Some(Except { place, port: None });
+        if let Some((address, bits)) = text.split_once('/') {
+            let (address, bits): (IpAddr, u8) = (address.parse().ok()?, bits.parse().ok()?);
+            return (bits <= length(address)).then_some(Except {
+                place: Place::Network(address, bits),
+                port: None,
+            });
+        }
+        // An IPv6 address without brackets is all colons, and none of them begins a port.
+        if let Ok(address) = text.parse() {
+            return of(Place::Network(address, length(address)));
+        }
+        let (host, port) = split_port(&text)?;
+        if let Ok(address) = host.parse() {
+            let place = Place::Network(address, length(address));
+            return Some(Except { place, port });
+        }
+        if host == "*" {
+            let place = Place::Any;
+            return Some(Except { place, port });
+        }
+        let name = host.strip_prefix('*').unwrap_or(host);
+        let name = name.strip_prefix('.').unwrap_or(name).trim_end_matches('.');
+        let place = Place::Name(name.to_string());
+        (!name.is_empty()).then_some(Except { place, port })
+    }
+
+    fn fits(&self, url: &Url) -> bool {
+        let address: Option<IpAddr> = url.host.parse().ok();
+        let place = match (&self.place, address) {
+            (Place::Any, _) => true,
+            (Place::Network(network, bits), Some(address)) => within(address, *network, *bits),
+            (Place::Name(name), None) => {
+                let host = url.host.trim_end_matches('.');
+                let below = host.strip_suffix(name.as_str());
+                below.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+            }
+            _ => false,
+        };
+        place && self.port.is_none_or(|port| port == url.port)
+    }
+}
+
+/// Bits of an address of this family.
+fn length(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+fn within(address: IpAddr, network: IpAddr, bits: u8) -> bool {
+    let shift = u32::from(length(address).saturating_sub(bits));
+    match (address, network) {
+        (IpAddr::V4(address), IpAddr::V4(network)) => {
+            let different = address.to_bits() ^ network.to_bits();
+            different.checked_shr(shift).unwrap_or(0) == 0
+        }
+        (IpAddr::V6(address), IpAddr::V6(network)) => {
+            let different = address.to_bits() ^ network.to_bits();
+            different.checked_shr(shift).unwrap_or(0) == 0
+        }
+        _ => false,
+    }
+}
+
+/// Whether this machine itself is meant, which no proxy can reach.
+fn is_loopback(host: &str) -> bool {
+    let name = host.trim_end_matches('.');
+    let v4 = |address: Ipv4Addr| address.is_loopback();
+    match host.parse() {
+        Ok(IpAddr::V4(address)) => v4(address),
+        Ok(IpAddr::V6(address)) => {
+            address == Ipv6Addr::LOCALHOST || address.to_ipv4_mapped().is_some_and(v4)
+        }
+        Err(_) => name == "localhost" || name.ends_with(".localhost"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proxies_are_read_and_faults_keep_their_secrets() {
+        let check = |text: &str, expected: Result<(&str, &str), &str>| {
+            let found = Proxy::parse(text);
+            let shown = found.as_ref().map(|proxy| {
+                let credentials = proxy.credentials.as_ref();
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                let said = credentials.map(|it| [text(&it.user), text(&it.password)].join(" "));
+                (proxy.to_string(), said.unwrap_or_default())
+            });
+            let expected = expected
+                .map(|(place, said)| (place.to_string(), said.to_string()))
+                .map_err(|why| format!("{EXPECTED}{why}"));
+            assert_eq!(shown.map_err(Clone::clone), expected, "{text}");
+            assert!(!format!("{found:?}").contains("hunter2"), "{found:?}");
+        };
+        check("http://proxy:3128", Ok(("proxy:3128", "")));
+        check("proxy.corp:3128/", Ok(("proxy.corp:3128", "")));
+        check("HTTP://10.0.0.1", Ok(("10.0.0.1:80", "")));
+        check("http://[fe80::1]:8080", Ok(("[fe80::1]:8080", "")));
+        check("http://me:hunter2@proxy:1", Ok(("proxy:1", "me hunter2")));
+        check("me:hunter2@proxy:1", Ok(("proxy:1", "me hunter2")));
+        check("me@proxy:1", Ok(("proxy:1", "me ")));
+        check("http://m%40e:hunter2%2f@p:1", Ok(("p:1", "m@e hunter2/")));
+        check("http://me:hunter2@home@p:1", Ok(("p:1", "me hunter2@home")));
+        check(
+            "http://me:hunter2%zz@p:1",
+            Err(" (user and password hold a bad escape)"),
+        );
+        check(
+            "http://me:hunter2/@p:1",
+            Err(" (a slash in user or password is written %2F)"),
+        );
+        for text in [
+            "",
+            "http://",
+            "http://me:hunter2@",
+            "me:hunter2",
+            "http://a b",
+            "p:0",
+        ] {
+            check(text, Err(""));
+        }
+        for text in ["socks5://me:hunter2@p:1", "https://me:hunter2@p"] {
+            check(text, Err(" (no other sort of proxy is spoken with)"));
+        }
+    }
+
+    fn proxies(variables: &[(&str, &str)]) -> Proxies {
+        Proxies::read(|name| {
+            let found = variables.iter().find(|(known, _)| *known == name)?;
+            Some(found.1.to_string())
+        })
+    }
+
+    #[test]
+    fn variables_count_by_scheme_and_in_their_order() {
+        let check = |variables: &[(&str, &str)], url: &str, expected: Option<&str>| {
+            let url = Url::parse(url).expect("well-formed");
+            let proxy = proxies(variables).of(&url).expect("well-formed");
+            let found = proxy.map(|proxy| proxy.to_string());
+            assert_eq!(found.as_deref(), expected, "{variables:?} {url}");
+        };
+        let (plain, secure) = ("http://a.com", "https://a.com");
+        let all = [
+            ("ALL_PROXY", "all:1"),
+            ("all_proxy", "all:2"),
+            ("HTTP_PROXY", "http:1"),
+            ("http_proxy", "http:2"),
+            ("HTTPS_PROXY", "https:1"),
+            ("https_proxy", "https:2"),
+        ];
+        check(&[], secure, None);
+        check(&all[..1], plain, Some("all:1"));
+        check(&all[..2], secure, Some("all:2"));
+        check(&all[..3], secure, Some("all:2"));
+        check(&all[..3], plain, Some("http:1"));
+        check(&all, plain, Some("http:2"));
+        check(&all[..5], secure, Some("https:1"));
+        check(&all, secure, Some("https:2"));
+        check(
+            &[("https_proxy", " "), ("HTTPS_PROXY", "p:1")],
+            secure,
+            Some("p:1"),
+        );
+        for host in [
+            "127.0.0.1",
+            "127.9.9.9:9",
+            "localhost",
+            "a.localhost",
+            "[::1]",
+        ] {
+            check(&all, &format!("https://{host}"), None);
+            check(&all, &format!("http://{host}"), None);
+        }
+        check(&all, "https://[::ffff:127.0.0.1]", None);
+    }
+
+    #[test]
+    fn exceptions_are_names_suffixes_addresses_networks_ports_or_all() {
+        let check = |except: &str, url: &str, excepted: bool| {
+            let url = Url::parse(url).expect("well-formed");
+            let proxies = proxies(&[("ALL_PROXY", "p:1"), ("NO_PROXY", except)]);
+            let proxy = proxies.of(&url).expect("well-formed");
+            assert_eq!(proxy.is_none(), excepted, "{except} {url}");
+        };
+        let url = "https://api.okx.com";
+        check("", url, false);
+        check("*", url, true);
+        check("a.com, api.okx.com", url, true);
+        check("a.com API.OKX.COM.", url, true);
+        check("okx.com", url, true);
+        check(".okx.com", url, true);
+        check("*.okx.com", url, true);
+        check("kx.com", url, false);
+        check("www.api.okx.com", url, false);
+        check("api.okx.com:443", url, true);
+        check("api.okx.com:80", url, false);
+        check("*:443", url, true);
+        check(",,:, ., *., [, a/b, 10.0.0.0/x", url, false);
+        check("10.1.2.3", "http://10.1.2.3:99", true);
+        check("10.1.2.3:99", "http://10.1.2.3:99", true);
+        check("10.1.2.3:98", "http://10.1.2.3:99", false);
+        check("10.0.0.0/8", "http://10.1.2.3", true);
+        check("10.0.0.0/16", "http://10.1.2.3", false);
+        check("0.0.0.0/0", "http://10.1.2.3", true);
+        check("0.0.0.0/33", "http://10.1.2.3", false);
+        check("0.0.0.0/0", "http://[fe80::1]", false);
+        check("2.3", "http://10.1.2.3", false);
+        check("fe80::1", "http://[fe80::1]", true);
+        check("[fe80::1]:80", "http://[fe80::1]", true);
+        check("fe80::/10", "http://[fe80::1]", true);
+    }
+
+    #[test]
+    fn what_no_source_needs_is_no_fault() {
+        let said = proxies(&[
+            ("ALL_PROXY", "socks5://me:hunter2@p:1"),
+            ("no_proxy", ".corp"),
+        ]);
+        let of = |url: &str| said.of(&Url::parse(url).expect("well-formed"));
+        assert_eq!(of("https://a.corp"), Ok(None));
+        assert_eq!(of("http://localhost:1"), Ok(None));
+        let (by, message) = of("https://a.com").expect_err("not spoken");
+        assert_eq!(by, "ALL_PROXY");
+        assert!(!message.contains("hunter2"), "{message}");
+    }
+}

@@ -1,0 +1,209 @@
+//! A source's addresses: where its exchange, or the proxy on the way to it, can be reached.
+//!
+//! Owns the list, which of it is tried first, and when the name is looked up again: after five
+//! minutes, and when a connection fails; never more than once at a time, and never so that a poll
+//! has to wait while any address is known. The last good addresses are kept for ever: most troubles
+//! of name servers pass, and most addresses stay.
+//!
+//! It never looks anything up itself, and an address that is written as such is never looked up.
+
+use crate::time::{Mono, Now};
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// Addresses of a name are looked up again after this.
+const AGE: Duration = Duration::from_secs(300);
+
+/// Between two look-ups of a name that has addresses: while an exchange is down, its name is asked
+/// for with the polls, and a name server is nobody to hammer either.
+const REST: Duration = Duration::from_secs(5);
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub struct Addresses {
+    list: Vec<SocketAddr>,
+    /// The one to try first: the last that worked.
+    first: usize,
+    is_literal: bool,
+    /// Whether a look-up is under way.
+    asked: bool,
+    /// From here on they are no longer trusted to be all.
+    old_from: Mono,
+    /// No look-up before this.
+    rest_until: Mono,
+    /// Whether the last look-up found nothing.
+    in_vain: bool,
+}
+
+impl Addresses {
+    /// The address of a host that is written as one, else none yet.
+    pub fn of(host: &str, port: u16) -> Addresses {
+        let literal = host.parse::<IpAddr>().ok();
+        Addresses {
+            list: literal
+                .map(|ip| SocketAddr::new(ip, port))
+                .into_iter()
+                .collect(),
+            is_literal: literal.is_some(),
+            ..Addresses::default()
+        }
+    }
+
+    /// Whether none is known.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// All of them, in the order in which they are to be tried: the last that worked, then those
+    /// behind it, then those before it.
+    pub fn in_order(&self) -> VecDeque<SocketAddr> {
+        let (before, from) = self.list.split_at(self.first.min(self.list.len()));
+        from.iter().chain(before).copied().collect()
+    }
+
+    /// Whether the name is to be looked up now. Then it counts as asked for.
+    pub fn look_up(&mut self, now: Now) -> bool {
+        let old = self.old_from <= now.mono && self.rest_until <= now.mono;
+        let ask = !self.is_literal && !self.asked && (old || self.list.is_empty());
+        self.asked |= ask;
+        ask
+    }
+
+    /// An address did not lead to its end: perhaps the name has moved.
+    pub fn doubt(&mut self) {
+        self.old_from = Mono::default();
+    }
+
+    /// This one led to its end.
+    pub fn worked(&mut self, address: SocketAddr) {
+        // It may have left the list while it was connected to.
+        let at = self.list.iter().position(|known| *known == address);
+        self.first = at.unwrap_or(self.first);
+    }
+
+    /// The look-up has found these, at least one.
+    pub fn found(&mut self, list: Vec<SocketAddr>, now: Now) {
+        let last = self.list.get(self.first).copied();
+        self.list = alternating(list);
+        self.first = 0;
+        if let Some(last) = last {
+            self.worked(last);
+        }
+        self.asked = false;
+        self.in_vain = false;
+        self.old_from = now.mono + AGE;
+        self.rest_until = now.mono + REST;
+    }
+
+    /// The look-up has found nothing. Answers whether that is news.
+    pub fn not_found(&mut self, now: Now) -> bool {
+        self.asked = false;
+        self.rest_until = now.mono + REST;
+        !std::mem::replace(&mut self.in_vain, true)
+    }
+}
+
+/// The same addresses, with those of the two families in turn, the family of the first one first
+/// (RFC 8305, 4): where one family is broken, as IPv6 is in many a network, it costs one attempt.
+fn alternating(list: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    let leading = list.first().is_some_and(SocketAddr::is_ipv6);
+    let (first, second): (Vec<_>, Vec<_>) =
+        list.into_iter().partition(|it| it.is_ipv6() == leading);
+    let (mut first, mut second) = (first.into_iter(), second.into_iter());
+    let mut out = Vec::new();
+    loop {
+        let pair = [first.next(), second.next()];
+        if pair == [None, None] {
+            return out;
+        }
+        out.extend(pair.into_iter().flatten());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::UnixMs;
+
+    fn at(seconds: u64) -> Now {
+        Now {
+            mono: Mono(seconds * 1_000_000),
+            unix: UnixMs(0),
+        }
+    }
+
+    fn list(texts: &[&str]) -> Vec<SocketAddr> {
+        let parse = |text: &&str| text.parse().expect("an address");
+        texts.iter().map(parse).collect()
+    }
+
+    #[test]
+    fn the_families_take_turns() {
+        let check = |texts: &[&str], expected: &[&str]| {
+            assert_eq!(alternating(list(texts)), list(expected));
+        };
+        check(&[], &[]);
+        check(&["[::1]:1", "[::2]:1"], &["[::1]:1", "[::2]:1"]);
+        check(
+            &["[::1]:1", "[::2]:1", "[::3]:1", "1.1.1.1:1"],
+            &["[::1]:1", "1.1.1.1:1", "[::2]:1", "[::3]:1"],
+        );
+        check(
+            &["1.1.1.1:1", "[::1]:1", "[::2]:1", "1.1.1.2:1"],
+            &["1.1.1.1:1", "[::1]:1", "1.1.1.2:1", "[::2]:1"],
+        );
+    }
+
+    #[test]
+    fn an_address_that_is_written_as_one_is_never_looked_up() {
+        for host in ["127.0.0.1", "::1"] {
+            let mut addresses = Addresses::of(host, 80);
+            assert_eq!(addresses.in_order().len(), 1, "{host}");
+            addresses.doubt();
+            assert!(!addresses.look_up(at(1000)), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_looked_up_at_once_after_five_minutes_and_after_a_failure() {
+        let mut addresses = Addresses::of("okx.com", 443);
+        assert!(addresses.is_empty());
+        assert!(addresses.look_up(at(0)));
+        assert!(!addresses.look_up(at(0)), "one look-up at a time");
+        assert!(addresses.not_found(at(1)), "that is news");
+        assert!(addresses.look_up(at(1)), "nothing is known: no rest");
+        assert!(!addresses.not_found(at(1)));
+        addresses.found(list(&["1.1.1.1:1", "1.1.1.2:1"]), at(2));
+        assert!(!addresses.look_up(at(301)));
+        assert!(addresses.look_up(at(302)));
+        // A dead name server: what is known stays, and it is asked with a rest.
+        assert!(addresses.not_found(at(310)), "that is news again");
+        assert_eq!(addresses.in_order().len(), 2);
+        assert!(!addresses.look_up(at(314)));
+        assert!(addresses.look_up(at(315)));
+        addresses.found(list(&["1.1.1.1:1"]), at(315));
+        addresses.doubt();
+        assert!(!addresses.look_up(at(319)));
+        assert!(addresses.look_up(at(320)));
+    }
+
+    #[test]
+    fn the_last_that_worked_is_tried_first_also_after_a_look_up() {
+        let all = ["1.1.1.1:1", "1.1.1.2:1", "1.1.1.3:1"];
+        let mut addresses = Addresses::of("okx.com", 443);
+        addresses.found(list(&all), at(0));
+        addresses.worked(list(&all)[1]);
+        let check = |addresses: &Addresses, expected: [usize; 3]| {
+            let expected = expected.map(|at| list(&all)[at]);
+            assert_eq!(addresses.in_order(), expected);
+        };
+        check(&addresses, [1, 2, 0]);
+        addresses.found(list(&[all[2], all[1], all[0]]), at(1));
+        check(&addresses, [1, 0, 2]);
+        addresses.worked("9.9.9.9:1".parse().expect("an address"));
+        check(&addresses, [1, 0, 2]);
+        addresses.found(list(&["9.9.9.9:1"]), at(2));
+        assert_eq!(addresses.in_order().len(), 1);
+    }
+}

@@ -1,0 +1,210 @@
+//! A day of polling each exchange, in virtual time: no limit of it is ever passed, and quotes are
+//! as fresh as promised while it is up.
+//!
+//! Weather, flights of messages and clients' questions come from the seed; `MARKETD_SEED` replays.
+
+use crate::shop::*;
+use crate::support::*;
+use crate::virtual_time::{Weather, World};
+use crate::{HOUSES, binance, bitget, bybit, coinbase, gate, kraken, kucoin, okx};
+use std::time::Duration;
+
+const SECOND_US: u64 = 1_000_000;
+const DAY_US: u64 = 86_400 * SECOND_US;
+
+/// From the end of an outage to when quotes must be fresh again: the longest back-off, a request
+/// that times out, and a round.
+const RECOVERY_US: u64 = 45 * SECOND_US;
+
+/// What a day showed.
+#[derive(Debug)]
+#[expect(dead_code, reason = "it is printed")]
+struct Report {
+    requests: u64,
+    outages: usize,
+    charts: usize,
+    oldest_ms: i64,
+}
+
+/// A run of a source with so many markets for so long, the quotes no older than `fresh_ms` while
+/// the exchange is up.
+fn run(house: &'static House, markets: usize, poll_ms: u64, long_us: u64, fresh_ms: i64) {
+    let mut report = None;
+    for_each_seed(1, |seed, rng| {
+        let shop = Shop::new(markets);
+        let symbols: Vec<String> = shop
+            .markets()
+            .iter()
+            .map(|market| market.symbol())
+            .collect();
+        let mut world = World::new(house, shop, Duration::from_millis(poll_ms), seed);
+        report = Some(live(&mut world, &symbols, rng, long_us, fresh_ms));
+    });
+    println!("{}: {:?}", house.name, report.expect("it ran"));
+}
+
+fn live(
+    world: &mut World,
+    symbols: &[String],
+    rng: &mut Rng,
+    long_us: u64,
+    fresh_ms: i64,
+) -> Report {
+    let (mut outages, mut charts, mut oldest_ms) = (0, 0, 0);
+    let (mut up_since, mut outage_ends) = (0, None);
+    let mut next_outage = rng.between(600, 3600) as u64 * SECOND_US;
+    let mut asking = Vec::new();
+    while world.now_us() < long_us {
+        let until = world.now_us() + rng.between(1, 8_000_000) as u64;
+        world.run_to(until);
+        let now = world.now_us();
+        assert!(
+            world.ledger.broken.is_empty(),
+            "at {now} us: {:?}",
+            world.ledger.broken
+        );
+        if outage_ends.is_some_and(|ends| ends <= now) {
+            world.set_weather(Weather::Fair);
+            (outage_ends, up_since) = (None, now);
+        } else if outage_ends.is_none() && next_outage <= now {
+            world.set_weather(bad_weather(world.house, rng));
+            outages += 1;
+            let ends = now + rng.between(1, 600) as u64 * SECOND_US;
+            outage_ends = Some(ends);
+            next_outage = ends + rng.between(60, 5400) as u64 * SECOND_US;
+        }
+        if outage_ends.is_none() && now >= up_since + RECOVERY_US {
+            let symbol = rng.pick(symbols).clone();
+            let key = world.ask(&format!("/api/v1/quotes/{symbol}"));
+            let (status, body) = world.answer(key).expect("a quote is answered at once");
+            assert_eq!(status, 200, "{symbol} at {now} us: {body}");
+            let quote = Json::parse(&body).expect("it is JSON");
+            let received = quote["receivedAt"].integer().expect("a time");
+            let age_ms = NOW + now as i64 / 1000 - received;
+            oldest_ms = oldest_ms.max(age_ms);
+            assert!(
+                age_ms <= fresh_ms,
+                "{symbol} is {age_ms} ms old at {now} us"
+            );
+            assert_eq!(quote["stale"], Json::Bool(false), "{symbol} at {now} us");
+        }
+        if rng.chance(1, 4) {
+            let symbol = rng.pick(symbols);
+            let (interval, length) =
+                *rng.pick(&[("1m", MINUTE_MS), ("1h", HOUR_MS), ("1d", DAY_MS)]);
+            let back = rng.between(0, 12_000) * length;
+            let to = NOW + now as i64 / 1000 - if length == DAY_MS { back / 8 } else { back };
+            let limit = rng.between(1, 2000);
+            asking.push(world.ask(&format!(
+                "/api/ecosystem/chart?symbol={symbol}&interval={interval}&to={to}&limit={limit}"
+            )));
+        }
+        asking.retain(|key| match world.answer(*key) {
+            Some((status, body)) => {
+                assert!(
+                    status == 200 || status == 503,
+                    "a chart is {status}: {body}"
+                );
+                charts += 1;
+                false
+            }
+            None => true,
+        });
+        assert!(asking.len() < 20, "charts are not answered");
+    }
+    Report {
+        requests: world.ledger.requests,
+        outages,
+        charts,
+        oldest_ms,
+    }
+}
+
+fn bad_weather(house: &House, rng: &mut Rng) -> Weather {
+    let down = Reply::status(503, "<html>down</html>");
+    // Without a word on how long to wait, and with one.
+    let too_many = (house.too_many)();
+    let asks_to_wait = |status| Reply {
+        status,
+        ..(house.too_many)().field("Retry-After", "30")
+    };
+    match rng.below(8) {
+        0 => Weather::Gone,
+        1 => Weather::Silent,
+        2 => Weather::Cut,
+        3 => Weather::Answers(vec![down]),
+        4 => Weather::Answers(vec![too_many]),
+        5 => Weather::Answers(vec![asks_to_wait(429)]),
+        6 => Weather::Answers(vec![asks_to_wait(418)]),
+        _ => Weather::Answers(vec![down, too_many, asks_to_wait(429)]),
+    }
+}
+
+/// Several requests are under way when the exchange begins to refuse, some of them with a word on
+/// how long to wait; [`World`] sees to it that nothing is asked meanwhile.
+#[test]
+fn no_request_is_sent_before_a_retry_after_is_over() {
+    for house in HOUSES {
+        let mut quiet = 0;
+        for_each_seed(12, |seed, rng| {
+            let mut world = World::new(house, Shop::new(4), Duration::from_millis(500), seed);
+            world.run_to(rng.between(0, 12_000_000) as u64);
+            let wait = |status| Reply {
+                status,
+                ..(house.too_many)().field("Retry-After", "30")
+            };
+            let down = Reply::status(503, "");
+            world.set_weather(Weather::Answers(vec![down, wait(429), wait(418)]));
+            world.run_to(world.now_us() + 100 * SECOND_US);
+            quiet += u32::from(world.quiet_until > 0);
+        });
+        assert_eq!(quiet, 12, "{} was never told to wait", house.name);
+    }
+}
+
+#[test]
+fn a_day_at_binance_keeps_its_limit() {
+    run(&binance::HOUSE, 3, 3_000, DAY_US, 4_000);
+}
+
+#[test]
+fn a_day_at_okx_keeps_its_limits() {
+    run(&okx::HOUSE, 3, 3_000, DAY_US, 4_000);
+}
+
+#[test]
+fn a_day_at_bybit_keeps_its_limit() {
+    run(&bybit::HOUSE, 3, 3_000, DAY_US, 4_000);
+}
+
+#[test]
+fn a_day_at_kraken_keeps_its_limit() {
+    run(&kraken::HOUSE, 3, 2_000, DAY_US, 6_000);
+}
+
+#[test]
+fn a_day_at_coinbase_keeps_its_limit() {
+    run(&coinbase::HOUSE, 3, 4_000, DAY_US, 5_000);
+}
+
+/// Quotes of 30 markets every two seconds are more than the exchange allows: they take turns with
+/// the history of 90 series, and the rounds are as long as that makes them.
+#[test]
+fn a_round_that_eats_the_whole_budget_of_coinbase_keeps_its_limit_and_its_promise() {
+    run(&coinbase::HOUSE, 30, 2_000, DAY_US / 24, 14_000);
+}
+
+#[test]
+fn a_day_at_kucoin_keeps_its_limit() {
+    run(&kucoin::HOUSE, 3, 3_000, DAY_US, 4_000);
+}
+
+#[test]
+fn a_day_at_gate_keeps_its_limits() {
+    run(&gate::HOUSE, 3, 3_000, DAY_US, 4_000);
+}
+
+#[test]
+fn a_day_at_bitget_keeps_its_limit() {
+    run(&bitget::HOUSE, 3, 3_000, DAY_US, 4_000);
+}

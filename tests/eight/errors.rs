@@ -1,0 +1,146 @@
+//! An exchange that refuses, in whatever words and with whatever status, changes nothing that is
+//! served, and is counted as failing.
+
+use crate::shop::*;
+use crate::support::*;
+use crate::virtual_time::{Weather, World};
+use crate::{HOUSES, binance, bitget, bybit, coinbase, gate, kraken, kucoin, okx};
+use std::time::Duration;
+
+const SECOND_US: u64 = 1_000_000;
+
+/// Refusals with a status that says that all is well.
+fn hidden() -> [(&'static House, &'static str); 15] {
+    [
+        (
+            &okx::HOUSE,
+            r#"{"code":"50001","msg":"Service temporarily unavailable","data":[]}"#,
+        ),
+        (
+            &okx::HOUSE,
+            r#"{"code":"51001","msg":"Instrument ID does not exist","data":[]}"#,
+        ),
+        (
+            &okx::HOUSE,
+            r#"{"data":[],"msg":"Too Many Requests","code":"50011"}"#,
+        ),
+        (
+            &bybit::HOUSE,
+            r#"{"retCode":10001,"retMsg":"Not supported symbols","result":{},"retExtInfo":{},"time":1}"#,
+        ),
+        (
+            &bybit::HOUSE,
+            r#"{"retCode":10006,"retMsg":"Too many visits!","result":{"list":[]},"time":1}"#,
+        ),
+        (
+            &bybit::HOUSE,
+            r#"{"result":{"list":[]},"retCode":10016,"retMsg":"Internal server error","time":1}"#,
+        ),
+        (
+            &kraken::HOUSE,
+            r#"{"error":["EGeneral:Too many requests"]}"#,
+        ),
+        (&kraken::HOUSE, r#"{"error":["EService:Unavailable"]}"#),
+        (
+            &kraken::HOUSE,
+            r#"{"result":{},"error":["EQuery:Unknown asset pair"]}"#,
+        ),
+        (
+            &kucoin::HOUSE,
+            r#"{"code":"429000","msg":"Too Many Requests"}"#,
+        ),
+        (
+            &kucoin::HOUSE,
+            r#"{"code":"400100","msg":"wrong","data":{"time":1,"ticker":[]}}"#,
+        ),
+        (
+            &bitget::HOUSE,
+            r#"{"code":"40015","msg":"","requestTime":1,"data":null}"#,
+        ),
+        (
+            &gate::HOUSE,
+            r#"{"label":"TOO_FAST","message":"Request Rate limit Exceeded"}"#,
+        ),
+        (
+            &coinbase::HOUSE,
+            r#"{"message":"Slow rate limit exceeded"}"#,
+        ),
+        (
+            &binance::HOUSE,
+            r#"{"code":-1003,"msg":"Too many requests."}"#,
+        ),
+    ]
+}
+
+/// What is served of one market, as far as it cannot change by itself within a moment.
+fn served(world: &mut World) -> Vec<String> {
+    let closed = format!("from={}&to={}", NOW - 10 * HOUR_MS, NOW - 2 * HOUR_MS);
+    let targets = [
+        "/api/v1/quotes?symbols=*".to_string(),
+        "/api/v1/quotes/BTC-USDT".to_string(),
+        "/api/ecosystem/market".to_string(),
+        format!("/api/ecosystem/chart?symbol=BTC/USDT&interval=1h&{closed}"),
+        format!("/api/ecosystem/chart?symbol=BTC/USDT&interval=15m&{closed}"),
+        "/api/ecosystem/chart?symbol=BTC/USDT&interval=1m&limit=30".to_string(),
+    ];
+    let read = |target: &String| {
+        let key = world.ask(target);
+        let (status, body) = world
+            .answer(key)
+            .unwrap_or_else(|| panic!("{target} of {} is not at hand", world.house.name));
+        assert_eq!(status, 200, "{target}: {body}");
+        assert!(body.len() > 100, "{target}: {body}");
+        body
+    };
+    targets.iter().map(read).collect()
+}
+
+fn counted(world: &mut World, counter: &str) -> i64 {
+    let key = world.ask("/api/v1/metrics");
+    let (_, body) = world.answer(key).expect("metrics are at hand");
+    let metrics = Json::parse(&body).expect("they are JSON");
+    let value = metrics["upstreams"][0][counter].integer();
+    value.unwrap_or_else(|| panic!("{counter} of {metrics}"))
+}
+
+/// Refuses with this from some moment on, and is well again.
+fn check(house: &'static House, refusal: Reply) {
+    let what = format!("{}: {:?}", house.name, refusal.body.to_vec());
+    let mut world = World::new(house, Shop::new(2), Duration::from_secs(2), 3);
+    // Long enough for all of the configured history, also where one request a second is let in.
+    world.run_to(42 * SECOND_US);
+    let before = served(&mut world);
+    let (good, bad) = (counted(&mut world, "ok"), counted(&mut world, "errors"));
+    let asked = world.ledger.requests;
+    world.set_weather(Weather::Answers(vec![refusal]));
+    // What left before is answered well.
+    world.run_to(world.now_us() + 10 * SECOND_US);
+    assert_eq!(served(&mut world), before, "{what}");
+    assert_eq!(counted(&mut world, "ok"), good, "{what}");
+    assert!(counted(&mut world, "errors") > bad, "{what}");
+    let asked = world.ledger.requests - asked;
+    // A refusal about one market is no reason to leave the others alone.
+    let most = if house.name == "coinbase" { 40 } else { 8 };
+    assert!(asked <= most, "{what}: {asked} requests in ten seconds");
+    world.set_weather(Weather::Fair);
+    world.run_to(world.now_us() + 45 * SECOND_US);
+    assert!(counted(&mut world, "ok") > good, "{what}");
+    assert_ne!(served(&mut world)[1], before[1], "{what}");
+}
+
+#[test]
+fn a_refusal_hidden_in_a_200_is_an_error_and_changes_nothing() {
+    for (house, body) in hidden() {
+        check(house, Reply::json(body));
+    }
+}
+
+#[test]
+fn a_refusal_with_its_own_status_is_an_error_and_changes_nothing() {
+    for house in HOUSES {
+        check(house, (house.too_many)());
+        check(house, Reply::status(418, "{}").field("Retry-After", "12"));
+        check(house, Reply::status(403, "<html>blocked</html>"));
+        check(house, Reply::status(500, ""));
+    }
+}

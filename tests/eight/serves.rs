@@ -1,0 +1,205 @@
+//! A source that names an exchange serves its quotes, charts and markets, digit for digit.
+
+use crate::shop::*;
+use crate::support::*;
+use crate::{HOUSES, bitget, bybit, coinbase, gate, kraken, kucoin, okx};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Longer than anything takes, also at an exchange of one request a second and on a busy machine.
+pub const LONG: Duration = Duration::from_secs(60);
+
+/// The daemon as somebody starts it who wants one market of one exchange.
+pub fn start(open: &Open, symbols: &str) -> Marketd {
+    Marketd::start(&[
+        "--source",
+        &open.source(),
+        "--symbols",
+        symbols,
+        "--data",
+        ":memory:",
+    ])
+}
+
+/// Waits until an answer is as wanted.
+#[track_caller]
+pub fn await_answer(
+    addr: SocketAddr,
+    target: &str,
+    wanted: impl Fn(&Response) -> bool,
+) -> Response {
+    let caller = std::panic::Location::caller();
+    let mut last = None;
+    let found = poll_until(LONG, || {
+        let answer = get(addr, target);
+        let good = wanted(&answer).then(|| answer.clone());
+        last = Some(answer);
+        good
+    });
+    found.unwrap_or_else(|| {
+        let last = last.map(|answer| (answer.status, answer.headers, answer.body.len()));
+        panic!("{caller}: {target} never was as wanted; the last answer: {last:?}")
+    })
+}
+
+/// The quote of a market, once there is one.
+#[track_caller]
+pub fn await_quote(marketd: &Marketd, symbol: &str) -> Json {
+    let target = format!("/api/v1/quotes/{symbol}");
+    await_answer(marketd.addr(), &target, |answer| answer.status == 200).exact()
+}
+
+/// What a chart of these rows says.
+pub fn chart_of(rows: &[Row]) -> Json {
+    let row = |row: &Row| {
+        let digits = [row.open, row.high, row.low, row.close, row.volume].map(plain);
+        let all = std::iter::once(row.open_ms.to_string()).chain(digits);
+        Json::Array(all.map(Json::Number).collect())
+    };
+    Json::Array(rows.iter().map(row).collect())
+}
+
+/// Texts of the fields that a quote has of a day.
+fn figures(day: &Day) -> Vec<(&'static str, String)> {
+    vec![
+        ("last", plain(day.last)),
+        ("bid", plain(day.bid)),
+        ("ask", plain(day.ask)),
+        ("bidVolume", plain(day.bid_size)),
+        ("askVolume", plain(day.ask_size)),
+        ("open", plain(day.open)),
+        ("high", plain(day.high)),
+        ("low", plain(day.low)),
+        ("change", signed(day.last as i64 - day.open as i64)),
+        ("baseVolume", plain(day.base_volume)),
+        ("quoteVolume", plain(day.quote_volume)),
+    ]
+}
+
+/// Compares a quote with what the exchange sends, field by field.
+#[track_caller]
+pub fn check_quote(quote: &Json, day: &Day, fields: &[&str]) {
+    for (field, text) in figures(day) {
+        if fields.contains(&field) {
+            assert_eq!(quote[field], Json::Number(text), "{field} of {quote}");
+        }
+    }
+}
+
+#[track_caller]
+fn check(house: &'static House) {
+    let shop = Shop::new(2);
+    let market = shop.markets()[0].clone();
+    let open = Open::new(house, Shop::new(2));
+    let marketd = start(&open, "BTC/USDT");
+
+    let whole = |quote: &Json| !house.sends.contains(&"high") || !quote["high"].is_null();
+    let answer = await_answer(marketd.addr(), "/api/v1/quotes/BTC-USDT", |answer| {
+        answer.status == 200 && whole(&answer.exact())
+    });
+    let quote = answer.exact();
+    assert_eq!(quote["source"], house.name);
+    assert_eq!(quote["stale"], Json::Bool(false));
+    check_quote(&quote, &shop.day(&market), house.sends);
+
+    // More than a page of any but KuCoin; Kraken has no more than one.
+    let count = match house.name {
+        "kraken" => 720,
+        _ => 1500,
+    };
+    for (interval, length) in [("1m", MINUTE_MS), ("1h", HOUR_MS), ("1d", DAY_MS)] {
+        let target =
+            format!("/api/ecosystem/chart?symbol=BTC/USDT&interval={interval}&limit={count}");
+        let answer = await_answer(marketd.addr(), &target, |answer| {
+            answer.status == 200 && answer.header("Chart-Coverage") == Some("complete")
+        });
+        let rows = shop.newest(&market, length, (0, NOW), count);
+        assert_eq!(rows.len(), count);
+        assert!(
+            answer.exact() == chart_of(&rows),
+            "{interval}: {}",
+            difference(&answer, &rows)
+        );
+        assert_eq!(answer.header("Chart-Gaps"), Some("0"), "{interval}");
+        assert_eq!(answer.header("Chart-Source"), Some(house.name));
+    }
+
+    let target = "/api/ecosystem/market/BTC-USDT";
+    let record = await_answer(marketd.addr(), target, |answer| answer.status == 200).exact();
+    assert_eq!(record["symbol"], "BTC/USDT");
+    assert_eq!(record["status"], Json::Bool(true));
+    let metadata = &record["metadata"];
+    let number = |text: &str| Json::Number(text.to_string());
+    assert_eq!(metadata["precision"]["price"], number("2"), "{metadata}");
+    assert_eq!(metadata["precision"]["amount"], number("4"), "{metadata}");
+    // Coinbase tells no least amount, and OKX no least cost.
+    let told = |silent: &str, text: &str| match house.name == silent {
+        true => Json::Null,
+        false => number(text),
+    };
+    let limits = &metadata["limits"];
+    assert_eq!(limits["amount"]["min"], told("coinbase", "0.001"));
+    assert_eq!(limits["cost"]["min"], told("okx", "5"));
+
+    let metrics = get(marketd.addr(), "/api/v1/metrics").exact();
+    let upstream = &metrics["upstreams"][0];
+    assert_eq!(upstream["errors"], 0, "{upstream}\n{}", marketd.log());
+}
+
+/// Where a chart first differs from what was wanted.
+fn difference(answer: &Response, wanted: &[Row]) -> String {
+    let (got, wanted) = (answer.exact(), chart_of(wanted));
+    let (got, wanted) = (got.items(), wanted.items());
+    let at = got
+        .iter()
+        .zip(wanted)
+        .position(|(got, wanted)| got != wanted);
+    match at {
+        Some(at) => format!("row {at}: {} in place of {}", got[at], wanted[at]),
+        None => format!("{} rows in place of {}", got.len(), wanted.len()),
+    }
+}
+
+#[test]
+fn okx_serves_quote_charts_and_market() {
+    check(&okx::HOUSE);
+}
+
+#[test]
+fn bybit_serves_quote_charts_and_market() {
+    check(&bybit::HOUSE);
+}
+
+#[test]
+fn kraken_serves_quote_charts_and_market() {
+    check(&kraken::HOUSE);
+}
+
+#[test]
+fn coinbase_serves_quote_charts_and_market() {
+    check(&coinbase::HOUSE);
+}
+
+#[test]
+fn kucoin_serves_quote_charts_and_market() {
+    check(&kucoin::HOUSE);
+}
+
+#[test]
+fn gate_serves_quote_charts_and_market() {
+    check(&gate::HOUSE);
+}
+
+#[test]
+fn bitget_serves_quote_charts_and_market() {
+    check(&bitget::HOUSE);
+}
+
+#[test]
+fn every_dialect_has_a_fake() {
+    let mut dialects: Vec<&str> = marketd::exchange::Dialect::names().collect();
+    let mut houses = HOUSES.map(|house| house.name).to_vec();
+    dialects.sort_unstable();
+    houses.sort_unstable();
+    assert_eq!(dialects, houses);
+}

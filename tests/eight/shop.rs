@@ -1,0 +1,242 @@
+//! What the fakes share: made-up markets, their day and their candles, and the frame of a fake.
+
+use crate::support::chance::mix;
+use crate::support::generated::{FIRST_MS, Generated, GeneratedMarket, UNIT};
+use crate::support::*;
+use std::collections::BTreeSet;
+
+/// 2024-05-15 10:37:05: a minute, an hour and a day are forming, and none ends during a test.
+pub const NOW: i64 = 1_715_769_425_000;
+
+pub const MINUTE_MS: i64 = 60_000;
+pub const HOUR_MS: i64 = 3_600_000;
+pub const DAY_MS: i64 = 86_400_000;
+
+/// An exchange as its clients see it.
+pub struct House {
+    /// Its dialect's name.
+    pub name: &'static str,
+    /// Its name of a market.
+    pub id: fn(base: &str, quote: &str) -> String,
+    /// Its answer.
+    pub answer: fn(&Shop, &Asked) -> Reply,
+    /// Which of its limits a request counts against, and for how much.
+    pub charge: fn(&Asked) -> Charge,
+    /// Its answer to whoever asks too often.
+    pub too_many: fn() -> Reply,
+    /// Fields of a quote that it sends, as a quote has them; the others are computed, or null.
+    pub sends: &'static [&'static str],
+}
+
+/// A count of requests, or of their weights, and the limit of that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Charge {
+    /// What is counted together.
+    pub pool: &'static str,
+    pub units: u32,
+    /// Most units ...
+    pub most: u32,
+    /// ... within any such span.
+    pub span_ms: u64,
+}
+
+/// What is on sale, and the time there.
+pub struct Shop {
+    pub generated: Generated,
+    pub now: i64,
+    /// Markets that are listed and answer nothing but an error.
+    pub broken: BTreeSet<String>,
+    /// Where figures of 24 hours are asked for apart: whether they are there.
+    pub has_stats: bool,
+    /// Recorded bodies, by path.
+    pub recorded: Vec<(String, String)>,
+}
+
+/// The last 24 hours of a market; prices and amounts in [`UNIT`]ths.
+pub struct Day {
+    pub last: u64,
+    pub bid: u64,
+    pub ask: u64,
+    pub bid_size: u64,
+    pub ask_size: u64,
+    pub open: u64,
+    pub high: u64,
+    pub low: u64,
+    pub base_volume: u64,
+    pub quote_volume: u64,
+}
+
+/// A candle, in [`UNIT`]ths.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub open_ms: i64,
+    pub open: u64,
+    pub high: u64,
+    pub low: u64,
+    pub close: u64,
+    pub volume: u64,
+    pub turnover: u64,
+}
+
+/// A fake with its sockets.
+pub struct Open {
+    pub exchange: FakeExchange,
+    house: &'static House,
+}
+
+impl Shop {
+    /// So many markets, the first of them BTC/USDT.
+    pub fn new(markets: usize) -> Shop {
+        Shop {
+            generated: Generated::new(markets, 17),
+            now: NOW,
+            broken: BTreeSet::new(),
+            has_stats: true,
+            recorded: Vec::new(),
+        }
+    }
+
+    pub fn markets(&self) -> &[GeneratedMarket] {
+        self.generated.markets()
+    }
+
+    /// The market with this name of the house's.
+    pub fn find(&self, house: &House, id: &str) -> Option<&GeneratedMarket> {
+        let named = |market: &&GeneratedMarket| (house.id)(&market.base, market.quote) == id;
+        self.markets().iter().find(named)
+    }
+
+    /// Joins what is made of each market.
+    pub fn each(&self, make: impl Fn(&GeneratedMarket) -> String) -> String {
+        let made: Vec<String> = self.markets().iter().map(make).collect();
+        made.join(",")
+    }
+
+    pub fn day(&self, market: &GeneratedMarket) -> Day {
+        let (last, open) = (market.price(self.now), market.price(self.now - DAY_MS));
+        let minute = self.now.div_euclid(MINUTE_MS);
+        let base_volume = amount(market, minute, 1);
+        Day {
+            last,
+            bid: last - market.tick,
+            ask: last + market.tick,
+            bid_size: amount(market, self.now, 2),
+            ask_size: amount(market, self.now, 3),
+            open,
+            high: last.max(open) + 3 * market.tick,
+            low: last.min(open) - 2 * market.tick,
+            base_volume,
+            quote_volume: worth(base_volume, last),
+        }
+    }
+
+    /// The candle of a market that opens then.
+    pub fn row(&self, market: &GeneratedMarket, interval_ms: i64, open_ms: i64) -> Row {
+        let end = (open_ms + interval_ms).min(self.now);
+        let (open, close) = (market.price(open_ms), market.price(end));
+        let volume = amount(market, open_ms, interval_ms as u64);
+        Row {
+            open_ms,
+            open,
+            high: open.max(close) + market.tick * (volume % 7),
+            low: open.min(close) - market.tick * (volume % 5),
+            close,
+            volume,
+            turnover: worth(volume, close),
+        }
+    }
+
+    /// The candles that open from `from` to `to`, both included, as far as they have begun;
+    /// oldest first.
+    pub fn rows(&self, market: &GeneratedMarket, interval_ms: i64, from: i64, to: i64) -> Vec<Row> {
+        let up = |at: i64| (at + interval_ms - 1).div_euclid(interval_ms) * interval_ms;
+        let first = up(from.max(FIRST_MS));
+        (first..=to.min(self.now))
+            .step_by(interval_ms as usize)
+            .map(|open_ms| self.row(market, interval_ms, open_ms))
+            .collect()
+    }
+
+    /// The newest `count` of [`Shop::rows`].
+    pub fn newest(
+        &self,
+        market: &GeneratedMarket,
+        interval_ms: i64,
+        (from, to): (i64, i64),
+        count: usize,
+    ) -> Vec<Row> {
+        let least = to.min(self.now) - interval_ms * count as i64;
+        self.rows(market, interval_ms, from.max(least + 1), to)
+    }
+}
+
+/// An amount that is another one for each market, time and salt.
+fn amount(market: &GeneratedMarket, when: i64, salt: u64) -> u64 {
+    let chance = mix(mix(when as u64) ^ salt ^ market.level);
+    // Five places at most, so that no exchange has to cut any.
+    (1 + chance % 90_000_000) * 1000
+}
+
+fn worth(volume: u64, price: u64) -> u64 {
+    (u128::from(volume) * u128::from(price) / u128::from(UNIT)) as u64
+}
+
+/// Units in the shortest form of a decimal.
+pub fn plain(units: u64) -> String {
+    let text = padded(units);
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+/// Units with all eight places.
+pub fn padded(units: u64) -> String {
+    format!("{}.{:08}", units / UNIT, units % UNIT)
+}
+
+/// A difference, in the shortest form.
+pub fn signed(difference: i64) -> String {
+    let sign = if difference < 0 { "-" } else { "" };
+    format!("{sign}{}", plain(difference.unsigned_abs()))
+}
+
+/// Places behind the point of a step that is a power of ten.
+pub fn places(step: u64) -> usize {
+    plain(step)
+        .split_once('.')
+        .map_or(0, |(_, tail)| tail.len())
+}
+
+/// A parameter that is a whole number.
+pub fn number(asked: &Asked, name: &str) -> Option<i64> {
+    asked.param(name)?.parse().ok()
+}
+
+/// An array of what is made of each row.
+pub fn array(rows: &[Row], make: impl Fn(&Row) -> String) -> String {
+    let made: Vec<String> = rows.iter().map(make).collect();
+    format!("[{}]", made.join(","))
+}
+
+impl Open {
+    /// Opens a shop.
+    pub fn new(house: &'static House, shop: Shop) -> Open {
+        let exchange = FakeExchange::start(move |asked| {
+            let recorded = shop.recorded.iter().find(|(path, _)| path == asked.path());
+            match recorded {
+                Some((_, body)) => Reply::json(body.as_str()),
+                None => (house.answer)(&shop, asked),
+            }
+        });
+        Open { exchange, house }
+    }
+
+    /// What `--source` takes.
+    pub fn source(&self) -> String {
+        format!("{}={}", self.house.name, self.exchange.url())
+    }
+
+    /// Requests so far whose target holds this.
+    pub fn asked_for(&self, part: &str) -> usize {
+        let asked = self.exchange.asked();
+        asked.iter().filter(|one| one.target.contains(part)).count()
+    }
+}

@@ -1,0 +1,478 @@
+//! Candles that were never asked of the exchange: fetched when somebody wants them, bounded in
+//! depth, number and time; and candles made of quotes until the exchange's own arrive.
+
+use crate::contract::{CHART, good};
+use crate::naive::{asked_of, body, open_time};
+use crate::setup::*;
+use crate::support::binance::{KLINES, TIME};
+use crate::support::*;
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// 2024-05-15 10:37:05.
+const NOW: i64 = 1_715_769_425_000;
+
+const HOUR_MS: i64 = 3_600_000;
+
+fn at(hours: i64) -> i64 {
+    open_time("1h", NOW) - hours * HOUR_MS
+}
+
+/// Made-up markets at a time that stands still.
+fn still(count: usize) -> Binance {
+    let exchange = Binance::generated(count, 4);
+    exchange.set_time(ServerTime::Fixed(NOW));
+    exchange
+}
+
+fn limited(exchange: &Binance, limits: Value) -> Marketd {
+    let source = with(source("fake", exchange), "timeoutMs", json!(60_000));
+    start(&with(config(&[source]), "limits", limits))
+}
+
+fn target(from: i64, to: i64) -> String {
+    format!("/api/ecosystem/chart?symbol=BTCUSDT&interval=1h&from={from}&to={to}")
+}
+
+fn coverage(answer: &Response) -> &str {
+    answer.header("Chart-Coverage").unwrap_or_default()
+}
+
+/// The requests for candles of one market and interval that reach back to this time.
+fn asked_back_to(exchange: &Binance, interval: &str, from: i64) -> usize {
+    let asked = exchange.asked_of(KLINES);
+    let number =
+        |asked: &Asked, name: &str| asked.param(name).and_then(|text| text.parse::<i64>().ok());
+    let fits = |one: &&Asked| {
+        one.param("interval").as_deref() == Some(interval)
+            && number(one, "startTime").is_some_and(|start| start <= from)
+    };
+    asked.iter().filter(fits).count()
+}
+
+#[test]
+fn a_range_that_nobody_asked_for_is_fetched_once_and_kept() {
+    let exchange = still(2);
+    let marketd = limited(&exchange, json!({ "chartWaitMs": 30_000 }));
+    assert_eq!(
+        exchange.count(KLINES),
+        0,
+        "nothing is followed before it is asked for"
+    );
+    let (from, to) = (at(5000), at(4000));
+    let answer = get(marketd.addr(), &target(from, to));
+    assert_eq!(coverage(&answer), "complete");
+    let expected = asked_of(&exchange, "BTCUSDT", "1h", from, to);
+    assert_eq!(expected.len(), 1001);
+    assert_eq!(good(&answer, CHART), body(&expected));
+    let first = exchange
+        .asked_of(KLINES)
+        .first()
+        .map(|asked| asked.target.clone());
+    let first = first.expect("it was asked");
+    assert!(
+        first.contains("symbol=BTCUSDT") && first.contains("interval=1h"),
+        "{first}"
+    );
+    // The rest of a longer range is all that is still asked for.
+    exchange.forget();
+    let answer = get(marketd.addr(), &target(from, at(3900)));
+    assert_eq!(
+        (coverage(&answer), answer.exact().items().len()),
+        ("complete", 1101)
+    );
+    assert_eq!(
+        asked_back_to(&exchange, "1h", from),
+        0,
+        "{:?}",
+        exchange.asked_of(KLINES)
+    );
+    // Another market has candles of its own.
+    assert_eq!(metrics(&marketd)["chartsStored"], 1);
+    get(
+        marketd.addr(),
+        "/api/ecosystem/chart?symbol=ETHUSDT&interval=4h&limit=5",
+    );
+    assert_eq!(metrics(&marketd)["chartsStored"], 2);
+}
+
+#[test]
+fn many_askers_wait_for_one_fetch() {
+    let exchange = still(1);
+    let marketd = limited(&exchange, json!({ "chartWaitMs": 30_000 }));
+    // The answer takes its time: everybody has asked before it is there.
+    let slowly = Fault::Drip(Duration::from_micros(300));
+    exchange.fault_on(KLINES, slowly);
+    let (from, to) = (at(140), at(100));
+    let mut clients: Vec<Client> = (0..40).map(|_| Client::connect(marketd.addr())).collect();
+    for client in &mut clients {
+        client.send_get(&target(from, to)).expect("it is read");
+    }
+    // Others are served meanwhile.
+    assert_eq!(get(marketd.addr(), "/api/v1/quotes/BTCUSDT").status, 200);
+    let mut bodies = Vec::new();
+    for client in clients {
+        let mut client = client.patience(LONG);
+        let answer = client.read().expect("an answer");
+        assert_eq!(
+            (answer.status, coverage(&answer)),
+            (200, "complete"),
+            "{}",
+            answer.text()
+        );
+        bodies.push(answer.body);
+    }
+    assert!(bodies.windows(2).all(|two| two[0] == two[1]));
+    assert_eq!(
+        asked_back_to(&exchange, "1h", from),
+        1,
+        "{:?}",
+        exchange.asked_of(KLINES)
+    );
+}
+
+#[test]
+fn a_slow_exchange_makes_a_partial_answer_and_a_later_one_is_whole() {
+    let exchange = still(1);
+    let marketd = limited(&exchange, json!({ "chartWaitMs": 300 }));
+    exchange.fault_on(KLINES, Fault::Silence);
+    let (from, to) = (at(140), at(100));
+    let answer = get(marketd.addr(), &target(from, to));
+    assert_eq!(good(&answer, CHART).items().len(), 0);
+    assert_eq!(coverage(&answer), "partial");
+    assert_eq!(
+        answer.header("Chart-Gaps"),
+        Some("0"),
+        "what was not answered is no gap"
+    );
+    let cache = answer.header("Cache-Control").unwrap_or_default();
+    assert!(!cache.contains("3600"), "{cache}");
+    // Walking goes on from where it stands.
+    assert_eq!(answer.header("Link"), None);
+    exchange.heal();
+    exchange.cut();
+    let answer = await_answer(marketd.addr(), &target(from, to), |a| {
+        coverage(a) == "complete"
+    });
+    assert_eq!(
+        good(&answer, CHART),
+        body(&asked_of(&exchange, "BTCUSDT", "1h", from, to))
+    );
+}
+
+#[test]
+fn a_client_that_leaves_while_it_waits_leaves_nothing_behind() {
+    let exchange = still(1);
+    let marketd = limited(&exchange, json!({ "chartWaitMs": 60_000 }));
+    exchange.fault_on(KLINES, Fault::Silence);
+    for _ in 0..50 {
+        let mut client = Client::connect(marketd.addr());
+        client
+            .send_get(&target(at(140), at(100)))
+            .expect("it is read");
+    }
+    // They are noticed when their candles come at the latest.
+    exchange.await_asked(KLINES, 1, LONG);
+    exchange.heal();
+    exchange.cut();
+    eventually(LONG, || {
+        let http = metrics(&marketd)["http"].clone();
+        (http["connectionsOpen"] == 1 && http["inFlight"] == 0).then_some(())
+    });
+}
+
+#[test]
+fn depth_number_and_queue_are_bounded_and_none_of_it_is_an_error() {
+    // No deeper than what is kept.
+    let exchange = still(4);
+    let source = with(source("fake", &exchange), "timeoutMs", json!(60_000));
+    let depth = json!({ "keep": 100, "backfill": 0 });
+    let file = with(
+        config(&[source]),
+        "history",
+        json!({ "1m": depth, "1h": depth, "1d": depth }),
+    );
+    let marketd = start(&with(
+        file,
+        "limits",
+        json!({ "chartWaitMs": 30_000, "candleSeries": 2 }),
+    ));
+    let addr = marketd.addr();
+    let answer = get(addr, &target(at(300), at(0)));
+    let rows = good(&answer, CHART);
+    assert!(
+        (100..=101).contains(&rows.items().len()),
+        "{}",
+        rows.items().len()
+    );
+    assert!(rows[0][0].integer() >= Some(at(100)));
+    let oldest = |asked: &Asked| {
+        asked
+            .param("startTime")
+            .and_then(|text| text.parse::<i64>().ok())
+    };
+    let asked = exchange.asked_of(KLINES);
+    assert!(
+        asked
+            .iter()
+            .filter_map(oldest)
+            .all(|start| start >= at(101)),
+        "{asked:?}"
+    );
+    let before = exchange.count(KLINES);
+    assert_eq!(get(addr, &target(at(300), at(200))).text(), "[]");
+    assert_eq!(
+        exchange.count(KLINES),
+        before,
+        "what is older is not asked for"
+    );
+    // No more series than the cap: the third is answered at once, with nothing.
+    let chart = |interval: &str| {
+        get(
+            addr,
+            &format!("/api/ecosystem/chart?symbol=BTCUSDT&interval={interval}&limit=3"),
+        )
+    };
+    assert_eq!(coverage(&chart("1m")), "complete");
+    let third = chart("1d");
+    assert_eq!(
+        (third.status, third.text(), coverage(&third)),
+        (200, "[]", "partial")
+    );
+    assert_eq!(metrics(&marketd)["chartsStored"], 2);
+
+    // A queue that is full is no error either.
+    let exchange = still(1);
+    let limits = json!({ "chartWaitMs": 30_000, "chartFetches": 1 });
+    let marketd = limited(&exchange, limits);
+    exchange.fault_on(KLINES, Fault::Silence);
+    let mut waiting = Client::connect(marketd.addr());
+    waiting
+        .send_get(&target(at(1000), at(900)))
+        .expect("it is read");
+    exchange.await_asked(KLINES, 1, LONG);
+    let answer = get(marketd.addr(), &target(at(500), at(400)));
+    assert_eq!(
+        (answer.status, answer.text(), coverage(&answer)),
+        (200, "[]", "partial")
+    );
+}
+
+#[test]
+fn a_market_whose_candles_the_exchange_refuses_is_answered_at_once_and_left_in_peace() {
+    let exchange = still(1);
+    let marketd = limited(&exchange, json!({ "chartWaitMs": 30_000 }));
+    let refusal = Reply::status(400, r#"{"code":-1121,"msg":"Invalid symbol."}"#);
+    exchange.fault_on(KLINES, Fault::Instead(refusal));
+    let answer = get(marketd.addr(), &target(at(140), at(100)));
+    assert_eq!((answer.text(), coverage(&answer)), ("[]", "partial"));
+    // Whoever asks again while it rests does not wait, and does not make it ask.
+    let asked = exchange.count(KLINES);
+    let mut client = Client::connect(marketd.addr());
+    for _ in 0..20 {
+        assert_eq!(coverage(&client.get(&target(at(140), at(100)))), "partial");
+    }
+    assert!(
+        exchange.count(KLINES) <= asked + 2,
+        "{} after {asked}",
+        exchange.count(KLINES)
+    );
+    assert_eq!(get(marketd.addr(), "/health").exact()["status"], "ok");
+    let told = metrics(&marketd)["upstreams"][0]["lastError"].clone();
+    assert!(
+        told.text()
+            .is_some_and(|text| text.contains("Invalid symbol")),
+        "{told}"
+    );
+    exchange.heal();
+    await_answer(marketd.addr(), &target(at(140), at(100)), |a| {
+        coverage(a) == "complete"
+    });
+}
+
+#[test]
+fn bad_candles_alone_are_rejected() {
+    let exchange = still(1);
+    let hour = |slot: i64, prices: &str| {
+        format!(
+            "[{},{prices},{},\"0\",1,\"0\",\"0\",\"0\"]",
+            at(slot),
+            at(slot) + HOUR_MS - 1
+        )
+    };
+    let good_row = r#""5.00","9.0","2.000","7","1.50""#;
+    let rows = [
+        hour(30, good_row),
+        hour(29, r#""-5","9","2","7","1""#),
+        hour(28, r#""5","4","2","7","1""#),
+        hour(27, r#""NaN","9","2","7","1""#),
+        hour(26, r#""5","9","2","1e999","1""#),
+        hour(25, r#""5","9","2","7","-1""#),
+        hour(24, r#""5","9","2","0","1""#),
+        "null".to_string(),
+        "[]".to_string(),
+        format!("[{},\"5\"]", at(23)),
+        format!("[\"soon\",{good_row}]"),
+        hour(22, good_row),
+        // Not asked for.
+        hour(900, good_row),
+    ];
+    exchange.fault_on(
+        KLINES,
+        Fault::Instead(Reply::json(format!("[{}]", rows.join(",")))),
+    );
+    let marketd = limited(&exchange, json!({ "chartWaitMs": 30_000 }));
+    let answer = get(marketd.addr(), &target(at(40), at(20)));
+    let expected = |slot: i64| format!("[{},5,9,2,7,1.5]", at(slot));
+    assert_eq!(
+        answer.text(),
+        format!("[{},{}]", expected(30), expected(22))
+    );
+    assert_eq!(coverage(&answer), "complete");
+    assert_eq!(upstream(&marketd, "errors"), 0);
+}
+
+/// The row that a chart ends with.
+fn newest(addr: SocketAddr, interval: &str) -> Json {
+    let target = format!("/api/ecosystem/chart?symbol=BTCUSDT&interval={interval}&limit=1");
+    read(addr, &target)[0].clone()
+}
+
+#[test]
+fn a_candle_made_of_quotes_has_no_volume_and_gives_way_to_the_exchanges_own() {
+    let exchange = still(1);
+    exchange.fault_on(KLINES, Fault::Silence);
+    exchange.patch_ticker("BTCUSDT", "lastPrice", "\"100.50\"");
+    let source = tracking("fake", &exchange, &["BTC/USDT"]);
+    let source = with(source, "timeoutMs", json!(60_000));
+    let marketd = start(&with(
+        config(&[source]),
+        "limits",
+        json!({ "chartWaitMs": 20 }),
+    ));
+    let addr = marketd.addr();
+    let first = |row: Json| (row[1].text() == Some("100.5")).then_some(());
+    eventually(LONG, || {
+        let rows = read(
+            addr,
+            "/api/ecosystem/chart?symbol=BTCUSDT&interval=1m&limit=1",
+        );
+        rows.items().first().cloned().and_then(first)
+    });
+    // The last tick counts; high and low are those of all ticks.
+    for price in ["103.00", "99.10", "101.0"] {
+        exchange.patch_ticker("BTCUSDT", "lastPrice", &format!("\"{price}\""));
+        let plain = price
+            .trim_end_matches('0')
+            .trim_end_matches('.')
+            .to_string();
+        let there = |answer: &Response| answer.exact()["last"].text() == Some(&plain);
+        await_answer(addr, "/api/v1/quotes/BTCUSDT", there);
+    }
+    for interval in ["1m", "1h", "1d"] {
+        let expected = format!("[{},100.5,103,99.1,101,0]", open_time(interval, NOW));
+        assert_eq!(newest(addr, interval).to_string(), expected);
+    }
+    let rolled = format!("[{},100.5,103,99.1,101,0]", open_time("4h", NOW));
+    assert_eq!(newest(addr, "4h").to_string(), rolled);
+    let answer = get(
+        addr,
+        "/api/ecosystem/chart?symbol=BTCUSDT&interval=1h&limit=1",
+    );
+    assert_eq!(
+        answer.header("Chart-Last-Closed"),
+        None,
+        "nothing is confirmed"
+    );
+    let record = read(addr, "/api/ecosystem/market/BTC-USDT");
+    assert_eq!(record["chart"]["1h"]["count"], 0, "it is not stored");
+    assert_eq!(metrics(&marketd)["candlesStored"], 0);
+    // The exchange's own: its prices, its volume.
+    exchange.unpatch();
+    exchange.heal();
+    exchange.cut();
+    for interval in ["1m", "1h", "1d"] {
+        let open = open_time(interval, NOW);
+        let expected = body(&asked_of(&exchange, "BTCUSDT", interval, open, open))[0].clone();
+        eventually(LONG, || (newest(addr, interval) == expected).then_some(()));
+    }
+}
+
+#[test]
+fn no_candle_is_made_of_quotes_before_the_exchange_has_told_its_time() {
+    // This machine's clock is years ahead, and the exchange takes a second to say so.
+    let exchange = still(1);
+    exchange.fault_on(KLINES, Fault::Silence);
+    let told = Reply::json(format!(r#"{{"serverTime":{NOW}}}"#));
+    let slowly = told.delivered(Delivery::Slowly {
+        bytes: 20,
+        pause: Duration::from_millis(150),
+    });
+    exchange.fault_times(1, Some(TIME), Fault::Instead(slowly));
+    let source = tracking("fake", &exchange, &["BTC/USDT"]);
+    let source = with(source, "timeoutMs", json!(60_000));
+    let marketd = start(&with(
+        config(&[source]),
+        "limits",
+        json!({ "chartWaitMs": 20 }),
+    ));
+    let last = quote(&marketd, "BTCUSDT")["last"].clone();
+    let chart = "/api/ecosystem/chart?symbol=BTCUSDT&interval=1m";
+    let answer = await_answer(marketd.addr(), chart, |answer| {
+        let rows = answer.exact();
+        let forming = |row: &Json| row[0] == open_time("1m", NOW);
+        assert!(rows.items().iter().all(forming), "{rows}");
+        !rows.items().is_empty()
+    });
+    // The quote that came before has begun the candle, though it has not changed since.
+    assert_eq!(answer.exact()[0][4], last);
+}
+
+#[test]
+fn a_candle_of_quotes_that_has_ended_stays_until_the_exchange_has_spoken() {
+    let exchange = Binance::generated(1, 4);
+    // 2.5 s before the end of a minute; its time goes on from there.
+    let minute = open_time("1m", NOW) + 60_000;
+    let offset = minute - 2_500 - exchange.now();
+    exchange.set_time(ServerTime::Offset(offset));
+    exchange.fault_on(KLINES, Fault::Silence);
+    let source = tracking("fake", &exchange, &["BTC/USDT"]);
+    let source = with(
+        with(source, "timeoutMs", json!(60_000)),
+        "pollMs",
+        json!(500),
+    );
+    let marketd = start(&with(
+        config(&[source]),
+        "limits",
+        json!({ "chartWaitMs": 20 }),
+    ));
+    let chart = "/api/ecosystem/chart?symbol=BTCUSDT&interval=1m&limit=5";
+    let two = |answer: &Response| answer.exact().items().len() >= 2;
+    let answer = await_answer(marketd.addr(), chart, two);
+    let rows = good(&answer, CHART);
+    assert_eq!(rows[0][0], minute - 60_000);
+    assert_eq!(rows[1][0], minute);
+    assert_eq!(
+        (rows[0][5].text(), rows[1][5].text()),
+        (Some("0"), Some("0"))
+    );
+    assert_eq!(
+        (coverage(&answer), answer.header("Chart-Last-Closed")),
+        ("partial", None)
+    );
+    exchange.heal();
+    exchange.cut();
+    let closed = (minute - 60_000).to_string();
+    let confirmed = |answer: &Response| {
+        answer
+            .header("Chart-Last-Closed")
+            .is_some_and(|last| *last >= *closed)
+    };
+    let answer = await_answer(marketd.addr(), chart, confirmed);
+    let own = asked_of(&exchange, "BTCUSDT", "1m", minute - 60_000, minute - 60_000);
+    let rows = answer.exact();
+    let same = rows.items().iter().find(|row| row[0] == minute - 60_000);
+    assert_eq!(same, Some(&body(&own)[0]));
+}

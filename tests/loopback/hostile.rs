@@ -1,0 +1,351 @@
+//! Exchanges that send something else than they should: nothing that is served changes, the fault
+//! is counted, and memory stays where it was.
+
+use crate::setup::*;
+use crate::support::binance::{KLINES, MARKETS, TICKERS};
+use crate::support::*;
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How much resident memory may grow whatever an exchange sends.
+const MOST_GROWTH: u64 = 8 * 1024 * 1024;
+
+/// Larger than any list of any exchange, and just below the cap on a body.
+const HUGE: usize = 50_000_000;
+
+/// Runs `test` for each of these at once: each waits for its own daemon.
+fn for_each<T: Send + Sync>(cases: Vec<T>, test: impl Fn(&T) + Sync) {
+    std::thread::scope(|scope| {
+        for case in &cases {
+            scope.spawn(|| test(case));
+        }
+    });
+}
+
+/// Faults in which an answer never comes to a good end.
+fn broken_answers() -> Vec<Fault> {
+    let reply = |text: &str| Fault::Instead(Reply::json(text));
+    let head = |lines: &str| {
+        let bytes = format!("HTTP/1.1 200 OK\r\n{lines}\r\n\r\n[]").into_bytes();
+        Fault::Instead(Reply::json("").delivered(Delivery::Raw(bytes)))
+    };
+    vec![
+        Fault::BrokenJson,
+        Fault::WrongType,
+        Fault::EmptyList,
+        Fault::HalfThen(End::Close),
+        Fault::HalfThen(End::Reset),
+        Fault::HalfThen(End::Stall),
+        Fault::LengthOff(-1),
+        Fault::LengthOff(5),
+        Fault::NoAnswer(End::Close),
+        Fault::NoAnswer(End::Reset),
+        Fault::NotHttp,
+        Fault::Status(500),
+        Fault::Status(404),
+        reply(""),
+        reply("null"),
+        reply("[1,2,3"),
+        reply("[]]"),
+        reply("[{}] x"),
+        reply("\u{0}\u{1}\u{2}"),
+        reply("{\"code\":-1000,\"msg\":\"An unknown error.\"}"),
+        Fault::Instead(Reply::json(vec![0xff; 1000])),
+        Fault::Instead(Reply::json("[".repeat(100_000))),
+        Fault::Instead(Reply::json("[[".repeat(50_000) + &"]]".repeat(50_000))),
+        Fault::Instead(Reply::json("[]").field("Content-Encoding", "gzip")),
+        Fault::Instead(Reply::json("[]").field("X-Large", &"x".repeat(100_000))),
+        head("Content-Length: -5"),
+        head("Content-Length: 2\r\nContent-Length: 3"),
+        head("Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff"),
+    ]
+}
+
+#[test]
+fn a_broken_answer_changes_nothing_and_the_next_good_one_counts() {
+    for_each(broken_answers(), |fault| {
+        let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
+        let source = with(source("fake", &exchange), "timeoutMs", json!(300));
+        let mut marketd = start(&config(&[source]));
+        exchange.fault_on(TICKERS, fault.clone());
+        let await_errors = |count: i64| {
+            let enough = || (upstream(&marketd, "errors") >= count).then_some(());
+            eventually(LONG, enough);
+        };
+        await_errors(1);
+        let before = quote(&marketd, "BTCUSDT");
+        let others = read(marketd.addr(), "/api/v1/quotes?symbols=*");
+        let collected = metrics(&marketd)["quotesCollected"].clone();
+        await_errors(2);
+        assert_eq!(quote(&marketd, "BTCUSDT"), before, "{fault:?}");
+        assert_eq!(
+            read(marketd.addr(), "/api/v1/quotes?symbols=*"),
+            others,
+            "{fault:?}"
+        );
+        assert_eq!(metrics(&marketd)["quotesCollected"], collected, "{fault:?}");
+        let health = get(marketd.addr(), "/health");
+        assert_eq!(
+            (health.status, health.exact()["status"].text()),
+            (200, Some("degraded"))
+        );
+        let told = metrics(&marketd)["upstreams"][0]["lastError"].clone();
+        assert!(
+            told.text().is_some_and(|text| text.starts_with("quotes: ")),
+            "{told}"
+        );
+        assert!(told.text().is_some_and(|text| text.len() < 300), "{told}");
+        exchange.heal();
+        exchange.cut();
+        await_health(&marketd, "ok");
+        let after = quote(&marketd, "BTCUSDT");
+        assert!(
+            after["receivedAt"].integer() > before["receivedAt"].integer(),
+            "{fault:?}"
+        );
+        assert!(marketd.is_running());
+        assert!(!marketd.log().contains("panic"), "{}", marketd.log());
+    });
+}
+
+#[test]
+fn strange_but_right_answers_are_read() {
+    let continued = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200\r\ncontent-length: 40\r\n\r\n[{\"symbol\":\"BTCUSDT\",\"lastPrice\":\"2.5\"}]";
+    let raw = Reply::json("").delivered(Delivery::Raw(continued.to_vec()));
+    let spaced = " \r\n[ {\t\"lastPrice\" : 2.50 , \"symbol\":\"\\u0042TCUSDT\", \"x\":[{\"symbol\":\"no\"}] } ] \n";
+    let slowly = Delivery::Slowly {
+        bytes: 7,
+        pause: Duration::from_micros(200),
+    };
+    let cases = vec![
+        Fault::Chunked(vec![1, 2, 3]),
+        Fault::Chunked(vec![100_000]),
+        Fault::UntilClose,
+        Fault::Drip(Duration::from_micros(100)),
+        Fault::Instead(Reply::json(spaced)),
+        Fault::Instead(Reply::json(spaced).delivered(slowly)),
+        Fault::Instead(raw),
+    ];
+    for_each(cases, |fault| {
+        let exchange = exchange_of(&["BTC/USDT"]);
+        exchange.fault_on(TICKERS, fault.clone());
+        let marketd = Marketd::with_config(config(&[source("fake", &exchange)]));
+        let answer = await_answer(marketd.addr(), "/api/v1/quotes/BTCUSDT", |answer| {
+            answer.status == 200
+        });
+        let last = answer.exact()["last"].clone();
+        assert!(
+            ["1.5", "2.5"].contains(&last.text().unwrap_or_default()),
+            "{fault:?}: {last}"
+        );
+        assert_eq!(upstream(&marketd, "errors"), 0, "{fault:?}");
+    });
+}
+
+#[test]
+fn absurd_items_alone_are_rejected_and_counted() {
+    let absurd = [
+        ("lastPrice", "\"1e999\""),
+        ("lastPrice", "1e999"),
+        ("lastPrice", "\"NaN\""),
+        ("lastPrice", "\"abc\""),
+        ("lastPrice", "\"-1\""),
+        ("lastPrice", "-0.00000001"),
+        ("lastPrice", "\"\""),
+        ("lastPrice", "null"),
+        ("lastPrice", "true"),
+        ("lastPrice", "[1]"),
+        ("lastPrice", "{}"),
+        ("lastPrice", "\"Infinity\""),
+        ("lastPrice", "\"0x10\""),
+        ("lastPrice", "\"1,5\""),
+        ("lastPrice", "\"1_000\""),
+        ("lastPrice", "\"1.5.2\""),
+        ("lastPrice", "\"0.00000000\""),
+        (
+            "lastPrice",
+            "12345678901234567890123456789012345678901234567890123456789012345",
+        ),
+        ("bidPrice", "\"-5\""),
+        ("highPrice", "\"abc\""),
+        ("volume", "\"-1\""),
+        ("closeTime", "\"soon\""),
+    ];
+    let exchange = Binance::generated(absurd.len() + 3, 9);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let symbols = exchange.symbols();
+    let all = || read(marketd.addr(), "/api/v1/quotes?symbols=*")["quotes"].clone();
+    assert_eq!(all().items().len(), symbols.len());
+    let good = &symbols[absurd.len()..];
+    for (symbol, (field, json)) in symbols.iter().zip(&absurd) {
+        exchange.patch_ticker(&symbol.replace('/', ""), field, json);
+    }
+    // The first poll after this one is wholly a bad one.
+    await_polls(&marketd, 2);
+    let before = all();
+    let received = |quotes: &Json, symbol: &str| {
+        let found = quotes
+            .items()
+            .iter()
+            .find(|quote| quote["symbol"].text() == Some(symbol));
+        found
+            .and_then(|quote| quote["receivedAt"].integer())
+            .expect("it is quoted")
+    };
+    let rejected = |counted: &Json| counted["quotes"]["rejected"].integer().unwrap_or_default();
+    let counted = metrics(&marketd);
+    let after = eventually(LONG, || {
+        let now = all();
+        let moved = |symbol: &String| received(&now, symbol) > received(&before, symbol);
+        good.iter().all(moved).then_some(now)
+    });
+    for (symbol, case) in symbols.iter().zip(&absurd) {
+        let same = |quotes: &Json| {
+            quotes
+                .items()
+                .iter()
+                .find(|quote| quote["symbol"].text() == Some(symbol))
+                .cloned()
+        };
+        assert_eq!(same(&after), same(&before), "{symbol} {case:?}");
+    }
+    let more = eventually(LONG, || {
+        let more = rejected(&metrics(&marketd)) - rejected(&counted);
+        (more > 0).then_some(more)
+    });
+    assert_eq!(more % absurd.len() as i64, 0, "each is counted once a poll");
+    let told = metrics(&marketd);
+    assert_eq!(told["upstreams"][0]["state"], "up", "{told}");
+    assert_eq!(told["upstreams"][0]["errors"], 0, "{told}");
+    assert_eq!(get(marketd.addr(), "/health").exact()["status"], "ok");
+    exchange.unpatch();
+    eventually(LONG, || {
+        let now = all();
+        let moved = |symbol: &String| received(&now, symbol) > received(&after, symbol);
+        symbols.iter().all(moved).then_some(())
+    });
+}
+
+#[test]
+fn items_that_are_no_tickers_are_rejected_singly() {
+    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
+    let good = [ticker("BTCUSDT", "2.5"), ticker("ETHUSDT", "3.5")];
+    let strange = [
+        "1",
+        "null",
+        "\"BTCUSDT\"",
+        "[]",
+        "{}",
+        "true",
+        r#"{"symbol":5}"#,
+        r#"{"symbol":null}"#,
+    ];
+    let items: Vec<&str> = std::iter::once(good[0].as_str())
+        .chain(strange)
+        .chain([
+            good[1].as_str(),
+            r#"{"symbol":"UNKNOWN","lastPrice":"abc"}"#,
+        ])
+        .collect();
+    exchange.set_tickers(&format!("[{}]", items.join(",")));
+    // The fake finds no names in some of them: it sends the list as it is.
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    assert_eq!(quote(&marketd, "BTCUSDT")["last"].text(), Some("2.5"));
+    assert_eq!(quote(&marketd, "ETHUSDT")["last"].text(), Some("3.5"));
+    let counted = metrics(&marketd);
+    let collected = counted["quotesCollected"].integer().unwrap_or_default();
+    let rejected = counted["quotes"]["rejected"].integer().unwrap_or_default();
+    assert_eq!(rejected * 2, collected * strange.len() as i64, "{counted}");
+    assert_eq!(counted["upstreams"][0]["errors"], 0);
+}
+
+/// The body of an exchange, repeated: `begin`, `unit` over and over, `end`.
+fn repeated(begin: &str, unit: &str, end: &str) -> Fault {
+    // Written in large pieces.
+    let unit = unit.repeat(50_000 / unit.len());
+    let times = HUGE.div_ceil(unit.len());
+    let part = |text: &str, times| (Arc::from(text.as_bytes()), times);
+    let parts = vec![part(begin, 1), part(&unit, times), part(end, 1)];
+    Fault::Instead(Reply::with_body(200, Body(parts)))
+}
+
+#[test]
+fn fifty_megabytes_of_quotes_are_not_held() {
+    let tracked = r#"{"symbol":"BTCUSDT","lastPrice":"7.5","bidPrice":"7.4"},"#;
+    let unknown = r#"{"symbol":"NOPE","lastPrice":"7.5","bidPrice":"7.4"},"#;
+    let cases = vec![
+        ("one item", Fault::HugeItem(HUGE)),
+        ("more than the cap", Fault::HugeItem(60_000_000)),
+        ("items again and again", repeated("[", tracked, "{}]")),
+        ("unknown items", repeated("[", unknown, "{}]")),
+        ("no JSON", repeated("", "x", "")),
+        ("blanks", repeated("[", "                ", "]")),
+        ("an envelope", repeated("{", "\"a\":\"bbbbbbbb\",", "}")),
+        ("its own list again and again", Fault::HugeList(HUGE)),
+    ];
+    for (what, fault) in cases {
+        let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
+        let source = with(source("fake", &exchange), "timeoutMs", json!(60_000));
+        let mut marketd = start(&config(&[source]));
+        let before = marketd.rss_bytes();
+        let polls = upstream(&marketd, "ok") + upstream(&marketd, "errors");
+        exchange.fault_times(1, Some(TICKERS), fault);
+        eventually(LONG, || {
+            let done = upstream(&marketd, "ok") + upstream(&marketd, "errors");
+            (done >= polls + 2).then_some(())
+        });
+        let grown = marketd.peak_rss_bytes().saturating_sub(before);
+        assert!(grown < MOST_GROWTH, "{what}: {grown} bytes more");
+        assert!(marketd.is_running());
+        await_health(&marketd, "ok");
+    }
+}
+
+#[test]
+fn fifty_megabytes_of_candles_or_markets_are_not_held() {
+    let row = r#"[1715767200000,"1","1","1","1","1",1715770799999,"0",1,"0","0","0"],"#;
+    let market =
+        r#"{"symbol":"BTCUSDT","status":"TRADING","baseAsset":"BTC","quoteAsset":"USDT"},"#;
+    let others = r#"{"symbol":"NOPE","status":"BREAK","baseAsset":"NO","quoteAsset":"PE"},"#;
+    let last = |unit: &str| format!("{}]", unit.trim_end_matches(','));
+    let cases = vec![
+        (KLINES, repeated("[", row, &last(row))),
+        (
+            MARKETS,
+            repeated("{\"symbols\":[", market, &(last(market) + "}")),
+        ),
+        (
+            MARKETS,
+            repeated("{\"symbols\":[", others, &(last(market) + "}")),
+        ),
+        (
+            MARKETS,
+            repeated("{\"symbols\":[],\"x\":\"", "xxxxxxxx", "\"}"),
+        ),
+    ];
+    for (path, fault) in cases {
+        let exchange = exchange_of(&["BTC/USDT"]);
+        exchange.fault_times(1, Some(path), fault);
+        let source = with(source("fake", &exchange), "timeoutMs", json!(60_000));
+        let mut marketd = Marketd::with_config(config(&[source]));
+        let before = marketd.rss_bytes();
+        if path == KLINES {
+            await_health(&marketd, "ok");
+            get(
+                marketd.addr(),
+                "/api/ecosystem/chart?symbol=BTCUSDT&interval=1h",
+            );
+        }
+        eventually(LONG, || {
+            let done = upstream(&marketd, "ok") + upstream(&marketd, "errors");
+            let past =
+                exchange.count(path) > 1 || upstream(&marketd, "bytesReceived") > HUGE as i64;
+            (done >= 2 && past).then_some(())
+        });
+        let grown = marketd.peak_rss_bytes().saturating_sub(before);
+        assert!(grown < MOST_GROWTH, "{path}: {grown} bytes more");
+        assert!(marketd.is_running());
+        await_health(&marketd, "ok");
+    }
+}

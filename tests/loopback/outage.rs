@@ -1,0 +1,383 @@
+//! Exchanges that stop, freeze, refuse and return: what clients see of it, and how often the
+//! exchange is asked meanwhile.
+
+use crate::contract::{ECOSYSTEM_MARKET, HEALTH, MARKETS, QUOTE, QUOTES, error, good};
+use crate::setup::*;
+use crate::support::binance::{self, KLINES, TICKERS};
+use crate::support::*;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// From one poll to the next, and the first step of a back-off.
+const POLL_MS: i64 = 300;
+
+/// The longest step of a back-off.
+const STEP_MS: i64 = 1000;
+
+fn watched(exchange: &Binance) -> Value {
+    let mut source = source("fake", exchange);
+    for (key, value) in [
+        ("pollMs", POLL_MS),
+        ("staleAfterMs", 700),
+        ("timeoutMs", 300),
+    ] {
+        source = with(source, key, json!(value));
+    }
+    with(
+        config(&[source]),
+        "limits",
+        json!({ "backoffMaxMs": STEP_MS }),
+    )
+}
+
+/// The same body but for what an outage may change.
+fn without_staleness(quote: &Json) -> Json {
+    let Json::Object(members) = quote else {
+        panic!("{quote} is no quote");
+    };
+    let kept = members.iter().filter(|(key, _)| key != "stale");
+    Json::Object(kept.cloned().collect())
+}
+
+/// Lets the exchange stop by `stop` and return by `back`, and looks at everything that clients
+/// see in between and after.
+fn outlives(stop: impl Fn(&Binance), back: impl Fn(&Binance)) {
+    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
+    let mut marketd = start(&watched(&exchange));
+    let addr = marketd.addr();
+    assert_eq!(get(addr, "/health/ready").status, 200);
+    stop(&exchange);
+    eventually(LONG, || (upstream(&marketd, "errors") > 0).then_some(()));
+    let last_seen = quote(&marketd, "BTCUSDT");
+
+    let stale = |answer: &Response| answer.exact()["stale"].bool() == Some(true);
+    let answer = await_answer(addr, "/api/v1/quotes/BTCUSDT", stale);
+    assert_eq!(answer.header("Cache-Control"), Some("no-cache"));
+    let shown = good(&answer, QUOTE);
+    assert_eq!(without_staleness(&shown), without_staleness(&last_seen));
+    let batch = get(addr, "/api/v1/quotes?symbols=BTCUSDT,ETHUSDT");
+    assert_eq!(batch.header("Cache-Control"), Some("no-cache"));
+    for quote in good(&batch, QUOTES)["quotes"].items() {
+        assert_eq!(quote["stale"].bool(), Some(true), "{quote}");
+    }
+    let markets = good(&get(addr, "/api/v1/categories/usdt/markets"), MARKETS);
+    assert_eq!(markets["markets"][0]["stale"].bool(), Some(true));
+    let record = good(
+        &get(addr, "/api/ecosystem/market/BTC-USDT"),
+        ECOSYSTEM_MARKET,
+    );
+    assert_eq!(record["quote"]["stale"].bool(), Some(true));
+
+    let health = get(addr, "/health");
+    assert_eq!(health.status, 200, "{}", health.text());
+    let health = good(&health, HEALTH);
+    assert_eq!(
+        (health["status"].text(), health["ready"].bool()),
+        (Some("degraded"), Some(false))
+    );
+    assert_eq!(
+        health["quotes"].to_string(),
+        r#"{"cached":2,"fresh":0,"stale":2}"#
+    );
+    assert_eq!(health["upstreams"].to_string(), r#"{"up":0,"total":1}"#);
+    assert_eq!(get(addr, "/health/live").status, 200);
+    assert_eq!(get(addr, "/health/ready").status, 503);
+
+    // The longest step is reached after three failures, and never exceeded.
+    let enough = || (upstream(&marketd, "errors") >= 4).then_some(());
+    eventually(LONG, enough);
+    let counted = metrics(&marketd);
+    assert_eq!(counted["quotes"]["stale"], 2);
+    let source = &counted["upstreams"][0];
+    assert!(
+        ["backoff", "down"].contains(&source["state"].text().unwrap_or_default()),
+        "{source}"
+    );
+    assert!(
+        source["lastError"]
+            .text()
+            .is_some_and(|text| !text.is_empty()),
+        "{source}"
+    );
+    let (until, since) = (
+        source["backoffUntil"].integer(),
+        source["lastErrorAt"].integer(),
+    );
+    let step = until
+        .zip(since)
+        .map(|(until, since)| until - since)
+        .expect("it backs off");
+    assert!((STEP_MS * 8 / 10..=STEP_MS).contains(&step), "{source}");
+    assert!(marketd.is_running());
+
+    back(&exchange);
+    let errors = upstream(&marketd, "errors");
+    await_health(&marketd, "ok");
+    // At most the try that was under way when it returned.
+    assert!(upstream(&marketd, "errors") <= errors + 1);
+    let quote = quote(&marketd, "BTCUSDT");
+    assert_eq!(quote["stale"].bool(), Some(false));
+    assert!(quote["receivedAt"].integer() > last_seen["receivedAt"].integer());
+    let source = metrics(&marketd)["upstreams"][0].clone();
+    assert!(
+        source["state"] == "up" && source["backoffUntil"].is_null(),
+        "{source}"
+    );
+    assert_eq!(get(addr, "/health/ready").status, 200);
+    assert!(marketd.log().contains("again"), "{}", marketd.log());
+}
+
+#[test]
+fn an_exchange_that_refuses_connections_is_outlived() {
+    let stop = |exchange: &Binance| {
+        exchange.refuse();
+        exchange.cut();
+    };
+    outlives(stop, |exchange| exchange.open());
+}
+
+#[test]
+fn an_exchange_that_resets_connections_is_outlived() {
+    let stop = |exchange: &Binance| {
+        exchange.hang_up();
+        exchange.cut();
+    };
+    outlives(stop, |exchange| exchange.open());
+}
+
+#[test]
+fn an_exchange_that_says_nothing_is_outlived() {
+    outlives(
+        |exchange| exchange.fault(Fault::Silence),
+        |exchange| exchange.heal(),
+    );
+}
+
+#[test]
+fn an_exchange_that_fails_is_outlived_and_asked_once_for_each_step() {
+    let stop = |exchange: &Binance| {
+        exchange.forget();
+        exchange.fault_on(TICKERS, Fault::Status(503));
+    };
+    let back = |exchange: &Binance| {
+        // Four failures and more: between the last four lie steps of 270, 540 and 900 ms at least.
+        let asked = exchange.asked_of(TICKERS);
+        let (fourth, last) = (&asked[asked.len() - 4], &asked[asked.len() - 1]);
+        let span = last.at - fourth.at;
+        assert!(
+            span >= Duration::from_millis(855),
+            "four tries within {span:?}"
+        );
+        exchange.heal();
+    };
+    outlives(stop, back);
+}
+
+#[test]
+fn an_exchange_that_says_when_to_come_back_is_not_asked_before() {
+    for status in [429, 418, 403] {
+        let exchange = exchange_of(&["BTC/USDT"]);
+        let marketd = start(&watched(&exchange));
+        let body = r#"{"code":-1003,"msg":"Too many requests; please wait."}"#;
+        let reply = Reply::status(status, body).field("Retry-After", "2");
+        exchange.forget();
+        exchange.fault_times(1, Some(TICKERS), Fault::Instead(reply));
+        eventually(LONG, || {
+            (upstream(&marketd, "rateLimited") == 1).then_some(())
+        });
+        let source = metrics(&marketd)["upstreams"][0].clone();
+        let (until, since) = (
+            source["backoffUntil"].integer(),
+            source["lastErrorAt"].integer(),
+        );
+        assert_eq!(
+            until.zip(since).map(|(until, since)| until - since),
+            Some(2000),
+            "{source}"
+        );
+        let told = source["lastError"].text().unwrap_or_default();
+        assert!(
+            told.contains(&status.to_string()) && told.contains("Too many"),
+            "{told}"
+        );
+        await_health(&marketd, "ok");
+        let asked = exchange.asked();
+        // The refused one is the last before the pause.
+        let pause = asked.windows(2).map(|two| two[1].at - two[0].at).max();
+        assert!(
+            pause >= Some(Duration::from_millis(1500)),
+            "{status}: {pause:?}"
+        );
+        assert_eq!(upstream(&marketd, "rateLimited"), 1);
+        assert_eq!(upstream(&marketd, "errors"), 1);
+    }
+}
+
+#[test]
+fn an_exchange_that_is_down_at_the_start_is_waited_for() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    exchange.refuse();
+    let marketd = Marketd::with_config(watched(&exchange));
+    eventually(LONG, || (upstream(&marketd, "errors") >= 2).then_some(()));
+    let health = get(marketd.addr(), "/health");
+    assert_eq!(
+        (health.status, health.exact()["status"].text()),
+        (503, Some("starting"))
+    );
+    error(
+        &get(marketd.addr(), "/api/v1/quotes/BTC/USDT"),
+        404,
+        "symbol_not_found",
+        Some("symbol"),
+    );
+    // The list alone is not enough.
+    exchange.fault_on(TICKERS, Fault::Status(500));
+    exchange.open();
+    exchange.await_asked(TICKERS, 1, LONG);
+    let answer = await_answer(marketd.addr(), "/api/v1/quotes/BTC/USDT", |a| {
+        a.status == 503
+    });
+    error(&answer, 503, "quote_not_ready", Some("symbol"));
+    assert_eq!(get(marketd.addr(), "/health").status, 503);
+    exchange.heal();
+    await_health(&marketd, "ok");
+    assert_eq!(
+        exchange.count(binance::MARKETS),
+        1,
+        "a list that was read is not asked for again"
+    );
+}
+
+#[test]
+fn a_source_whose_figures_stand_still_is_frozen_and_one_quiet_market_is_not() {
+    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT", "SOL/USDT"]);
+    let source = with(source("fake", &exchange), "frozenAfterMs", json!(1500));
+    let source = with(source, "pollMs", json!(300));
+    let marketd = start(&config(&[source]));
+    let addr = marketd.addr();
+    let stale = |answer: &Response| answer.exact()["stale"].bool() == Some(true);
+    let answer = await_answer(addr, "/api/v1/quotes/BTCUSDT", stale);
+    // It is polled all the while, and says so.
+    let first = good(&answer, QUOTE)["receivedAt"].integer();
+    await_answer(addr, "/api/v1/quotes/BTCUSDT", |answer| {
+        assert_eq!(
+            answer.exact()["stale"].bool(),
+            Some(true),
+            "a poll alone thaws nothing"
+        );
+        answer.exact()["receivedAt"].integer() > first
+    });
+    let health = good(&get(addr, "/health"), HEALTH);
+    assert_eq!(health["status"], "degraded");
+    assert_eq!(health["upstreams"].to_string(), r#"{"up":1,"total":1}"#);
+    assert_eq!(get(addr, "/health/ready").status, 503);
+    // A new time stamp is no new figure; one new price thaws all.
+    exchange.patch_ticker("ETHUSDT", "lastPrice", "\"1.6\"");
+    await_health(&marketd, "ok");
+    for symbol in ["BTCUSDT", "ETHUSDT", "SOLUSDT"] {
+        assert_eq!(
+            quote(&marketd, symbol)["stale"].bool(),
+            Some(false),
+            "{symbol}"
+        );
+    }
+}
+
+#[test]
+fn a_market_that_is_no_longer_in_the_answers_turns_stale_alone() {
+    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
+    let source = with(source("fake", &exchange), "staleAfterMs", json!(2500));
+    let marketd = start(&config(&[source]));
+    exchange.set_tickers(&format!("[{}]", ticker("BTCUSDT", "2.5")));
+    let stale = |answer: &Response| answer.exact()["stale"].bool() == Some(true);
+    await_answer(marketd.addr(), "/api/v1/quotes/ETHUSDT", stale);
+    let bitcoin = quote(&marketd, "BTCUSDT");
+    assert_eq!(
+        (bitcoin["stale"].bool(), bitcoin["last"].text()),
+        (Some(false), Some("2.5"))
+    );
+    let health = good(&get(marketd.addr(), "/health"), HEALTH);
+    assert_eq!(health["status"], "ok");
+    assert_eq!(
+        health["quotes"].to_string(),
+        r#"{"cached":2,"fresh":1,"stale":1}"#
+    );
+}
+
+#[test]
+fn another_source_answers_while_the_first_is_away() {
+    let (one, two) = (exchange_of(&["BTC/USDT"]), exchange_of(&["BTC/USDT"]));
+    two.set_tickers(&format!("[{}]", ticker("BTCUSDT", "2.5")));
+    let fast = |id: &str, exchange: &Binance| {
+        let source = with(source(id, exchange), "staleAfterMs", json!(1500));
+        with(source, "pollMs", json!(300))
+    };
+    let file = config(&[fast("one", &one), fast("two", &two)]);
+    let marketd = start(&with(file, "limits", json!({ "backoffMaxMs": 1000 })));
+    let addr = marketd.addr();
+    let from = |id: &'static str| move |answer: &Response| answer.exact()["source"] == id;
+    let first = await_answer(addr, "/api/v1/quotes/BTCUSDT", from("one"));
+    await_answer(addr, "/api/v1/quotes/BTCUSDT?source=two", |answer| {
+        answer.status == 200
+    });
+    one.refuse();
+    one.cut();
+    let second = await_answer(addr, "/api/v1/quotes/BTCUSDT", from("two"));
+    let shown = good(&second, QUOTE);
+    assert_eq!(
+        (shown["last"].text(), shown["stale"].bool()),
+        (Some("2.5"), Some(false))
+    );
+    assert_ne!(first.header("ETag"), second.header("ETag"));
+    // The first is stale, and still there for those who ask for it.
+    let asked = read(addr, "/api/v1/quotes/BTCUSDT?source=one");
+    assert_eq!(
+        (asked["stale"].bool(), asked["last"].text()),
+        (Some(true), Some("1.5"))
+    );
+    let markets = read(addr, "/api/v1/categories/usdt/markets");
+    assert_eq!(markets["markets"][0]["source"], "two");
+    let health = good(&get(addr, "/health"), HEALTH);
+    assert_eq!(
+        (health["status"].text(), health["ready"].bool()),
+        (Some("degraded"), Some(true))
+    );
+    assert_eq!(health["upstreams"].to_string(), r#"{"up":1,"total":2}"#);
+    assert_eq!(get(addr, "/health/ready").status, 200);
+    // Both are away: the one that was heard last.
+    two.refuse();
+    two.cut();
+    let stale = |answer: &Response| answer.exact()["stale"].bool() == Some(true);
+    let last = await_answer(addr, "/api/v1/quotes/BTCUSDT", stale);
+    assert_eq!(last.exact()["source"], "two");
+    one.open();
+    let back = await_answer(addr, "/api/v1/quotes/BTCUSDT", from("one"));
+    assert_eq!(good(&back, QUOTE)["stale"].bool(), Some(false));
+    two.open();
+    await_health(&marketd, "ok");
+    assert_eq!(quote(&marketd, "BTCUSDT")["source"], "one");
+}
+
+#[test]
+fn an_exchange_without_candles_still_gives_quotes() {
+    for fault in [Fault::Status(500), Fault::Silence, Fault::BrokenJson] {
+        let exchange = exchange_of(&["BTC/USDT"]);
+        exchange.fault_on(KLINES, fault.clone());
+        let source = tracking("fake", &exchange, &["BTC/USDT"]);
+        let marketd = Marketd::with_config(config(&[with(source, "timeoutMs", json!(300))]));
+        exchange.await_asked(KLINES, 1, LONG);
+        let first = await_answer(marketd.addr(), "/api/v1/quotes/BTCUSDT", |a| {
+            a.status == 200
+        });
+        let later = |answer: &Response| {
+            answer.exact()["receivedAt"].integer() > first.exact()["receivedAt"].integer()
+        };
+        await_answer(marketd.addr(), "/api/v1/quotes/BTCUSDT", later);
+        let chart = get(
+            marketd.addr(),
+            "/api/ecosystem/chart?symbol=BTCUSDT&interval=1h",
+        );
+        assert_eq!(chart.status, 200, "{fault:?}");
+        assert_eq!(chart.header("Chart-Coverage"), Some("partial"), "{fault:?}");
+    }
+}

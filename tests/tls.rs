@@ -1,0 +1,442 @@
+//! The built binary and exchanges behind TLS, names and proxies: what works, and what is said when
+//! it does not. Certificates are made on the spot, by an authority that nobody else knows.
+#![cfg(feature = "tls")]
+
+mod support;
+
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+use support::*;
+
+/// For what takes seconds by itself: longer than anything, also on a busy machine.
+const LONG: Duration = Duration::from_secs(30);
+
+/// The configuration of one source at `url`, with the roots of `authority`.
+struct Setup {
+    launch: Launch,
+    config: Value,
+}
+
+impl Setup {
+    fn new(url: &str) -> Setup {
+        let depth = json!({ "keep": 1_000_000, "backfill": 0 });
+        let config = json!({
+            "sources": [{ "dialect": "binance", "url": url, "pollMs": 100, "timeoutMs": 5000 }],
+            "data": ":memory:",
+            "history": { "1m": depth, "1h": depth, "1d": depth },
+            "limits": { "backoffMaxMs": 1000 },
+        });
+        Setup {
+            launch: Launch::new(&["--log", "trace"]),
+            config,
+        }
+    }
+
+    fn trust(mut self, authority: &Authority) -> Setup {
+        let path = self.launch.file("roots.pem", authority.pem());
+        self.config["tls"] = json!({ "caFile": path });
+        self
+    }
+
+    fn timeout(mut self, ms: u64) -> Setup {
+        self.config["sources"][0]["timeoutMs"] = json!(ms);
+        self
+    }
+
+    /// A second source, which is well.
+    fn beside(&mut self, exchange: &Binance) {
+        let url = exchange.url();
+        let second = json!({ "id": "second", "dialect": "binance", "url": url, "pollMs": 100 });
+        let sources = self.config["sources"].as_array_mut();
+        sources.expect("a list").push(second);
+    }
+
+    fn env(mut self, name: &str, value: &str) -> Setup {
+        self.launch = self.launch.env(name, value);
+        self
+    }
+
+    #[track_caller]
+    fn start(self) -> Marketd {
+        self.launch.config(self.config).start()
+    }
+
+    /// Starts it and waits until the source has failed for this reason: in the metrics, in the
+    /// log, and in health.
+    #[track_caller]
+    fn fails(self, expected: &str) -> Marketd {
+        let marketd = self.start();
+        await_error(&marketd, expected);
+        let line = marketd.await_log(expected, LONG);
+        assert!(line.contains("WARN"), "{line}");
+        marketd
+    }
+}
+
+#[track_caller]
+fn await_health(marketd: &Marketd, wanted: &str) {
+    eventually(LONG, || {
+        let health = get(marketd.addr(), "/health").exact();
+        (health["status"] == wanted).then_some(())
+    });
+}
+
+fn source(marketd: &Marketd) -> Json {
+    let metrics = get(marketd.addr(), "/api/v1/metrics").exact();
+    metrics["upstreams"][0].clone()
+}
+
+#[track_caller]
+fn await_error(marketd: &Marketd, expected: &str) {
+    let caller = std::panic::Location::caller();
+    let mut last = String::new();
+    let found = poll_until(LONG, || {
+        let source = source(marketd);
+        last = source["lastError"].text().unwrap_or_default().to_string();
+        last.contains(expected).then_some(())
+    });
+    assert!(found.is_some(), "{caller}: the last error is {last:?}");
+}
+
+/// An exchange with so many markets whose prices stand still.
+fn exchange_of(count: usize, seed: u64) -> Binance {
+    let exchange = Binance::generated(count, seed);
+    exchange.set_time(ServerTime::Fixed(exchange.now()));
+    exchange
+}
+
+/// Quotes are those of the exchange, digit for digit, and charts come too.
+#[track_caller]
+fn serves(marketd: &Marketd, exchange: &Binance) {
+    await_health(marketd, "ok");
+    let symbol = exchange.symbols()[0].clone();
+    let id = symbol.replace('/', "");
+    let ticker = get(exchange.addr(), &format!("/api/v3/ticker/24hr?symbol={id}")).exact();
+    let price = ticker["lastPrice"].text().expect("a price is a text");
+    let price = price.trim_end_matches('0').trim_end_matches('.');
+    eventually(LONG, || {
+        let quote = get(marketd.addr(), &format!("/api/v1/quotes/{symbol}"));
+        let last = quote.exact()["last"].to_string();
+        (last == price).then_some(())
+    });
+    let chart = format!("/api/ecosystem/chart?symbol={symbol}&interval=1h&limit=5");
+    let chart = get(marketd.addr(), &chart);
+    assert_eq!(chart.status, 200, "{}", chart.text());
+}
+
+/// While one source fails, clients are answered with what the other one has, and health says so.
+#[track_caller]
+fn answers(marketd: &Marketd, exchange: &Binance) {
+    await_health(marketd, "degraded");
+    let symbol = &exchange.symbols()[0];
+    let mut client = Client::connect(marketd.addr());
+    let begin = Instant::now();
+    for _ in 0..200 {
+        let quote = client.get(&format!("/api/v1/quotes/{symbol}"));
+        assert_eq!(quote.status, 200);
+    }
+    assert!(begin.elapsed() < PATIENCE, "{:?}", begin.elapsed());
+}
+
+#[test]
+fn an_exchange_behind_tls_is_served_and_sessions_are_resumed() {
+    let authority = Authority::new("ours");
+    let exchange = exchange_of(3500, 1);
+    let identity = authority.identity(&["localhost", "127.0.0.1"], Validity::Now);
+    let front = TlsFront::start(identity, exchange.addr());
+    // By name: every address of it is tried, and the front listens on one alone.
+    let marketd = Setup::new(&front.url("localhost"))
+        .trust(&authority)
+        .start();
+    serves(&marketd, &exchange);
+    let shaken = front.shaken();
+    let first = &shaken[0];
+    assert_eq!(first.name.as_deref(), Some("localhost"));
+    assert_eq!(first.alpn.as_deref(), Some("http/1.1"));
+    assert!(!first.resumed);
+    let before = shaken.len();
+    front.cut();
+    eventually(LONG, || (front.shaken().len() > before).then_some(()));
+    let shaken = front.shaken();
+    assert!(shaken[before].resumed, "{:?}", shaken[before]);
+    assert_eq!(shaken[before].error, None);
+    serves(&marketd, &exchange);
+}
+
+#[test]
+fn an_address_has_certificates_too_and_either_version_is_spoken() {
+    let authority = Authority::new("ours");
+    let exchange = exchange_of(5, 2);
+    for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+        let identity = authority.identity(&["127.0.0.1"], Validity::Now);
+        let front = TlsFront::with_versions(identity, exchange.addr(), &[version]);
+        let marketd = Setup::new(&front.url("127.0.0.1"))
+            .trust(&authority)
+            .start();
+        serves(&marketd, &exchange);
+        let shaken = front.shaken();
+        assert_eq!(shaken[0].version, Some(version.version));
+        assert_eq!(shaken[0].name, None, "no name is asked for");
+    }
+}
+
+#[test]
+fn each_fault_of_a_certificate_has_its_own_words() {
+    let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
+    let exchange = exchange_of(3, 3);
+    let check = |identity: Identity, expected: &str, alert: &str| {
+        let front = TlsFront::start(identity, exchange.addr());
+        let url = front.url("127.0.0.1");
+        let expected = format!("TLS handshake: {expected}");
+        Setup::new(&url).trust(&ours).fails(&expected);
+        // The other side is told as well; a handshake that another one's failure has cut is not.
+        let is_told = |error: &String| error.contains(alert);
+        eventually(LONG, || {
+            let shaken = front.shaken();
+            let mut errors = shaken.iter().filter_map(|shaken| shaken.error.as_ref());
+            errors.any(is_told).then_some(())
+        });
+        assert_eq!(exchange.asked().len(), 0, "nothing is asked of a stranger");
+    };
+    let of = |authority: &Authority, name, validity| authority.identity(&[name], validity);
+    check(
+        of(&ours, "other.test", Validity::Now),
+        "the certificate is not for 127.0.0.1, but for other.test",
+        "BadCertificate",
+    );
+    check(
+        of(&theirs, "127.0.0.1", Validity::Now),
+        "the certificate's issuer is unknown (tls.caFile names those that count",
+        "UnknownCA",
+    );
+    check(
+        of(&ours, "127.0.0.1", Validity::Past),
+        "the certificate has expired, on 2021-01-01T00:00:00.000Z",
+        "CertificateExpired",
+    );
+    check(
+        of(&ours, "127.0.0.1", Validity::Future),
+        "the certificate is not valid before 2080-01-01T00:00:00.000Z, and this machine's clock",
+        "CertificateExpired",
+    );
+}
+
+#[test]
+fn a_peer_that_does_not_speak_tls_is_told_as_such() {
+    let check = |url: String, expected: &str| {
+        Setup::new(&url).timeout(1000).fails(expected);
+    };
+    let at = |addr: SocketAddr| format!("https://{addr}");
+    let page = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
+    check(at(peer(page, true)), "TLS handshake: what came is no TLS");
+    check(
+        at(peer(b"220 mail ready\r\n", false)),
+        "TLS handshake: what came is no TLS",
+    );
+    check(at(peer(b"", true)), "TLS handshake: closed by the peer");
+    // An alert, as a server sends it that knows nothing of the name: 112 is unrecognized_name.
+    check(
+        at(peer(b"\x15\x03\x03\x00\x02\x02\x70", true)),
+        "TLS handshake: refused by the peer (UnrecognisedName)",
+    );
+    // A record of a handshake that never ends.
+    check(
+        at(peer(b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc", true)),
+        "TLS handshake: closed by the peer",
+    );
+}
+
+#[test]
+fn a_peer_that_stalls_in_the_handshake_disturbs_nobody() {
+    let exchange = exchange_of(20, 4);
+    let stalling = peer(b"\x16\x03\x03\x00\x7a\x02", false);
+    let mut setup = Setup::new(&format!("https://{stalling}")).timeout(300);
+    setup.beside(&exchange);
+    let marketd = setup.fails("TLS handshake: no answer in time");
+    answers(&marketd, &exchange);
+}
+
+#[test]
+fn an_answer_until_the_close_needs_the_end_that_tls_asks_for() {
+    let authority = Authority::new("ours");
+    let exchange = exchange_of(5, 5);
+    exchange.fault(Fault::UntilClose);
+    let identity = authority.identity(&["127.0.0.1"], Validity::Now);
+    let front = TlsFront::start(identity, exchange.addr());
+    let marketd = Setup::new(&front.url("127.0.0.1"))
+        .trust(&authority)
+        .start();
+    serves(&marketd, &exchange);
+    front.truncate();
+    await_error(
+        &marketd,
+        "connection lost: closed without the end that TLS asks for (close_notify)",
+    );
+    // An answer whose length is known is whole without it.
+    exchange.heal();
+    await_health(&marketd, "ok");
+}
+
+#[test]
+fn a_name_that_leads_nowhere_is_told_and_disturbs_nobody() {
+    let exchange = exchange_of(20, 8);
+    let mut setup = Setup::new("https://exchange.invalid").timeout(1000);
+    setup.beside(&exchange);
+    let marketd = setup.fails("cannot resolve");
+    answers(&marketd, &exchange);
+}
+
+#[test]
+fn certificates_that_are_none_end_the_start_with_2() {
+    let check = |text: &str, expected: &str| {
+        for mode in ["--check", "--demo"] {
+            let launch = Launch::new(&[mode]);
+            let path = launch.file("roots.pem", text);
+            let config = json!({ "tls": { "caFile": path }, "listen": "127.0.0.1:0" });
+            let finished = launch.config(config).run();
+            assert_eq!(finished.code, Some(2), "{finished:?}");
+            assert!(finished.stderr.contains(expected), "{}", finished.stderr);
+            assert_eq!(finished.stderr.lines().count(), 1, "{}", finished.stderr);
+        }
+    };
+    let good = Authority::new("ours").pem().to_string();
+    let block =
+        |inner: &str| format!("-----BEGIN CERTIFICATE-----\n{inner}\n-----END CERTIFICATE-----\n");
+    check("nothing", "tls.caFile: ");
+    check("nothing", "holds no certificate in PEM form");
+    check(
+        &format!("{good}{}", block("AAAA")),
+        "tls.caFile: certificate 2 of \"",
+    );
+    check(&block("&&&"), "tls.caFile: certificate 1 of \"");
+    let launch = Launch::new(&["--check"]);
+    let path = launch.file("roots.pem", format!("# ours\n{good}\n{good}"));
+    let config = json!({ "tls": { "caFile": path } });
+    assert_eq!(launch.config(config).run().code, Some(0));
+}
+
+/// The value of `Proxy-Authorization` for `me` and `hunter2`.
+const BASIC: &str = "Basic bWU6aHVudGVyMg==";
+
+fn through(proxy: &Proxy, userinfo: &str) -> String {
+    format!("http://{userinfo}{}", proxy.addr())
+}
+
+#[test]
+fn a_proxy_opens_tunnels_and_nobody_learns_its_password() {
+    let authority = Authority::new("ours");
+    let exchange = exchange_of(300, 6);
+    let identity = authority.identity(&["exchange.test"], Validity::Now);
+    let front = TlsFront::start(identity, exchange.addr());
+    let routes = [("exchange.test:443", front.addr())];
+    let proxy = Proxy::start(Manner::OpenTo(BASIC.to_string()), &routes);
+    // No name server knows this name, nor needs to: the proxy does.
+    let variable = through(&proxy, "me:hunter2@");
+    let setup = Setup::new("https://exchange.test").trust(&authority);
+    let marketd = setup.env("HTTPS_PROXY", &variable).start();
+    serves(&marketd, &exchange);
+    for asked in proxy.asked() {
+        assert_eq!(asked.target, "exchange.test:443");
+        assert_eq!(asked.authorization.as_deref(), Some(BASIC));
+    }
+    assert_eq!(front.shaken()[0].name.as_deref(), Some("exchange.test"));
+    let asked_inside = exchange.asked();
+    let leaked = |name: &str| asked_inside.iter().any(|it| it.field(name).is_some());
+    assert!(!leaked("Proxy-Authorization"));
+    // A proxy that dies takes its tunnels along, and they come back with it.
+    proxy.set(Manner::Close);
+    proxy.cut();
+    await_error(&marketd, "no tunnel through the proxy: closed by the peer");
+    proxy.set(Manner::Answer(
+        b"HTTP/1.1 503 Busy\r\nContent-Length: 2\r\n\r\nno".to_vec(),
+    ));
+    await_error(&marketd, "no tunnel through the proxy: status 503");
+    proxy.set(Manner::Answer(b"220 mail ready\r\n\r\n".to_vec()));
+    await_error(&marketd, "no tunnel through the proxy: malformed answer");
+    proxy.set(Manner::OpenTo("Basic b3RoZXI6".to_string()));
+    await_error(
+        &marketd,
+        "no tunnel through the proxy: status 407, it does not take user and password",
+    );
+    proxy.set(Manner::Open);
+    await_health(&marketd, "ok");
+    let metrics = get(marketd.addr(), "/metrics").text().to_string();
+    let json = get(marketd.addr(), "/api/v1/metrics").text().to_string();
+    let log = marketd.log();
+    assert!(
+        log.contains(&format!("through the proxy {}", proxy.addr())),
+        "{log}"
+    );
+    for text in [metrics, json, log] {
+        for secret in ["hunter2", "bWU6aHVudGVyMg"] {
+            assert!(!text.contains(secret), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_proxy_that_wants_credentials_and_one_that_stalls_are_told() {
+    let proxy = Proxy::start(Manner::OpenTo(BASIC.to_string()), &[]);
+    let of = |proxy: &Proxy| {
+        let variable = through(proxy, "");
+        Setup::new("https://exchange.test").env("https_proxy", &variable)
+    };
+    of(&proxy).fails("no tunnel through the proxy: status 407, it wants user and password");
+    assert_eq!(proxy.asked()[0].authorization, None);
+    proxy.set(Manner::Stall);
+    let marketd = of(&proxy).timeout(300);
+    marketd.fails("no tunnel through the proxy: no answer in time");
+    let nobody = FakeExchange::start(|_| Reply::not_found());
+    nobody.refuse();
+    let url = format!("http://{}", nobody.addr());
+    let setup = Setup::new("https://exchange.test").env("ALL_PROXY", &url);
+    setup.fails("cannot connect to the proxy: connection refused");
+}
+
+#[test]
+fn plain_http_goes_through_a_tunnel_too_and_exceptions_do_not() {
+    let exchange = exchange_of(5, 7);
+    let routes = [("exchange.test:80", exchange.addr())];
+    let proxy = Proxy::start(Manner::Open, &routes);
+    let variable = through(&proxy, "");
+    let marketd = Setup::new("http://exchange.test")
+        .env("HTTP_PROXY", &variable)
+        .start();
+    serves(&marketd, &exchange);
+    let asked = exchange.asked();
+    assert_eq!(asked[0].field("Host"), Some("exchange.test"));
+    assert!(asked[0].target.starts_with('/'), "{}", asked[0].target);
+    // This machine itself is no proxy's business.
+    let before = proxy.asked().len();
+    drop(marketd);
+    let marketd = Setup::new(&exchange.url())
+        .env("HTTP_PROXY", &variable)
+        .start();
+    serves(&marketd, &exchange);
+    let setup = Setup::new("http://exchange.test").env("HTTP_PROXY", &variable);
+    setup
+        .env("NO_PROXY", "a.b, .test")
+        .timeout(500)
+        .fails("cannot resolve");
+    assert_eq!(proxy.asked().len(), before);
+}
+
+#[test]
+fn what_is_printed_holds_no_password() {
+    let launch = Launch::new(&["--print-config", "--source", "binance"]);
+    let finished = launch
+        .env("HTTPS_PROXY", "http://me:hunter2@proxy.test:3128")
+        .run();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert!(!finished.stdout.contains("hunter2"), "{}", finished.stdout);
+    assert!(!finished.stderr.contains("hunter2"), "{}", finished.stderr);
+    let launch = Launch::new(&["--check", "--source", "binance=https://exchange.test"]);
+    let finished = launch
+        .env("HTTPS_PROXY", "socks5://me:hunter2@proxy.test:1")
+        .run();
+    assert_eq!(finished.code, Some(2), "{finished:?}");
+    let expected = "HTTPS_PROXY: expected http://HOST:PORT or http://USER:PASSWORD@HOST:PORT (no other \
+                    sort of proxy is spoken with)\n";
+    assert_eq!(finished.stderr, expected);
+}
