@@ -167,7 +167,7 @@ impl Disk {
 }
 
 /// Runs a child, and reads what the layer wrote down.
-fn record() -> Vec<Record> {
+fn record(layer: &Path) -> Vec<Record> {
     let dir = Dir::new();
     let path = dir.file();
     let trace = dir.path().join("trace");
@@ -179,7 +179,7 @@ fn record() -> Vec<Record> {
     };
     let child = Child::start(task, |command| {
         command
-            .env("LD_PRELOAD", layer())
+            .env("LD_PRELOAD", layer)
             .env("FAULTS_PATH", &path)
             .env("FAULTS_TRACE", &trace);
     });
@@ -221,7 +221,10 @@ fn parse(mut trace: &[u8]) -> Vec<Record> {
 
 #[test]
 fn a_cut_of_power_costs_nothing_that_was_acknowledged() {
-    let records = record();
+    let Some(layer) = layer() else {
+        return;
+    };
+    let records = record(layer);
     let syncs = records
         .iter()
         .filter(|record| matches!(record, Record::Sync(_)));
