@@ -4,7 +4,7 @@ use super::child::{Child, Said, Task, written};
 use super::desk::Desk;
 use super::faults::Dir;
 use super::world::{self, START, batch, name};
-use marketd::history::Batch;
+use marketd::history::{Batch, SeriesName};
 use std::process::Command;
 
 /// Runs a child that may make no file larger than so many blocks of 512 bytes.
@@ -91,4 +91,62 @@ fn eviction_bounds_the_size_of_the_file() {
     desk.stop();
     let bytes = std::fs::metadata(dir.file()).expect("it is there").len();
     assert_eq!(bytes, most, "what was said is what is there");
+}
+
+/// Candles of many markets, minute after minute and a row each, as a running marketd writes them;
+/// every so often what is older than `keep` minutes goes. Sizes of the file, one for each `keep`.
+fn live(symbols: usize, minutes: i64, flush: i64, keep: i64) -> Vec<u64> {
+    let dir = Dir::new();
+    let mut desk = Desk::open(&dir.file());
+    let series: Vec<SeriesName> = (0..symbols)
+        .map(|symbol| SeriesName {
+            symbol: format!("S{symbol}/USDT").into(),
+            ..name(0)
+        })
+        .collect();
+    let (mut sizes, mut most) = (Vec::new(), 0);
+    for slot in (START[0]..START[0] + minutes).step_by(flush as usize) {
+        let mut all = Batch::default();
+        for (symbol, series) in series.iter().enumerate() {
+            let candles = (slot..slot + flush).map(|slot| (slot, Some(world::live(symbol, slot))));
+            all.of(series).answered(slot..slot + flush, candles);
+        }
+        let written = desk.write(0, all).expect("a sound disk");
+        most = most.max(written.bytes);
+        let age = slot + flush - START[0];
+        if age % (keep / 20) < flush {
+            for series in &series {
+                desk.evict(series, slot + flush - keep)
+                    .expect("a sound disk");
+            }
+        }
+        if age % keep < flush {
+            sizes.push(std::mem::take(&mut most));
+        }
+    }
+    let candles = symbols as u64 * keep as u64;
+    eprintln!(
+        "{} bytes a candle; {sizes:?}",
+        sizes.last().unwrap_or(&0) / candles
+    );
+    sizes
+}
+
+/// The first two hold less than what is kept, or just that.
+#[track_caller]
+fn check_bounded(sizes: &[u64]) {
+    let (settled, later) = (sizes[1], &sizes[2..]);
+    let most = later.iter().max().expect("more than two");
+    assert!(*most <= settled + settled / 10, "{sizes:?}");
+}
+
+#[test]
+fn a_file_that_is_written_row_by_row_keeps_its_size() {
+    check_bounded(&live(30, 2000, 1, 400));
+}
+
+#[test]
+#[ignore = "a year of four markets takes a minute or more"]
+fn a_file_keeps_its_size_over_a_year() {
+    check_bounded(&live(4, 365 * 1440, 5, 43_200));
 }

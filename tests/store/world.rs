@@ -59,6 +59,22 @@ fn said(series: usize, slot: i64, time: u64) -> Option<Candle> {
     })
 }
 
+/// The candle of a market in which somebody always trades.
+pub fn live(market: usize, slot: i64) -> Candle {
+    let dice = mix(slot as u64 * 31 + market as u64);
+    let price = |add: u64| {
+        Decimal::from_parts((6_000_000 + dice % 500_000 + add).into(), 2).expect("few digits")
+    };
+    Candle {
+        open_time: Stored::M1.open_of(slot),
+        open: price(20),
+        high: price(45),
+        low: price(0),
+        close: price(dice % 46),
+        volume: Decimal::from_parts((dice % 1_000_000_007).into(), 6).expect("few digits"),
+    }
+}
+
 /// What happens between the flushes `number` and `number + 1`.
 pub fn batch(number: u64) -> Batch {
     let mut batch = Batch::default();
