@@ -112,7 +112,8 @@ pub enum Answer {
     /// loaded before still holds, since nobody else writes.
     Opened(Opened),
     /// The file cannot be used; see [`OpenError::is_refusal`] and [`OpenError::may_pass`]. All
-    /// jobs are answered with [`StoreError::NotOpen`] from now on.
+    /// jobs are answered with [`StoreError::NotOpen`] from now on. Told again only when the reason
+    /// has become another one.
     Failed(OpenError),
     /// Some of the stored series, in the order of their creation.
     Heads(Vec<Head>),
@@ -168,7 +169,8 @@ pub struct Head {
     pub first: Option<i64>,
     /// Slot of the newest candle.
     pub last: Option<i64>,
-    /// How many candles.
+    /// How many candles, for people: kept along with each write, and wrong where somebody has
+    /// deleted rows by hand.
     pub count: u64,
 }
 

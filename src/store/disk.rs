@@ -52,8 +52,8 @@ struct Voice {
 struct Holder {
     path: PathBuf,
     state: State,
-    /// Whether the last that was told of it is that it is open.
-    good: bool,
+    /// What was told of it last: only changes are.
+    told: Option<Result<(), OpenError>>,
     /// How often it seemed damaged, and was found good.
     doubts: u32,
 }
@@ -88,7 +88,7 @@ impl Disk {
             holder: Holder {
                 path,
                 state: State::Closed,
-                good: false,
+                told: None,
                 doubts: 0,
             },
             evictions: VecDeque::new(),
@@ -279,7 +279,7 @@ impl Holder {
         match opened {
             Ok((file, opened)) => {
                 self.state = State::Open(Box::new(file));
-                if !std::mem::replace(&mut self.good, true) {
+                if self.told.replace(Ok(())) != Some(Ok(())) {
                     voice.tell(Answer::Opened(opened));
                 }
             }
@@ -288,11 +288,14 @@ impl Holder {
     }
 
     fn fail(&mut self, voice: &Voice, error: OpenError) {
-        self.good = false;
         if !error.may_pass() {
             self.state = State::GivenUp;
         }
-        voice.tell(Answer::Failed(error));
+        let told = Err(error.clone());
+        if self.told.as_ref() != Some(&told) {
+            self.told = Some(told);
+            voice.tell(Answer::Failed(error));
+        }
     }
 
     /// Closes the file without another write to it.

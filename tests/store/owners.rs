@@ -4,7 +4,7 @@ use super::child::{Child, Said, Task};
 use super::desk::Desk;
 use super::support::daemon::TempDir;
 use super::world::{self, batch};
-use marketd::history::{APPLICATION_ID, OpenError, VERSION};
+use marketd::history::{APPLICATION_ID, Answer, OpenError, StoreError, VERSION};
 use std::path::{Path, PathBuf};
 
 /// The file is refused, and is as it was.
@@ -195,4 +195,30 @@ fn an_empty_file_and_a_log_without_its_file_are_no_new_history() {
     assert!(matches!(error, OpenError::Damaged { .. }), "{error}");
     assert_eq!(std::fs::read(&log).ok(), Some(vec![7; 5000]));
     assert!(!path.exists());
+}
+
+#[test]
+fn what_keeps_it_closed_is_told_once_and_what_passes_opens_it() {
+    let dir = TempDir::new();
+    let path = dir.path().join("history.db");
+    // A link to itself: no answer about the file, for now.
+    std::os::unix::fs::symlink(&path, &path).expect("a link");
+    let mut desk = Desk::start(&path, Box::new(|| ())).expect("a thread");
+    for _ in 0..3 {
+        assert_eq!(desk.load().2, Err(StoreError::NotOpen));
+        let unwritten = desk.write(1, batch(0)).expect_err("it is not open");
+        assert_eq!(unwritten.error, StoreError::NotOpen);
+        assert_eq!(*unwritten.batch, batch(0), "it comes back");
+    }
+    let failure = desk.failure().expect("it was said");
+    assert!(failure.may_pass() && !failure.is_refusal(), "{failure}");
+    assert_eq!(desk.failure(), None, "once");
+    std::fs::remove_file(&path).expect("it is there");
+    desk.write(1, batch(0)).expect("a sound disk");
+    let opened = desk.wait(|answer| match answer {
+        Answer::Opened(opened) => Ok(opened),
+        other => Err(other),
+    });
+    assert!(opened.created);
+    world::check(&mut desk, 1..=1);
 }
