@@ -131,7 +131,10 @@ impl Rest {
         let head_limits = HeadLimits::from(&self.config.limits);
         let mut used = 0;
         loop {
-            if session.output.pending().len() >= self.config.limits.output_high_water {
+            // No further request is begun; what has begun goes on as it is.
+            let is_between = matches!(session.phase, Phase::Idle | Phase::Head | Phase::Writing);
+            let pending = session.output.pending().len();
+            if is_between && pending >= self.config.limits.output_high_water {
                 session.enter(Phase::Writing, now.mono, &self.config.limits);
                 break;
             }
@@ -386,15 +389,10 @@ impl Rest {
 
     /// The last answer is sent. Where bytes may still be on their way to us, the socket lingers:
     /// closing it now would reset the connection, and the reset could overtake the answer
-    /// (RFC 9112, 9.6).
+    /// (RFC 9112, 9.6). Only a client that wanted this answer to be the last one sends no more.
     fn finish(&mut self, key: Key, session: &mut Session, now: Now) {
-        let clean = matches!(
-            session.reason,
-            Some(CloseReason::Answered | CloseReason::RequestLimit | CloseReason::Stopping)
-        );
-        if clean && session.inbox.is_empty() {
-            let reason = session.reason.unwrap_or(CloseReason::Answered);
-            return self.close(key, session, reason);
+        if session.reason == Some(CloseReason::Answered) && session.inbox.is_empty() {
+            return self.close(key, session, CloseReason::Answered);
         }
         session.inbox = Vec::new();
         session.enter(Phase::Lingering, now.mono, &self.config.limits);

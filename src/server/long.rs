@@ -72,6 +72,11 @@ impl Longs {
         }
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
     /// Takes an answer in; held until then, or running at once. The error gives the reply back:
     /// there is no room.
     pub fn insert(

@@ -113,6 +113,19 @@ pub enum Action {
     Close(Key),
 }
 
+/// How much is going on: what must come back to nothing when everybody has left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Connections of clients, those to the built-in exchange included.
+    pub clients: usize,
+    /// Our own connections to exchanges.
+    pub upstreams: usize,
+    /// Clients whose answer is not wholly handed to the kernel.
+    pub in_flight: usize,
+    /// Answers that are made over several turns.
+    pub long_answers: usize,
+}
+
 /// What the system says of the process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProcessFacts {
@@ -369,6 +382,25 @@ impl Core {
         self.rest.stop_at = Some(now.mono + self.rest.config.limits.shutdown);
         self.sweep(now);
         self.check_end(now);
+    }
+
+    /// Counts what there is. Costs a look at every connection.
+    pub fn census(&self) -> Census {
+        let clients = self.conns.iter().filter_map(|(_, conn)| match conn {
+            Conn::Client(session) => Some(session),
+            Conn::Upstream { .. } => None,
+        });
+        let (mut count, mut in_flight) = (0, 0);
+        for session in clients {
+            count += 1;
+            in_flight += usize::from(session.is_busy());
+        }
+        Census {
+            clients: count,
+            upstreams: self.conns.len() - count,
+            in_flight,
+            long_answers: self.rest.longs.len(),
+        }
     }
 
     /// Whether all is over.
