@@ -39,6 +39,38 @@ pub struct Ticker {
     pub timestamp: Option<UnixMs>,
 }
 
+/// One market's figures of the last 24 hours, from exchanges that do not send them with the
+/// ticker. `None` is what is not sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Price 24 hours ago.
+    pub open: Option<Decimal>,
+    /// Highest price.
+    pub high: Option<Decimal>,
+    /// Lowest price.
+    pub low: Option<Decimal>,
+    /// Traded, in base asset.
+    pub base_volume: Option<Decimal>,
+    /// Traded, in quote asset.
+    pub quote_volume: Option<Decimal>,
+}
+
+impl Ticker {
+    /// Takes from the same market's figures of 24 hours what this ticker does not say.
+    pub fn fill_from(&mut self, stats: &Stats) {
+        let fill = |own: &mut Option<Decimal>, other: &Option<Decimal>| {
+            if own.is_none() {
+                own.clone_from(other);
+            }
+        };
+        fill(&mut self.open, &stats.open);
+        fill(&mut self.high, &stats.high);
+        fill(&mut self.low, &stats.low);
+        fill(&mut self.base_volume, &stats.base_volume);
+        fill(&mut self.quote_volume, &stats.quote_volume);
+    }
+}
+
 /// One candle. Prices are quote asset per base; `volume` is in base asset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candle {
@@ -99,4 +131,55 @@ pub struct Bounds {
     pub min: Option<Decimal>,
     /// The most that is allowed.
     pub max: Option<Decimal>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ticker_takes_from_the_stats_what_it_does_not_say_and_keeps_what_it_does() {
+        let ticker = |figures: [Option<i64>; 5]| {
+            let [open, high, low, base_volume, quote_volume] =
+                figures.map(|figure| figure.map(Decimal::from));
+            Ticker {
+                last: Decimal::from(7),
+                bid: Some(Decimal::from(6)),
+                ask: None,
+                bid_volume: None,
+                ask_volume: None,
+                open,
+                high,
+                low,
+                change: None,
+                percentage: None,
+                base_volume,
+                quote_volume,
+                timestamp: Some(UnixMs(5)),
+            }
+        };
+        let figures = [Some(20), Some(21), Some(22), None, Some(24)];
+        let Ticker {
+            open,
+            high,
+            low,
+            base_volume,
+            quote_volume,
+            ..
+        } = ticker(figures);
+        let stats = Stats {
+            open,
+            high,
+            low,
+            base_volume,
+            quote_volume,
+        };
+        for known in 0..5 {
+            let own = std::array::from_fn(|index| (index == known).then_some(index as i64));
+            let mut filled = ticker(own);
+            filled.fill_from(&stats);
+            let expected = std::array::from_fn(|index| own[index].or(figures[index]));
+            assert_eq!(filled, ticker(expected), "{known}");
+        }
+    }
 }

@@ -48,6 +48,22 @@ fn help_and_version_go_to_standard_output() {
 }
 
 #[test]
+fn every_exchange_is_named_in_the_help_and_can_be_a_source() {
+    let (_, help, _) = run(&["--help"]);
+    let names = [
+        "binance", "okx", "bybit", "kraken", "coinbase", "kucoin", "gate", "bitget", "demo",
+    ];
+    let line = format!("\nDialects: {}\n", names.join(", "));
+    assert!(help.contains(&line), "{help}");
+    for name in &names[..names.len() - 1] {
+        let source = format!("{name}=http://127.0.0.1:1");
+        let words = ["--check", "--source", &source, "--symbols", "BTC/USDT"];
+        let good = "the configuration is good\n";
+        assert_eq!(run(&words), (0, good.to_string(), String::new()));
+    }
+}
+
+#[test]
 fn faults_are_one_line_each_with_exit_code_2() {
     let check = |words: &[&str], expected: &str| {
         let (code, out, err) = run(words);
@@ -72,7 +88,7 @@ fn faults_are_one_line_each_with_exit_code_2() {
     );
     check(
         &["--source", "nyse"],
-        "--source: expected one of binance, demo, found \"nyse\"\n",
+        "--source: expected one of binance, okx, bybit, kraken, coinbase, kucoin, gate, bitget, demo, found \"nyse\"\n",
     );
     let path = file(
         "bad.json",

@@ -8,7 +8,7 @@ use super::candle::CandleForm;
 use super::dialect::{
     Budget, Candles, Dialect, Endpoint, Markets, Meter, Page, RowOrder, Tickers, Time,
 };
-use super::envelope::{Form, Place};
+use super::envelope::Place;
 use super::json::Step;
 use super::listing::{ListingField as L, ListingForm};
 use super::refusal::Refusal;
@@ -36,19 +36,14 @@ pub(super) static BINANCE: Dialect = Dialect {
         all: Some(Endpoint {
             target: "/api/v3/ticker/24hr",
             cost: 80,
-            place: Place {
-                path: &[],
-                form: Form::Elements,
-            },
+            place: Place::elements(&[]),
         }),
         one: Endpoint {
             target: "/api/v3/ticker/24hr?symbol={id}",
             cost: 2,
-            place: Place {
-                path: &[],
-                form: Form::Itself,
-            },
+            place: Place::itself(&[]),
         },
+        stats: None,
         stamp: None,
         form: TickerForm {
             time: TimeForm::Millis,
@@ -75,10 +70,7 @@ pub(super) static BINANCE: Dialect = Dialect {
             target: "/api/v3/klines?symbol={id}&interval={interval}&startTime={from}&endTime={to}\
                      &limit={limit}",
             cost: 2,
-            place: Place {
-                path: &[],
-                form: Form::Elements,
-            },
+            place: Place::elements(&[]),
         },
         archive: None,
         intervals: ["1m", "1h", "1d"],
@@ -102,10 +94,7 @@ pub(super) static BINANCE: Dialect = Dialect {
         endpoint: Endpoint {
             target: "/api/v3/exchangeInfo",
             cost: 20,
-            place: Place {
-                path: &[Step::Key("symbols")],
-                form: Form::Elements,
-            },
+            place: Place::elements(&[Step::Key("symbols")]),
         },
         form: ListingForm {
             members: &[
@@ -157,10 +146,7 @@ pub(super) static BINANCE: Dialect = Dialect {
         endpoint: Endpoint {
             target: "/api/v3/time",
             cost: 1,
-            place: Place {
-                path: &[Step::Key("serverTime")],
-                form: Form::Itself,
-            },
+            place: Place::itself(&[Step::Key("serverTime")]),
         },
         form: TimeForm::Millis,
     },
@@ -169,7 +155,7 @@ pub(super) static BINANCE: Dialect = Dialect {
 #[cfg(test)]
 mod tests {
     use super::BINANCE;
-    use crate::exchange::sample::read;
+    use crate::exchange::testing::read;
     use crate::exchange::{Call, Fault};
     use crate::time::UnixMs;
 

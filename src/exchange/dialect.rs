@@ -5,10 +5,17 @@
 //! tells what a call costs.
 
 use super::binance::BINANCE;
+use super::bitget::BITGET;
+use super::bybit::BYBIT;
 use super::candle::CandleForm;
+use super::coinbase::COINBASE;
 use super::envelope::Place;
+use super::gate::GATE;
 use super::json::Step;
+use super::kraken::KRAKEN;
+use super::kucoin::KUCOIN;
 use super::listing::ListingForm;
+use super::okx::OKX;
 use super::refusal::Refusal;
 use super::ticker::TickerForm;
 use super::value::TimeForm;
@@ -17,7 +24,9 @@ use crate::time::UnixMs;
 use std::fmt::Write;
 use std::time::Duration;
 
-static DIALECTS: [&Dialect; 1] = [&BINANCE];
+static DIALECTS: [&Dialect; 8] = [
+    &BINANCE, &OKX, &BYBIT, &KRAKEN, &COINBASE, &KUCOIN, &GATE, &BITGET,
+];
 
 /// Something to ask of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +35,12 @@ pub enum Call<'a> {
     Tickers,
     /// The ticker of one market.
     Ticker {
+        /// The market's `ticker_id`.
+        id: &'a str,
+    },
+    /// Those figures of the last 24 hours that the ticker of one market lacks.
+    /// [`Ticker::fill_from`](crate::record::Ticker::fill_from) puts the two together.
+    Stats {
         /// The market's `ticker_id`.
         id: &'a str,
     },
@@ -72,10 +87,10 @@ pub enum Meter {
 /// What one call for candles may bring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Most rows.
+    /// Most rows. A range must not have more slots than this: which of its rows come then,
+    /// differs from exchange to exchange.
     pub rows: usize,
-    /// In which order. Where a range has more rows than the page, those at the begin of this
-    /// order come.
+    /// In which order they come.
     pub order: RowOrder,
     /// How many candles, counted back from the newest, the exchange keeps for asking; `None`: all.
     pub depth: Option<usize>,
@@ -105,8 +120,9 @@ pub struct Dialect {
 /// One address.
 pub(super) struct Endpoint {
     /// Path and query, with `{id}` and, for candles, `{interval}`, `{limit}`, `{from}`, `{to}`
-    /// (first and last open time in the unit of the rows) and `{from-}`, `{to+}` (one unit
-    /// outside of those, for exchanges that leave the ends out).
+    /// (first and last open time in the unit of the rows), `{from-}`, `{to+}` (one unit outside
+    /// of those, for exchanges that leave the ends out), `{from iso}`, `{to iso}` (as dates) and
+    /// `{slots}` (as many as the range has, for exchanges that know no begin of it).
     pub(super) target: &'static str,
     pub(super) cost: u32,
     pub(super) place: Place,
@@ -116,9 +132,16 @@ pub(super) struct Tickers {
     /// `None`: they must be asked for one by one.
     pub(super) all: Option<Endpoint>,
     pub(super) one: Endpoint,
+    /// Where the figures of 24 hours are, for exchanges that do not send them with the ticker.
+    pub(super) stats: Option<Stats>,
     /// Where in front of the items the time of all tickers is, for those that have none of their
     /// own.
     pub(super) stamp: Option<&'static [Step]>,
+    pub(super) form: TickerForm,
+}
+
+pub(super) struct Stats {
+    pub(super) endpoint: Endpoint,
     pub(super) form: TickerForm,
 }
 
@@ -134,8 +157,8 @@ pub(super) struct Candles {
 
 pub(super) struct Archive {
     pub(super) endpoint: Endpoint,
-    /// Candles back from now that the other endpoint still has.
-    pub(super) behind: i64,
+    /// Candles back from now that the other endpoint still has: of one minute, one hour, one day.
+    pub(super) behind: [i64; 3],
 }
 
 pub(super) struct Markets {
@@ -176,6 +199,12 @@ impl Dialect {
         self.tickers.all.is_some()
     }
 
+    /// Whether a market's ticker lacks figures of the last 24 hours, which [`Call::Stats`] brings.
+    /// A quote stands without them, with less known.
+    pub fn has_stats(&self) -> bool {
+        self.tickers.stats.is_some()
+    }
+
     /// What the exchange allows.
     pub fn budget(&self) -> Budget {
         self.budget
@@ -202,7 +231,8 @@ impl Dialect {
     /// Path and query of this call's request.
     ///
     /// # Panics
-    /// For [`Call::Tickers`], where [`Dialect::tickers_at_once`] says no.
+    /// For [`Call::Tickers`], where [`Dialect::tickers_at_once`] says no, and for [`Call::Stats`],
+    /// where [`Dialect::has_stats`] does.
     pub fn target(&self, call: &Call<'_>) -> String {
         let mut out = String::new();
         let mut rest = self.endpoint(call).target;
@@ -223,13 +253,22 @@ impl Dialect {
             Call::Tickers => (self.tickers.all.as_ref())
                 .expect("who asks for all tickers has seen tickers_at_once"),
             Call::Ticker { .. } => &self.tickers.one,
+            Call::Stats { .. } => {
+                let stats = self.tickers.stats.as_ref();
+                &stats
+                    .expect("who asks for stats has seen has_stats")
+                    .endpoint
+            }
             Call::Candles {
                 interval,
                 from,
                 now,
                 ..
             } => match &self.candles.archive {
-                Some(archive) if (*now - *from) / interval.length_ms() >= archive.behind => {
+                Some(archive)
+                    if (*now - *from) / interval.length_ms()
+                        >= archive.behind[*interval as usize] =>
+                {
                     &archive.endpoint
                 }
                 _ => &self.candles.endpoint,
@@ -242,7 +281,9 @@ impl Dialect {
     /// Writes what stands for a name in braces.
     fn fill(&self, name: &str, call: &Call<'_>, out: &mut String) {
         match (name, call) {
-            ("id", Call::Ticker { id } | Call::Candles { id, .. }) => escape(id, out),
+            ("id", Call::Ticker { id } | Call::Stats { id } | Call::Candles { id, .. }) => {
+                escape(id, out);
+            }
             (
                 _,
                 Call::Candles {
@@ -257,19 +298,22 @@ impl Dialect {
                     TimeForm::Seconds => 1000,
                     TimeForm::Millis | TimeForm::Iso8601 => 1,
                 };
-                let number = match name {
-                    "interval" => {
-                        out.push_str(self.candles.intervals[*interval as usize]);
-                        return;
-                    }
-                    "limit" => (*limit).clamp(1, self.candles.page.rows) as i64,
-                    "from" => from.0 / unit_ms,
-                    "from-" => from.0 / unit_ms - 1,
-                    "to" => to.0 / unit_ms,
-                    "to+" => to.0 / unit_ms + 1,
+                let since = UnixMs(from.0.max(0));
+                let limit = (*limit).clamp(1, self.candles.page.rows) as i64;
+                let slots = (*to - *from) / interval.length_ms() + 1;
+                match name {
+                    "interval" => write!(out, "{}", self.candles.intervals[*interval as usize]),
+                    "limit" => write!(out, "{limit}"),
+                    "slots" => write!(out, "{}", slots.clamp(1, limit)),
+                    "from" => write!(out, "{}", since.0 / unit_ms),
+                    "from-" => write!(out, "{}", (since.0 / unit_ms - 1).max(0)),
+                    "from iso" => write!(out, "{since}"),
+                    "to" => write!(out, "{}", to.0.max(0) / unit_ms),
+                    "to+" => write!(out, "{}", to.0.max(0) / unit_ms + 1),
+                    "to iso" => write!(out, "{}", UnixMs(to.0.max(0))),
                     _ => unreachable!("a test walks through the targets of all dialects"),
-                };
-                write!(out, "{}", number.max(0)).expect("a string takes everything");
+                }
+                .expect("a string takes everything");
             }
             _ => unreachable!("a test walks through the targets of all dialects"),
         }
@@ -290,83 +334,4 @@ fn escape(text: &str, out: &mut String) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn candles(from: i64, to: i64, limit: usize) -> Call<'static> {
-        Call::Candles {
-            id: "BTCUSDT",
-            interval: Stored::H1,
-            from: UnixMs(from),
-            to: UnixMs(to),
-            limit,
-            now: UnixMs(to),
-        }
-    }
-
-    #[test]
-    fn every_dialect_has_a_target_and_a_cost_within_its_budget_for_every_call() {
-        for name in Dialect::names() {
-            let dialect = Dialect::by_name(name).expect("a name from the list");
-            assert_eq!(dialect.name(), name);
-            assert!(dialect.base_url().starts_with("https://"), "{name}");
-            let mut calls = vec![Call::Ticker { id: "A" }, Call::Markets, Call::Time];
-            calls.extend(dialect.tickers_at_once().then_some(Call::Tickers));
-            for interval in Stored::ALL {
-                for now in [0, i64::MAX] {
-                    calls.push(Call::Candles {
-                        id: "A",
-                        interval,
-                        from: UnixMs(0),
-                        to: UnixMs(0),
-                        limit: 0,
-                        now: UnixMs(now),
-                    });
-                }
-            }
-            for call in calls {
-                let target = dialect.target(&call);
-                assert!(target.starts_with('/'), "{name}: {target}");
-                assert!(!target.contains(['{', '}', ' ']), "{name}: {target}");
-                let cost = dialect.cost(&call);
-                assert!(
-                    (1..=dialect.budget().units).contains(&cost),
-                    "{name}: {target}"
-                );
-            }
-        }
-        assert!(Dialect::by_name("no such exchange").is_none());
-    }
-
-    #[test]
-    fn a_call_becomes_the_target_of_a_request() {
-        let check = |call: Call<'_>, expected: &str| {
-            assert_eq!(BINANCE.target(&call), expected);
-        };
-        check(Call::Tickers, "/api/v3/ticker/24hr");
-        check(
-            Call::Ticker { id: "BTCUSDT" },
-            "/api/v3/ticker/24hr?symbol=BTCUSDT",
-        );
-        check(Call::Markets, "/api/v3/exchangeInfo");
-        check(Call::Time, "/api/v3/time");
-        check(
-            candles(1_588_280_400_000, 1_591_880_400_000, 1000),
-            "/api/v3/klines?symbol=BTCUSDT&interval=1h&startTime=1588280400000&endTime=1591880400000&limit=1000",
-        );
-        check(
-            candles(-5, 3_600_000, 1001),
-            "/api/v3/klines?symbol=BTCUSDT&interval=1h&startTime=0&endTime=3600000&limit=1000",
-        );
-    }
-
-    #[test]
-    fn an_id_cannot_leave_its_place_in_the_request() {
-        assert_eq!(
-            BINANCE.target(&Call::Ticker {
-                id: "A B&C=\r\nX: ü"
-            }),
-            "/api/v3/ticker/24hr?symbol=A%20B%26C%3D%0D%0AX%3A%20%C3%BC"
-        );
-    }
-}
+mod tests;

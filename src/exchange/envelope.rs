@@ -19,8 +19,27 @@ pub(super) struct Place {
     pub(super) form: Form,
 }
 
+impl Place {
+    /// The elements of the array at this path.
+    pub(super) const fn elements(path: &'static [Step]) -> Place {
+        let form = Form::Elements;
+        Place { path, form }
+    }
+
+    /// The members of the object at this path.
+    pub(super) const fn members(path: &'static [Step]) -> Place {
+        let form = Form::Members;
+        Place { path, form }
+    }
+
+    /// The one value at this path.
+    pub(super) const fn itself(path: &'static [Step]) -> Place {
+        let form = Form::Itself;
+        Place { path, form }
+    }
+}
+
 /// What the value at the path is.
-#[cfg_attr(not(test), expect(dead_code, reason = "no dialect has members yet"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// An array; its elements are the items.

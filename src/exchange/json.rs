@@ -342,10 +342,6 @@ fn plain_bytes(bytes: &[u8]) -> usize {
 }
 
 /// One step from a value to one inside it.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "no dialect takes such steps yet")
-)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// The member of this name.

@@ -37,6 +37,8 @@ pub(super) enum ListingField {
     PriceMax,
     CostMin,
     CostMax,
+    /// The least cost in USDT, of whatever quote: said only where that is the quote asset.
+    CostMinUsdt,
     Taker,
     Maker,
 }
@@ -111,13 +113,14 @@ fn market(id: &str, fields: &Fields<'_>, form: &ListingForm) -> Result<MarketInf
             None => true,
         },
     };
+    let quote = common(quote);
     Ok(MarketInfo {
         ticker_id: id.into(),
         candle_id: candle_id.map(|id| id.into()),
         base: common(base),
-        quote: common(quote),
+        rules: rules(fields, form, &quote)?,
+        quote,
         active,
-        rules: rules(fields, form)?,
     })
 }
 
@@ -134,7 +137,7 @@ fn assets<'a>(fields: &Fields<'a>) -> Result<(Cow<'a, str>, Cow<'a, str>), Wrong
     ))
 }
 
-fn rules(fields: &Fields<'_>, form: &ListingForm) -> Result<MarketRules, Wrong> {
+fn rules(fields: &Fields<'_>, form: &ListingForm, quote: &str) -> Result<MarketRules, Wrong> {
     use ListingField::*;
     let number = |field, label| unsigned(fields.get(field)).map_err(|fault| (label, fault));
     // Exchanges write zero where they set no limit.
@@ -158,12 +161,17 @@ fn rules(fields: &Fields<'_>, form: &ListingForm) -> Result<MarketRules, Wrong> 
             false => fee,
         })
     };
+    let cost_min = match fields.get(CostMinUsdt) {
+        Raw::Absent => CostMin,
+        _ if quote == "USDT" => CostMinUsdt,
+        _ => CostMin,
+    };
     Ok(MarketRules {
         amount_places: places(AmountStep, AmountPlaces, "precision.amount")?,
         price_places: places(PriceStep, PricePlaces, "precision.price")?,
         amount: bounds(AmountMin, AmountMax, "limits.amount")?,
         price: bounds(PriceMin, PriceMax, "limits.price")?,
-        cost: bounds(CostMin, CostMax, "limits.cost")?,
+        cost: bounds(cost_min, CostMax, "limits.cost")?,
         taker: fee(Taker, "taker")?,
         maker: fee(Maker, "maker")?,
     })

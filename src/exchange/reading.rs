@@ -13,11 +13,11 @@ use super::items::{Caps, Items, Take};
 use super::json::{Cursor, Raw, Stop, find};
 use super::listing::ListingField;
 use super::shape::Order;
-use super::ticker::{Known, TickerField};
+use super::ticker::{Known, TickerField, TickerForm};
 use super::value;
 use super::{ReadError, RefusalKind, Reject};
 use super::{candle, listing, ticker};
-use crate::record::{Candle, MarketInfo, Ticker};
+use crate::record::{Candle, MarketInfo, Stats, Ticker};
 use crate::time::UnixMs;
 
 /// Who takes what an answer holds. Nothing may be believed before [`Reading::finish`] is `Ok`.
@@ -26,6 +26,9 @@ pub trait Sink {
     fn wants(&mut self, ticker_id: &str) -> bool;
     /// A ticker that was wanted.
     fn ticker(&mut self, ticker_id: &str, ticker: Ticker);
+    /// Figures of 24 hours that were wanted. They come for [`Call::Stats`] alone: who does not
+    /// ask so needs no place for them.
+    fn stats(&mut self, _ticker_id: &str, _stats: Stats) {}
     /// A candle; `closed` is the exchange's own word, where it gives one.
     fn candle(&mut self, candle: Candle, closed: Option<bool>);
     /// A market of the list.
@@ -48,7 +51,7 @@ pub struct Reading {
 
 /// What the body should hold.
 enum Task {
-    Tickers(Order<TickerField>, Known),
+    Tickers(&'static TickerForm, Order<TickerField>, Known),
     Candles,
     Markets(Order<ListingField>),
     Time,
@@ -57,14 +60,22 @@ enum Task {
 impl Reading {
     /// A reading of the answer to this call.
     pub fn new(dialect: &'static Dialect, call: &Call<'_>, caps: Caps) -> Reading {
+        let ticker = |form, id: Option<&str>| {
+            let known = Known {
+                stats: matches!(call, Call::Stats { .. }),
+                id: id.map(Into::into),
+                stamp: None,
+            };
+            Task::Tickers(form, Order::new(), known)
+        };
+        let tickers = &dialect.tickers;
         let task = match call {
-            Call::Tickers => Task::Tickers(Order::new(), Known::default()),
-            Call::Ticker { id } => {
-                let known = Known {
-                    id: Some((*id).into()),
-                    stamp: None,
-                };
-                Task::Tickers(Order::new(), known)
+            Call::Tickers => ticker(&tickers.form, None),
+            Call::Ticker { id } => ticker(&tickers.form, Some(id)),
+            Call::Stats { id } => {
+                let stats = tickers.stats.as_ref();
+                let stats = stats.expect("who asks for stats has seen has_stats");
+                ticker(&stats.form, Some(id))
             }
             Call::Candles { .. } => Task::Candles,
             Call::Markets => Task::Markets(Order::new()),
@@ -146,8 +157,7 @@ impl Reading {
             };
         }
         match (&mut self.task, find(envelope, self.place.path)) {
-            (Task::Tickers(order, known), Raw::Object(item)) => {
-                let form = &self.dialect.tickers.form;
+            (Task::Tickers(form, order, known), Raw::Object(item)) => {
                 let mut item = Cursor::new(item);
                 ticker::take(&mut item, form, order, Raw::Absent, known, sink)
                     .expect("the envelope is whole and was walked through");
@@ -166,6 +176,7 @@ impl Reading {
 
     fn wrong_shape(&self) -> ReadError {
         let expected = match (&self.task, self.place.form) {
+            (Task::Tickers(_, _, Known { stats: true, .. }), _) => "figures of 24 hours",
             (Task::Tickers(..), Form::Itself) => "one ticker",
             (Task::Tickers(..), _) => "a list of tickers",
             (Task::Candles, _) => "a list of candles",
@@ -186,9 +197,10 @@ struct Taker<'t, 's> {
 
 impl Take for Taker<'_, '_> {
     fn begin(&mut self, envelope: &[u8]) {
-        if let (Task::Tickers(_, known), Some(path)) = (&mut *self.task, self.dialect.tickers.stamp)
+        if let (Task::Tickers(form, _, known), Some(path)) =
+            (&mut *self.task, self.dialect.tickers.stamp)
         {
-            let time = value::time(find(envelope, path), self.dialect.tickers.form.time);
+            let time = value::time(find(envelope, path), form.time);
             known.stamp = time.unwrap_or(None);
         }
     }
@@ -199,8 +211,7 @@ impl Take for Taker<'_, '_> {
             Form::Elements | Form::Itself => Raw::Absent,
         };
         match self.task {
-            Task::Tickers(order, known) => {
-                let form = &self.dialect.tickers.form;
+            Task::Tickers(form, order, known) => {
                 ticker::take(item, form, order, name, known, self.sink)
             }
             Task::Candles => candle::take(item, &self.dialect.candles.form, self.sink),
@@ -217,7 +228,8 @@ impl Take for Taker<'_, '_> {
 mod tests {
     use super::*;
     use crate::exchange::binance::BINANCE;
-    use crate::exchange::sample::{CANDLES, Notes, SAMPLE, read, read_with};
+    use crate::exchange::sample::{CANDLES, SAMPLE};
+    use crate::exchange::testing::{Notes, read, read_with};
 
     const CAPS: Caps = Caps {
         item_bytes: 1000,

@@ -42,7 +42,9 @@ impl Refusal {
             () => RefusalKind::Other,
         };
         Some(ReadError::Refused {
-            message: message.unwrap_or_else(|| code.clone()),
+            message: message
+                .filter(|text| !text.is_empty())
+                .unwrap_or_else(|| code.clone()),
             code,
             kind,
         })

@@ -4,24 +4,21 @@
 
 use super::candle::CandleForm;
 use super::dialect::{
-    Archive, Budget, Candles, Dialect, Endpoint, Markets, Meter, Page, RowOrder, Tickers, Time,
+    Archive, Budget, Candles, Dialect, Endpoint, Markets, Meter, Page, RowOrder, Stats, Tickers,
+    Time,
 };
-use super::envelope::{Form, Place};
+use super::envelope::Place;
 use super::json::Step::{AnyKey, First, Key};
 use super::listing::{ListingField as L, ListingForm};
 use super::refusal::Refusal;
 use super::shape::Node::{At, Each, In, Is, Tagged};
+use super::testing::{read, read_with};
 use super::ticker::{TickerField as T, TickerForm};
 use super::value::TimeForm;
-use super::{Call, Caps, Fault, ReadError, Reading, RefusalKind, Reject, Sink};
+use super::{Call, Fault, ReadError, RefusalKind};
 use crate::interval::Stored;
-use crate::record::{Candle, MarketInfo, Ticker};
 use crate::time::UnixMs;
 use std::time::Duration;
-
-const fn at(path: &'static [super::json::Step], form: Form) -> Place {
-    Place { path, form }
-}
 
 pub(super) static SAMPLE: Dialect = Dialect {
     name: "sample",
@@ -42,13 +39,24 @@ pub(super) static SAMPLE: Dialect = Dialect {
         all: Some(Endpoint {
             target: "/tickers",
             cost: 3,
-            place: at(&[Key("result"), Key("list")], Form::Members),
+            place: Place::members(&[Key("result"), Key("list")]),
         }),
         one: Endpoint {
             target: "/products/{id}/ticker",
             cost: 1,
-            place: at(&[Key("result")], Form::Itself),
+            place: Place::itself(&[Key("result")]),
         },
+        stats: Some(Stats {
+            endpoint: Endpoint {
+                target: "/products/{id}/day",
+                cost: 1,
+                place: Place::itself(&[Key("result")]),
+            },
+            form: TickerForm {
+                time: TimeForm::Seconds,
+                members: &[("first", Is(T::Open)), ("high", Is(T::High))],
+            },
+        }),
         stamp: Some(&[Key("result"), Key("time")]),
         form: TickerForm {
             time: TimeForm::Iso8601,
@@ -68,15 +76,15 @@ pub(super) static SAMPLE: Dialect = Dialect {
         endpoint: Endpoint {
             target: "/candles/{id}?bar={interval}&after={to+}&before={from-}&n={limit}",
             cost: 1,
-            place: at(&[Key("result"), AnyKey], Form::Elements),
+            place: Place::elements(&[Key("result"), AnyKey]),
         },
         archive: Some(Archive {
             endpoint: Endpoint {
-                target: "/old/{id}?bar={interval}&from={from}&to={to}",
+                target: "/old/{id}?bar={interval}&from={from}&to={to}&n={slots}&{from iso}--{to iso}",
                 cost: 2,
-                place: at(&[Key("result"), AnyKey], Form::Elements),
+                place: Place::elements(&[Key("result"), AnyKey]),
             },
-            behind: 100,
+            behind: [100, 50, 25],
         }),
         intervals: ["60", "3600", "1Dutc"],
         page: Page {
@@ -99,7 +107,7 @@ pub(super) static SAMPLE: Dialect = Dialect {
         endpoint: Endpoint {
             target: "/markets",
             cost: 1,
-            place: at(&[Key("result")], Form::Members),
+            place: Place::members(&[Key("result")]),
         },
         form: ListingForm {
             members: &[
@@ -138,15 +146,10 @@ pub(super) static SAMPLE: Dialect = Dialect {
         endpoint: Endpoint {
             target: "/time",
             cost: 1,
-            place: at(&[Key("data"), First, Key("epoch")], Form::Itself),
+            place: Place::itself(&[Key("data"), First, Key("epoch")]),
         },
         form: TimeForm::Seconds,
     },
-};
-
-const CAPS: Caps = Caps {
-    item_bytes: 1000,
-    envelope_bytes: 1000,
 };
 
 pub(super) const CANDLES: Call<'static> = Call::Candles {
@@ -157,79 +160,6 @@ pub(super) const CANDLES: Call<'static> = Call::Candles {
     limit: 1000,
     now: UnixMs(10_800_000),
 };
-
-/// A sink that writes down what it is told.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Notes {
-    pub(super) unwanted: Option<&'static str>,
-    pub(super) tickers: Vec<(String, Ticker)>,
-    pub(super) candles: Vec<(Candle, Option<bool>)>,
-    pub(super) markets: Vec<MarketInfo>,
-    pub(super) times: Vec<UnixMs>,
-    pub(super) rejected: Vec<(Option<String>, &'static str, Fault)>,
-}
-
-impl Sink for Notes {
-    fn wants(&mut self, ticker_id: &str) -> bool {
-        self.unwanted != Some(ticker_id)
-    }
-    fn ticker(&mut self, ticker_id: &str, ticker: Ticker) {
-        self.tickers.push((ticker_id.to_owned(), ticker));
-    }
-    fn candle(&mut self, candle: Candle, closed: Option<bool>) {
-        self.candles.push((candle, closed));
-    }
-    fn market(&mut self, info: MarketInfo) {
-        self.markets.push(info);
-    }
-    fn time(&mut self, time: UnixMs) {
-        self.times.push(time);
-    }
-    fn rejected(&mut self, reason: Reject<'_>) {
-        let id = reason.id.map(str::to_owned);
-        self.rejected.push((id, reason.field, reason.fault));
-    }
-}
-
-/// Reads a body with status 200 at once and split at every place: always the same end, and the
-/// same items where they may be used.
-pub(super) fn read(
-    dialect: &'static Dialect,
-    call: &Call<'_>,
-    body: &str,
-) -> (Notes, Result<(), ReadError>) {
-    read_with(dialect, call, body, 200)
-}
-
-pub(super) fn read_with(
-    dialect: &'static Dialect,
-    call: &Call<'_>,
-    body: &str,
-    status: u16,
-) -> (Notes, Result<(), ReadError>) {
-    let pieces = |split: &[&[u8]]| {
-        let mut notes = Notes::default();
-        let mut reading = Reading::new(dialect, call, CAPS);
-        for piece in split {
-            // What finish says, counts: it knows of every error before.
-            let _ = reading.feed(piece, &mut notes);
-        }
-        (notes, reading.finish(status))
-    };
-    let bytes = body.as_bytes();
-    let whole = pieces(&[bytes]);
-    let same = |other: (Notes, Result<(), ReadError>), how: &str| {
-        assert_eq!(other.1, whole.1, "{how}: {body}");
-        assert!(other.0 == whole.0 || whole.1.is_err(), "{how}: {body}");
-    };
-    for at in 0..=bytes.len() {
-        let (front, back) = bytes.split_at(at);
-        same(pieces(&[front, back]), &format!("split at {at}"));
-    }
-    let single: Vec<&[u8]> = bytes.chunks(1).collect();
-    same(pieces(&single), "byte by byte");
-    whole
-}
 
 fn text(value: &impl std::fmt::Debug) -> String {
     format!("{value:?}").replace("Some", "")
@@ -297,6 +227,27 @@ fn a_single_ticker_has_the_id_that_was_asked_for() {
         SAMPLE.target(&Call::Ticker { id: "A-B" }),
         "/products/A-B/ticker"
     );
+}
+
+#[test]
+fn the_figures_of_24_hours_may_come_by_themselves() {
+    let call = Call::Stats { id: "A/B" };
+    assert!(SAMPLE.has_stats());
+    assert_eq!(SAMPLE.target(&call), "/products/A%2FB/day");
+    let body = r#"{"result":{"first":"5.0","now":7,"high":"","low":"4"}}"#;
+    let (notes, end) = read(&SAMPLE, &call, body);
+    assert_eq!(end, Ok(()));
+    let (id, day) = &notes.stats[0];
+    assert_eq!(id, "A/B");
+    assert_eq!(text(&(&day.open, &day.high, &day.low)), "((5), None, None)");
+    assert_eq!(notes.tickers, []);
+    let (notes, end) = read(&SAMPLE, &call, r#"{"result":{"first":"-5"}}"#);
+    assert_eq!(end, Ok(()));
+    let negative = (Some("A/B".into()), "open", Fault::Negative);
+    assert_eq!(notes.rejected, [negative]);
+    let (_, end) = read(&SAMPLE, &call, r#"{"result":[]}"#);
+    let expected = "figures of 24 hours";
+    assert_eq!(end, Err(ReadError::WrongShape { expected }));
 }
 
 #[test]
@@ -479,7 +430,7 @@ fn the_ends_of_a_range_and_the_archive_are_in_the_target() {
     );
     assert_eq!(
         SAMPLE.target(&old(100 * 60_000)),
-        "/old/A?bar=60&from=0&to=60"
+        "/old/A?bar=60&from=0&to=60&n=2&1970-01-01T00:00:00.000Z--1970-01-01T00:01:00.000Z"
     );
     assert_eq!((SAMPLE.cost(&old(0)), SAMPLE.cost(&old(i64::MAX))), (1, 2));
 }

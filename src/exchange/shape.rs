@@ -8,7 +8,6 @@
 use super::json::{Cursor, Raw, Step, Stop, find};
 
 /// Where a value goes.
-#[cfg_attr(not(test), expect(dead_code, reason = "the dialects so far are flat"))]
 pub(super) enum Node<F: 'static> {
     /// It is this field.
     Is(F),

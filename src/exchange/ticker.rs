@@ -1,4 +1,4 @@
-//! Tickers: from an item to a [`Ticker`].
+//! Tickers: from an item to a [`Ticker`], or to the [`Stats`] of one.
 //!
 //! Owns the fields that a ticker may have and the rules for each. It never computes what an
 //! exchange does not send, and gives a zero as a zero: what it means is the market's to say.
@@ -8,7 +8,7 @@ use super::json::{Cursor, Raw, Stop};
 use super::shape::{Field, Fields, Members, Order};
 use super::value::{TimeForm, decimal, name, time, times_hundred, unsigned};
 use super::{Fault, Reject, Sink};
-use crate::record::Ticker;
+use crate::record::{Stats, Ticker};
 use crate::time::UnixMs;
 use std::borrow::Cow;
 
@@ -48,9 +48,11 @@ pub(super) struct TickerForm {
     pub(super) time: TimeForm,
 }
 
-/// What is known of tickers that do not say it themselves.
+/// What is known of the items before they are read.
 #[derive(Default)]
 pub(super) struct Known {
+    /// Whether they are figures of 24 hours alone.
+    pub(super) stats: bool,
     /// The market that was asked for, where one was.
     pub(super) id: Option<Box<str>>,
     /// The time of all tickers, where the envelope says it.
@@ -83,8 +85,12 @@ pub(super) fn take<'a>(
     if !sink.wants(&id) {
         return Ok(());
     }
-    match ticker(&fields, form.time, known.stamp) {
-        Ok(ticker) => sink.ticker(&id, ticker),
+    let taken = match known.stats {
+        true => stats(&fields).map(|stats| sink.stats(&id, stats)),
+        false => ticker(&fields, form.time, known.stamp).map(|ticker| sink.ticker(&id, ticker)),
+    };
+    match taken {
+        Ok(()) => {}
         Err((field, fault)) => sink.rejected(Reject::new(Some(&id), field, fault)),
     }
     Ok(())
@@ -92,6 +98,7 @@ pub(super) fn take<'a>(
 
 fn ticker(fields: &Fields<'_>, form: TimeForm, stamp: Option<UnixMs>) -> Result<Ticker, Wrong> {
     use TickerField::*;
+    let stats = stats(fields)?;
     let amount = |field, name| unsigned(fields.get(field)).map_err(|fault| (name, fault));
     let signed = |field, name| decimal(fields.get(field)).map_err(|fault| (name, fault));
     let sent = time(fields.get(Time), form).map_err(|fault| ("timestamp", fault))?;
@@ -105,14 +112,26 @@ fn ticker(fields: &Fields<'_>, form: TimeForm, stamp: Option<UnixMs>) -> Result<
         ask: amount(Ask, "ask")?,
         bid_volume: amount(BidVolume, "bidVolume")?,
         ask_volume: amount(AskVolume, "askVolume")?,
+        open: stats.open,
+        high: stats.high,
+        low: stats.low,
+        change: signed(Change, "change")?,
+        percentage,
+        base_volume: stats.base_volume,
+        quote_volume: stats.quote_volume,
+        // Markets that were never traded are stamped with the epoch.
+        timestamp: sent.filter(|time| time.0 != 0).or(stamp),
+    })
+}
+
+fn stats(fields: &Fields<'_>) -> Result<Stats, Wrong> {
+    use TickerField::*;
+    let amount = |field, name| unsigned(fields.get(field)).map_err(|fault| (name, fault));
+    Ok(Stats {
         open: amount(Open, "open")?,
         high: amount(High, "high")?,
         low: amount(Low, "low")?,
-        change: signed(Change, "change")?,
-        percentage,
         base_volume: amount(BaseVolume, "baseVolume")?,
         quote_volume: amount(QuoteVolume, "quoteVolume")?,
-        // Markets that were never traded are stamped with the epoch.
-        timestamp: sent.filter(|time| time.0 != 0).or(stamp),
     })
 }

@@ -17,10 +17,6 @@ pub(super) const NAME_BYTES: usize = 64;
 const LAST_MS: i64 = 253_402_300_799_999;
 
 /// How an exchange writes times.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "no dialect writes such times yet")
-)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimeForm {
     /// Milliseconds since the epoch.

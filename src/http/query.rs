@@ -22,14 +22,15 @@ impl std::error::Error for BadEscape {}
 /// One segment of a path, decoded once (RFC 3986, 2.1). The result holds no control byte; it may
 /// hold anything else, slashes and bytes that are no UTF-8 included. A `+` is a `+`.
 pub fn decode_segment(raw: &[u8]) -> Result<Cow<'_, [u8]>, BadEscape> {
-    decode(raw, b'+')
+    decode(raw, b'+', Bad::Refuse)
 }
 
 /// The pairs of a query, in their order: `a=1&b` is (`a`, `1`), (`b`, nothing). Empty pairs are
 /// skipped. A `+` is a blank, as forms send it.
 ///
-/// A bad escape in a value is an error of that value alone, so that a parameter nobody asked for
-/// does not fail the request. A key with a bad escape is given as it stands: it is no known key.
+/// A bad escape, or one that hides a control byte, stays as it is written: with its `%` it is no
+/// good value of any parameter, whose own check refuses it in its own words; in a list it spoils
+/// one item and not the others.
 #[derive(Clone, Debug)]
 pub struct Query<'a> {
     rest: &'a [u8],
@@ -43,7 +44,7 @@ impl<'a> Query<'a> {
 }
 
 impl<'a> Iterator for Query<'a> {
-    type Item = (Cow<'a, [u8]>, Result<Cow<'a, [u8]>, BadEscape>);
+    type Item = (Cow<'a, [u8]>, Cow<'a, [u8]>);
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -56,8 +57,8 @@ impl<'a> Iterator for Query<'a> {
                 continue;
             }
             let (key, value) = split_once(pair, b'=');
-            let key = decode(key, b' ').unwrap_or(Cow::Borrowed(key));
-            return Some((key, decode(value, b' ')));
+            let decode = |raw| decode(raw, b' ', Bad::Keep).unwrap_or(Cow::Borrowed(raw));
+            return Some((decode(key), decode(value)));
         }
     }
 }
@@ -70,7 +71,14 @@ fn split_once(bytes: &[u8], separator: u8) -> (&[u8], &[u8]) {
     }
 }
 
-fn decode(raw: &[u8], plus: u8) -> Result<Cow<'_, [u8]>, BadEscape> {
+/// What becomes of bad escapes.
+#[derive(Clone, Copy)]
+enum Bad {
+    Refuse,
+    Keep,
+}
+
+fn decode(raw: &[u8], plus: u8, bad: Bad) -> Result<Cow<'_, [u8]>, BadEscape> {
     let is_plain = |&byte: &u8| byte != b'%' && (byte != b'+' || plus == b'+');
     let Some(first) = raw.iter().position(|byte| !is_plain(byte)) else {
         return Ok(Cow::Borrowed(raw));
@@ -81,22 +89,31 @@ fn decode(raw: &[u8], plus: u8) -> Result<Cow<'_, [u8]>, BadEscape> {
     while let Some((&byte, tail)) = rest.split_first() {
         rest = tail;
         match byte {
-            b'%' => {
-                let &[high, low, ref tail @ ..] = rest else {
-                    return Err(BadEscape);
-                };
-                let byte = hex(high)? << 4 | hex(low)?;
-                if byte.is_ascii_control() {
-                    return Err(BadEscape);
+            b'%' => match (escaped(rest), bad) {
+                (Ok(byte), _) => {
+                    decoded.push(byte);
+                    rest = &rest[2..];
                 }
-                decoded.push(byte);
-                rest = tail;
-            }
+                (Err(_), Bad::Keep) => decoded.push(b'%'),
+                (Err(error), Bad::Refuse) => return Err(error),
+            },
             b'+' => decoded.push(plus),
             _ => decoded.push(byte),
         }
     }
     Ok(Cow::Owned(decoded))
+}
+
+/// The byte that the two digits behind a `%` stand for.
+fn escaped(digits: &[u8]) -> Result<u8, BadEscape> {
+    let &[high, low, ..] = digits else {
+        return Err(BadEscape);
+    };
+    let byte = hex(high)? << 4 | hex(low)?;
+    match byte.is_ascii_control() {
+        true => Err(BadEscape),
+        false => Ok(byte),
+    }
 }
 
 fn hex(byte: u8) -> Result<u8, BadEscape> {
@@ -149,10 +166,7 @@ mod tests {
         let check = |raw: &str, expected: &str| {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             let pairs: Vec<String> = Query::new(raw.as_bytes())
-                .map(|(key, value)| match value {
-                    Ok(value) => format!("{}>{}", text(&key), text(&value)),
-                    Err(BadEscape) => format!("{}!", text(&key)),
-                })
+                .map(|(key, value)| format!("{}>{}", text(&key), text(&value)))
                 .collect();
             assert_eq!(pairs.join(" "), expected, "{raw}");
         };
@@ -167,7 +181,8 @@ mod tests {
             "symbols>BTC/USDT,ETH-USDT x>&",
         );
         check("symb%6fl=a+b", "symbol>a b");
-        check("a=%zz&b=1", "a! b>1");
-        check("%zz=1&b=%00", "%zz>1 b!");
+        check("a=%zz&b=1", "a>%zz b>1");
+        check("%zz=1&b=%00", "%zz>1 b>%00");
+        check("a=%2F,%0a,%2,%&b=%%2F", "a>/,%0a,%2,% b>%/");
     }
 }

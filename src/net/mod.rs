@@ -21,7 +21,7 @@ use crate::config::{Config, Url};
 use crate::demo::Demo;
 use crate::server::{Action, Core, Event, Service};
 use crate::table::Key;
-use crate::time::{Clock, Now};
+use crate::time::{Clock, Mono, Now};
 use link::{Link, Moved};
 use listen::{Accepted, Listener};
 use mio::{Events, Interest, Poll, Token, Waker};
@@ -107,6 +107,8 @@ pub struct Driver {
     buffer: Box<[u8]>,
     resolver: Resolver,
     signals: Signals,
+    /// End of the last turn.
+    turned: Mono,
 }
 
 impl Driver {
@@ -138,6 +140,7 @@ impl Driver {
             buffer: vec![0; READ_BUFFER].into_boxed_slice(),
             resolver: Resolver::new(Arc::new(waker)),
             signals,
+            turned: now.mono,
         })
     }
 
@@ -185,13 +188,13 @@ impl Driver {
         self.core.handle_timeout(now);
         self.carry_out(now);
         self.long_work(now);
-        self.core.note_turn(self.clock.mono().since(now.mono), now);
+        self.turned = self.clock.mono();
+        self.core.note_turn(self.turned.since(now.mono), now);
         Ok(())
     }
 
     /// How long this turn may sleep.
     fn sleep(&self) -> Option<Duration> {
-        let now = self.clock.mono();
         let waiting = |l: &Listener| l.ready && l.resting.is_none();
         let busy = !self.hot.is_empty()
             || !self.upstream.is_empty()
@@ -202,7 +205,8 @@ impl Driver {
         }
         let rests = self.listeners.iter().filter_map(|l| l.resting);
         let next = rests.chain(self.core.poll_timeout()).min()?;
-        Some(next.since(now))
+        // Sleeping is all that has happened since the last turn's end.
+        Some(next.since(self.turned))
     }
 
     fn dispatch(&mut self, event: &mio::event::Event, now: Now) {

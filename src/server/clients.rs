@@ -18,6 +18,9 @@ use crate::http::{
 use crate::table::Key;
 use crate::time::Now;
 
+/// Largest output buffer that is kept for the next answer.
+const SPARE_BYTES: usize = 256 * 1024;
+
 /// Seconds after which a client that was turned away may try again.
 const RETRY_REFUSED_S: u32 = 1;
 
@@ -265,6 +268,7 @@ impl Rest {
         } else {
             Some(CloseReason::Answered)
         };
+        session.output.borrow(&mut self.spare);
         let mut responder = Responder::new(
             &mut session.output.bytes,
             &self.stamp,
@@ -365,7 +369,9 @@ impl Rest {
     }
 
     fn sent(&mut self, key: Key, session: &mut Session, count: usize, now: Now) {
-        session.output.advance(count);
+        if let Some(buffer) = session.output.advance(count) {
+            self.keep_spare(buffer);
+        }
         if session.service != Service::Demo {
             self.status.http.bytes_out += count as u64;
         }
@@ -384,6 +390,15 @@ impl Rest {
             }
             Phase::Finishing => self.finish(key, session, now),
             _ => {}
+        }
+    }
+
+    /// Keeps an emptied buffer for the next answer: nearly all are written and sent within one
+    /// turn of their connection, so that one buffer serves all of them.
+    fn keep_spare(&mut self, mut buffer: Vec<u8>) {
+        if buffer.capacity() <= SPARE_BYTES {
+            buffer.clear();
+            self.spare = buffer;
         }
     }
 

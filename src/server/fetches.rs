@@ -149,7 +149,14 @@ impl Fetches {
         for plan in self.plans.iter().filter(|plan| plan.in_flight.is_none()) {
             let interval = plan.series.interval;
             let (when, urgency, slots) = if let Some(range) = plan.asked.last() {
-                (plan.rest_until, Urgency::Asked, range.clone())
+                // Whoever asks for the newest closed candles wants to see the forming one too, and
+                // it comes with the same page.
+                let (_, current) = newest(&plan.series);
+                let end = match range.end + REREAD >= current {
+                    true => current + 1,
+                    false => range.end,
+                };
+                (plan.rest_until, Urgency::Asked, range.start..end)
             } else if plan.live <= now.mono || plan.backfill.is_none() {
                 let (covered_end, current) = newest(&plan.series);
                 let from = covered_end.saturating_sub(REREAD).min(current);

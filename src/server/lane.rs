@@ -14,18 +14,15 @@
 //! asked once more on a new one: the exchange had closed the old one while it was idle
 //! (RFC 9112, 9.3.1).
 
+use super::fault::Fault;
 use crate::config::Limits;
-use crate::exchange::{ReadError, Reading, RefusalKind, Reject, Sink};
-use crate::http::{
-    BodyError, BodyReader, Framing, HeadLimits, ResponseError, RetryAfter, parse_response,
-};
+use crate::exchange::{ReadError, Reading, Reject, Sink};
+use crate::http::{BodyReader, Framing, HeadLimits, RetryAfter, parse_response};
 use crate::interval::Stored;
 use crate::market::{Catalog, Reported, SeriesKey, SourceId, SymbolId};
-use crate::record::{Candle, MarketInfo, Ticker};
+use crate::record::{Candle, MarketInfo, Stats, Ticker};
 use crate::table::Key;
 use crate::time::{Mono, Now, UnixMs};
-use std::fmt;
-use std::io::ErrorKind;
 use std::ops::Range;
 
 /// What is asked of an exchange.
@@ -37,6 +34,10 @@ pub enum Task {
     Time,
     /// All its tickers.
     Tickers,
+    /// The ticker of one market.
+    Ticker(SymbolId),
+    /// The figures of 24 hours of one market, where its ticker lacks them.
+    Stats(SymbolId),
     /// Candles of these slots.
     Candles {
         /// Of which series.
@@ -47,6 +48,11 @@ pub enum Task {
 }
 
 impl Task {
+    /// Whether it brings quotes.
+    pub fn is_quotes(&self) -> bool {
+        matches!(self, Task::Tickers | Task::Ticker(_))
+    }
+
     /// Whether both ask for the same kind of thing.
     pub fn is_like(&self, other: &Task) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
@@ -87,6 +93,10 @@ pub struct Asking {
     pub received: u64,
     /// Items refused so far.
     pub rejected: u64,
+    /// The field of the answer's head that tells how the budget stands, and what it told.
+    meter: Option<&'static str>,
+    /// Taken by the poller.
+    pub metered: Option<u64>,
     read_error: Option<ReadError>,
 }
 
@@ -109,6 +119,8 @@ pub enum Staged {
     Markets(Vec<MarketInfo>),
     /// The exchange's clock.
     Time(Option<UnixMs>),
+    /// One market's 24 hours.
+    Stats(Option<Stats>),
 }
 
 /// A good answer.
@@ -124,98 +136,20 @@ pub struct Answered {
     pub rejected: u64,
 }
 
-/// Why a request failed.
-#[derive(Debug)]
-pub enum Fault {
-    /// The name has no addresses.
-    Resolve(String),
-    /// No address could be connected to.
-    Connect(ErrorKind),
-    /// The connection broke.
-    Broken(ErrorKind),
-    /// The exchange closed before the answer's end.
-    CutShort,
-    /// It took too long.
-    Timeout,
-    /// The answer's head is malformed.
-    Head(ResponseError),
-    /// The answer's framing is malformed, or it is too large.
-    Framing(BodyError),
-    /// The body is not what this exchange sends, or says that the request failed.
-    Body(ReadError),
-    /// A status other than success.
-    Status {
-        /// The status.
-        status: u16,
-        /// How long to wait, if the exchange said so.
-        retry_after: Option<RetryAfter>,
-        /// What the body said, if that could be read.
-        message: Option<String>,
-    },
-    /// A list without any item.
-    Empty,
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fault::Resolve(why) => f.write_str(why),
-            Fault::Connect(kind) => write!(f, "cannot connect: {kind}"),
-            Fault::Broken(kind) => write!(f, "connection lost: {kind}"),
-            Fault::CutShort => f.write_str("the connection was closed before the answer's end"),
-            Fault::Timeout => f.write_str("no answer in time"),
-            Fault::Head(error) => write!(f, "malformed answer: {error}"),
-            Fault::Framing(error) => write!(f, "malformed answer: {error}"),
-            Fault::Body(error) => write!(f, "{error}"),
-            Fault::Status {
-                status, message, ..
-            } => match message {
-                Some(message) => write!(f, "status {status}: {message}"),
-                None => write!(f, "status {status}"),
-            },
-            Fault::Empty => f.write_str("the answer holds no item"),
-        }
-    }
-}
-
-/// What a fault says about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blame {
-    /// The exchange as a whole: ask nothing of it for a while.
-    Source,
-    /// It refuses to be asked so often: the same, and counted apart.
-    RateLimit,
-    /// This one request.
-    Call,
-}
-
-impl Fault {
-    /// What this fault says about. 403 is what firewalls in front of exchanges send for too many
-    /// requests, 418 what Binance sends for a ban.
-    pub fn blame(&self) -> Blame {
-        match self {
-            Fault::Status { status, .. } => match status {
-                403 | 418 | 429 => Blame::RateLimit,
-                500..=599 => Blame::Source,
-                _ => Blame::Call,
-            },
-            Fault::Body(ReadError::Refused {
-                kind: RefusalKind::RateLimited,
-                ..
-            }) => Blame::RateLimit,
-            Fault::Body(_) | Fault::Empty => Blame::Call,
-            _ => Blame::Source,
-        }
-    }
-}
-
 impl Asking {
     /// A request that is still to be sent.
-    pub fn new(task: Task, reading: Reading, request: Vec<u8>, deadline: Mono) -> Asking {
+    pub fn new(
+        task: Task,
+        reading: Reading,
+        request: Vec<u8>,
+        meter: Option<&'static str>,
+        deadline: Mono,
+    ) -> Asking {
         let staged = match task {
             Task::Markets => Staged::Markets(Vec::new()),
             Task::Time => Staged::Time(None),
-            Task::Tickers => Staged::Tickers(Vec::new(), 0),
+            Task::Tickers | Task::Ticker(_) => Staged::Tickers(Vec::new(), 0),
+            Task::Stats(_) => Staged::Stats(None),
             Task::Candles { .. } => Staged::Candles(Vec::new()),
         };
         Asking {
@@ -232,6 +166,8 @@ impl Asking {
             staged,
             received: 0,
             rejected: 0,
+            meter,
+            metered: None,
             read_error: None,
         }
     }
@@ -274,9 +210,12 @@ impl Asking {
         self.inbox.extend_from_slice(bytes);
         let head_limits = HeadLimits::upstream(limits);
         let parsed = parse_response(&self.inbox, &head_limits).map_err(Fault::Head)?;
-        let Some((head, used)) = parsed.map(|response| (response.head, response.used)) else {
+        let Some(response) = parsed else {
             return Ok(None);
         };
+        let metered = self.meter.and_then(|name| response.fields.get(name));
+        self.metered = metered.and_then(|text| std::str::from_utf8(text).ok()?.trim().parse().ok());
+        let (head, used) = (response.head, response.used);
         let cap = limits.upstream_body_bytes as u64;
         self.head = Some(Head {
             status: head.status,
@@ -376,6 +315,7 @@ impl Staged {
             Staged::Candles(_) => false,
             Staged::Markets(list) => list.is_empty(),
             Staged::Time(time) => time.is_none(),
+            Staged::Stats(stats) => stats.is_none(),
         }
     }
 }
@@ -418,6 +358,12 @@ impl Sink for Stager<'_> {
     fn market(&mut self, info: MarketInfo) {
         if let Staged::Markets(list) = self.staged {
             list.push(info);
+        }
+    }
+
+    fn stats(&mut self, _ticker_id: &str, stats: Stats) {
+        if let Staged::Stats(slot) = self.staged {
+            *slot = Some(stats);
         }
     }
 

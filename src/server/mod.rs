@@ -9,7 +9,9 @@
 //! in slices by [`Core::work`], one a call.
 
 pub mod api;
+mod budget;
 mod clients;
+mod fault;
 mod fetches;
 mod lane;
 mod long;
@@ -163,6 +165,8 @@ struct Rest {
     actions: VecDeque<Action>,
     /// Reused for the demo exchange's bodies.
     scratch: Vec<u8>,
+    /// Lent to the next answer.
+    spare: Vec<u8>,
     next_sweep: Mono,
     /// When the end comes in any case.
     stop_at: Option<Mono>,
@@ -212,6 +216,7 @@ impl Core {
                 facts,
                 actions: VecDeque::new(),
                 scratch: Vec::new(),
+                spare: Vec::new(),
                 next_sweep: now.mono + SWEEP,
                 stop_at: None,
                 finished: false,

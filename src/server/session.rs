@@ -158,12 +158,22 @@ impl Output {
         self.sent == self.bytes.len()
     }
 
-    /// Takes note that so many bytes were sent. An emptied output holds no memory.
-    pub fn advance(&mut self, count: usize) {
+    /// Takes note that so many bytes were sent. An emptied output holds no memory: its buffer is
+    /// handed back, to be lent to the next one.
+    pub fn advance(&mut self, count: usize) -> Option<Vec<u8>> {
         self.sent += count;
         debug_assert!(self.sent <= self.bytes.len(), "more sent than there was");
-        if self.is_empty() {
-            *self = Output::default();
+        if !self.is_empty() {
+            return None;
+        }
+        self.sent = 0;
+        Some(std::mem::take(&mut self.bytes))
+    }
+
+    /// Takes a buffer to write into, if it has none.
+    pub fn borrow(&mut self, spare: &mut Vec<u8>) {
+        if self.bytes.capacity() == 0 {
+            self.bytes = std::mem::take(spare);
         }
     }
 }

@@ -113,6 +113,10 @@ pub struct SourceStatus {
     pub clock: Option<i64>,
     /// Items of answers that were refused.
     pub rejected: u64,
+    /// Units of the exchange's limit that were spent.
+    pub budget_spent: u64,
+    /// Units that may be spent at once, as of the last answer.
+    pub budget_left: u64,
 }
 
 impl SourceStatus {
@@ -137,6 +141,8 @@ impl SourceStatus {
             quotes_polled: false,
             clock: None,
             rejected: 0,
+            budget_spent: 0,
+            budget_left: 0,
         }
     }
 

@@ -4,27 +4,15 @@
 //! becomes a [`LongChart`]: it waits for candles that were never asked of the exchange, for as
 //! long as the limit allows, and is then made in parts.
 
-use super::error::echo;
-use super::params::{self, Decimals};
-use super::{Error, Long, Outcome, View, quotes, send_error, write};
+mod asked;
+
+use super::{Error, Long, Outcome, View, send_error, write};
 use crate::http::{Cache, ETag, Head, Responder};
-use crate::interval::Interval;
-use crate::market::{
-    ChartInfo, ChartMaker, ChartPlan, ChartSpec, Series, SeriesKey, SourceId, SymbolId, needed,
-};
+use crate::market::{ChartInfo, ChartMaker, ChartPlan, Series, SeriesKey, needed};
 use crate::time::UnixMs;
-use std::borrow::Cow;
+use asked::{Asked, SECONDS_BELOW, read};
 use std::io::Write;
 use std::ops::Range;
-
-/// Most candles of one answer.
-const MAX_LIMIT: usize = 5000;
-
-/// Candles of an answer when neither a limit nor both ends are given.
-const DEFAULT_LIMIT: usize = 500;
-
-/// Times below this are seconds: as milliseconds they would lie in 1973 and before.
-const SECONDS_BELOW: i64 = 100_000_000_000;
 
 /// How long caches may keep a chart that no poll will change.
 const SETTLED_S: u32 = 3600;
@@ -32,20 +20,12 @@ const SETTLED_S: u32 = 3600;
 /// Closed candles at the end of a series that are still read again.
 const REREAD: i64 = 2;
 
-/// Closed slots at the end of a series that no client waits for: the next poll of candles is due
-/// within a second, and until then quotes have made a candle for each.
+/// Closed slots at the end of a followed series that no client waits for: the next poll of candles
+/// is due within a second, and until then quotes have made a candle for each.
 const UNSETTLED: i64 = 2;
 
 /// Base rows of one part of a chart that is made row by row: some 0.3 ms.
 const ROWS_A_PART: usize = 2048;
-
-/// A request for a chart, understood.
-#[derive(Clone, Debug)]
-struct Asked {
-    symbol: SymbolId,
-    spec: ChartSpec,
-    source: Option<SourceId>,
-}
 
 /// A chart that waits for candles, or is made in parts.
 pub struct LongChart {
@@ -70,18 +50,26 @@ pub fn chart(
         view.market.charts.keep(key.interval),
     );
     let plan = ChartPlan::new(series, &asked.spec, now, keep);
+    let needed = needed(&asked.spec, now, keep);
+    let wants_newest = asked.spec.from.is_none_or(|from| from <= now)
+        && needed.end == key.interval.slot_of(now)
+        && !is_followed(series, key, now);
     let depends = match &plan {
-        Some(plan) if plan.info().complete => {
+        Some(plan) if plan.info().complete && !wants_newest => {
             send_plan(view, &asked, key, plan, responder);
             return Ok(Outcome::Answered);
         }
         Some(plan) => plan.info().depends.clone(),
         None => 0..0,
     };
-    // In a market where few trade, a chart may reach beyond the slots that were asked for.
-    let needed = needed(&asked.spec, now, keep);
-    let wanted = uncovered(series, &settled(key, now, needed))
-        .or_else(|| uncovered(series, &settled(key, now, depends)));
+    let wanted = if wants_newest {
+        // Even the forming candle is still to be asked for: it comes with the newest closed one.
+        uncovered(series, &(needed.start.min(needed.end - 1)..needed.end))
+    } else {
+        // In a market where few trade, a chart may reach beyond the slots that were asked for.
+        uncovered(series, &settled(key, now, needed))
+            .or_else(|| uncovered(series, &settled(key, now, depends)))
+    };
     let mut long = LongChart {
         wanted,
         asked,
@@ -166,6 +154,12 @@ fn exchange_time(view: &View<'_>, key: SeriesKey) -> UnixMs {
 fn settled(key: SeriesKey, now: UnixMs, slots: Range<i64>) -> Range<i64> {
     let end = slots.end.min(key.interval.slot_of(now) - UNSETTLED);
     slots.start..end.max(slots.start)
+}
+
+/// Whether the newest candles of a series come by themselves: it has been asked for before.
+fn is_followed(series: Option<&Series>, key: SeriesKey, now: UnixMs) -> bool {
+    let last = series.and_then(|series| series.covered().last());
+    last.is_some_and(|last| last + 1 >= key.interval.slot_of(now) - UNSETTLED)
 }
 
 /// From the first slot that is not covered to the last. `None`: all are.
@@ -333,163 +327,4 @@ fn in_ms(time: UnixMs) -> i64 {
         true => time.0 / 1000,
         false => time.0,
     }
-}
-
-/// Reads the parameters.
-fn read(view: &View<'_>, query: &[u8]) -> Result<Asked, Error> {
-    let names = [
-        "symbol",
-        "interval",
-        "resolution",
-        "from",
-        "startTime",
-        "to",
-        "endTime",
-        "limit",
-        "fill",
-        "source",
-        "decimals",
-    ];
-    let [
-        symbol,
-        interval,
-        resolution,
-        from,
-        start_time,
-        to,
-        end_time,
-        limit,
-        fill,
-        source,
-        decimals,
-    ] = params::read(query, &names)?;
-    let symbol = read_symbol(view, symbol)?;
-    let interval = read_interval(interval, resolution)?;
-    let from = read_time(either("from", from, start_time)?, "from")?;
-    let to = read_time(either("to", to, end_time)?, "to")?;
-    if let (Some(from), Some(to)) = (from, to)
-        && from > to
-    {
-        let message = "\"from\" must not be later than \"to\".";
-        return Err(Error::bad("invalid_range", "from", message));
-    }
-    let default = match (from, to) {
-        (Some(_), Some(_)) => MAX_LIMIT,
-        _ => DEFAULT_LIMIT,
-    };
-    Ok(Asked {
-        symbol,
-        spec: ChartSpec {
-            interval,
-            from,
-            to,
-            limit: read_limit(limit)?.unwrap_or(default),
-            fill_previous: read_fill(fill)?,
-            quoted: params::decimals(&decimals)? == Decimals::String,
-        },
-        source: params::source(view, &source)?,
-    })
-}
-
-type Value<'a> = Option<Cow<'a, [u8]>>;
-
-/// One parameter under two names.
-fn either<'a>(name: &'static str, a: Value<'a>, b: Value<'a>) -> Result<Value<'a>, Error> {
-    if a.is_some() && b.is_some() {
-        let message = format!("\"{name}\" is given under two names.");
-        return Err(Error::bad("duplicate_parameter", name, message));
-    }
-    Ok(a.or(b))
-}
-
-fn read_symbol(view: &View<'_>, value: Value<'_>) -> Result<SymbolId, Error> {
-    let Some(text) = value else {
-        let message = "\"symbol\" is required, for example BTC/USDT.";
-        return Err(Error::bad("missing_parameter", "symbol", message));
-    };
-    let text = text.trim_ascii();
-    if text.is_empty() {
-        let message = "\"symbol\" is empty.";
-        return Err(Error::bad("empty_parameter", "symbol", message));
-    }
-    quotes::look_up(view, text)
-}
-
-fn read_interval(interval: Value<'_>, resolution: Value<'_>) -> Result<Interval, Error> {
-    let (found, asked) = match (interval, resolution) {
-        (Some(_), Some(_)) => {
-            let message = "\"interval\" and \"resolution\" are the same parameter.";
-            return Err(Error::bad("duplicate_parameter", "interval", message));
-        }
-        (None, None) => return Ok(Interval::H1),
-        (Some(name), None) => (Interval::parse(&name), name),
-        (None, Some(name)) => (Interval::parse_resolution(&name), name),
-    };
-    found.ok_or_else(|| {
-        let good: Vec<&str> = Interval::ALL
-            .iter()
-            .map(|interval| interval.name())
-            .collect();
-        let message = format!(
-            "\"{}\" is no interval: expected one of {}.",
-            echo(&asked),
-            good.join(" ")
-        );
-        Error::bad("invalid_interval", "interval", message)
-    })
-}
-
-fn read_time(value: Value<'_>, name: &'static str) -> Result<Option<UnixMs>, Error> {
-    let Some(text) = value else {
-        return Ok(None);
-    };
-    let number = digits(&text).ok_or_else(|| {
-        let message = format!(
-            "\"{name}\" must be whole seconds or milliseconds since 1970, not \"{}\".",
-            echo(&text)
-        );
-        Error::bad("invalid_time", name, message)
-    })?;
-    Ok(Some(UnixMs(match number < SECONDS_BELOW {
-        true => number * 1000,
-        false => number,
-    })))
-}
-
-fn read_limit(value: Value<'_>) -> Result<Option<usize>, Error> {
-    let Some(text) = value else {
-        return Ok(None);
-    };
-    let limit = digits(&text).and_then(|number| usize::try_from(number).ok());
-    let limit = limit.filter(|limit| (1..=MAX_LIMIT).contains(limit));
-    limit.map(Some).ok_or_else(|| {
-        let message = format!(
-            "\"limit\" must be a whole number from 1 to {MAX_LIMIT}, not \"{}\".",
-            echo(&text)
-        );
-        Error::bad("invalid_limit", "limit", message)
-    })
-}
-
-fn read_fill(value: Value<'_>) -> Result<bool, Error> {
-    match value.as_deref() {
-        None | Some(b"none") => Ok(false),
-        Some(b"previous") => Ok(true),
-        Some(other) => {
-            let other = echo(other);
-            let message = format!("\"fill\" must be none or previous, not \"{other}\".");
-            Err(Error::bad("invalid_fill", "fill", message))
-        }
-    }
-}
-
-/// A number of at most 16 digits: enough for milliseconds of 300,000 years.
-fn digits(text: &[u8]) -> Option<i64> {
-    if text.is_empty() || text.len() > 16 {
-        return None;
-    }
-    text.iter().try_fold(0i64, |sum, byte| match byte {
-        b'0'..=b'9' => Some(sum * 10 + i64::from(byte - b'0')),
-        _ => None,
-    })
 }

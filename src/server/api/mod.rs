@@ -178,6 +178,11 @@ pub fn answer(
         Some(Route::Health(kind)) => health::health(view, kind, responder),
     };
     result.unwrap_or_else(|error| {
+        // Below, only the end of the address is seen.
+        let error = match error.code {
+            "not_found" => Error::not_found(request.path),
+            _ => error,
+        };
         send_error(&error, responder);
         Outcome::Answered
     })

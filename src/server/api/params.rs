@@ -29,8 +29,8 @@ impl Decimals {
 /// The values of some known parameters, in the order of their names.
 pub type Values<'a, const N: usize> = [Option<Cow<'a, [u8]>>; N];
 
-/// Reads the parameters of these names. One that is given twice, or whose escapes are malformed,
-/// is an error; one that nobody knows is ignored: cache busters are common.
+/// Reads the parameters of these names. One that is given twice is an error; one that nobody knows
+/// is ignored: cache busters are common.
 pub fn read<'a, const N: usize>(
     query: &'a [u8],
     names: &[&'static str; N],
@@ -44,10 +44,6 @@ pub fn read<'a, const N: usize>(
             continue;
         };
         let name = names[at];
-        let value = value.map_err(|_| {
-            let message = format!("The escapes of parameter \"{name}\" are malformed.");
-            Error::bad("bad_request", name, message)
-        })?;
         if values[at].replace(value).is_some() {
             let message = format!("Parameter \"{name}\" is given twice.");
             return Err(Error::bad("duplicate_parameter", name, message));

@@ -186,6 +186,18 @@ fn upstreams(view: &View<'_>, page: &mut Page) {
     page.by_source(view, bytes, |source| Some(source.bytes_received));
     let rejected = ("source_items_rejected_total", "counter", "Items refused.");
     page.by_source(view, rejected, |source| Some(source.rejected));
+    let spent = (
+        "source_budget_spent_total",
+        "counter",
+        "Units of the exchange's limit spent.",
+    );
+    page.by_source(view, spent, |source| Some(source.budget_spent));
+    let left = (
+        "source_budget_left",
+        "gauge",
+        "Units that may be spent at once.",
+    );
+    page.by_source(view, left, |source| Some(source.budget_left));
     let help = "When a request was last answered well, in seconds since the Unix epoch.";
     let success = ("source_last_success_timestamp_seconds", "gauge", help);
     page.by_source(view, success, |source| {

@@ -12,27 +12,41 @@
 //! A tick is planned from the last due time; a missed one is skipped, never queued. While a source
 //! fails, one request at a time is tried, each after the back-off's next step.
 //!
+//! Every request takes its cost from the source's budget, and waits until that has it.
+//!
 //! It never serves anybody and never keeps a price: what it reads goes to the market at once, in
 //! slices ([`Poller::work`]), after its body has parsed to its end.
 
 mod outcome;
+mod round;
 mod schedule;
 mod wire;
 
+use super::budget::Budget;
+use super::fault::Fault;
 use super::fetches::Fetches;
-use super::lane::{Asking, Fault, Lane};
+use super::lane::{Asking, Lane};
 use super::status::SourceStatus;
 use super::{Action, Conn, Core, Event, Rest};
 use crate::config::{Config, SourceConfig, Url};
-use crate::exchange::Dialect;
+use crate::exchange::{Budget as Limit, Call, Dialect};
+use crate::interval::Stored;
 use crate::market::{Market, SeriesKey, SourceId};
 use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now, UnixMs};
 use outcome::Applying;
+use round::Round;
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::time::Duration;
 use wire::Addresses;
+
+/// The demo exchange speaks Binance's dialect, and is nobody's but ours.
+const DEMO_BUDGET: Limit = Limit {
+    units: 1_000_000,
+    per: Duration::from_secs(1),
+};
 
 /// See the module's page.
 pub struct Poller {
@@ -47,7 +61,10 @@ pub struct Poller {
     markets: Mono,
     clock: Mono,
     has_list: bool,
+    /// Where the exchange has no call for all quotes.
+    round: Round,
     fetches: Fetches,
+    budget: Budget,
     failures: u32,
     backoff_until: Mono,
     rng: Rng,
@@ -117,6 +134,10 @@ impl Poller {
         let own = || Url::parse(dialect.base_url()).expect("a dialect's own address is sound");
         let url = source.url.clone().unwrap_or_else(own);
         let lanes = config.limits.lanes_per_source.max(1);
+        let limit = match config.demo_source() {
+            Some(demo) if demo == id.index() => DEMO_BUDGET,
+            _ => dialect.budget(),
+        };
         Poller {
             id,
             dialect,
@@ -127,7 +148,9 @@ impl Poller {
             markets: now.mono,
             clock: now.mono,
             has_list: false,
+            round: Round::default(),
             fetches: Fetches::default(),
+            budget: Budget::new(limit, dearest(dialect), now.mono),
             failures: 0,
             backoff_until: now.mono,
             rng: Rng::new(seed),
@@ -158,11 +181,26 @@ impl Poller {
         if !self.follow(series, desk, now) || self.failures > 0 {
             return false;
         }
+        // What the exchange no longer tells is not waited for.
+        let current = (series.interval).slot_of(desk.status.exchange_time(now));
+        let slots = slots.start.max(self.oldest_slot(series.interval, current))..slots.end;
+        if slots.is_empty() {
+            return false;
+        }
         let room = desk.config.limits.chart_fetches;
         let taken = self.fetches.ask(series, slots, room, now);
         // The next turn starts it: this one belongs to the client.
         self.wake = Some(now.mono);
         taken
+    }
+
+    /// The oldest slot of which the exchange still tells, when `current` is the newest.
+    fn oldest_slot(&self, interval: Stored, current: i64) -> i64 {
+        let depth = self.dialect.page(interval).depth;
+        depth.map_or(0, |depth| {
+            let depth = i64::try_from(depth).unwrap_or(i64::MAX);
+            current.saturating_sub(depth - 1)
+        })
     }
 
     /// Whether some of these candles are asked for and not answered yet.
@@ -194,4 +232,15 @@ impl Poller {
 /// A point on the monotonic clock, as the wall clock will show it.
 pub(super) fn on_wall(at: Mono, now: Now) -> UnixMs {
     now.unix + ((at.0 as i64).saturating_sub(now.mono.0 as i64)) / 1000
+}
+
+/// Cost of the dearest request to this exchange.
+fn dearest(dialect: &Dialect) -> u32 {
+    let tickers = match dialect.tickers_at_once() {
+        true => Call::Tickers,
+        false => Call::Ticker { id: "" },
+    };
+    let calls = [Call::Markets, Call::Time, tickers];
+    let costs = calls.iter().map(|call| dialect.cost(call));
+    costs.max().unwrap_or(1)
 }

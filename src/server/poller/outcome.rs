@@ -6,10 +6,11 @@
 use super::{Desk, Poller, on_wall};
 use crate::http::RetryAfter;
 use crate::interval::Stored;
-use crate::market::{Lookup, Market, SeriesKey, SourceId, SymbolId};
+use crate::market::{Lookup, Market, Reported, SeriesKey, SourceId, SymbolId};
 use crate::record::{MarketInfo, Ticker};
 use crate::server::Conn;
-use crate::server::lane::{Answered, Blame, Fault, Staged, Task};
+use crate::server::fault::{Blame, Fault};
+use crate::server::lane::{Answered, Staged, Task};
 use crate::server::status::SourceState;
 use crate::table::Table;
 use crate::time::{Now, UnixMs};
@@ -84,7 +85,7 @@ impl Poller {
         status.rejected += answered.rejected;
         status.last_success_at = Some(now.unix);
         status.last_latency_ms = Some(now.mono.since(answered.sent_at.mono).as_millis() as u64);
-        if self.failures > 0 && (task == Task::Tickers || !status.quotes_polled) {
+        if self.failures > 0 && (task.is_quotes() || !status.quotes_polled) {
             self.failures = 0;
             log::info!("{}: answers again", self.config.id);
         }
@@ -101,6 +102,21 @@ impl Poller {
             _ => 0,
         });
         match answered.staged {
+            Staged::Tickers(items, _) if matches!(answered.task, Task::Ticker(_)) => {
+                let exchange = desk.status.exchange_time(now);
+                for (symbol, mut ticker) in items {
+                    if let Some(stats) = self.round.stats(symbol) {
+                        ticker.fill_from(stats);
+                    }
+                    apply_ticker(self.id, symbol, ticker, exchange, desk, now);
+                }
+                self.market_ended(desk, now);
+            }
+            Staged::Stats(stats) => {
+                if let (Task::Stats(symbol), Some(stats)) = (answered.task, stats) {
+                    self.round.keep_stats(symbol, stats);
+                }
+            }
             Staged::Tickers(items, _) => {
                 self.applying = Some(Applying::Tickers(items.into_iter()));
             }
@@ -113,15 +129,20 @@ impl Poller {
                     self.set_clock(time, desk, now);
                 }
             }
-            Staged::Candles(rows) => {
+            Staged::Candles(mut rows) => {
                 let Task::Candles { series: key, slots } = answered.task else {
                     return;
                 };
+                // Some exchanges answer with more than was asked for.
+                let slot = |row: &Reported| key.interval.slot_of(row.candle.open_time);
+                rows.retain(|row| slots.contains(&slot(row)));
                 // Closed by the exchange's clock when the request left: later it may have closed
                 // one more, but then what it sent may be older than that.
                 let closed_before = desk.status.exchange_time(answered.sent_at);
                 let exchange = desk.status.exchange_time(now);
-                let depth = desk.config.history.of(key.interval).backfill;
+                let current = key.interval.slot_of(exchange);
+                let told = current - self.oldest_slot(key.interval, current);
+                let depth = desk.config.history.of(key.interval).backfill.min(told);
                 let charts = &mut desk.market.charts;
                 if let Some(written) = charts.answered(key, slots, &rows, closed_before) {
                     desk.status.rejected += written.rejected as u64;
@@ -241,13 +262,22 @@ impl Poller {
             }
             Task::Markets => self.markets = now.mono + HOURLY_RETRY,
             Task::Time => self.clock = now.mono + HOURLY_RETRY,
-            Task::Tickers => {}
+            Task::Ticker(_) => self.market_ended(desk, now),
+            Task::Tickers | Task::Stats(_) => {}
         }
         if vital || blame != Blame::Call {
             self.back_off(&fault, desk, now);
         }
         if !self.has_list {
             self.markets = now.mono;
+        }
+    }
+
+    /// One market of a round has answered, or failed: the last one ends the round.
+    fn market_ended(&mut self, desk: &mut Desk<'_>, now: Now) {
+        if self.round.ended() {
+            desk.market.quotes.end_poll(self.id, now);
+            desk.status.quotes_polled = true;
         }
     }
 
@@ -269,6 +299,7 @@ impl Poller {
         let wait = asked.unwrap_or(step).max(step).min(RETRY_AFTER_MAX);
         self.backoff_until = now.mono + wait;
         self.fetches.give_up_asked();
+        self.round.abandon();
         let status = &mut desk.status;
         let silent = status.last_success_at.map_or(i64::MAX, |at| now.unix - at);
         let is_down = silent >= self.config.stale_after.as_millis() as i64
@@ -308,6 +339,12 @@ fn describe(task: &Task, market: &Market) -> String {
         Task::Markets => "market list".to_string(),
         Task::Time => "clock".to_string(),
         Task::Tickers => "quotes".to_string(),
+        Task::Ticker(symbol) => {
+            format!("quote of {}", market.catalog.name(*symbol).as_str())
+        }
+        Task::Stats(symbol) => {
+            format!("24 hours of {}", market.catalog.name(*symbol).as_str())
+        }
         Task::Candles { series, .. } => {
             let symbol = market.catalog.name(series.symbol).as_str();
             format!("{} candles of {symbol}", series.interval.name())

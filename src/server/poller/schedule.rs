@@ -4,10 +4,11 @@
 //! that starts is handed to its lane.
 
 use super::{Desk, Poller, on_wall};
-use crate::exchange::{Call, Caps, Reading};
+use crate::exchange::{Call, Caps, Meter, Reading};
 use crate::http::write_request;
 use crate::interval::Stored;
-use crate::market::{Market, SeriesKey};
+use crate::market::{Market, SeriesKey, SymbolId};
+use crate::server::budget::Share;
 use crate::server::fetches::{Page, Urgency};
 use crate::server::lane::{Asking, Task, open_times, time_for};
 use crate::server::{Action, Conn};
@@ -22,6 +23,7 @@ const HOURLY: Duration = Duration::from_secs(3600);
 impl Poller {
     /// Starts every task that is due and has a free lane, then works out when to look again.
     pub(super) fn start_due(&mut self, conns: &mut Table<Conn>, desk: &mut Desk<'_>, now: Now) {
+        self.begin_round(desk, now);
         let mut next = None;
         while let Some(lane) = self.lanes.iter().position(|lane| lane.asking.is_none()) {
             match self.plan(desk, now) {
@@ -38,7 +40,10 @@ impl Poller {
             .lanes
             .iter()
             .filter_map(|lane| Some(lane.asking.as_ref()?.deadline));
-        self.wake = deadlines.chain(next).min();
+        let waits_for_round = !self.dialect.tickers_at_once() && self.has_list;
+        let round =
+            (waits_for_round && self.round.is_over()).then(|| self.tickers.max(self.backoff_until));
+        self.wake = deadlines.chain(next).chain(round).min();
         desk.status.next_poll = self.tickers;
         desk.status.next_poll_at = Some(on_wall(self.tickers, now));
     }
@@ -70,17 +75,95 @@ impl Poller {
         // The order is that of urgency.
         let offers = [
             offer(!self.has_list, self.markets, Task::Markets),
-            offer(self.has_list, self.tickers, Task::Tickers),
+            self.next_quotes(),
             offer(spare && !clock_known, self.clock, Task::Time),
             page_of(false),
             offer(spare && self.has_list, self.markets, Task::Markets),
             offer(spare && clock_known, self.clock, Task::Time),
+            spare.then(|| self.next_stats()).flatten(),
             page_of(true),
         ];
-        // Of several that are due, `min_by_key` takes the first.
-        (offers.into_iter().flatten())
-            .map(|(due, task)| (due.max(self.backoff_until), task))
-            .min_by_key(|(when, _)| (*when).max(now.mono))
+        let gate = |(due, task): (Mono, Task)| (due.max(self.backoff_until), task);
+        let mut offers: Vec<(Mono, Task)> = offers.into_iter().flatten().map(gate).collect();
+        // Stable: of several that are due, the most urgent comes first.
+        offers.sort_by_key(|(when, _)| (*when).max(now.mono));
+        let rest_waits = offers.get(1).is_some_and(|(when, _)| *when <= now.mono);
+        if rest_waits && self.must_share(&offers[0].1, desk, now) {
+            offers.remove(0);
+        }
+        let (when, task) = offers.into_iter().next()?;
+        Some((when.max(self.affordable_at(&task, desk, now)), task))
+    }
+
+    /// Begins a round of quotes when it is due, where they are asked for market by market.
+    fn begin_round(&mut self, desk: &Desk<'_>, now: Now) {
+        let is_due = self.has_list && self.tickers.max(self.backoff_until) <= now.mono;
+        if self.dialect.tickers_at_once() || !is_due || !self.round.is_over() {
+            return;
+        }
+        self.tickers = next_tick(self.tickers, self.config.poll, now.mono);
+        let catalog = &desk.market.catalog;
+        let listed = |symbol: &SymbolId| catalog.listing(self.id, *symbol).is_some();
+        let symbols = catalog.known().iter().copied().filter(listed).collect();
+        self.round
+            .begin(symbols, self.dialect.has_stats(), now.mono);
+    }
+
+    /// The next request for quotes: of all markets, or of the next one of the round.
+    fn next_quotes(&self) -> Option<(Mono, Task)> {
+        if !self.has_list {
+            return None;
+        }
+        if !self.dialect.tickers_at_once() {
+            return Some((Mono::default(), Task::Ticker(self.round.next()?)));
+        }
+        (!self.is_under_way(&Task::Tickers)).then_some((self.tickers, Task::Tickers))
+    }
+
+    fn next_stats(&self) -> Option<(Mono, Task)> {
+        let (due, symbol) = self.round.next_stats()?;
+        let task = Task::Stats(symbol);
+        (!self.is_under_way(&task)).then_some((due, task))
+    }
+
+    /// Whether quotes have to let somebody else go first: the budget is tight, and they went last.
+    fn must_share(&self, task: &Task, desk: &Desk<'_>, now: Now) -> bool {
+        task.is_quotes() && self.budget.turn() == Share::Rest && self.is_tight(desk, now)
+    }
+
+    /// When the budget has what a task costs. The others leave what the next quotes will cost,
+    /// unless quotes alone keep the budget busy.
+    fn affordable_at(&self, task: &Task, desk: &Desk<'_>, now: Now) -> Mono {
+        let cost = self.cost(task, desk, now);
+        let reserve = match task.is_quotes() || self.is_tight(desk, now) {
+            true => 0,
+            false => self.quotes_cost(desk, now),
+        };
+        self.budget.ready_at(cost + reserve, now.mono)
+    }
+
+    /// Whether quotes alone take more than half of the budget.
+    fn is_tight(&self, desk: &Desk<'_>, now: Now) -> bool {
+        let requests = match self.dialect.tickers_at_once() {
+            true => 1,
+            false => self.round.len(),
+        };
+        let cost = self.quotes_cost(desk, now).saturating_mul(requests);
+        self.budget.is_tight(cost, self.config.poll)
+    }
+
+    /// Cost of one request for quotes.
+    fn quotes_cost(&self, desk: &Desk<'_>, now: Now) -> u32 {
+        match (self.dialect.tickers_at_once(), self.round.next()) {
+            (true, _) => self.cost(&Task::Tickers, desk, now),
+            (false, Some(symbol)) => self.cost(&Task::Ticker(symbol), desk, now),
+            (false, None) => 1,
+        }
+    }
+
+    fn cost(&self, task: &Task, desk: &Desk<'_>, now: Now) -> u32 {
+        let exchange = desk.status.exchange_time(now);
+        self.dialect.cost(&self.call(task, desk.market, exchange))
     }
 
     /// The next page of candles. None before the list has come, which tells their names, and
@@ -121,6 +204,8 @@ impl Poller {
     ) {
         match &task {
             Task::Tickers => self.tickers = next_tick(self.tickers, self.config.poll, now.mono),
+            Task::Ticker(symbol) => self.round.began(*symbol),
+            Task::Stats(symbol) => self.round.began_stats(*symbol, now.mono),
             Task::Markets => self.markets = now.mono + HOURLY,
             Task::Time => self.clock = now.mono + HOURLY,
             Task::Candles { series, slots } => self.fetches.began(*series, slots.clone()),
@@ -132,8 +217,17 @@ impl Poller {
         let mut request = Vec::with_capacity(256);
         write_request(&mut request, &self.url.authority(), &target);
         let deadline = now.mono + time_for(&task, self.config.timeout);
-        let asking = Asking::new(task, reading, request, deadline);
+        let share = match task.is_quotes() {
+            true => Share::Quotes,
+            false => Share::Rest,
+        };
+        self.budget.spend(self.dialect.cost(&call), share, now.mono);
+        let meter = self.dialect.meter().map(|meter| match meter {
+            Meter::Used(name) | Meter::Left(name) => name,
+        });
+        let asking = Asking::new(task, reading, request, meter, deadline);
         desk.status.polls += 1;
+        desk.status.budget_spent = self.budget.spent();
         let place = &mut self.lanes[lane];
         place.asking = Some(Box::new(asking));
         match place.conn {
@@ -146,13 +240,19 @@ impl Poller {
     }
 
     fn call<'m>(&self, task: &Task, market: &'m Market, exchange: UnixMs) -> Call<'m> {
+        let listing = |symbol: SymbolId| market.catalog.listing(self.id, symbol);
         match task {
+            Task::Ticker(symbol) => Call::Ticker {
+                id: listing(*symbol).map_or("", |listing| &listing.ticker_id),
+            },
+            Task::Stats(symbol) => Call::Stats {
+                id: listing(*symbol).map_or("", |listing| &listing.ticker_id),
+            },
             Task::Markets => Call::Markets,
             Task::Time => Call::Time,
             Task::Tickers => Call::Tickers,
             Task::Candles { series, slots } => {
-                let listing = market.catalog.listing(self.id, series.symbol);
-                let id = listing.map_or("", |listing| listing.candle_id());
+                let id = listing(series.symbol).map_or("", |listing| listing.candle_id());
                 let (from, to) = open_times(series.interval, slots);
                 Call::Candles {
                     id,

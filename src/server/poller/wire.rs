@@ -5,7 +5,8 @@
 
 use super::{Desk, Poller};
 use crate::config::Url;
-use crate::server::lane::Fault;
+use crate::exchange::Meter;
+use crate::server::fault::Fault;
 use crate::server::{Action, Conn, Event};
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now};
@@ -95,7 +96,9 @@ impl Poller {
             }
             Event::Received(bytes) => {
                 desk.status.bytes_received += bytes.len() as u64;
-                match self.receive(lane, bytes, desk) {
+                let received = self.receive(lane, bytes, desk);
+                self.heed_meter(lane, desk, now);
+                match received {
                     Ok(None) => return false,
                     Ok(Some(keep_alive)) => {
                         if !keep_alive {
@@ -116,6 +119,20 @@ impl Poller {
         };
         self.start_due(conns, desk, now);
         ended
+    }
+
+    /// Believes what the head of an answer tells of the budget.
+    fn heed_meter(&mut self, lane: usize, desk: &mut Desk<'_>, now: Now) {
+        let asking = self.lanes[lane].asking.as_deref_mut();
+        let Some(units) = asking.and_then(|asking| asking.metered.take()) else {
+            return;
+        };
+        match self.dialect.meter() {
+            Some(Meter::Used(_)) => self.budget.heed_used(units, now.mono),
+            Some(Meter::Left(_)) => self.budget.heed_left(units, now.mono),
+            None => {}
+        }
+        desk.status.budget_left = self.budget.left(now.mono);
     }
 
     fn receive(

@@ -1,0 +1,248 @@
+//! Coinbase Exchange.
+//!
+//! Source: Coinbase, "Exchange REST API", Products, checked against recorded answers and against
+//! CCXT 4.5.84. From memory: the limit and the words when it is passed. Nothing recorded shows
+//! the 24-hour figures and the clock: their form is what CCXT reads.
+//!
+//! There is no call for all tickers that brings more than prices, so each market is asked for.
+//! What the ticker lacks of the last 24 hours is a second call. Coinbase sends no fees with its
+//! markets. Its errors have words and no code.
+
+use super::candle::CandleForm;
+use super::dialect::{
+    Budget, Candles, Dialect, Endpoint, Markets, Page, RowOrder, Stats, Tickers, Time,
+};
+use super::envelope::Place;
+use super::json::Step::Key;
+use super::listing::{ListingField as L, ListingForm};
+use super::refusal::Refusal;
+use super::shape::Node::Is;
+use super::ticker::{TickerField as T, TickerForm};
+use super::value::TimeForm;
+use std::time::Duration;
+
+pub(super) static COINBASE: Dialect = Dialect {
+    name: "coinbase",
+    base_url: "https://api.exchange.coinbase.com",
+    // Bursts of 15 are let through; a budget that is kept needs none.
+    budget: Budget {
+        units: 10,
+        per: Duration::from_secs(1),
+    },
+    meter: None,
+    refusal: Refusal {
+        code: "message",
+        ok: None,
+        message: "message",
+        rate_limited: &[
+            "Public rate limit exceeded",
+            "Private rate limit exceeded",
+            "Slow rate limit exceeded",
+        ],
+        unknown_market: &["NotFound"],
+    },
+    tickers: Tickers {
+        all: None,
+        one: Endpoint {
+            target: "/products/{id}/ticker",
+            cost: 1,
+            place: Place::itself(&[]),
+        },
+        stats: Some(Stats {
+            endpoint: Endpoint {
+                target: "/products/{id}/stats",
+                cost: 1,
+                place: Place::itself(&[]),
+            },
+            form: TickerForm {
+                time: TimeForm::Iso8601,
+                members: &[
+                    ("open", Is(T::Open)),
+                    ("high", Is(T::High)),
+                    ("low", Is(T::Low)),
+                    ("volume", Is(T::BaseVolume)),
+                ],
+            },
+        }),
+        stamp: None,
+        form: TickerForm {
+            time: TimeForm::Iso8601,
+            // `size` is the amount of the last trade.
+            members: &[
+                ("ask", Is(T::Ask)),
+                ("bid", Is(T::Bid)),
+                ("volume", Is(T::BaseVolume)),
+                ("price", Is(T::Last)),
+                ("time", Is(T::Time)),
+            ],
+        },
+    },
+    candles: Candles {
+        endpoint: Endpoint {
+            target: "/products/{id}/candles?granularity={interval}&start={from iso}&end={to iso}",
+            cost: 1,
+            place: Place::elements(&[]),
+        },
+        archive: None,
+        intervals: ["60", "3600", "86400"],
+        page: Page {
+            rows: 300,
+            order: RowOrder::NewestFirst,
+            depth: None,
+        },
+        form: CandleForm {
+            time: 0,
+            low: 1,
+            high: 2,
+            open: 3,
+            close: 4,
+            volume: 5,
+            closed: None,
+            time_form: TimeForm::Seconds,
+        },
+    },
+    markets: Markets {
+        endpoint: Endpoint {
+            target: "/products",
+            cost: 1,
+            place: Place::elements(&[]),
+        },
+        form: ListingForm {
+            members: &[
+                ("id", Is(L::Id)),
+                ("base_currency", Is(L::Base)),
+                ("quote_currency", Is(L::Quote)),
+                // The limits of amounts are gone from newer answers.
+                ("base_min_size", Is(L::AmountMin)),
+                ("base_max_size", Is(L::AmountMax)),
+                ("quote_increment", Is(L::PriceStep)),
+                ("base_increment", Is(L::AmountStep)),
+                ("min_market_funds", Is(L::CostMin)),
+                ("max_market_funds", Is(L::CostMax)),
+                ("status", Is(L::Status)),
+            ],
+            open: "online",
+            renamed: &[("CGLD", "CELO")],
+            skipped: &[],
+            fees_in_percent: false,
+        },
+    },
+    time: Time {
+        endpoint: Endpoint {
+            target: "/time",
+            cost: 1,
+            place: Place::itself(&[Key("epoch")]),
+        },
+        form: TimeForm::Seconds,
+    },
+};
+
+#[cfg(test)]
+mod tests {
+    use super::COINBASE;
+    use crate::exchange::testing::{candles, check_refusals, check_targets, check_time, read};
+    use crate::exchange::{Call, RefusalKind::*};
+    use crate::interval::Stored;
+
+    /// Of two hours in May of 2020, seen from then.
+    const HOURS: (i64, i64) = (1_588_280_400_000, 1_588_284_000_000);
+
+    #[test]
+    fn its_calls_have_its_targets() {
+        let (from, to) = HOURS;
+        check_targets(
+            &COINBASE,
+            &[
+                (Call::Ticker { id: "A-B" }, "/products/A-B/ticker"),
+                (Call::Stats { id: "A-B" }, "/products/A-B/stats"),
+                (Call::Markets, "/products"),
+                (Call::Time, "/time"),
+                (
+                    candles(Stored::H1, from, to, to),
+                    "/products/A-B/candles?granularity=3600&start=2020-04-30T21:00:00.000Z&end=2020-04-30T22:00:00.000Z",
+                ),
+                (
+                    candles(Stored::M1, from, to, i64::MAX),
+                    "/products/A-B/candles?granularity=60&start=2020-04-30T21:00:00.000Z&end=2020-04-30T22:00:00.000Z",
+                ),
+                (
+                    candles(Stored::D1, 0, 0, to),
+                    "/products/A-B/candles?granularity=86400&start=1970-01-01T00:00:00.000Z&end=1970-01-01T00:00:00.000Z",
+                ),
+            ],
+        );
+    }
+
+    #[test]
+    fn its_errors_are_refusals_whatever_was_asked() {
+        check_refusals(
+            &COINBASE,
+            &[
+                (
+                    404,
+                    r#"{"message":"NotFound"}"#,
+                    "NotFound",
+                    "NotFound",
+                    UnknownMarket,
+                ),
+                (
+                    429,
+                    r#"{"message":"Public rate limit exceeded"}"#,
+                    "Public rate limit exceeded",
+                    "Public rate limit exceeded",
+                    RateLimited,
+                ),
+                (
+                    200,
+                    r#"{"message":"Slow rate limit exceeded"}"#,
+                    "Slow rate limit exceeded",
+                    "Slow rate limit exceeded",
+                    RateLimited,
+                ),
+                (
+                    400,
+                    r#"{"message":"granularity too small for the requested time range"}"#,
+                    "granularity too small for the requested time range",
+                    "granularity too small for the requested time range",
+                    Other,
+                ),
+            ],
+        );
+    }
+
+    #[test]
+    fn its_clock_is_read() {
+        check_time(
+            &COINBASE,
+            r#"{"iso":"2015-01-07T23:47:25.201Z","epoch":1420674445.201}"#,
+            1_420_674_445_201,
+        );
+    }
+
+    #[test]
+    fn the_figures_of_24_hours_complete_the_ticker_and_a_quote_stands_without_them() {
+        assert!(COINBASE.has_stats() && !COINBASE.tickers_at_once());
+        let one = r#"{"ask":"11.5","bid":"11","volume":"3","trade_id":5,"price":"11.2","size":"1","time":"2024-03-13T11:10:41.270099Z"}"#;
+        let (notes, end) = read(&COINBASE, &Call::Ticker { id: "A-B" }, one);
+        assert_eq!(end, Ok(()));
+        let mut ticker = notes.tickers[0].1.clone();
+        assert_eq!((&ticker.open, &ticker.high), (&None, &None));
+        let day = r#"{"open":"10","high":"12.50","low":"9","last":"11.1","volume":"2","volume_30day":"70"}"#;
+        let (notes, end) = read(&COINBASE, &Call::Stats { id: "A-B" }, day);
+        assert_eq!((end, &*notes.stats[0].0), (Ok(()), "A-B"));
+        ticker.fill_from(&notes.stats[0].1);
+        let figures = [
+            ticker.open,
+            ticker.high,
+            ticker.low,
+            ticker.base_volume,
+            Some(ticker.last),
+        ];
+        let figures = figures.map(|figure| figure.map(|figure| figure.to_string()));
+        assert_eq!(
+            figures.each_ref().map(Option::as_deref),
+            [Some("10"), Some("12.5"), Some("9"), Some("3"), Some("11.2")]
+        );
+        assert!(ticker.timestamp.is_some());
+    }
+}

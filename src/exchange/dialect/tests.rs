@@ -1,0 +1,81 @@
+//! What holds for every dialect, and how a call becomes the target of a request.
+
+use super::*;
+
+fn candles(from: i64, to: i64, limit: usize) -> Call<'static> {
+    Call::Candles {
+        id: "BTCUSDT",
+        interval: Stored::H1,
+        from: UnixMs(from),
+        to: UnixMs(to),
+        limit,
+        now: UnixMs(to),
+    }
+}
+
+#[test]
+fn every_dialect_has_a_target_and_a_cost_within_its_budget_for_every_call() {
+    for name in Dialect::names() {
+        let dialect = Dialect::by_name(name).expect("a name from the list");
+        assert_eq!(dialect.name(), name);
+        assert!(dialect.base_url().starts_with("https://"), "{name}");
+        let mut calls = vec![Call::Ticker { id: "A" }, Call::Markets, Call::Time];
+        calls.extend(dialect.tickers_at_once().then_some(Call::Tickers));
+        calls.extend(dialect.has_stats().then_some(Call::Stats { id: "A" }));
+        for interval in Stored::ALL {
+            for now in [0, i64::MAX] {
+                calls.push(Call::Candles {
+                    id: "A",
+                    interval,
+                    from: UnixMs(0),
+                    to: UnixMs(0),
+                    limit: 0,
+                    now: UnixMs(now),
+                });
+            }
+        }
+        for call in calls {
+            let target = dialect.target(&call);
+            assert!(target.starts_with('/'), "{name}: {target}");
+            assert!(!target.contains(['{', '}', ' ']), "{name}: {target}");
+            let cost = dialect.cost(&call);
+            assert!(
+                (1..=dialect.budget().units).contains(&cost),
+                "{name}: {target}"
+            );
+        }
+    }
+    assert!(Dialect::by_name("no such exchange").is_none());
+}
+
+#[test]
+fn a_call_becomes_the_target_of_a_request() {
+    let check = |call: Call<'_>, expected: &str| {
+        assert_eq!(BINANCE.target(&call), expected);
+    };
+    check(Call::Tickers, "/api/v3/ticker/24hr");
+    check(
+        Call::Ticker { id: "BTCUSDT" },
+        "/api/v3/ticker/24hr?symbol=BTCUSDT",
+    );
+    check(Call::Markets, "/api/v3/exchangeInfo");
+    check(Call::Time, "/api/v3/time");
+    check(
+        candles(1_588_280_400_000, 1_591_880_400_000, 1000),
+        "/api/v3/klines?symbol=BTCUSDT&interval=1h&startTime=1588280400000&endTime=1591880400000&limit=1000",
+    );
+    check(
+        candles(-5, 3_600_000, 1001),
+        "/api/v3/klines?symbol=BTCUSDT&interval=1h&startTime=0&endTime=3600000&limit=1000",
+    );
+}
+
+#[test]
+fn an_id_cannot_leave_its_place_in_the_request() {
+    assert_eq!(
+        BINANCE.target(&Call::Ticker {
+            id: "A B&C=\r\nX: ü"
+        }),
+        "/api/v3/ticker/24hr?symbol=A%20B%26C%3D%0D%0AX%3A%20%C3%BC"
+    );
+}

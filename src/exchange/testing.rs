@@ -1,0 +1,144 @@
+//! What the tests of this room share: a sink that writes down, a reading in pieces, and checks of
+//! a dialect's tables.
+
+use super::{Call, Caps, Dialect, Fault, ReadError, Reading, RefusalKind, Reject, Sink};
+use crate::interval::Stored;
+use crate::record::{Candle, MarketInfo, Stats, Ticker};
+use crate::time::UnixMs;
+
+const CAPS: Caps = Caps {
+    item_bytes: 1000,
+    envelope_bytes: 1000,
+};
+
+/// A sink that writes down what it is told.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Notes {
+    pub(super) unwanted: Option<&'static str>,
+    pub(super) tickers: Vec<(String, Ticker)>,
+    pub(super) stats: Vec<(String, Stats)>,
+    pub(super) candles: Vec<(Candle, Option<bool>)>,
+    pub(super) markets: Vec<MarketInfo>,
+    pub(super) times: Vec<UnixMs>,
+    pub(super) rejected: Vec<(Option<String>, &'static str, Fault)>,
+}
+
+impl Sink for Notes {
+    fn wants(&mut self, ticker_id: &str) -> bool {
+        self.unwanted != Some(ticker_id)
+    }
+    fn ticker(&mut self, ticker_id: &str, ticker: Ticker) {
+        self.tickers.push((ticker_id.to_owned(), ticker));
+    }
+    fn stats(&mut self, ticker_id: &str, stats: Stats) {
+        self.stats.push((ticker_id.to_owned(), stats));
+    }
+    fn candle(&mut self, candle: Candle, closed: Option<bool>) {
+        self.candles.push((candle, closed));
+    }
+    fn market(&mut self, info: MarketInfo) {
+        self.markets.push(info);
+    }
+    fn time(&mut self, time: UnixMs) {
+        self.times.push(time);
+    }
+    fn rejected(&mut self, reason: Reject<'_>) {
+        let id = reason.id.map(str::to_owned);
+        self.rejected.push((id, reason.field, reason.fault));
+    }
+}
+
+/// Reads a body with status 200 at once and split at every place: always the same end, and the
+/// same items where they may be used.
+pub(super) fn read(
+    dialect: &'static Dialect,
+    call: &Call<'_>,
+    body: &str,
+) -> (Notes, Result<(), ReadError>) {
+    read_with(dialect, call, body, 200)
+}
+
+pub(super) fn read_with(
+    dialect: &'static Dialect,
+    call: &Call<'_>,
+    body: &str,
+    status: u16,
+) -> (Notes, Result<(), ReadError>) {
+    let pieces = |split: &[&[u8]]| {
+        let mut notes = Notes::default();
+        let mut reading = Reading::new(dialect, call, CAPS);
+        for piece in split {
+            // What finish says, counts: it knows of every error before.
+            let _ = reading.feed(piece, &mut notes);
+        }
+        (notes, reading.finish(status))
+    };
+    let bytes = body.as_bytes();
+    let whole = pieces(&[bytes]);
+    let same = |other: (Notes, Result<(), ReadError>), how: &str| {
+        assert_eq!(other.1, whole.1, "{how}: {body}");
+        assert!(other.0 == whole.0 || whole.1.is_err(), "{how}: {body}");
+    };
+    for at in 0..=bytes.len() {
+        let (front, back) = bytes.split_at(at);
+        same(pieces(&[front, back]), &format!("split at {at}"));
+    }
+    let single: Vec<&[u8]> = bytes.chunks(1).collect();
+    same(pieces(&single), "byte by byte");
+    whole
+}
+
+/// Candles of the market `A-B`, from one open time to another, both in milliseconds.
+pub(super) fn candles(interval: Stored, from: i64, to: i64, now: i64) -> Call<'static> {
+    Call::Candles {
+        id: "A-B",
+        interval,
+        from: UnixMs(from),
+        to: UnixMs(to),
+        limit: usize::MAX,
+        now: UnixMs(now),
+    }
+}
+
+/// Whatever is asked, each of these bodies, with its status, is a refusal with this code and these
+/// words.
+#[track_caller]
+pub(super) fn check_refusals(
+    dialect: &'static Dialect,
+    table: &[(u16, &str, &str, &str, RefusalKind)],
+) {
+    let all = dialect.tickers_at_once().then_some(Call::Tickers);
+    let stats = dialect.has_stats().then_some(Call::Stats { id: "A-B" });
+    let calls = [
+        Call::Ticker { id: "A-B" },
+        candles(Stored::H1, 0, 0, 0),
+        Call::Markets,
+        Call::Time,
+    ];
+    for call in calls.into_iter().chain(all).chain(stats) {
+        for (status, body, code, message, kind) in table {
+            let (_, end) = read_with(dialect, &call, body, *status);
+            let expected = ReadError::Refused {
+                code: (*code).into(),
+                message: (*message).into(),
+                kind: *kind,
+            };
+            assert_eq!(end, Err(expected), "{call:?}: {body}");
+        }
+    }
+}
+
+/// Each of these calls has this target.
+#[track_caller]
+pub(super) fn check_targets(dialect: &'static Dialect, table: &[(Call<'_>, &str)]) {
+    for (call, target) in table {
+        assert_eq!(dialect.target(call), *target);
+    }
+}
+
+/// The answer is good, and is the exchange's clock at this moment.
+#[track_caller]
+pub(super) fn check_time(dialect: &'static Dialect, body: &str, ms: i64) {
+    let (notes, end) = read(dialect, &Call::Time, body);
+    assert_eq!((end, notes.times), (Ok(()), vec![UnixMs(ms)]), "{body}");
+}

@@ -1,0 +1,220 @@
+//! What may still be asked of one exchange: a bucket of the exchange's own units.
+//!
+//! Owns the count of units at hand. They come back steadily; each request takes what it costs.
+//! The bucket stays below the exchange's limit by a margin: within any span of the limit's length,
+//! at most what the bucket holds and what comes back in that span is spent, which is
+//! `PERCENT_BURST` and `PERCENT_RATE` percent of the limit together.
+//!
+//! While others wait for a tight budget, quotes get half of what comes back, and the others the
+//! other half (`Share`): a source whose round of quotes eats its whole budget would otherwise
+//! never show a chart.
+//!
+//! It never asks anything and never waits: it says when a request may go.
+
+use crate::exchange::Budget as Limit;
+use crate::time::Mono;
+use std::time::Duration;
+
+/// Share of the limit that may be spent at once.
+const PERCENT_BURST: u64 = 12;
+
+/// Share of the limit that comes back within its span. The rest is the margin: our clock and the
+/// exchange's differ, requests arrive bunched, and others may ask from the same address.
+const PERCENT_RATE: u64 = 80;
+
+/// Longest wait that a request of a sound dialect can meet, so that no arithmetic on hostile
+/// figures goes further.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// Parts of a unit that are counted: a unit a minute comes back as 16 a millisecond.
+const PARTS: u64 = 1_000_000;
+
+/// See the module's page.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    /// Of the limit, in units, and the span in which they may be spent.
+    limit: u32,
+    span: Duration,
+    /// Most parts at hand.
+    most: u64,
+    /// Parts at hand at `since`.
+    parts: u64,
+    since: Mono,
+    /// Units spent since the start.
+    spent: u64,
+    /// Who asked last while both waited.
+    turn: Share,
+}
+
+/// For whom units are spent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// Quotes.
+    Quotes,
+    /// Candles, lists, clocks.
+    Rest,
+}
+
+impl Budget {
+    /// A full bucket. It holds at least `dearest`, the cost of the dearest request, which could
+    /// never go otherwise.
+    pub fn new(limit: Limit, dearest: u32, now: Mono) -> Budget {
+        let burst = u64::from(limit.units) * PARTS * PERCENT_BURST / 100;
+        let most = burst.max(u64::from(dearest) * PARTS).max(PARTS);
+        Budget {
+            limit: limit.units,
+            span: limit.per,
+            most,
+            parts: most,
+            since: now,
+            spent: 0,
+            turn: Share::Rest,
+        }
+    }
+
+    /// When a request of this cost may go: now or later.
+    pub fn ready_at(&self, cost: u32, now: Mono) -> Mono {
+        let wanted = (u64::from(cost) * PARTS).min(self.most);
+        let missing = wanted.saturating_sub(self.at_hand(now));
+        if missing == 0 {
+            return now;
+        }
+        let rate = self.rate().max(1);
+        let wait = Duration::from_micros(missing.saturating_mul(1_000_000).div_ceil(rate));
+        now + wait.min(LONGEST)
+    }
+
+    /// Takes the cost of a request that goes now.
+    pub fn spend(&mut self, cost: u32, share: Share, now: Mono) {
+        self.parts = self.at_hand(now).saturating_sub(u64::from(cost) * PARTS);
+        self.since = self.since.max(now);
+        self.spent += u64::from(cost);
+        self.turn = share;
+    }
+
+    /// Whose turn it is, when both wait: the other's than last time.
+    pub fn turn(&self) -> Share {
+        match self.turn {
+            Share::Quotes => Share::Rest,
+            Share::Rest => Share::Quotes,
+        }
+    }
+
+    /// Whether quotes every `every`, of this cost, take more than half of what comes back.
+    pub fn is_tight(&self, cost: u32, every: Duration) -> bool {
+        let back = u128::from(self.rate()) * every.as_micros() / 1_000_000;
+        u128::from(cost) * u128::from(PARTS) * 2 > back
+    }
+
+    /// The exchange says how many units it has counted in the current span: where that is more
+    /// than was spent here, somebody else asks from the same address, and the bucket gives way.
+    pub fn heed_used(&mut self, used: u64, now: Mono) {
+        self.heed_left(u64::from(self.limit).saturating_sub(used), now);
+    }
+
+    /// The exchange says how many units are left in the current span. The margin is kept.
+    pub fn heed_left(&mut self, left: u64, now: Mono) {
+        let margin = u64::from(self.limit) * (100 - PERCENT_BURST - PERCENT_RATE) / 100;
+        let usable = left.saturating_sub(margin).saturating_mul(PARTS);
+        self.parts = self.at_hand(now).min(usable);
+        self.since = self.since.max(now);
+    }
+
+    /// Units at hand, whole ones.
+    pub fn left(&self, now: Mono) -> u64 {
+        self.at_hand(now) / PARTS
+    }
+
+    /// Units spent since the start.
+    pub fn spent(&self) -> u64 {
+        self.spent
+    }
+
+    /// Parts that come back in a second.
+    fn rate(&self) -> u64 {
+        let per_span = u64::from(self.limit) * PARTS * PERCENT_RATE / 100;
+        let micros = (self.span.as_micros() as u64).max(1);
+        (u128::from(per_span) * 1_000_000 / u128::from(micros)) as u64
+    }
+
+    fn at_hand(&self, now: Mono) -> u64 {
+        let micros = now.since(self.since).as_micros();
+        let back = u128::from(self.rate()) * micros / 1_000_000;
+        let sum = u128::from(self.parts) + back;
+        sum.min(u128::from(self.most)) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+    use std::collections::VecDeque;
+
+    fn limit(units: u32, seconds: u64) -> Limit {
+        Limit {
+            units,
+            per: Duration::from_secs(seconds),
+        }
+    }
+
+    #[test]
+    fn no_span_ever_sees_more_than_the_limit_whatever_is_asked() {
+        for seed in 0..200 {
+            let mut rng = Rng::new(seed);
+            let units = 10 + rng.below(6000) as u32;
+            let span = Duration::from_secs(1 + rng.below(60));
+            let dearest = 1 + rng.below(u64::from(units) / 5) as u32;
+            let mut now = Mono(rng.below(1 << 40));
+            let limit = Limit { units, per: span };
+            let mut budget = Budget::new(limit, dearest, now);
+            let mut spent: VecDeque<(Mono, u32)> = VecDeque::new();
+            for _ in 0..400 {
+                now = now + Duration::from_micros(rng.below(2_000_000));
+                let cost = 1 + rng.below(u64::from(dearest)) as u32;
+                now = budget.ready_at(cost, now);
+                budget.spend(cost, Share::Rest, now);
+                spent.push_back((now, cost));
+                while spent.front().is_some_and(|(at, _)| now.since(*at) >= span) {
+                    spent.pop_front();
+                }
+                let sum: u32 = spent.iter().map(|(_, cost)| cost).sum();
+                assert!(sum <= units, "seed {seed}: {sum} of {units} in {span:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_exchange_counts_is_believed_when_it_is_worse() {
+        let start = Mono(0);
+        let mut budget = Budget::new(limit(1000, 60), 10, start);
+        assert_eq!(budget.left(start), 120);
+        budget.heed_used(100, start);
+        assert_eq!(budget.left(start), 120);
+        budget.heed_used(870, start);
+        assert_eq!(budget.left(start), 50);
+        budget.heed_left(0, start);
+        assert_eq!(budget.left(start), 0);
+        budget.heed_left(1000, start);
+        assert_eq!(budget.left(start), 0, "a better figure gives nothing back");
+        assert!(budget.ready_at(10, start) > start);
+    }
+
+    #[test]
+    fn a_budget_is_tight_when_quotes_take_more_than_half_of_it() {
+        let budget = Budget::new(limit(6000, 60), 80, Mono(0));
+        // 80 of the 80 that come back in a second, of the 160 in two.
+        assert!(budget.is_tight(80, Duration::from_secs(1)));
+        assert!(!budget.is_tight(80, Duration::from_secs(2)));
+    }
+
+    #[test]
+    fn a_request_dearer_than_the_bucket_still_goes_some_day() {
+        let mut budget = Budget::new(limit(1, 1), 1, Mono(0));
+        budget.spend(1, Share::Quotes, Mono(0));
+        let next = budget.ready_at(1, Mono(0));
+        assert_eq!(next, Mono(1_250_000));
+        assert_eq!(budget.ready_at(1, next), next);
+        assert_eq!(budget.ready_at(1000, next), next);
+    }
+}

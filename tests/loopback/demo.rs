@@ -1,0 +1,222 @@
+//! What `cargo run` alone gives: the demo exchange behind all nine addresses.
+
+use crate::contract::*;
+use crate::setup::{LONG, read};
+use crate::support::*;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// From the line that names the address to good answers at every address. It takes a twentieth of
+/// this on an idle machine.
+const PROMISED: Duration = Duration::from_secs(3);
+
+/// The nine addresses, Prometheus' page and the variants of health, with what each answers.
+const ADDRESSES: [(&str, Shape); 11] = [
+    ("/api/v1/quotes/BTC/USDT", QUOTE),
+    ("/api/v1/quotes?symbols=BTC/USDT,ETH/USDT,NO/SUCH", QUOTES),
+    ("/api/v1/categories", CATEGORIES),
+    ("/api/v1/categories/usdt/markets", MARKETS),
+    ("/api/ecosystem/market", ECOSYSTEM_LIST),
+    ("/api/ecosystem/market/BTC-USDT", ECOSYSTEM_MARKET),
+    ("/api/ecosystem/chart?symbol=BTC/USDT", CHART),
+    ("/api/v1/metrics", METRICS),
+    ("/health", HEALTH),
+    ("/health/live", HEALTH),
+    ("/health/ready", HEALTH),
+];
+
+fn demo() -> Marketd {
+    let marketd = Marketd::start(&["--data", ":memory:"]);
+    let ready = || Some(get(marketd.addr(), "/health/ready")).filter(|answer| answer.status == 200);
+    eventually(LONG, ready);
+    marketd
+}
+
+fn chart_target(symbol: &str, interval: &str, rest: &str) -> String {
+    format!("/api/ecosystem/chart?symbol={symbol}&interval={interval}{rest}")
+}
+
+#[test]
+fn all_addresses_answer_within_three_seconds_with_every_key_in_its_place() {
+    let marketd = Marketd::start(&["--data", ":memory:"]);
+    let begin = Instant::now();
+    let left = || PROMISED.saturating_sub(begin.elapsed());
+    for (target, shape) in ADDRESSES {
+        let answer = eventually(left(), || {
+            Some(get(marketd.addr(), target)).filter(|answer| answer.status == 200)
+        });
+        good(&answer, shape);
+    }
+    let page = get(marketd.addr(), "/metrics");
+    assert_eq!(page.status, 200);
+    for interval in ["1m", "1h", "1d"] {
+        let target = chart_target("BTC/USDT", interval, "");
+        eventually(left(), || {
+            let answer = get(marketd.addr(), &target);
+            (answer.status == 200 && answer.exact().items().len() == 500).then_some(())
+        });
+    }
+}
+
+#[test]
+fn decimals_as_strings_have_the_same_digits_at_every_address() {
+    let marketd = demo();
+    let mut client = Client::connect(marketd.addr());
+    for (target, shape) in ADDRESSES {
+        let joint = if target.contains('?') { '&' } else { '?' };
+        let as_text = format!("{target}{joint}decimals=string");
+        if matches!(target, "/api/v1/metrics") || target.starts_with("/health") {
+            continue;
+        }
+        // A long answer is made over some turns, so that a poll may come between the two.
+        eventually(LONG, || {
+            let numbers = good(&client.get(target), shape);
+            let texts = good_strings(&client.get(&as_text), shape);
+            (as_texts(&numbers, shape) == texts).then_some(())
+        });
+    }
+}
+
+/// The same body with every decimal as a text.
+fn as_texts(value: &Json, shape: Shape) -> Json {
+    match (shape, value) {
+        (Shape::Decimal, Json::Number(digits)) => Json::Text(digits.clone()),
+        (Shape::Maybe(inner), value) => as_texts(value, *inner),
+        (Shape::List(inner), Json::Array(items)) => {
+            Json::Array(items.iter().map(|item| as_texts(item, *inner)).collect())
+        }
+        (Shape::Row(shapes), Json::Array(items)) => {
+            let pairs = shapes.iter().zip(items);
+            Json::Array(pairs.map(|(shape, item)| as_texts(item, *shape)).collect())
+        }
+        (Shape::Object(members), Json::Object(found)) => {
+            let pairs = members.iter().zip(found);
+            let pairs =
+                pairs.map(|((_, shape), (key, value))| (key.clone(), as_texts(value, *shape)));
+            Json::Object(pairs.collect())
+        }
+        (_, value) => value.clone(),
+    }
+}
+
+#[test]
+fn charts_have_500_candles_aligned_ascending_and_without_a_gap() {
+    let marketd = demo();
+    for (interval, length) in [("1m", 60_000), ("1h", 3_600_000), ("1d", 86_400_000)] {
+        for symbol in ["BTC/USDT", "ETH/USDT", "SOL/USDT"] {
+            let target = chart_target(symbol, interval, "");
+            // A minute may end between an answer and the reading of its next candle.
+            let (answer, opens) = eventually(LONG, || {
+                let before = now_ms();
+                let answer = get(marketd.addr(), &target);
+                let rows = good(&answer, CHART);
+                let opens: Vec<i64> = rows.items().iter().map(open_of).collect();
+                let is_forming = |open: &i64| before - length < *open && *open <= now_ms();
+                let whole = answer.header("Chart-Coverage") == Some("complete");
+                (whole && opens.last().is_some_and(is_forming)).then_some((answer, opens))
+            });
+            assert_eq!(opens.len(), 500, "{target}");
+            assert!(opens.iter().all(|open| open % length == 0), "{target}");
+            let steps = opens.windows(2).map(|two| two[1] - two[0]);
+            assert!(steps.eq(std::iter::repeat_n(length, 499)), "{target}");
+            let newest = opens[499];
+            let closed = answer.header("Chart-Last-Closed");
+            assert_eq!(
+                closed,
+                Some((newest - length).to_string().as_str()),
+                "{target}"
+            );
+            assert_eq!(answer.header("Chart-Gaps"), Some("0"), "{target}");
+            assert_eq!(answer.header("Chart-Source"), Some("demo"), "{target}");
+        }
+    }
+}
+
+fn open_of(row: &Json) -> i64 {
+    row[0].integer().expect("an open time is a whole number")
+}
+
+fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as i64)
+}
+
+#[test]
+fn quotes_move_on_and_the_forming_candles_follow_the_last_price() {
+    let marketd = demo();
+    let first = read(marketd.addr(), "/api/v1/quotes/BTCUSDT");
+    let targets = [
+        "/api/v1/quotes/BTCUSDT".to_string(),
+        chart_target("BTCUSDT", "1m", "&limit=1"),
+        chart_target("BTCUSDT", "1h", "&limit=1"),
+        chart_target("BTCUSDT", "1d", "&limit=1"),
+    ];
+    let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
+    // Three polls later.
+    let mut seen = 0;
+    let mut received = first["receivedAt"].clone();
+    eventually(LONG, || {
+        let answers = pipeline(marketd.addr(), &targets);
+        let quote = answers[0].exact();
+        if quote["receivedAt"] == received {
+            return None;
+        }
+        received = quote["receivedAt"].clone();
+        seen += 1;
+        for answer in &answers[1..] {
+            let rows = answer.exact();
+            assert_eq!(rows[0][4], quote["last"], "{quote} {rows}");
+        }
+        (seen == 3).then_some(())
+    });
+    assert!(received.integer() >= first["receivedAt"].integer().map(|at| at + 2000));
+}
+
+#[test]
+fn a_second_run_with_the_same_seed_has_the_same_candles() {
+    let closed = |marketd: &Marketd, interval: &str, from: i64, to: i64| {
+        let target = chart_target("BTC-EUR", interval, &format!("&from={from}&to={to}"));
+        let complete = |answer: &Response| answer.header("Chart-Coverage") == Some("complete");
+        let answer = eventually(LONG, || Some(get(marketd.addr(), &target)).filter(complete));
+        answer.text().to_string()
+    };
+    let today = now_ms() / 86_400_000 * 86_400_000;
+    let ranges = [
+        ("1m", today - 3 * 3_600_000, today - 60_000),
+        ("1h", today - 86_400_000, today - 3_600_000),
+        ("1w", today - 100 * 86_400_000, today - 20 * 86_400_000),
+    ];
+    let (one, two) = (demo(), demo());
+    for (interval, from, to) in ranges {
+        let rows = closed(&one, interval, from, to);
+        assert!(rows.len() > 100, "{interval}: {rows}");
+        assert_eq!(rows, closed(&two, interval, from, to), "{interval}");
+    }
+    let other = Launch::new(&[])
+        .config(serde_json::json!({ "demo": { "seed": 2 }, "data": ":memory:" }))
+        .start();
+    let (interval, from, to) = ranges[1];
+    let ready = || Some(get(other.addr(), "/health/ready")).filter(|answer| answer.status == 200);
+    eventually(LONG, ready);
+    assert_ne!(
+        closed(&one, interval, from, to),
+        closed(&other, interval, from, to)
+    );
+}
+
+#[test]
+fn the_demo_says_in_one_line_that_its_prices_are_simulated() {
+    let marketd = demo();
+    let line = marketd.await_log("simulated prices", LONG);
+    assert!(line.contains("--source"), "{line}");
+    let source = read(marketd.addr(), "/api/v1/quotes/ETH-BTC")["source"].clone();
+    assert_eq!(source, "demo");
+    // The exchange itself is a real one, at a real address.
+    let address = line.split("http://").nth(1).and_then(|rest| {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && !".:".contains(c))?;
+        rest[..end].trim_end_matches(':').parse::<SocketAddr>().ok()
+    });
+    let address = address.expect("the line names the exchange's address");
+    let ticker = read(address, "/api/v3/ticker/24hr?symbol=BTCUSDT");
+    assert_eq!(ticker["symbol"], "BTCUSDT");
+}

@@ -1,0 +1,509 @@
+//! Every error of the contract: status, code, parameter, and what becomes of the connection.
+
+use crate::contract::{common, error};
+use crate::setup::*;
+use crate::support::*;
+use serde_json::json;
+use std::net::SocketAddr;
+
+const CHART: &str = "/api/ecosystem/chart?symbol=BTC/USDT";
+
+/// Answers of an otherwise good service.
+const CASES: &[(&str, u16, &str, Option<&str>)] = &[
+    ("/", 404, "not_found", None),
+    ("//health", 404, "not_found", None),
+    ("/health/", 404, "not_found", None),
+    ("/healthy", 404, "not_found", None),
+    ("/api", 404, "not_found", None),
+    ("/api/v1", 404, "not_found", None),
+    ("/api/v1/", 404, "not_found", None),
+    ("/api/v2/quotes/BTC/USDT", 404, "not_found", None),
+    ("/API/V1/categories", 404, "not_found", None),
+    ("/api/v1/categories/", 404, "not_found", None),
+    ("/api/v1/categories/usdt", 404, "not_found", None),
+    ("/api/v1/categories/usdt/markets/", 404, "not_found", None),
+    ("/api/v1/categories/a/b/markets", 404, "not_found", None),
+    ("/api/ecosystem", 404, "not_found", None),
+    ("/api/ecosystem/charts", 404, "not_found", None),
+    (
+        "/api/v1/categories/nope/markets",
+        404,
+        "category_not_found",
+        None,
+    ),
+    (
+        "/api/v1/categories/%00/markets",
+        404,
+        "category_not_found",
+        None,
+    ),
+    (
+        "/api/ecosystem/market/NO-SUCH",
+        404,
+        "market_not_found",
+        None,
+    ),
+    (
+        "/api/v1/quotes/NO/SUCH",
+        404,
+        "symbol_not_found",
+        Some("symbol"),
+    ),
+    (
+        "/api/ecosystem/chart?symbol=NO/SUCH",
+        404,
+        "symbol_not_found",
+        Some("symbol"),
+    ),
+    (
+        "/api/v1/quotes/BTCUSDT?source=x",
+        404,
+        "source_not_found",
+        Some("source"),
+    ),
+    (
+        "/api/v1/quotes/BTCUSDT?source=",
+        404,
+        "source_not_found",
+        Some("source"),
+    ),
+    (
+        "/api/v1/quotes?symbols=BTCUSDT&source=x",
+        404,
+        "source_not_found",
+        Some("source"),
+    ),
+    (
+        "/api/ecosystem/chart?symbol=BTCUSDT&source=x",
+        404,
+        "source_not_found",
+        Some("source"),
+    ),
+    ("/api/v1/quotes/B$", 400, "invalid_symbol", Some("symbol")),
+    ("/api/v1/quotes", 400, "missing_parameter", Some("symbols")),
+    ("/api/v1/quotes?", 400, "missing_parameter", Some("symbols")),
+    (
+        "/api/v1/quotes?symbol=BTCUSDT",
+        400,
+        "missing_parameter",
+        Some("symbols"),
+    ),
+    (
+        "/api/v1/quotes?symbols",
+        400,
+        "empty_parameter",
+        Some("symbols"),
+    ),
+    (
+        "/api/v1/quotes?symbols=",
+        400,
+        "empty_parameter",
+        Some("symbols"),
+    ),
+    (
+        "/api/v1/quotes?symbols=%20,+,,",
+        400,
+        "empty_parameter",
+        Some("symbols"),
+    ),
+    (
+        "/api/v1/quotes?symbols=A&symbols=B",
+        400,
+        "duplicate_parameter",
+        Some("symbols"),
+    ),
+    (
+        "/api/v1/quotes?symbols=A&symb%6fls=B",
+        400,
+        "duplicate_parameter",
+        Some("symbols"),
+    ),
+    (
+        "/api/ecosystem/chart",
+        400,
+        "missing_parameter",
+        Some("symbol"),
+    ),
+    (
+        "/api/ecosystem/chart?symbols=BTCUSDT",
+        400,
+        "missing_parameter",
+        Some("symbol"),
+    ),
+    (
+        "/api/ecosystem/chart?symbol=",
+        400,
+        "empty_parameter",
+        Some("symbol"),
+    ),
+    (
+        "/api/ecosystem/chart?symbol=+",
+        400,
+        "empty_parameter",
+        Some("symbol"),
+    ),
+    (
+        "/api/ecosystem/chart?symbol=A&symbol=A",
+        400,
+        "duplicate_parameter",
+        Some("symbol"),
+    ),
+    (
+        "/api/v1/quotes/BTCUSDT?decimals=x",
+        400,
+        "invalid_decimals",
+        Some("decimals"),
+    ),
+    (
+        "/api/v1/quotes/BTCUSDT?decimals=",
+        400,
+        "invalid_decimals",
+        Some("decimals"),
+    ),
+    (
+        "/api/v1/categories?decimals=x",
+        400,
+        "invalid_decimals",
+        Some("decimals"),
+    ),
+    (
+        "/api/ecosystem/market?decimals=x",
+        400,
+        "invalid_decimals",
+        Some("decimals"),
+    ),
+];
+
+/// The same for the parameters of the chart, added to [`CHART`].
+const CHART_CASES: &[(&str, &str, &str)] = &[
+    ("interval=", "invalid_interval", "interval"),
+    ("interval=1H", "invalid_interval", "interval"),
+    ("interval=1D", "invalid_interval", "interval"),
+    ("interval=60", "invalid_interval", "interval"),
+    ("interval=2m", "invalid_interval", "interval"),
+    ("interval=1m%20", "invalid_interval", "interval"),
+    ("interval=1m%00", "invalid_interval", "interval"),
+    ("resolution=1h", "invalid_interval", "interval"),
+    ("resolution=7", "invalid_interval", "interval"),
+    (
+        "interval=1h&resolution=60",
+        "duplicate_parameter",
+        "interval",
+    ),
+    ("interval=1h&interval=1h", "duplicate_parameter", "interval"),
+    ("from=", "invalid_time", "from"),
+    ("from=x", "invalid_time", "from"),
+    ("from=-1", "invalid_time", "from"),
+    ("from=%2B1", "invalid_time", "from"),
+    ("from=1.5", "invalid_time", "from"),
+    ("from=1e9", "invalid_time", "from"),
+    ("from=0x10", "invalid_time", "from"),
+    ("from=2020-01-01", "invalid_time", "from"),
+    ("from=99999999999999999999", "invalid_time", "from"),
+    ("startTime=x", "invalid_time", "from"),
+    ("to=x", "invalid_time", "to"),
+    ("endTime=", "invalid_time", "to"),
+    ("from=1&startTime=1", "duplicate_parameter", "from"),
+    ("to=1&endTime=1", "duplicate_parameter", "to"),
+    ("from=1&from=1", "duplicate_parameter", "from"),
+    ("from=2&to=1", "invalid_range", "from"),
+    (
+        "from=1600000000001&to=1600000000000",
+        "invalid_range",
+        "from",
+    ),
+    ("from=1600000001&to=1600000000000", "invalid_range", "from"),
+    ("limit=", "invalid_limit", "limit"),
+    ("limit=0", "invalid_limit", "limit"),
+    ("limit=-1", "invalid_limit", "limit"),
+    ("limit=5001", "invalid_limit", "limit"),
+    ("limit=1.0", "invalid_limit", "limit"),
+    ("limit=18446744073709551617", "invalid_limit", "limit"),
+    ("limit=5&limit=5", "duplicate_parameter", "limit"),
+    ("fill=", "invalid_fill", "fill"),
+    ("fill=Previous", "invalid_fill", "fill"),
+    ("fill=zero", "invalid_fill", "fill"),
+    ("fill=none&fill=none", "duplicate_parameter", "fill"),
+    ("decimals=text", "invalid_decimals", "decimals"),
+];
+
+#[test]
+fn every_error_has_its_status_code_and_parameter() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let mut client = Client::connect(marketd.addr());
+    for (target, status, code, param) in CASES {
+        // All on one connection: an error of this kind does not end it.
+        let message = error(&client.get(target), *status, code, *param);
+        assert!(message.ends_with('.'), "{target}: {message}");
+    }
+    for (query, code, param) in CHART_CASES {
+        let target = format!("{CHART}&{query}");
+        let message = error(&client.get(&target), 400, code, Some(param));
+        if *code == "invalid_interval" {
+            let named = crate::contract::INTERVALS;
+            assert!(named.iter().all(|name| message.contains(name)), "{message}");
+        }
+    }
+    // Cache busters and trackers are nobody's fault.
+    let harmless = "?_=1795182473&utm_source=x&callback=%zz&%00=1&symbol=&=&&a=b=c";
+    assert_eq!(
+        client
+            .get(&format!("/api/v1/quotes/BTCUSDT{harmless}"))
+            .status,
+        200
+    );
+    assert_eq!(client.get(&format!("/health{harmless}")).status, 200);
+}
+
+/// Sends raw bytes: the error that is answered, and that the connection ends with it.
+#[track_caller]
+fn ends_with(addr: SocketAddr, bytes: impl AsRef<[u8]>, status: u16, code: &str) {
+    let shown =
+        String::from_utf8_lossy(&bytes.as_ref()[..bytes.as_ref().len().min(60)]).into_owned();
+    let mut client = Client::connect(addr);
+    client
+        .send(&bytes)
+        .unwrap_or_else(|fault| panic!("{shown:?}: {fault}"));
+    let answer = client
+        .read()
+        .unwrap_or_else(|fault| panic!("{shown:?}: {fault}"));
+    error(&answer, status, code, None);
+    assert!(answer.header_lists("Connection", "close"), "{shown:?}");
+    let rest = client.read_to_close();
+    assert!(
+        rest.as_ref().is_ok_and(Vec::is_empty),
+        "{shown:?}: {rest:?}"
+    );
+}
+
+#[test]
+fn what_is_no_request_is_answered_once_and_ends_the_connection() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let addr = marketd.addr();
+    for bytes in [
+        "GARBAGE\r\n\r\n",
+        "GET\r\n\r\n",
+        "GET /health\r\n\r\n",
+        "GET  /health HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost : x\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: x\r\n folded: y\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        "GET /health HTTP/1.1\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: abc\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "\x16\x03\x01\x02\x00\x01\x00\x01\x7c\x03\x03\r\n\r\n",
+    ] {
+        ends_with(addr, bytes, 400, "bad_request");
+    }
+    let version = "http_version_not_supported";
+    ends_with(
+        addr,
+        "GET /health HTTP/2.0\r\nHost: x\r\n\r\n",
+        505,
+        version,
+    );
+    ends_with(
+        addr,
+        "GET /health HTTP/1.2\r\nHost: x\r\n\r\n",
+        505,
+        version,
+    );
+    let unknown = "method_not_implemented";
+    ends_with(
+        addr,
+        "BREW /health HTTP/1.1\r\nHost: x\r\n\r\n",
+        501,
+        unknown,
+    );
+    ends_with(
+        addr,
+        "get /health HTTP/1.1\r\nHost: x\r\n\r\n",
+        501,
+        unknown,
+    );
+    let expects = "GET /health HTTP/1.1\r\nHost: x\r\nExpect: 200-ok\r\n\r\n";
+    ends_with(addr, expects, 417, "expectation_failed");
+    // All the same a good service for everybody else.
+    assert_eq!(get(addr, "/health").status, 200);
+}
+
+#[test]
+fn what_is_too_large_is_refused_at_its_limit() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let limits =
+        json!({ "requestLineBytes": 200, "headBytes": 600, "headFields": 5, "bodyBytes": 50 });
+    let marketd = start(&with(
+        config(&[source("fake", &exchange)]),
+        "limits",
+        limits,
+    ));
+    let addr = marketd.addr();
+    // The line with its end, as the limit counts it or one byte more tolerant.
+    let line = |length: usize| {
+        let fixed = "GET /health? HTTP/1.1".len();
+        let blanks = "x".repeat(length - fixed);
+        format!("GET /health?{blanks} HTTP/1.1\r\nHost: x\r\n\r\n")
+    };
+    assert_eq!(request(addr, line(198)).status, 200);
+    ends_with(addr, line(203), 414, "uri_too_long");
+    ends_with(addr, line(100_000), 414, "uri_too_long");
+    ends_with(
+        addr,
+        format!("GET /{}", "x".repeat(5000)),
+        414,
+        "uri_too_long",
+    );
+    let field = |bytes: usize| {
+        let blanks = "x".repeat(bytes);
+        format!("GET /health HTTP/1.1\r\nHost: x\r\nA: {blanks}\r\n\r\n")
+    };
+    assert_eq!(request(addr, field(500)).status, 200);
+    ends_with(addr, field(600), 431, "headers_too_large");
+    ends_with(addr, field(100_000), 431, "headers_too_large");
+    let fields = |count: usize| {
+        let more = "A: b\r\n".repeat(count - 1);
+        format!("GET /health HTTP/1.1\r\nHost: x\r\n{more}\r\n")
+    };
+    assert_eq!(request(addr, fields(5)).status, 200);
+    ends_with(addr, fields(6), 431, "headers_too_large");
+    let body = |bytes: usize| {
+        let body = "x".repeat(bytes);
+        format!("GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: {bytes}\r\n\r\n{body}")
+    };
+    assert_eq!(request(addr, body(50)).status, 200);
+    ends_with(addr, body(51), 413, "payload_too_large");
+    ends_with(addr, body(1_000_000), 413, "payload_too_large");
+    let chunks = |count: usize| {
+        let chunks = "a\r\n0123456789\r\n".repeat(count);
+        format!(
+            "GET /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}0\r\n\r\n"
+        )
+    };
+    assert_eq!(request(addr, chunks(5)).status, 200);
+    ends_with(addr, chunks(6), 413, "payload_too_large");
+    // A body that was thrown away is not taken for the next request.
+    let mut client = Client::connect(addr);
+    client
+        .send(format!("{}{}", body(50), chunks(3)))
+        .expect("it is read");
+    let answers = client.read_many(2).expect("both are answered");
+    assert!(answers.iter().all(|answer| answer.status == 200));
+}
+
+#[test]
+fn slow_requests_are_timed_out_and_idle_connections_closed() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let limits = json!({ "headTimeoutMs": 200, "bodyTimeoutMs": 200, "idleTimeoutMs": 200 });
+    let marketd = start(&with(
+        config(&[source("fake", &exchange)]),
+        "limits",
+        limits,
+    ));
+    let addr = marketd.addr();
+    // All three at once: each waits for its own deadline.
+    let begun = |bytes: &str| {
+        let mut client = Client::connect(addr);
+        client.send(bytes).expect("it is read");
+        client
+    };
+    let head = begun("GET /health HT");
+    let body = begun("GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab");
+    let mut idle = Client::connect(addr);
+    assert_eq!(idle.get("/health").status, 200);
+    for mut client in [head, body] {
+        let answer = client.read().expect("it is told");
+        error(&answer, 408, "request_timeout", None);
+        assert!(answer.header_lists("Connection", "close"));
+        assert!(client.read_to_close().is_ok_and(|rest| rest.is_empty()));
+    }
+    assert!(idle.read_to_close().is_ok_and(|rest| rest.is_empty()));
+    let counted = metrics(&marketd);
+    assert_eq!(counted["http"]["timeouts"], 2, "{counted}");
+    assert_eq!(counted["http"]["status"]["4xx"], 2, "{counted}");
+}
+
+#[test]
+fn a_client_above_the_cap_is_told_so_and_there_is_room_again_after_one_has_left() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let limits = json!({ "maxConnections": 2, "lingerMs": 100 });
+    let marketd =
+        Marketd::with_config(with(config(&[source("fake", &exchange)]), "limits", limits));
+    let addr = marketd.addr();
+    let mut first = Client::connect(addr);
+    first.get("/health");
+    let mut second = Client::connect(addr);
+    second.get("/health");
+    for _ in 0..3 {
+        let mut third = Client::connect(addr);
+        let answer = third.send_get("/health").and_then(|()| third.read());
+        let answer = answer.expect("it is told");
+        error(&answer, 503, "unavailable", None);
+        assert!(answer.header_lists("Connection", "close"));
+        third.finish();
+        assert!(third.read_to_close().is_ok_and(|rest| rest.is_empty()));
+    }
+    assert_eq!(second.get("/health/live").status, 200);
+    let counted = first.get("/api/v1/metrics").exact();
+    assert_eq!(counted["http"]["rejected"], 3, "{counted}");
+    drop(second);
+    eventually(LONG, || {
+        let mut client = Client::connect(addr);
+        let answer = client.send_get("/health/live").and_then(|()| client.read());
+        answer
+            .is_ok_and(|answer| answer.status == 200)
+            .then_some(())
+    });
+}
+
+#[test]
+fn methods_that_are_known_are_refused_and_options_answered() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let mut client = Client::connect(marketd.addr());
+    let targets = [
+        "/api/v1/quotes/BTC/USDT",
+        "/api/v1/quotes?symbols=*",
+        "/api/v1/categories",
+        "/api/v1/categories/usdt/markets",
+        "/api/ecosystem/market",
+        "/api/ecosystem/market/BTC-USDT",
+        CHART,
+        "/api/v1/metrics",
+        "/health",
+        "/metrics",
+    ];
+    for target in targets {
+        for method in ["POST", "PUT", "DELETE", "PATCH", "TRACE"] {
+            let line = format!("{method} {target} HTTP/1.1\r\nHost: x\r\n\r\n");
+            let answer = client.send(line).and_then(|()| client.read());
+            let answer = answer.unwrap_or_else(|fault| panic!("{method} {target}: {fault}"));
+            error(&answer, 405, "method_not_allowed", None);
+            for allowed in ["GET", "HEAD", "OPTIONS"] {
+                assert!(answer.header_lists("Allow", allowed), "{method} {target}");
+            }
+        }
+        let line = format!(
+            "OPTIONS {target} HTTP/1.1\r\nHost: x\r\nOrigin: https://a.example\r\nAccess-Control-Request-Method: GET\r\n\r\n"
+        );
+        let answer = client
+            .send(line)
+            .and_then(|()| client.read())
+            .expect("an answer");
+        assert_eq!((answer.status, answer.text()), (204, ""), "{target}");
+        common(&answer);
+        for allowed in ["GET", "HEAD", "OPTIONS"] {
+            assert!(
+                answer.header_lists("Access-Control-Allow-Methods", allowed),
+                "{target}"
+            );
+        }
+        assert!(answer.header("Access-Control-Allow-Headers").is_some());
+    }
+    let posted = client
+        .send("POST /nope HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc")
+        .and_then(|()| client.read());
+    error(&posted.expect("an answer"), 404, "not_found", None);
+}

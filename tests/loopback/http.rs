@@ -1,0 +1,338 @@
+//! The connection as clients use it, and the counters of what they did.
+
+use crate::contract::*;
+use crate::setup::*;
+use crate::support::*;
+use serde_json::json;
+use std::collections::BTreeMap;
+
+#[test]
+fn one_connection_serves_many_requests_and_pipelined_ones_in_their_order() {
+    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let mut client = Client::connect(marketd.addr());
+    for _ in 0..50 {
+        let answer = client.get("/api/v1/quotes/BTCUSDT");
+        assert_eq!((answer.status, answer.header("Connection")), (200, None));
+    }
+    // Short and long, good and bad, immediate and made in parts, all in one write.
+    let targets = [
+        "/api/v1/quotes/BTCUSDT",
+        "/api/ecosystem/chart?symbol=ETHUSDT&interval=1h&from=1700000000&to=1700360000",
+        "/nope",
+        "/api/ecosystem/chart?symbol=BTCUSDT&interval=4h&limit=20",
+        "/api/v1/quotes/ETHUSDT",
+        "/api/v1/categories",
+    ];
+    for answers in [
+        pipeline(marketd.addr(), &targets),
+        pipeline(marketd.addr(), &targets),
+    ] {
+        let statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
+        assert_eq!(statuses, [200, 200, 404, 200, 200, 200]);
+        assert_eq!(answers[0].exact()["symbol"], "BTC/USDT");
+        assert_eq!(answers[1].header("Chart-Interval"), Some("1h"));
+        assert_eq!(answers[3].header("Chart-Interval"), Some("4h"));
+        assert_eq!(answers[4].exact()["symbol"], "ETH/USDT");
+    }
+    // Hundreds at once, byte for byte in small writes, and the client says that it is done.
+    let line = "GET /api/v1/quotes/ETHUSDT HTTP/1.1\r\nHost: x\r\n\r\n";
+    let mut client = Client::connect(marketd.addr());
+    client.send(line.repeat(500)).expect("they are read");
+    client.finish();
+    let answers = client.read_many(500).expect("all are answered");
+    assert!(answers.iter().all(|answer| answer.status == 200));
+    assert!(client.read_to_close().is_ok_and(|rest| rest.is_empty()));
+    let mut client = Client::connect(marketd.addr());
+    for piece in line.repeat(3).as_bytes().chunks(7) {
+        client.send(piece).expect("it is read");
+    }
+    assert!(client.read_many(3).is_ok());
+    assert!(client.unread().is_empty());
+}
+
+#[test]
+fn a_client_that_reads_slowly_gets_every_answer() {
+    let exchange = Binance::generated(100, 3);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let mut client = Client::connect(marketd.addr());
+    // 20 MB of answers: more than any kernel holds for a client that does not read.
+    let line = "GET /api/v1/quotes?symbols=* HTTP/1.1\r\nHost: x\r\n\r\n";
+    let before = marketd.rss_bytes();
+    client
+        .send(line.repeat(500))
+        .expect("they fit into the sockets");
+    let first = client.read().expect("the first answer");
+    assert_eq!(first.exact()["quotes"].items().len(), 100);
+    // Others are served meanwhile, and nothing piles up.
+    assert_eq!(get(marketd.addr(), "/health").status, 200);
+    let grown = marketd.rss_bytes().saturating_sub(before);
+    assert!(grown < 4_000_000, "{grown} bytes more for one slow client");
+    let rest = client.read_many(499).expect("all the others");
+    assert!(rest.iter().all(|answer| answer.status == 200));
+}
+
+#[test]
+fn old_clients_and_closing_ones_are_closed() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let limits = json!({ "requestsPerConnection": 3 });
+    let marketd = start(&with(
+        config(&[source("fake", &exchange)]),
+        "limits",
+        limits,
+    ));
+    let addr = marketd.addr();
+    let check = |lines: &str, connection: Option<&str>| {
+        let mut client = Client::connect(addr);
+        client.send(lines).expect("it is read");
+        let answer = client.read().expect("an answer");
+        assert_eq!(answer.status, 200, "{lines:?}");
+        assert_eq!(answer.header("Connection"), connection, "{lines:?}");
+        assert_eq!(answer.version, "HTTP/1.1", "{lines:?}");
+        match connection {
+            Some("close") => {
+                let rest = client.read_to_close();
+                assert!(rest.is_ok_and(|rest| rest.is_empty()), "{lines:?}");
+            }
+            _ => assert_eq!(client.get("/health").status, 200, "{lines:?}"),
+        }
+    };
+    check("GET /health HTTP/1.0\r\n\r\n", Some("close"));
+    check("GET /health HTTP/1.0\r\nHost: x\r\n\r\n", Some("close"));
+    check(
+        "GET /health HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+        Some("keep-alive"),
+    );
+    check("GET /health HTTP/1.1\r\nHost: x\r\n\r\n", None);
+    check(
+        "GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+        Some("close"),
+    );
+    check(
+        "GET /health HTTP/1.1\r\nHost: x\r\nConnection: CLOSE, x\r\n\r\n",
+        Some("close"),
+    );
+    check("GET http://x/health HTTP/1.1\r\nHost: x\r\n\r\n", None);
+    check("\r\nGET /health HTTP/1.1\r\nHost: x\r\n\r\n", None);
+    // The third request on one connection is its last.
+    let mut client = Client::connect(addr);
+    assert_eq!(client.get("/health").header("Connection"), None);
+    assert_eq!(client.get("/health").header("Connection"), None);
+    assert_eq!(client.get("/health").header("Connection"), Some("close"));
+    assert!(client.read_to_close().is_ok_and(|rest| rest.is_empty()));
+    // What follows a closing request is not answered.
+    let twice = "GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".repeat(2);
+    let mut client = Client::connect(addr);
+    client.send(twice).expect("it is read");
+    assert!(client.read().is_ok());
+    assert!(client.read_to_close().is_ok_and(|rest| rest.is_empty()));
+    let mut client = Client::connect(addr);
+    let expecting =
+        "GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n";
+    client.send(expecting).expect("it is read");
+    client.send("abc").expect("it is read");
+    assert_eq!(client.read().expect("an answer").interim, [100]);
+}
+
+#[test]
+fn head_has_the_fields_of_get_and_no_body() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    // Nothing changes any more: the two answers are of one state.
+    exchange.fault(Fault::Silence);
+    exchange.cut();
+    let chart = "/api/ecosystem/chart?symbol=BTCUSDT&interval=1h&from=1700000000&to=1700036000";
+    for target in [
+        "/api/v1/quotes/BTCUSDT",
+        "/api/v1/quotes?symbols=BTCUSDT,NOPE",
+        "/api/v1/quotes?symbols=*",
+        "/api/v1/categories",
+        "/api/v1/categories/usdt/markets",
+        "/api/ecosystem/market",
+        "/api/ecosystem/market/BTC-USDT",
+        chart,
+        "/api/v1/quotes/NOPE",
+        "/nope",
+    ] {
+        let same = eventually(LONG, || {
+            let (head, got) = (head(marketd.addr(), target), get(marketd.addr(), target));
+            let kept = |name: &str| !["date", "cache-control", "retry-after"].contains(&name);
+            let fields = |answer: &Response| -> BTreeMap<String, String> {
+                let fields = answer.headers.iter();
+                let fields = fields.map(|(name, value)| (name.to_lowercase(), value.clone()));
+                fields.filter(|(name, _)| kept(name)).collect()
+            };
+            assert!(head.body.is_empty() && !got.body.is_empty(), "{target}");
+            let names = |answer: &Response| {
+                answer
+                    .headers
+                    .iter()
+                    .map(|(name, _)| name.clone())
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(names(&head), names(&got), "{target}");
+            let same = head.status == got.status && fields(&head) == fields(&got);
+            same.then_some(got)
+        });
+        let length = same.header("Content-Length").map(str::to_string);
+        assert_eq!(length, Some(same.body.len().to_string()), "{target}");
+    }
+}
+
+/// The lines of Prometheus' page: name with labels, and value.
+fn page(marketd: &Marketd) -> BTreeMap<String, String> {
+    let answer = get(marketd.addr(), "/metrics");
+    assert_eq!(answer.status, 200);
+    common(&answer);
+    let kind = answer.header("Content-Type").unwrap_or_default();
+    assert!(kind.starts_with("text/plain; version=0.0.4"), "{kind}");
+    assert_eq!(answer.header("Cache-Control"), Some("no-store"));
+    let (mut lines, mut family) = (BTreeMap::new(), String::new());
+    for line in answer.text().lines() {
+        if let Some(rest) = line.strip_prefix("# ") {
+            let words: Vec<&str> = rest.splitn(3, ' ').collect();
+            assert!(
+                words.len() == 3 && ["HELP", "TYPE"].contains(&words[0]),
+                "{line}"
+            );
+            family = words[1].to_string();
+            continue;
+        }
+        let (name, value) = line.rsplit_once(' ').expect("a sample has a value");
+        assert!(
+            name.starts_with("marketd_") && name.starts_with(&family),
+            "{line}"
+        );
+        assert!(value.parse::<f64>().is_ok(), "{line}");
+        let twice = lines.insert(name.to_string(), value.to_string());
+        assert!(twice.is_none(), "{line} stands twice");
+    }
+    lines
+}
+
+#[test]
+fn both_pages_of_metrics_count_what_was_done() {
+    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT", "BAD/USDT"]);
+    exchange.patch_ticker("BADUSDT", "lastPrice", "\"-1\"");
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    // Nothing more is polled.
+    exchange.fault(Fault::Silence);
+    exchange.cut();
+    let before = good(&get(marketd.addr(), "/api/v1/metrics"), METRICS);
+    let mut client = Client::connect(marketd.addr());
+    for target in ["/api/v1/quotes/BTCUSDT", "/health", "/api/v1/categories"] {
+        assert_eq!(client.get(target).status, 200);
+    }
+    for target in ["/nope", "/api/v1/quotes/NOPE"] {
+        assert_eq!(client.get(target).status, 404);
+    }
+    let tag = client
+        .get("/api/v1/categories")
+        .header("ETag")
+        .map(str::to_string);
+    let condition = format!("If-None-Match: {}\r\n", tag.expect("a tag"));
+    client
+        .send(format!(
+            "GET /api/v1/categories HTTP/1.1\r\nHost: x\r\n{condition}\r\n"
+        ))
+        .expect("it is read");
+    assert_eq!(client.read().map(|answer| answer.status), Ok(304));
+    assert_eq!(request(marketd.addr(), "BAD\r\n\r\n").status, 400);
+    let after = good(&client.get("/api/v1/metrics"), METRICS);
+    let grown = |path: &[&str]| {
+        let value = |json: &Json| {
+            let found = path
+                .iter()
+                .fold(json.clone(), |json, key| json[*key].clone());
+            found.integer().expect("a counter is a whole number")
+        };
+        value(&after) - value(&before)
+    };
+    // 3 + 2 + 1 + 1 + 1, and the first look at the counters itself.
+    assert_eq!(grown(&["http", "requests"]), 9);
+    assert_eq!(grown(&["http", "status", "2xx"]), 5);
+    assert_eq!(grown(&["http", "status", "3xx"]), 1);
+    assert_eq!(grown(&["http", "status", "4xx"]), 3);
+    assert_eq!(grown(&["http", "status", "5xx"]), 0);
+    assert_eq!(grown(&["http", "notModified"]), 1);
+    assert_eq!(grown(&["http", "badRequests"]), 1);
+    assert_eq!(grown(&["http", "connectionsTotal"]), 2);
+    assert!(grown(&["http", "bytesOut"]) > 2000);
+    assert_eq!(after["http"]["inFlight"], 0);
+    assert_eq!(after["cachedEntries"], 2);
+    assert_eq!(after["quotes"]["symbols"], 2);
+    // Of three items of each poll two were good.
+    let collected = after["quotesCollected"].integer().unwrap_or_default();
+    assert_eq!(after["quotes"]["collected"], collected);
+    assert_eq!(after["quotes"]["rejected"], collected / 2);
+    let polled = &after["upstreams"][0];
+    assert!(polled["bytesReceived"].integer() > Some(100) && polled["id"] == "fake");
+    both_pages_agree(&marketd);
+}
+
+fn both_pages_agree(marketd: &Marketd) {
+    let pairs = [
+        ("quotes_collected_total", "quotesCollected"),
+        ("quotes_collected_total", "quotes collected"),
+        ("quotes_rejected_total", "quotes rejected"),
+        ("quotes_cached", "cachedEntries"),
+        ("quotes_stale", "quotes stale"),
+        ("quote_symbols", "quotes symbols"),
+        ("chart_series", "charts series"),
+        ("chart_series", "chartsStored"),
+        ("chart_candles", "charts candles"),
+        ("chart_candles", "candlesStored"),
+        ("chart_gaps", "charts gaps"),
+        ("chart_bytes", "charts bytes"),
+        ("chart_candles_written_total", "charts written"),
+        ("chart_candles_updated_total", "charts updated"),
+        ("chart_candles_evicted_total", "charts evicted"),
+        ("http_responses_total{class=\"3xx\"}", "http status 3xx"),
+        ("http_responses_total{class=\"4xx\"}", "http status 4xx"),
+        ("http_responses_total{class=\"5xx\"}", "http status 5xx"),
+        ("http_not_modified_total", "http notModified"),
+        ("http_bad_requests_total", "http badRequests"),
+        ("http_timeouts_total", "http timeouts"),
+        ("http_rejected_total", "http rejected"),
+    ];
+    let by_source = [
+        ("source_polls_total", "polls"),
+        ("source_successes_total", "ok"),
+        ("source_errors_total", "errors"),
+        ("source_timeouts_total", "timeouts"),
+        ("source_rate_limited_total", "rateLimited"),
+        ("source_received_bytes_total", "bytesReceived"),
+    ];
+    // The stalled poll may time out between the two pages.
+    eventually(LONG, || {
+        let (page, json) = (page(marketd), metrics(marketd));
+        let value = |name: &str| {
+            let found = page.get(&format!("marketd_{name}"));
+            found.unwrap_or_else(|| panic!("no {name}")).clone()
+        };
+        let same = |(name, path): &(&str, &str)| {
+            let found = path
+                .split(' ')
+                .fold(json.clone(), |json, key| json[key].clone());
+            value(name) == found.to_string()
+        };
+        let same_source = |(name, key): &(&str, &str)| {
+            let found = json["upstreams"][0][*key].to_string();
+            value(&format!("{name}{{source=\"fake\"}}")) == found
+        };
+        assert_eq!(value("build_info{version=\"0.1.0\"}"), "1");
+        assert_eq!(
+            value("loop_turn_seconds_bucket{le=\"+Inf\"}"),
+            value("loop_turn_seconds_count")
+        );
+        // One more request lies between them.
+        let requests: i64 = value("http_requests_total").parse().unwrap_or_default();
+        let fine = json["http"]["requests"] == requests + 1
+            && pairs.iter().all(same)
+            && by_source.iter().all(same_source);
+        let success = value("source_last_success_timestamp_seconds{source=\"fake\"}");
+        let told = json["upstreams"][0]["lastSuccessAt"].integer()?;
+        let told = format!("{}.{:03}", told / 1000, told % 1000);
+        (fine && success == told).then_some(())
+    });
+}

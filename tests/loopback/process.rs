@@ -1,0 +1,197 @@
+//! The process: how it ends, and how it refuses to begin.
+
+use crate::contract::*;
+use crate::setup::*;
+use crate::support::binance::KLINES;
+use crate::support::daemon::TempDir;
+use crate::support::*;
+use serde_json::json;
+use std::net::TcpListener;
+use std::sync::Arc;
+
+/// A chart whose candles the exchange does not send.
+const WAITS: &str = "/api/ecosystem/chart?symbol=BTCUSDT&interval=1h&from=1700000000&to=1700360000";
+
+#[test]
+fn a_signal_ends_it_with_0_and_in_flight_answers_are_finished() {
+    for signal in ["TERM", "INT"] {
+        let exchange = exchange_of(&["BTC/USDT"]);
+        exchange.fault_on(KLINES, Fault::Silence);
+        let limits = json!({ "chartWaitMs": 1000 });
+        let marketd = start(&with(
+            config(&[source("fake", &exchange)]),
+            "limits",
+            limits,
+        ));
+        let addr = marketd.addr();
+        let mut idle = Client::connect(addr);
+        assert_eq!(idle.get("/health").status, 200);
+        let mut busy = Client::connect(addr);
+        // What is behind it has not begun yet, and is told how things stand.
+        let line = |target: &str| format!("GET {target} HTTP/1.1\r\nHost: x\r\n\r\n");
+        busy.send([line(WAITS), line("/health")].concat())
+            .expect("it is read");
+        exchange.await_asked(KLINES, 1, LONG);
+        marketd.signal(signal);
+        assert!(idle.read_to_close().is_ok_and(|rest| rest.is_empty()));
+        let refused = || Client::try_connect(addr).is_err().then_some(());
+        eventually(LONG, refused);
+        let answer = busy.read().expect("it is finished");
+        assert_eq!(good(&answer, CHART).items().len(), 0);
+        assert_eq!(answer.header("Chart-Coverage"), Some("partial"));
+        let health = busy.read().expect("it is answered");
+        assert_eq!(
+            (health.status, health.header("Connection")),
+            (503, Some("close"))
+        );
+        assert_eq!(health.exact()["status"], "stopping");
+        let finished = marketd.await_end(LONG);
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        assert!(finished.stderr.contains("stopp"), "{finished:?}");
+        assert!(!finished.stderr.contains("panic"), "{finished:?}");
+    }
+}
+
+#[test]
+fn it_ends_at_once_when_nobody_waits_and_in_time_when_somebody_does() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let finished = start(&config(&[source("fake", &exchange)])).stop(LONG);
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(0), ""));
+    // A client that has not sent its whole request, one that does not read, a stalled exchange.
+    exchange.fault_on(KLINES, Fault::Silence);
+    let limits = json!({ "chartWaitMs": 60_000, "shutdownMs": 500, "headTimeoutMs": 60_000 });
+    let marketd = start(&with(
+        config(&[source("fake", &exchange)]),
+        "limits",
+        limits,
+    ));
+    let mut slow = Client::connect(marketd.addr());
+    slow.send("GET /hea").expect("it is read");
+    let mut waiting = Client::connect(marketd.addr());
+    waiting.send_get(WAITS).expect("it is read");
+    exchange.await_asked(KLINES, 1, LONG);
+    let finished = marketd.stop(LONG);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+}
+
+#[test]
+fn it_starts_again_at_once_at_the_same_address() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let addr = marketd.addr();
+    // A connection that we close first stays in the kernel for a while.
+    let mut client = Client::connect(addr);
+    client.get("/health");
+    assert_eq!(marketd.stop(LONG).code, Some(0));
+    let listen = addr.to_string();
+    let again = Launch::new(&["--listen", &listen]).config(config(&[source("fake", &exchange)]));
+    assert_eq!(again.start().addr(), addr);
+}
+
+/// Runs it to its end: exit code 2, one line that holds these parts, nothing else.
+#[track_caller]
+fn refuses(launch: Launch, parts: &[&str]) {
+    let finished = launch.env("RUST_BACKTRACE", "1").run();
+    assert_eq!(finished.code, Some(2), "{finished:?}");
+    assert_eq!(finished.stdout, "", "{finished:?}");
+    assert_eq!(finished.stderr.lines().count(), 1, "{finished:?}");
+    for part in parts {
+        assert!(finished.stderr.contains(part), "{part:?} in {finished:?}");
+    }
+}
+
+#[test]
+fn what_a_person_can_mend_is_one_line_and_exit_code_2() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let taken = taken.local_addr().map(|addr| (addr.to_string(), taken));
+    let (taken, _holder) = taken.expect("it has an address");
+    let in_use = [taken.as_str(), "in use"];
+    refuses(Launch::new(&["--listen", &taken, "--demo"]), &in_use);
+    let both = ["--listen", "127.0.0.1:0", "--ecosystem-listen", &taken];
+    refuses(Launch::new(&both), &in_use);
+    refuses(
+        Launch::new(&["--listen", "192.0.2.1:80"]),
+        &["192.0.2.1:80"],
+    );
+    refuses(
+        Launch::new(&["--listen", "nonsense"]),
+        &["--listen", "nonsense"],
+    );
+    refuses(Launch::new(&["--port", "1"]), &["--port"]);
+    refuses(Launch::new(&["--log"]), &["--log"]);
+    refuses(Launch::new(&["stray"]), &["stray"]);
+    refuses(
+        Launch::new(&["--source", "nyse"]),
+        &["--source", "nyse", "binance"],
+    );
+    refuses(Launch::new(&["--source", "binance=ftp://x"]), &["--source"]);
+    refuses(Launch::new(&["--symbols", "BTCUSDT"]), &["--symbols"]);
+    refuses(
+        Launch::new(&["--config", "/nowhere/x.json"]),
+        &["/nowhere/x.json"],
+    );
+    refuses(
+        Launch::new(&[]).env("MARKETD_LISTEN", "x"),
+        &["MARKETD_LISTEN"],
+    );
+    let file = |value: serde_json::Value, parts: &[&str]| {
+        let launch = Launch::new(&["--listen", "127.0.0.1:0"]).config(value);
+        refuses(launch, &[&["marketd.json:1"], parts].concat());
+    };
+    file(json!({ "colour": 1 }), &["colour"]);
+    file(json!({ "listen": 8080 }), &["listen"]);
+    file(json!({ "sources": {} }), &["sources"]);
+    let url = "http://127.0.0.1:1";
+    let same = json!({ "dialect": "binance", "url": url });
+    file(
+        json!({ "sources": [same, same] }),
+        &["sources[1]", "binance"],
+    );
+    let categories = json!([{ "id": "a" }, { "id": "a" }]);
+    file(json!({ "categories": categories }), &["categories[1]"]);
+    let markets = json!([{ "symbol": "A/B" }, { "symbol": "a-b" }]);
+    file(
+        json!({ "ecosystem": { "markets": markets } }),
+        &["ecosystem.markets[1]"],
+    );
+    file(json!({ "history": { "5m": {} } }), &["history.5m"]);
+    file(
+        json!({ "limits": { "maxConnections": -1 } }),
+        &["limits.maxConnections"],
+    );
+    refuses(Launch::new(&[]).config("{"), &["marketd.json"]);
+}
+
+#[test]
+fn the_directory_holds_what_was_asked_for_and_nothing_else() {
+    let dir = Arc::new(TempDir::new());
+    let marketd = Launch::new(&["--data", ":memory:"])
+        .in_dir(Arc::clone(&dir))
+        .start();
+    await_health(&marketd, "ok");
+    assert_eq!(marketd.stop(LONG).code, Some(0));
+    let left = std::fs::read_dir(dir.path()).map(Iterator::count);
+    assert_eq!(left.ok(), Some(0));
+}
+
+#[test]
+fn the_address_may_be_said_in_the_file_and_in_the_environment() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let free = || {
+        let socket = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+        socket.expect("a free port")
+    };
+    let (in_file, in_env) = (free(), free());
+    let file = with(
+        config(&[source("fake", &exchange)]),
+        "listen",
+        json!(in_file.to_string()),
+    );
+    let launch = || Launch::new(&[]).config(&file).listen_as_configured();
+    let marketd = launch().start();
+    assert_eq!(marketd.addr(), in_file);
+    assert_eq!(get(marketd.addr(), "/health/live").status, 200);
+    drop(marketd);
+    let marketd = launch().env("MARKETD_LISTEN", &in_env.to_string()).start();
+    assert_eq!(marketd.addr(), in_env);
+}

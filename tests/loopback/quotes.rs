@@ -1,0 +1,309 @@
+//! Quotes: one, many, all; their digits, their versions, and which source answers.
+
+use crate::contract::*;
+use crate::setup::*;
+use crate::support::binance::TICKERS;
+use crate::support::*;
+use serde_json::json;
+
+fn symbols_in(batch: &Json) -> Vec<String> {
+    let quotes = batch["quotes"].items().iter();
+    quotes
+        .map(|quote| quote["symbol"].text().unwrap_or_default().to_string())
+        .collect()
+}
+
+#[test]
+fn a_batch_keeps_the_order_of_first_appearance_and_answers_nothing_twice() {
+    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT", "ETH/BTC", "SOL/USDT"]);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let addr = marketd.addr();
+    let check = |list: &str, symbols: &[&str], errors: &[(&str, &str)]| {
+        let answer = get(addr, &format!("/api/v1/quotes?symbols={list}"));
+        let batch = good(&answer, QUOTES);
+        assert_eq!(symbols_in(&batch), symbols, "{list}");
+        let failed = batch["errors"].items().iter();
+        let failed = failed.map(|error| (error["symbol"].text(), error["code"].text()));
+        let failed: Vec<(&str, &str)> = failed.filter_map(|(a, b)| a.zip(b)).collect();
+        assert_eq!(failed, errors, "{list}");
+    };
+    check(
+        "SOL/USDT,BTC/USDT,ETH/BTC",
+        &["SOL/USDT", "BTC/USDT", "ETH/BTC"],
+        &[],
+    );
+    check("ETH/BTC", &["ETH/BTC"], &[]);
+    let same = "btcusdt,BTC/USDT,ethbtc,BTC-USDT,Btc_Usdt,ETH%2FBTC,BTCUSDT";
+    check(same, &["BTC/USDT", "ETH/BTC"], &[]);
+    check("+BTCUSDT+,,%20,ETHBTC%20,", &["BTC/USDT", "ETH/BTC"], &[]);
+    let unknown = "symbol_not_found";
+    check(
+        "nope,BTCUSDT,a.b,NOPE,nope,FOO/BAR,a.b",
+        &["BTC/USDT"],
+        &[
+            ("nope", unknown),
+            ("a.b", "invalid_symbol"),
+            ("NOPE", unknown),
+            ("FOO/BAR", unknown),
+        ],
+    );
+    check("FOO/BAR", &[], &[("FOO/BAR", unknown)]);
+    // A star among others is no symbol; alone it is all of them.
+    check("*,BTCUSDT", &["BTC/USDT"], &[("*", "invalid_symbol")]);
+    check("*", &["BTC/USDT", "ETH/BTC", "ETH/USDT", "SOL/USDT"], &[]);
+    check("%2A", &["BTC/USDT", "ETH/BTC", "ETH/USDT", "SOL/USDT"], &[]);
+}
+
+#[test]
+fn a_hundred_symbols_are_answered_and_one_more_is_refused() {
+    let exchange = Binance::generated(150, 7);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let addr = marketd.addr();
+    let all = exchange.symbols();
+    let target = |symbols: &[String]| format!("/api/v1/quotes?symbols={}", symbols.join(","));
+    let batch = good(&get(addr, &target(&all[..100])), QUOTES);
+    assert_eq!(symbols_in(&batch), all[..100]);
+    let most = Some("symbols");
+    let message = error(
+        &get(addr, &target(&all[..101])),
+        400,
+        "too_many_symbols",
+        most,
+    );
+    assert!(
+        message.contains("101") && message.contains("100"),
+        "{message}"
+    );
+    // Blanks do not count, the same symbol over and over does.
+    let blanks = format!("{},,,%20,", target(&all[..100]));
+    assert_eq!(get(addr, &blanks).status, 200);
+    let same = vec!["BTCUSDT".to_string(); 101];
+    error(&get(addr, &target(&same)), 400, "too_many_symbols", most);
+    let every = good(&get(addr, "/api/v1/quotes?symbols=*"), QUOTES);
+    assert_eq!(every["quotes"].items().len(), 150);
+    let few = with(
+        config(&[source("fake", &exchange)]),
+        "limits",
+        json!({ "symbolsPerRequest": 2 }),
+    );
+    let marketd = start(&few);
+    assert_eq!(get(marketd.addr(), &target(&all[..2])).status, 200);
+    error(
+        &get(marketd.addr(), &target(&all[..3])),
+        400,
+        "too_many_symbols",
+        most,
+    );
+}
+
+#[test]
+fn quotes_have_the_digits_of_the_exchange_and_null_for_what_it_does_not_send() {
+    let exchange = exchange_of(&["BTC/USDT", "A/B", "C/D", "E/F", "G/H"]);
+    let tickers = [
+        r#"{"symbol":"BTCUSDT","lastPrice":"64123.45000000","bidPrice":"64123.40","bidQty":"0.00000012","askPrice":64123.5,"askQty":1.2e-7,"openPrice":"64000","highPrice":"000065000.10","lowPrice":"63000.000","priceChange":"-123.4500","priceChangePercent":"-0.192","volume":"12345678901234567890.123456789","quoteVolume":"1E+3","closeTime":1730439017452}"#,
+        r#"{"symbol":"AB","lastPrice":"2","bidPrice":"0.00000000","askPrice":null,"openPrice":"1.60","volume":"0.000"}"#,
+        r#"{"symbol":"CD","lastPrice":"3","priceChange":"1.0"}"#,
+        r#"{"symbol":"EF","lastPrice":"1","openPrice":"3"}"#,
+        r#"{"symbol":"GH","lastPrice":"0.123456789012345678901234567890123456789012345678901234567890123"}"#,
+    ];
+    exchange.set_tickers(&format!("[{}]", tickers.join(",")));
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let check = |symbol: &str, expected: &[(&str, &str)]| {
+        let quote = good(
+            &get(marketd.addr(), &format!("/api/v1/quotes/{symbol}")),
+            QUOTE,
+        );
+        for (key, digits) in expected {
+            assert_eq!(quote[*key].to_string(), *digits, "{symbol} {key}: {quote}");
+        }
+    };
+    check(
+        "BTC/USDT",
+        &[
+            ("last", "64123.45"),
+            ("bid", "64123.4"),
+            ("ask", "64123.5"),
+            ("bidVolume", "0.00000012"),
+            ("askVolume", "0.00000012"),
+            ("open", "64000"),
+            ("high", "65000.1"),
+            ("low", "63000"),
+            // The exchange's own figure, whatever we would have come to.
+            ("change", "-123.45"),
+            ("percentage", "-0.192"),
+            ("baseVolume", "12345678901234567890.123456789"),
+            ("quoteVolume", "1000"),
+            ("timestamp", "1730439017452"),
+            ("stale", "false"),
+        ],
+    );
+    // Zero is no price, but it is a volume.
+    check(
+        "A/B",
+        &[
+            ("bid", "null"),
+            ("ask", "null"),
+            ("open", "1.6"),
+            ("change", "0.4"),
+            ("percentage", "25"),
+            ("baseVolume", "0"),
+            ("quoteVolume", "null"),
+            ("timestamp", "null"),
+        ],
+    );
+    check(
+        "C/D",
+        &[("open", "2"), ("change", "1"), ("percentage", "50")],
+    );
+    check(
+        "E/F",
+        &[("change", "-2"), ("percentage", "-66.666666666667")],
+    );
+    let long = "0.123456789012345678901234567890123456789012345678901234567890123";
+    check(
+        "G/H",
+        &[("last", long), ("change", "null"), ("open", "null")],
+    );
+}
+
+#[test]
+fn a_quote_keeps_its_tag_until_it_changes_and_its_representations_have_their_own() {
+    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let addr = marketd.addr();
+    let targets = [
+        "/api/v1/quotes/BTCUSDT",
+        "/api/v1/quotes?symbols=BTCUSDT,ETHUSDT,NOPE",
+        "/api/v1/quotes?symbols=*",
+        "/api/v1/categories",
+        "/api/v1/categories/usdt/markets",
+        "/api/ecosystem/market",
+        "/api/ecosystem/market/BTC-USDT",
+    ];
+    for target in targets {
+        let joint = if target.contains('?') { '&' } else { '?' };
+        let as_text = format!("{target}{joint}decimals=string");
+        let answers = pipeline(addr, &[target, &as_text, target]);
+        let tags: Vec<&str> = answers.iter().filter_map(|a| a.header("ETag")).collect();
+        assert_eq!(tags.len(), 3, "{target}");
+        assert_eq!(tags[0], tags[2], "{target}");
+        assert!(
+            tags[0].starts_with('"') && tags[0].ends_with('"'),
+            "{}",
+            tags[0]
+        );
+        let differs = answers[0].body != answers[1].body;
+        assert!(!differs || tags[0] != tags[1], "{target}: {}", tags[0]);
+        let cache = answers[0].header("Cache-Control").unwrap_or_default();
+        let seconds = cache
+            .strip_prefix("public, max-age=")
+            .map(str::parse::<u32>);
+        assert!(matches!(seconds, Some(Ok(1..=60))), "{target}: {cache}");
+        not_modified_twice(addr, target);
+    }
+}
+
+/// Asks for a body and, in the same write, whether it still is that: by its own tag, by any, by a
+/// list and by a weak one; and by another one.
+fn not_modified_twice(addr: std::net::SocketAddr, target: &str) {
+    eventually(LONG, || {
+        let mut client = Client::connect(addr);
+        let tag = client.get(target).header("ETag")?.to_string();
+        let line = |condition: &str| {
+            format!("GET {target} HTTP/1.1\r\nHost: x\r\nIf-None-Match: {condition}\r\n\r\n")
+        };
+        let conditions = [
+            tag.clone(),
+            "*".to_string(),
+            format!("\"other\", {tag}"),
+            format!("W/{tag}"),
+            "\"other\"".to_string(),
+        ];
+        let lines: Vec<String> = conditions.iter().map(|condition| line(condition)).collect();
+        client.send(lines.concat()).expect("it is read");
+        let answers = client.read_many(5).expect("all are answered");
+        // A poll may have come between the first answer and the others.
+        if answers[4].header("ETag") != Some(&tag) {
+            return None;
+        }
+        for (answer, condition) in answers.iter().zip(&conditions).take(4) {
+            assert_eq!(
+                (answer.status, answer.text()),
+                (304, ""),
+                "{target} {condition}"
+            );
+            assert_eq!(answer.header("ETag"), Some(tag.as_str()), "{target}");
+            assert_eq!(answer.header("Access-Control-Allow-Origin"), Some("*"));
+            assert!(answer.header("Cache-Control").is_some() && answer.header("Date").is_some());
+        }
+        assert_eq!(answers[4].status, 200, "{target}");
+        Some(())
+    });
+}
+
+#[test]
+fn bodies_hold_no_now_and_a_quote_changes_its_tag_with_each_poll() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let first = get(marketd.addr(), "/api/v1/quotes/BTCUSDT");
+    let other = await_answer(marketd.addr(), "/api/v1/quotes/BTCUSDT", |answer| {
+        answer.header("ETag") != first.header("ETag")
+    });
+    let (one, two) = (first.exact(), other.exact());
+    for key in one.keys() {
+        assert_eq!(one[key] == two[key], key != "receivedAt", "{key}");
+    }
+    // No poll, no change.
+    exchange.fault_on(TICKERS, Fault::Silence);
+    exchange.forget();
+    exchange.await_asked(TICKERS, 1, LONG);
+    let answers = pipeline(marketd.addr(), &["/api/v1/quotes/BTCUSDT"; 3]);
+    let again = get(marketd.addr(), "/api/v1/quotes/BTCUSDT");
+    for answer in &answers {
+        assert_eq!(answer.body, again.body);
+        assert_eq!(answer.header("ETag"), again.header("ETag"));
+    }
+}
+
+#[test]
+fn the_first_source_answers_and_any_can_be_asked_for() {
+    let (one, two) = (
+        exchange_of(&["BTC/USDT", "A/B"]),
+        exchange_of(&["BTC/USDT", "C/D"]),
+    );
+    two.set_tickers(&format!(
+        "[{},{}]",
+        ticker("BTCUSDT", "2.5"),
+        ticker("CD", "2.5")
+    ));
+    let marketd = start(&config(&[source("one", &one), source("two", &two)]));
+    await_answer(marketd.addr(), "/api/v1/quotes/CD", |answer| {
+        answer.status == 200
+    });
+    let last_of = |symbol: &str, source: &str| {
+        let target = match source {
+            "" => format!("/api/v1/quotes/{symbol}"),
+            id => format!("/api/v1/quotes/{symbol}?source={id}"),
+        };
+        let quote = read(marketd.addr(), &target);
+        format!("{} {}", quote["source"], quote["last"])
+    };
+    assert_eq!(last_of("BTCUSDT", ""), "\"one\" 1.5");
+    assert_eq!(last_of("BTCUSDT", "one"), "\"one\" 1.5");
+    assert_eq!(last_of("BTCUSDT", "two"), "\"two\" 2.5");
+    assert_eq!(last_of("CD", ""), "\"two\" 2.5");
+    let answer = get(marketd.addr(), "/api/v1/quotes/CD?source=one");
+    error(&answer, 404, "quote_not_found", Some("symbol"));
+    let batch = read(
+        marketd.addr(),
+        "/api/v1/quotes?symbols=BTCUSDT,AB,CD&source=two",
+    );
+    assert_eq!(symbols_in(&batch), ["BTC/USDT", "C/D"]);
+    assert_eq!(batch["errors"][0]["code"], "quote_not_found");
+    let every = read(marketd.addr(), "/api/v1/quotes?symbols=*&source=two");
+    assert_eq!(symbols_in(&every), ["BTC/USDT", "C/D"]);
+    let every = read(marketd.addr(), "/api/v1/quotes?symbols=*");
+    assert_eq!(symbols_in(&every), ["A/B", "BTC/USDT", "C/D"]);
+    assert_eq!(metrics(&marketd)["quotes"]["symbols"], 3);
+    assert_eq!(metrics(&marketd)["cachedEntries"], 4);
+}

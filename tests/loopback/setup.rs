@@ -1,0 +1,152 @@
+//! Daemons that poll fakes, and what is asked of them again and again.
+
+use crate::support::*;
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// For what takes seconds by itself: longer than anything, also on a machine that is busy with
+/// other tests.
+pub const LONG: Duration = Duration::from_secs(30);
+
+/// A source of this id that polls a fake ten times a second.
+pub fn source(id: &str, exchange: &Binance) -> Value {
+    json!({ "id": id, "dialect": "binance", "url": exchange.url(), "pollMs": 100 })
+}
+
+/// The same, tracking these symbols alone.
+pub fn tracking(id: &str, exchange: &Binance, symbols: &[&str]) -> Value {
+    with(source(id, exchange), "symbols", json!(symbols))
+}
+
+/// A value with one more member, or another value for it.
+pub fn with(mut value: Value, key: &str, member: Value) -> Value {
+    value[key] = member;
+    value
+}
+
+/// A configuration of these sources, without backfill: a candle is there because it was needed.
+pub fn config(sources: &[Value]) -> Value {
+    let depth = |keep: i64| json!({ "keep": keep, "backfill": 0 });
+    json!({
+        "sources": sources,
+        "data": ":memory:",
+        "history": { "1m": depth(100_000_000), "1h": depth(10_000_000), "1d": depth(100_000) },
+    })
+}
+
+/// A daemon with this configuration whose health is `ok`: every source has been polled.
+#[track_caller]
+pub fn start(config: &Value) -> Marketd {
+    let marketd = Marketd::with_config(config);
+    await_health(&marketd, "ok");
+    marketd
+}
+
+/// Waits until health says so.
+#[track_caller]
+pub fn await_health(marketd: &Marketd, status: &str) -> Json {
+    let caller = std::panic::Location::caller();
+    let mut last = String::new();
+    let found = poll_until(LONG, || {
+        let answer = get(marketd.addr(), "/health");
+        last = answer.text().to_string();
+        Some(answer.exact()).filter(|health| health["status"] == status)
+    });
+    found.unwrap_or_else(|| panic!("{caller}: health never said {status}, but {last}"))
+}
+
+/// Waits until an answer to `target` is as wanted.
+#[track_caller]
+pub fn await_answer(
+    addr: SocketAddr,
+    target: &str,
+    wanted: impl Fn(&Response) -> bool,
+) -> Response {
+    let caller = std::panic::Location::caller();
+    let mut last = None;
+    let found = poll_until(LONG, || {
+        let answer = get(addr, target);
+        last = Some(answer.clone());
+        wanted(&answer).then_some(answer)
+    });
+    match (found, last) {
+        (Some(answer), _) => answer,
+        (None, last) => {
+            let last = last.map(|answer| (answer.status, answer.text().to_string()));
+            panic!("{caller}: {target} never was as wanted; the last answer: {last:?}")
+        }
+    }
+}
+
+/// The answer to `target` in all its digits; panics unless it is a 200.
+#[track_caller]
+pub fn read(addr: SocketAddr, target: &str) -> Json {
+    let answer = get(addr, target);
+    assert_eq!(answer.status, 200, "{target}: {}", answer.text());
+    answer.exact()
+}
+
+/// The quote of a symbol.
+#[track_caller]
+pub fn quote(marketd: &Marketd, symbol: &str) -> Json {
+    read(marketd.addr(), &format!("/api/v1/quotes/{symbol}"))
+}
+
+/// The counters.
+#[track_caller]
+pub fn metrics(marketd: &Marketd) -> Json {
+    read(marketd.addr(), "/api/v1/metrics")
+}
+
+/// A counter of the only source.
+#[track_caller]
+pub fn upstream(marketd: &Marketd, key: &str) -> i64 {
+    let value = metrics(marketd)["upstreams"][0][key].integer();
+    value.unwrap_or_else(|| panic!("{key} is null"))
+}
+
+/// Waits until the only source has been polled so many times more with success.
+#[track_caller]
+pub fn await_polls(marketd: &Marketd, more: i64) {
+    let before = upstream(marketd, "ok");
+    eventually(LONG, || {
+        (upstream(marketd, "ok") >= before + more).then_some(())
+    });
+}
+
+/// One element of a market list as Binance sends it.
+pub fn listing(base: &str, quote: &str, status: &str) -> String {
+    format!(
+        r#"{{"symbol":"{base}{quote}","status":"{status}","baseAsset":"{base}","quoteAsset":"{quote}","filters":[]}}"#
+    )
+}
+
+/// A market list of these elements.
+pub fn listings(items: &[String]) -> String {
+    format!(r#"{{"serverTime":1,"symbols":[{}]}}"#, items.join(","))
+}
+
+/// One ticker as Binance sends it, with a price and nothing else.
+pub fn ticker(id: &str, last: &str) -> String {
+    format!(r#"{{"symbol":"{id}","lastPrice":"{last}"}}"#)
+}
+
+/// A fake with these active markets, each `BASE/QUOTE` at the price 1.5.
+pub fn exchange_of(symbols: &[&str]) -> Binance {
+    let exchange = Binance::empty();
+    let parts = |symbol: &&str| {
+        let (base, quote) = symbol.split_once('/').expect("a canonical symbol");
+        (base.to_string(), quote.to_string())
+    };
+    let parts: Vec<(String, String)> = symbols.iter().map(parts).collect();
+    let listed = parts
+        .iter()
+        .map(|(base, quote)| listing(base, quote, "TRADING"));
+    let tickers = parts
+        .iter()
+        .map(|(base, quote)| ticker(&format!("{base}{quote}"), "1.50000000"));
+    exchange.set_markets(&listings(&listed.collect::<Vec<_>>()));
+    exchange.set_tickers(&format!("[{}]", tickers.collect::<Vec<_>>().join(",")));
+    exchange
+}

@@ -1,0 +1,299 @@
+//! How a market may be named, and how it may not.
+
+use crate::contract::error;
+use crate::setup::*;
+use crate::support::binance::{MARKETS, TICKERS};
+use crate::support::*;
+use serde_json::json;
+
+fn symbol_at(addr: std::net::SocketAddr, target: &str) -> Json {
+    read(addr, target)["symbol"].clone()
+}
+
+#[test]
+fn every_accepted_form_names_the_market_at_every_address() {
+    let exchange = exchange_of(&["BTC/USDT", "1INCH/USDT", "ETH/BTC"]);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let addr = marketd.addr();
+    let in_path = [
+        "BTC/USDT",
+        "BTC%2FUSDT",
+        "BTC%2fUSDT",
+        "BTC-USDT",
+        "BTC_USDT",
+        "BTCUSDT",
+        "btc/usdt",
+        "btc%2Fusdt",
+        "Btc-uSDt",
+        "btc_usdt",
+        "btcusdt",
+        "%42TCUSDT",
+        "BTC%2DUSDT",
+        "b%74c/%75sdt",
+    ];
+    for text in in_path {
+        let target = format!("/api/v1/quotes/{text}");
+        assert_eq!(symbol_at(addr, &target), "BTC/USDT", "{target}");
+        let target = format!("/api/ecosystem/market/{text}");
+        assert_eq!(symbol_at(addr, &target), "BTC/USDT", "{target}");
+    }
+    let in_query = [
+        "BTC/USDT",
+        "BTC%2FUSDT",
+        "BTC-USDT",
+        "BTC_USDT",
+        "BTCUSDT",
+        "btc/usdt",
+        "btcusdt",
+        "+BTCUSDT",
+        "BTCUSDT%20",
+        "%09BTC-USDT",
+    ];
+    for text in in_query {
+        let target = format!("/api/v1/quotes?symbols={text}");
+        if text.starts_with("%09") {
+            // A blank is trimmed, a control byte is none.
+            assert_eq!(read(addr, &target)["errors"][0]["code"], "invalid_symbol");
+            continue;
+        }
+        assert_eq!(
+            read(addr, &target)["quotes"][0]["symbol"],
+            "BTC/USDT",
+            "{target}"
+        );
+        let target = format!("/api/ecosystem/chart?symbol={text}&interval=1d");
+        assert_eq!(get(addr, &target).status, 200, "{target}");
+    }
+    assert_eq!(symbol_at(addr, "/api/v1/quotes/1inchusdt"), "1INCH/USDT");
+}
+
+#[test]
+fn what_is_no_symbol_is_refused_at_every_address() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let addr = marketd.addr();
+    let long = "A".repeat(21);
+    let malformed = [
+        "BTC%252FUSDT",
+        "%252F",
+        "BTC%00USDT",
+        "%00",
+        "BTC%0AUSDT",
+        "BTC%0D%0AUSDT",
+        "BTC%7FUSDT",
+        "BTC%E2%82%AEUSDT",
+        "BTC%FFUSDT",
+        "BTC%",
+        "BTC%2",
+        "BTC%zzUSDT",
+        "%",
+        "BTC%20USDT",
+        "BTC.X",
+        "BTC:USDT",
+        "BTC%5CUSDT",
+        "BTC%2F%2FUSDT",
+        "%2F",
+        "BTC%2F",
+        "%2FUSDT",
+        "BTC-USDT-X",
+        "-",
+        "_",
+        "BTC%3F",
+        "%3Cscript%3E",
+        "*",
+        "BTC%2CETH",
+    ];
+    for text in malformed {
+        error(
+            &get(addr, &format!("/api/v1/quotes/{text}")),
+            400,
+            "invalid_symbol",
+            Some("symbol"),
+        );
+        if text == "*" || text == "BTC%2CETH" {
+            continue;
+        }
+        let chart = format!("/api/ecosystem/chart?symbol={text}");
+        error(&get(addr, &chart), 400, "invalid_symbol", Some("symbol"));
+        // One of many does not fail the others.
+        let both = read(addr, &format!("/api/v1/quotes?symbols={text},BTC%2FUSDT"));
+        assert_eq!(both["quotes"][0]["symbol"], "BTC/USDT", "{text}: {both}");
+        assert_eq!(
+            both["errors"][0]["code"], "invalid_symbol",
+            "{text}: {both}"
+        );
+        assert_eq!(both["errors"].items().len(), 1, "{text}: {both}");
+    }
+    for text in [
+        "BTC/",
+        "BTC//",
+        "/BTC",
+        "BTC%2FUSDT/",
+        "BTC/USDT%2F",
+        "BT%2FC/USDT",
+        "BTCUSDT/",
+    ] {
+        let answer = get(addr, &format!("/api/v1/quotes/{text}"));
+        assert!(
+            matches!(answer.status, 400 | 404),
+            "{text}: {}",
+            answer.text()
+        );
+    }
+    for text in [
+        format!("{long}/USDT"),
+        format!("BTC/{long}"),
+        "A".repeat(41),
+        "A".repeat(5000),
+    ] {
+        let target = format!("/api/v1/quotes/{text}");
+        error(&get(addr, &target), 400, "invalid_symbol", Some("symbol"));
+    }
+    for text in ["FOO/BAR", "foobar", "BTC-USD", "USDT/BTC", "BTC", "USDT"] {
+        let target = format!("/api/v1/quotes/{text}");
+        error(&get(addr, &target), 404, "symbol_not_found", Some("symbol"));
+        let target = format!("/api/ecosystem/chart?symbol={text}");
+        error(&get(addr, &target), 404, "symbol_not_found", Some("symbol"));
+        let target = format!("/api/ecosystem/market/{text}");
+        error(&get(addr, &target), 404, "market_not_found", None);
+    }
+    let message = error(&get(addr, "/api/v1/quotes/A/B/C"), 404, "not_found", None);
+    assert!(message.contains("/api/v1/quotes/A/B/C"), "{message}");
+    error(&get(addr, "/api/v1/quotes/"), 404, "not_found", None);
+}
+
+#[test]
+fn an_error_repeats_at_most_64_bytes_of_what_was_asked_and_escapes_them() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let long = "Z".repeat(300);
+    for target in [
+        format!("/api/v1/quotes/{long}"),
+        format!("/{long}"),
+        format!("/api/v1/categories/{long}/markets"),
+        format!("/api/ecosystem/market/{long}"),
+        format!("/api/ecosystem/chart?symbol=BTCUSDT&interval={long}"),
+        format!("/api/ecosystem/chart?symbol=BTCUSDT&from={long}"),
+        format!("/api/ecosystem/chart?symbol=BTCUSDT&limit={long}"),
+        format!("/api/ecosystem/chart?symbol=BTCUSDT&fill={long}"),
+        format!("/api/v1/quotes/BTCUSDT?source={long}"),
+        format!("/api/v1/quotes/BTCUSDT?decimals={long}"),
+    ] {
+        let answer = get(marketd.addr(), &target);
+        assert!((400..500).contains(&answer.status), "{target}");
+        let message = answer.exact()["message"]
+            .text()
+            .unwrap_or_default()
+            .to_string();
+        let repeated = message.matches('Z').count();
+        assert!((50..=64).contains(&repeated), "{target}: {message}");
+    }
+    let message = error(
+        &get(marketd.addr(), "/api/v1/quotes/%22%5C%3C%E2%82%AC"),
+        400,
+        "invalid_symbol",
+        Some("symbol"),
+    );
+    assert!(message.contains("\"\\<"), "{message}");
+    assert!(message.is_ascii(), "{message}");
+}
+
+#[test]
+fn a_joined_form_that_two_markets_share_is_off_and_the_log_says_so() {
+    let (one, two) = (exchange_of(&["AB/CD", "X/Y"]), exchange_of(&["A/BCD"]));
+    let marketd = start(&config(&[source("one", &one), source("two", &two)]));
+    let addr = marketd.addr();
+    error(
+        &get(addr, "/api/v1/quotes/ABCD"),
+        404,
+        "symbol_not_found",
+        Some("symbol"),
+    );
+    for (asked, symbol) in [
+        ("AB/CD", "AB/CD"),
+        ("ab-cd", "AB/CD"),
+        ("A_BCD", "A/BCD"),
+        ("a%2fbcd", "A/BCD"),
+        ("xy", "X/Y"),
+    ] {
+        assert_eq!(symbol_at(addr, &format!("/api/v1/quotes/{asked}")), symbol);
+    }
+    let line = marketd.await_log("ABCD", LONG);
+    assert!(line.contains("AB/CD") && line.contains("A/BCD"), "{line}");
+}
+
+#[test]
+fn configured_symbols_are_known_before_the_first_market_list() {
+    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
+    exchange.fault_on(MARKETS, Fault::Silence);
+    let source = tracking("fake", &exchange, &["BTC/USDT"]);
+    let marketd = Marketd::with_config(config(&[with(source, "timeoutMs", json!(600_000))]));
+    let addr = marketd.addr();
+    let named = Some("symbol");
+    error(
+        &get(addr, "/api/v1/quotes/BTC/USDT"),
+        503,
+        "quote_not_ready",
+        named,
+    );
+    error(
+        &get(addr, "/api/v1/quotes/ETH/USDT"),
+        404,
+        "symbol_not_found",
+        named,
+    );
+    error(
+        &get(addr, "/api/ecosystem/chart?symbol=BTCUSDT"),
+        503,
+        "quote_not_ready",
+        named,
+    );
+    let batch = read(addr, "/api/v1/quotes?symbols=BTCUSDT,ETHUSDT");
+    assert_eq!(batch["quotes"].items().len(), 0);
+    assert_eq!(batch["errors"][0]["code"], "quote_not_ready");
+    assert_eq!(batch["errors"][1]["code"], "symbol_not_found");
+    let markets = read(addr, "/api/v1/categories/usdt/markets");
+    assert_eq!(markets["category"]["marketCount"], 1);
+    let market = &markets["markets"][0];
+    assert!(market["last"].is_null() && market["source"].is_null() && market["stale"].is_null());
+    let record = read(addr, "/api/ecosystem/market/BTC-USDT");
+    assert!(record["quote"].is_null() && record["createdAt"].is_null());
+    for target in ["/health", "/health/ready"] {
+        let health = get(addr, target);
+        assert_eq!(health.status, 503, "{target}");
+        assert_eq!(health.exact()["status"], "starting");
+        assert!(health.header("Retry-After").is_some(), "{target}");
+    }
+    assert_eq!(get(addr, "/health/live").status, 200);
+}
+
+#[test]
+fn a_market_without_a_quote_is_unready_first_and_not_found_after_a_poll() {
+    let exchange = exchange_of(&["BTC/USDT", "NEW/USDT", "ZERO/USDT"]);
+    let (priced, zero) = (ticker("BTCUSDT", "1.5"), ticker("ZEROUSDT", "0.00000000"));
+    exchange.set_tickers(&format!("[{priced},{zero}]"));
+    exchange.fault_times(1, Some(TICKERS), Fault::Silence);
+    let symbols = ["BTC/USDT", "NEW/USDT", "ZERO/USDT", "GONE/USDT"];
+    let source = tracking("fake", &exchange, &symbols);
+    let marketd = Marketd::with_config(config(&[with(source, "timeoutMs", json!(1500))]));
+    let addr = marketd.addr();
+    exchange.await_asked(TICKERS, 1, LONG);
+    for symbol in symbols {
+        let target = format!("/api/v1/quotes/{symbol}");
+        error(&get(addr, &target), 503, "quote_not_ready", Some("symbol"));
+    }
+    await_health(&marketd, "ok");
+    for symbol in &symbols[1..] {
+        let target = format!("/api/v1/quotes/{symbol}");
+        error(&get(addr, &target), 404, "quote_not_found", Some("symbol"));
+    }
+    assert_eq!(symbol_at(addr, "/api/v1/quotes/BTC/USDT"), "BTC/USDT");
+    // It begins to trade.
+    exchange.set_tickers(&format!("[{priced},{}]", ticker("NEWUSDT", "2.00")));
+    let answer = await_answer(addr, "/api/v1/quotes/NEWUSDT", |answer| {
+        answer.status == 200
+    });
+    assert_eq!(answer.exact()["last"], Json::Number("2".to_string()));
+    assert!(upstream(&marketd, "polls") > 2);
+    assert!(metrics(&marketd)["quotes"]["rejected"].integer() > Some(0));
+}
