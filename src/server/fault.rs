@@ -35,6 +35,8 @@ pub enum Fault {
     },
     /// A list without any item.
     Empty,
+    /// A candle without a time: nobody knows which one it is.
+    Undated,
 }
 
 impl fmt::Display for Fault {
@@ -55,6 +57,7 @@ impl fmt::Display for Fault {
                 None => write!(f, "status {status}"),
             },
             Fault::Empty => f.write_str("the answer holds no item"),
+            Fault::Undated => f.write_str("a candle of the answer has no time"),
         }
     }
 }
@@ -84,7 +87,7 @@ impl Fault {
                 kind: RefusalKind::RateLimited,
                 ..
             }) => Blame::RateLimit,
-            Fault::Body(_) | Fault::Empty => Blame::Call,
+            Fault::Body(_) | Fault::Empty | Fault::Undated => Blame::Call,
             _ => Blame::Source,
         }
     }

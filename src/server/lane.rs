@@ -80,6 +80,8 @@ pub struct Asking {
     pub deadline: Mono,
     /// Addresses tried in vain.
     pub tried: usize,
+    /// The one that is tried, by its place in the list.
+    pub address: usize,
     /// Whether the connection was opened for this request.
     pub fresh: bool,
     request: Vec<u8>,
@@ -93,6 +95,8 @@ pub struct Asking {
     pub received: u64,
     /// Items refused so far.
     pub rejected: u64,
+    /// Whether one of them is a candle of nobody knows which slot.
+    undated: bool,
     /// The field of the answer's head that tells how the budget stands, and what it told.
     meter: Option<&'static str>,
     /// Taken by the poller.
@@ -158,6 +162,7 @@ impl Asking {
             sent_at: None,
             deadline,
             tried: 0,
+            address: 0,
             fresh: true,
             request,
             sent: 0,
@@ -166,6 +171,7 @@ impl Asking {
             staged,
             received: 0,
             rejected: 0,
+            undated: false,
             meter,
             metered: None,
             read_error: None,
@@ -239,6 +245,7 @@ impl Asking {
             catalog,
             staged: &mut self.staged,
             rejected: &mut self.rejected,
+            undated: &mut self.undated,
             wanted: None,
         };
         loop {
@@ -275,6 +282,19 @@ impl Asking {
         }
     }
 
+    /// What is wrong when the answer does not come to its end: `fault`, unless its head has come
+    /// and says more.
+    pub fn cut(&self, fault: Fault) -> Fault {
+        match &self.head {
+            Some(head) if !is_success(head.status) => Fault::Status {
+                status: head.status,
+                retry_after: head.retry_after,
+                message: None,
+            },
+            _ => fault,
+        }
+    }
+
     /// What the whole answer comes to.
     pub fn finish(mut self, now: Now) -> Result<Answered, Fault> {
         let head = self.head.as_ref().expect("finished answers have a head");
@@ -297,6 +317,10 @@ impl Asking {
         verdict.map_err(Fault::Body)?;
         if self.staged.is_empty() {
             return Err(Fault::Empty);
+        }
+        // It may be any of the slots that would now seem to be without a candle.
+        if self.undated {
+            return Err(Fault::Undated);
         }
         Ok(Answered {
             task: self.task,
@@ -330,6 +354,7 @@ struct Stager<'a> {
     catalog: &'a Catalog,
     staged: &'a mut Staged,
     rejected: &'a mut u64,
+    undated: &'a mut bool,
     /// The symbol of the ticker that was last asked about.
     wanted: Option<SymbolId>,
 }
@@ -375,10 +400,20 @@ impl Sink for Stager<'_> {
 
     fn rejected(&mut self, reason: Reject<'_>) {
         log::debug!("item refused: {reason:?}");
-        *self.rejected += 1;
-        if let Staged::Tickers(_, seen) = self.staged {
-            *seen += 1;
+        match (&mut *self.staged, reason.time) {
+            // Without its numbers it is unsound: no word about its slot, and counted as such.
+            (Staged::Candles(list), Some(open_time)) => {
+                list.push(Reported {
+                    candle: Candle::without_numbers(open_time),
+                    closed: None,
+                });
+                return;
+            }
+            (Staged::Candles(_), None) => *self.undated = true,
+            (Staged::Tickers(_, seen), _) => *seen += 1,
+            _ => {}
         }
+        *self.rejected += 1;
     }
 }
 

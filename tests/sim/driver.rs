@@ -30,6 +30,7 @@ pub fn address_of(source: usize, at: usize) -> SocketAddr {
 impl World {
     /// Something has come for this socket.
     pub fn wake(&mut self, key: Key) {
+        self.woken = true;
         match self.links.get(&key).map(|link| link.peer) {
             Some(Peer::Exchange(..)) => self.queue(key),
             Some(Peer::Client(_)) => {
@@ -246,13 +247,11 @@ impl World {
                     let connecting = !self.links[&key].is_settled();
                     let conn = &mut self.exchanges[source].conns[at];
                     conn.open = false;
-                    let meaning = match conn.in_flight.as_ref().map(|it| it.meaning.clone()) {
-                        Some(Meaning::Bad(failure)) => Some(Meaning::Bad(failure)),
-                        Some(Meaning::Good(_)) => Some(Meaning::Bad(Failure::of_source())),
-                        None => None,
-                    };
-                    match meaning {
-                        Some(meaning) => self.conclude(source, at, meaning, now),
+                    let read = conn.read;
+                    match conn.in_flight.as_ref().map(|it| it.cut(read)) {
+                        Some(failure) => {
+                            self.conclude(source, at, Meaning::Bad(failure), now);
+                        }
                         // Given up before it stood.
                         None if connecting => {
                             self.schedules[source].failed(Failure::of_source(), begun, self.now);
@@ -330,9 +329,8 @@ impl World {
                     Told::Received(bytes) => format!("source {source}.{conn} > {}", excerpt(bytes)),
                     event => format!("source {source}.{conn}: {event:?}"),
                 });
-                let was_connected = self.links[&key].sent > 0 || self.links[&key].is_settled();
                 self.core.handle(key, event, now);
-                self.heard(key, (source, conn), event, was_connected);
+                self.heard(key, (source, conn), event);
             }
         }
     }
@@ -343,13 +341,12 @@ impl World {
         key: Key,
         (source, at): (usize, usize),
         event: Told<'_>,
-        was_connected: bool,
     ) {
         let now = self.moment();
         let begun = self.links[&key].since;
         let conn = &mut self.exchanges[source].conns[at];
         if let Told::Failed(_) = event
-            && !was_connected
+            && !self.links[&key].stood
         {
             return self.schedules[source].connect_failed(begun, self.now);
         }
@@ -377,7 +374,8 @@ impl World {
             }
             Told::Eof if in_flight.end.is_none() => self.conclude(source, at, meaning, now),
             Told::Eof | Told::Failed(_) => {
-                self.conclude(source, at, Meaning::Bad(Failure::of_source()), now);
+                let failure = in_flight.cut(conn.read);
+                self.conclude(source, at, Meaning::Bad(failure), now);
             }
             Told::Connected | Told::Sent(_) => {}
         }

@@ -34,6 +34,16 @@ pub struct Failure {
     pub retry_after: Option<u64>,
 }
 
+impl InFlight {
+    /// What it comes to when the daemon has read so many bytes and will read no more.
+    pub fn cut(&self, read: u64) -> Failure {
+        match self.meaning {
+            Meaning::Bad(failure) if read >= self.head_end => failure,
+            _ => Failure::of_source(),
+        }
+    }
+}
+
 impl Failure {
     /// The exchange as a whole does not answer.
     pub fn of_source() -> Failure {
@@ -53,6 +63,8 @@ pub struct InFlight {
     pub meaning: Meaning,
     /// Where its answer ends in the connection's stream; `None`: with the stream.
     pub end: Option<u64>,
+    /// Where the answer's head ends.
+    pub head_end: u64,
     /// Whether the daemon has read some of the answer.
     pub begun: bool,
 }
@@ -87,6 +99,7 @@ pub enum Reached {
 pub enum Address {
     Alive,
     Refusing,
+    Silent,
     NoWay,
 }
 
@@ -102,6 +115,8 @@ pub struct Exchange {
     pub latency: u64,
     /// Whether answers come in pieces over a while also in fine weather.
     pub dribbles: bool,
+    /// Answers are sent at multiples of this, whole: those to what was asked together, together.
+    pub beat: Option<u64>,
     /// Requests read, by kind, for whoever wants to know whether anything was asked at all.
     pub asked: usize,
 }
@@ -122,6 +137,7 @@ impl Exchange {
         let reached = match (self.addresses[address], self.weather(us)) {
             (Address::NoWay, _) => Reached::NoWay,
             (Address::Refusing, _) => Reached::RefusedAfter(wait),
+            (Address::Silent, _) => Reached::Never,
             (_, Weather::Refusing | Weather::Nameless) => match self.rng.chance(1, 6) {
                 true => Reached::NoWay,
                 false => Reached::RefusedAfter(wait),
@@ -166,12 +182,17 @@ impl Exchange {
         self.asked += 1;
         let task = self.mouth.read(target);
         if weather == Weather::Unreachable {
-            self.put(conn, task, sent, bad(true), None);
+            self.put(conn, task, sent, bad(true), (None, u64::MAX));
             return Ok(Vec::new());
         }
         let fault = weather.fault(&mut self.rng);
         let fault = fault.filter(|fault| fits(*fault, &task));
-        let wait = 500 + self.rng.below(self.latency);
+        let wait = match self.beat {
+            // A list that is read again takes as long as the quotes that became due by the first.
+            Some(beat) if task == Task::Markets && has_list => 2 * beat - now.us % beat,
+            Some(beat) => beat - now.us % beat,
+            None => 500 + self.rng.below(self.latency),
+        };
         let speech = self.mouth.speak(&task, fault, now.us + wait, &mut self.rng);
         Ok(self.answer(conn, task, sent, speech, fault, wait, has_list))
     }
@@ -182,13 +203,14 @@ impl Exchange {
         task: Task,
         sent: Moment,
         meaning: Meaning,
-        end: Option<u64>,
+        (end, head_end): (Option<u64>, u64),
     ) {
         self.conns[conn].in_flight = Some(InFlight {
             task,
             sent,
             meaning,
             end,
+            head_end,
             begun: false,
         });
     }
@@ -214,7 +236,8 @@ impl Exchange {
         }
         self.conns[conn].written += message.bytes.len() as u64;
         let end = message.ends.then_some(written + message.length.unwrap_or(whole));
-        self.put(conn, task, sent, message.meaning, end);
+        let ends = (end, written + message.head);
+        self.put(conn, task, sent, message.meaning, ends);
         let mut steps = self.pieces(message.bytes, wait, fault.is_some());
         let last = steps.last().map_or(wait, |(after, _)| *after);
         if let Some(after) = message.after {
@@ -298,6 +321,7 @@ impl Exchange {
         let mut message = Message {
             bytes: Vec::new(),
             meaning,
+            head: 0,
             ends: true,
             length: None,
             cut: None,
@@ -315,7 +339,7 @@ impl Exchange {
         }
         let rng = &mut self.rng;
         let pieces = match rng.below(4) {
-            0 => 1 + rng.below(12),
+            0 if self.beat.is_none() => 1 + rng.below(12),
             _ => 1,
         };
         let slow = pieces > 1 && (self.dribbles || faulty) && rng.chance(1, 2);
@@ -341,6 +365,8 @@ impl Exchange {
 struct Message {
     bytes: Vec<u8>,
     meaning: Meaning,
+    /// Length of its head.
+    head: u64,
     /// Whether the answer has an end of its own; else the stream's end is it.
     ends: bool,
     /// Where it ends for the reader, when that is not the last byte.
@@ -380,10 +406,12 @@ impl Message {
                 self.ends = false;
                 self.after = Some(Step::Eof);
                 head.push_str("\r\n");
+                self.head = head.len() as u64;
                 self.bytes = [head.as_bytes(), body].concat();
             }
             7 | 8 => {
                 head.push_str("Transfer-Encoding: chunked\r\n\r\n");
+                self.head = head.len() as u64;
                 self.bytes = head.into_bytes();
                 let mut rest = body;
                 while !rest.is_empty() {
@@ -400,6 +428,7 @@ impl Message {
             _ => {
                 let length = body.len() as i64 + skew;
                 head.push_str(&format!("Content-Length: {length}\r\n\r\n"));
+                self.head = head.len() as u64;
                 if skew != 0 {
                     self.length = Some((head.len() as i64 + length) as u64);
                 }

@@ -153,7 +153,7 @@ pub struct Ledger {
     pub prices: Vec<HashSet<String>>,
     /// Slots about which the exchange once did not tell the truth.
     pub lied: HashSet<(usize, &'static str, i64)>,
-    /// Whether a market has left: what was said of its candles may be said again.
+    /// Whether some candles were forgotten: what was said of them may be said again.
     pub has_left: bool,
 }
 
@@ -185,7 +185,11 @@ impl Ledger {
         match said {
             Said::Tickers(items) => self.learn_tickers(items, now),
             Said::Markets(list) => self.learn_list(list, now),
-            Said::Time(time) => self.clock = Some(time - (now.us / 1000) as i64),
+            Said::Time(time) => {
+                // A clock that is set back puts in doubt what was said by it.
+                self.has_left |= self.exchange_ms(now) > time + 1900;
+                self.clock = Some(time - (now.us / 1000) as i64);
+            }
             Said::Candles(page) => self.learn_candles(page, sent, now),
         }
     }
@@ -294,6 +298,11 @@ impl Ledger {
                 said.push((now.us, word));
             }
         }
+    }
+
+    /// Whether the exchange has told its time.
+    pub fn has_clock(&self) -> bool {
+        self.clock.is_some()
     }
 
     /// The exchange's clock, as far as the daemon can know it.

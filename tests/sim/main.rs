@@ -67,6 +67,11 @@ fn a_market_of_hundreds_of_symbols_is_taken_in_whole() {
 }
 
 #[test]
+fn a_long_list_is_read_again_while_quotes_come() {
+    for_each_seed(8, |_, rng| run(Theme::WideAndLong, rng));
+}
+
+#[test]
 fn market_lists_change_over_hours() {
     for_each_seed(24, |_, rng| run(Theme::Long, rng));
 }

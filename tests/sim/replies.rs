@@ -143,7 +143,7 @@ impl Mouth {
     }
 
     /// The list at this time of the run: markets with their state.
-    fn list(&self, us: u64) -> Vec<(usize, bool)> {
+    pub fn list(&self, us: u64) -> Vec<(usize, bool)> {
         let all = 0..self.brain.markets.len();
         all.filter_map(|market| {
             let mut changes = self.changes.iter();
@@ -226,6 +226,7 @@ impl Mouth {
         }
         let mut words = Vec::new();
         let mut texts = Vec::new();
+        let mut undated = false;
         for row in rows {
             let slot = row.open_ms / length;
             let key = (market, interval, slot);
@@ -234,6 +235,13 @@ impl Mouth {
                 Some(Fault::Missing) if hit => {
                     self.lied.insert(key);
                     continue;
+                }
+                Some(Fault::BadItems) if hit && rng.chance(1, 12) => {
+                    // Nobody can tell which slot this was.
+                    let time = *rng.pick(&["null", "\"abc\"", "true", "\"\""]);
+                    let rest = row.text.split_once(',').map(|(_, rest)| rest);
+                    texts.push(format!("[{time},{}", rest.expect("a row of twelve")));
+                    undated = true;
                 }
                 Some(Fault::BadItems) if hit => {
                     self.lied.insert(key);
@@ -260,7 +268,7 @@ impl Mouth {
         let slots = (from.div_euclid(length), to.div_euclid(length));
         Speech {
             body: format!("[{}]", texts.join(",")),
-            said: Some(Said::Candles(Page {
+            said: (!undated).then_some(Said::Candles(Page {
                 market,
                 interval,
                 slots,

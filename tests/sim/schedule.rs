@@ -31,6 +31,12 @@ pub struct Schedule {
     /// When quotes were last asked for, and whether that was answered.
     last_tickers: Option<u64>,
     answered: Option<u64>,
+    /// Whether the next poll of quotes is one that has waited.
+    delayed: bool,
+    /// Whether the poll before the last was answered in time.
+    steady: bool,
+    /// Nothing need be asked before, at most.
+    at_latest: u64,
     /// They are asked for once more.
     repeats_tickers: bool,
     /// When something last went wrong.
@@ -103,6 +109,7 @@ impl Schedule {
         if !failure.backs_off {
             return;
         }
+        self.delayed = true;
         if begun >= self.last_failure || self.streak == 0 {
             self.streak += 1;
         }
@@ -111,6 +118,7 @@ impl Schedule {
         let step = doubled.min(self.backoff_max);
         let asked = failure.retry_after.unwrap_or(0).min(RETRY_AFTER_MAX);
         self.not_before = self.not_before.max(now + (step - step / 10).max(asked));
+        self.at_latest = self.at_latest.max(now + self.backoff_max.max(asked));
     }
 
     /// A request was answered well.
@@ -135,8 +143,10 @@ impl Schedule {
         };
         let calm = self.trouble + 2 * self.poll + 2 * SLACK < before && self.streak == 0;
         let prompt = answered.is_some_and(|at| at > before && at + SLACK < before + self.poll);
+        let steady = std::mem::replace(&mut self.steady, prompt && !self.delayed);
+        self.delayed = false;
         let pause = now - before;
-        if calm && prompt && (pause + SLACK < self.poll || pause > self.poll + SLACK) {
+        if calm && prompt && steady && (pause + SLACK < self.poll || pause > self.poll + SLACK) {
             let (pause, poll) = (pause as f64 / 1e6, self.poll as f64 / 1e6);
             return Err(format!("quotes were asked for after {pause} s, not {poll} s"));
         }
@@ -151,9 +161,9 @@ impl Schedule {
         let Some(last) = self.last_tickers.filter(|_| self.lanes > 1) else {
             return Ok(());
         };
-        let calm = self.trouble + 2 * self.poll + 2 * SLACK < now && self.not_before < now;
+        let calm = self.trouble + 2 * self.poll + 2 * SLACK < now;
         let answered = self.answered.is_some_and(|at| at > last);
-        if calm && answered && now > last.max(self.not_before) + self.poll + 2 * SLACK {
+        if calm && answered && now > last.max(self.at_latest) + self.poll + 2 * SLACK {
             let late = (now - last) as f64 / 1e6;
             return Err(format!("quotes were last asked for {late} s ago"));
         }

@@ -39,6 +39,8 @@ pub enum Theme {
     Exchanges,
     /// A market of hundreds of symbols.
     Wide,
+    /// The same for hours, so that its list is read again.
+    WideAndLong,
     /// Hours, in which market lists change.
     Long,
 }
@@ -50,6 +52,7 @@ pub fn busy_time(theme: Theme, rng: &mut Rng) -> u64 {
         Theme::Exchanges => 100 + rng.below(200),
         Theme::Wide => 40 + rng.below(60),
         Theme::Long => 4000 + rng.below(9000),
+        Theme::WideAndLong => 3610 + 3600 * rng.below(3),
     };
     seconds * SECOND
 }
@@ -57,7 +60,7 @@ pub fn busy_time(theme: Theme, rng: &mut Rng) -> u64 {
 /// A world of that theme; things go wrong in it until then.
 pub fn world(theme: Theme, until: u64, rng: &mut Rng) -> World {
     let extra = match theme {
-        Theme::Wide => 300 + rng.below(300) as usize,
+        Theme::Wide | Theme::WideAndLong => 300 + rng.below(300) as usize,
         _ => 0,
     };
     let brain = Rc::new(Brain::new(1 + rng.below(2), extra));
@@ -125,7 +128,9 @@ fn source_config(theme: Theme, brain: &Brain, at: usize, rng: &mut Rng) -> Sourc
     let symbols = brain.markets[..2].iter().map(super::brain::Market::symbol);
     let poll = match theme {
         Theme::Long => 15_000 + rng.below(45_000),
-        _ => *rng.pick(&[800, 1000, 2000, 2000, 5000]),
+        // Polls fall on the hours, when the list is read too.
+        Theme::WideAndLong => 60_000,
+        _ => *rng.pick(&[2000, 2000, 3000, 5000]),
     };
     SourceConfig {
         id: ["alpha", "beta"][at].to_string(),
@@ -133,7 +138,7 @@ fn source_config(theme: Theme, brain: &Brain, at: usize, rng: &mut Rng) -> Sourc
             https: false,
             host: format!("exchange-{at}.test"),
             port: 80,
-            path: if rng.chance(1, 4) { "" } else { "" }.to_string(),
+            path: String::new(),
         }),
         symbols: symbols.take(1 + rng.below(2) as usize).collect(),
         quote_assets: vec!["*".to_string()],
@@ -205,18 +210,20 @@ fn add_source(
     let config = world.config.sources[source].clone();
     let us = |span: Duration| span.as_micros() as u64;
     let mut mouth = Mouth::new(brain.clone(), begin + rng.between(-400, 400));
-    if theme == Theme::Long {
+    if matches!(theme, Theme::Long | Theme::WideAndLong) {
         mouth.changes = list_changes(brain, &config, until, rng);
     } else if rng.chance(1, 3) {
         let from = rng.below(until);
         mouth.freeze = Some((from, from + rng.below(60 * SECOND)));
     }
     let forecast = match (theme, rng.below(4)) {
-        (Theme::Clients, 0..3) => vec![(u64::MAX, Weather::Fine)],
+        (Theme::WideAndLong, _) | (Theme::Clients, 0..3) => vec![(u64::MAX, Weather::Fine)],
         (Theme::Long, 0..2) => vec![(until, Weather::Flaky(60)), (u64::MAX, Weather::Fine)],
         _ => Weather::forecast(rng, until),
     };
-    let addresses = match rng.below(4) {
+    let addresses = match rng.below(7) {
+        5 => vec![Address::Silent, Address::Alive],
+        6 => vec![Address::Refusing, Address::Alive, Address::Silent, Address::NoWay],
         0 => vec![Address::Refusing, Address::Alive],
         1 => vec![Address::NoWay, Address::Alive, Address::Refusing],
         _ => vec![Address::Alive],
@@ -228,7 +235,7 @@ fn add_source(
     ledger.stale_after_us = us(config.stale_after);
     ledger.frozen_after_us = us(config.frozen_after);
     ledger.grace_us = match theme {
-        Theme::Wide => 500_000 + 20 * world.stall,
+        Theme::Wide | Theme::WideAndLong => 500_000 + 20 * world.stall,
         _ => 5000 + 5 * world.stall,
     };
     let limits = &world.config.limits;
@@ -248,6 +255,7 @@ fn add_source(
         rng: Rng::new(rng.next()),
         latency: *rng.pick(&[2000, 30_000, 120_000]),
         dribbles: rng.chance(1, 3),
+        beat: (theme == Theme::WideAndLong).then_some(500_000),
         asked: 0,
     });
 }
@@ -276,7 +284,7 @@ fn add_clients(world: &mut World, theme: Theme, until: u64, rng: &mut Rng) {
     let count = match theme {
         Theme::Clients => 20 + rng.below(60),
         Theme::Exchanges => 10 + rng.below(30),
-        Theme::Wide => 8 + rng.below(12),
+        Theme::Wide | Theme::WideAndLong => 8 + rng.below(12),
         Theme::Long => 20 + rng.below(60),
     };
     let sides: &[Side] = match world.config.ecosystem_listen {

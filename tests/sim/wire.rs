@@ -43,6 +43,8 @@ pub struct Link {
     /// When it was made.
     pub since: u64,
     connecting: bool,
+    /// Whether the connection has ever stood.
+    pub stood: bool,
     connected: Option<Result<(), ErrorKind>>,
     readable: bool,
     writable: bool,
@@ -67,6 +69,7 @@ impl Link {
             active: now,
             since: now,
             connecting: false,
+            stood: true,
             connected: None,
             readable: true,
             writable: true,
@@ -80,6 +83,7 @@ impl Link {
         Link {
             peer: Peer::Exchange(source, conn),
             connecting: true,
+            stood: false,
             readable: false,
             writable: false,
             ..Link::accepted(key, 0, room, now)
@@ -127,6 +131,7 @@ impl Link {
             return None;
         }
         self.connecting = false;
+        self.stood = self.connected == Some(Ok(()));
         self.connected.take()
     }
 

@@ -76,6 +76,8 @@ pub struct World {
     pub trace: Trace,
     pub buffer: Vec<u8>,
     pub stopped_at: Option<u64>,
+    /// Whether some event is to wake the daemon up.
+    pub woken: bool,
     /// Turns since something last happened, and turns at this very moment.
     pub idle_turns: (u64, u32),
     pub repeated_turns: u32,
@@ -111,6 +113,7 @@ impl World {
             trace: Trace::new(),
             buffer: Vec::new(),
             stopped_at: None,
+            woken: false,
             idle_turns: (0, 0),
             repeated_turns: 0,
             turns: 0,
@@ -176,11 +179,16 @@ impl World {
             false => [planned, timeout].into_iter().flatten().min(),
         };
         let before = self.now;
-        self.now = next.unwrap_or(until).min(until).max(self.now);
+        let Some(next) = next.filter(|next| *next <= until) else {
+            // Nothing wakes the daemon up before then.
+            self.now = until;
+            return;
+        };
+        self.now = next.max(self.now);
         if self.stall > 0 && self.rng.chance(1, 40) {
             self.now += self.rng.below(self.stall);
         }
-        let mut happened = 0;
+        self.woken = false;
         while let Some(Reverse((at, _, _))) = self.agenda.peek().copied()
             && at <= self.now
         {
@@ -188,11 +196,14 @@ impl World {
                 break;
             };
             let event = self.events.remove(&id).expect("each event comes once");
-            happened += u32::from(!matches!(event, Event::Look));
             self.happen(event);
         }
-        self.turn();
-        self.count_turn(before, happened > 0 || busy);
+        // Nothing wakes the daemon but its own deadline and what its sockets have to tell.
+        if self.woken || busy || timeout.is_some_and(|at| at <= self.now) {
+            let caused = self.woken || busy;
+            self.turn();
+            self.count_turn(before, caused);
+        }
     }
 
     fn is_busy(&self) -> bool {
@@ -266,6 +277,7 @@ impl World {
         if self.clients[at].stage == Stage::Waiting {
             self.clients[at].stage = Stage::Talking;
             self.backlog.push_back(at);
+            self.woken = true;
             return;
         }
         let client = &mut self.clients[at];
@@ -317,6 +329,7 @@ impl World {
                 .collect()),
         };
         self.resolving[source] = false;
+        self.woken = true;
         self.trace
             .note(self.now, format!("source {source} resolves to {addresses:?}"));
         self.schedules[source].resolved();

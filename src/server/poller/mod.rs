@@ -25,7 +25,7 @@ mod wire;
 use super::budget::Budget;
 use super::fault::Fault;
 use super::fetches::Fetches;
-use super::lane::{Asking, Lane};
+use super::lane::Lane;
 use super::status::SourceStatus;
 use super::{Action, Conn, Core, Event, Rest};
 use crate::config::{Config, SourceConfig, Url};
@@ -60,6 +60,8 @@ pub struct Poller {
     tickers: Mono,
     markets: Mono,
     clock: Mono,
+    /// When the exchange last told its time; before that, when this began.
+    clock_set: Mono,
     has_list: bool,
     /// Where the exchange has no call for all quotes.
     round: Round,
@@ -68,7 +70,9 @@ pub struct Poller {
     failures: u32,
     backoff_until: Mono,
     rng: Rng,
-    applying: Option<Applying>,
+    /// Answers whose items are on their way into the market, in their order. An answer that comes
+    /// while another one is applied waits for its turn.
+    applying: VecDeque<Applying>,
     /// When [`Poller::handle_timeout`] is wanted; worked out after each change.
     wake: Option<Mono>,
 }
@@ -147,6 +151,7 @@ impl Poller {
             tickers: now.mono,
             markets: now.mono,
             clock: now.mono,
+            clock_set: now.mono,
             has_list: false,
             round: Round::default(),
             fetches: Fetches::default(),
@@ -154,7 +159,7 @@ impl Poller {
             failures: 0,
             backoff_until: now.mono,
             rng: Rng::new(seed),
-            applying: None,
+            applying: VecDeque::new(),
             wake: Some(now.mono),
             config: source,
         }
@@ -167,7 +172,7 @@ impl Poller {
 
     /// Whether [`Poller::work`] has something to do.
     pub fn has_work(&self) -> bool {
-        self.applying.is_some()
+        !self.applying.is_empty()
     }
 
     /// Asks for candles on a client's behalf. `false`: it need not wait, they will not come.
@@ -217,10 +222,12 @@ impl Poller {
     ) -> bool {
         let mut ended = false;
         for lane in 0..self.lanes.len() {
-            let late = |asking: &Asking| asking.deadline <= now.mono;
-            if self.lanes[lane].asking.as_deref().is_some_and(late) {
+            let asking = self.lanes[lane].asking.as_deref();
+            if let Some(asking) = asking.filter(|asking| asking.deadline <= now.mono) {
+                let fault = asking.cut(Fault::Timeout);
+                self.pass_over(lane);
                 self.hang_up(lane, desk);
-                self.fail(lane, Fault::Timeout, desk, now);
+                self.fail(lane, fault, desk, now);
                 ended = true;
             }
         }

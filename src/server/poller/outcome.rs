@@ -40,7 +40,7 @@ pub(super) enum Applying {
 impl Poller {
     /// Applies one slice of the items at hand. `true`: the last one.
     pub fn work(&mut self, conns: &mut Table<Conn>, desk: &mut Desk<'_>, now: Now) -> bool {
-        let done = match &mut self.applying {
+        let done = match self.applying.front_mut() {
             Some(Applying::Tickers(items)) => {
                 let exchange = desk.status.exchange_time(now);
                 for (symbol, ticker) in items.take(TICKERS_A_SLICE) {
@@ -57,7 +57,7 @@ impl Poller {
             None => return false,
         };
         if done {
-            match self.applying.take() {
+            match self.applying.pop_front() {
                 Some(Applying::Tickers(_)) => {
                     desk.market.quotes.end_poll(self.id, now);
                     desk.status.quotes_polled = true;
@@ -118,11 +118,13 @@ impl Poller {
                 }
             }
             Staged::Tickers(items, _) => {
-                self.applying = Some(Applying::Tickers(items.into_iter()));
+                let items = Applying::Tickers(items.into_iter());
+                self.applying.push_back(items);
             }
             Staged::Markets(items) => {
                 desk.market.catalog.begin_list(self.id);
-                self.applying = Some(Applying::Markets(items.into_iter()));
+                let items = Applying::Markets(items.into_iter());
+                self.applying.push_back(items);
             }
             Staged::Time(time) => {
                 if let Some(time) = time {
@@ -160,7 +162,15 @@ impl Poller {
     /// The exchange's time has come. It was taken before the answer left, so it is a lower bound,
     /// by at most one round trip.
     fn set_clock(&mut self, time: UnixMs, desk: &mut Desk<'_>, now: Now) {
+        let before = desk.status.exchange_time(now);
         desk.status.clock = Some(time.0 - (now.mono.0 / 1000) as i64);
+        if before - time > CLOCK_OFFSET_MS {
+            // Since it was last set, slots may have been taken for closed that were not.
+            let elapsed = now.mono.since(self.clock_set).as_millis() as i64;
+            desk.market.charts.doubt(self.id, time - elapsed);
+            self.fetches.hurry(now);
+        }
+        self.clock_set = now.mono;
         let offset = now.unix - time;
         if offset.abs() > CLOCK_OFFSET_MS {
             log::warn!(
@@ -297,7 +307,8 @@ impl Poller {
             _ => None,
         };
         let wait = asked.unwrap_or(step).max(step).min(RETRY_AFTER_MAX);
-        self.backoff_until = now.mono + wait;
+        // What failed at the same time does not shorten what the exchange has asked for.
+        self.backoff_until = self.backoff_until.max(now.mono + wait);
         self.fetches.give_up_asked();
         self.round.abandon();
         let status = &mut desk.status;
@@ -322,7 +333,15 @@ fn apply_ticker(
     desk: &mut Desk<'_>,
     now: Now,
 ) {
-    let Market { quotes, charts, .. } = desk.market;
+    let Market {
+        quotes,
+        charts,
+        catalog,
+    } = desk.market;
+    if catalog.listing(source, symbol).is_none() {
+        // It has left the list since this ticker came.
+        return;
+    }
     let last = ticker.last.clone();
     match quotes.apply(source, symbol, ticker, now) {
         Ok(applied) if applied.changed => {

@@ -24,7 +24,8 @@ pub(super) struct Addresses {
     /// The one to try first: the last that worked.
     first: usize,
     asked: bool,
-    known_since: Mono,
+    /// `None`: they are to be looked up again.
+    known_since: Option<Mono>,
 }
 
 impl Poller {
@@ -47,11 +48,7 @@ impl Poller {
     ) {
         self.addresses.asked = false;
         match addresses {
-            Ok(list) => {
-                self.addresses.list = list;
-                self.addresses.first = 0;
-                self.addresses.known_since = now.mono;
-            }
+            Ok(list) => self.addresses.renew(list, now.mono),
             // The last good addresses are kept: most name servers' troubles pass.
             Err(why) if self.addresses.list.is_empty() => {
                 for lane in 0..self.lanes.len() {
@@ -86,6 +83,9 @@ impl Poller {
         let ended = match event {
             Event::Connected => {
                 self.lanes[lane].connected = true;
+                if let Some(asking) = &self.lanes[lane].asking {
+                    self.addresses.first = asking.address;
+                }
                 return false;
             }
             Event::Sent(count) => {
@@ -167,12 +167,11 @@ impl Poller {
         if !was_connected {
             asking.tried += 1;
             if asking.tried < self.addresses.list.len() {
-                self.addresses.first = (self.addresses.first + 1) % self.addresses.list.len();
                 self.connect(lane, conns, desk, now);
                 return false;
             }
             // None of them answers: perhaps the name has moved.
-            self.addresses.known_since = Mono::default();
+            self.addresses.known_since = None;
             let fault = Fault::Connect(kind.unwrap_or(ErrorKind::ConnectionRefused));
             self.fail(lane, fault, desk, now);
             return true;
@@ -184,8 +183,14 @@ impl Poller {
         }
         match (kind, asking.end()) {
             (None, Ok(())) => self.succeed(lane, desk, now),
-            (None, Err(fault)) => self.fail(lane, fault, desk, now),
-            (Some(kind), _) => self.fail(lane, Fault::Broken(kind), desk, now),
+            (None, Err(fault)) => {
+                let fault = asking.cut(fault);
+                self.fail(lane, fault, desk, now);
+            }
+            (Some(kind), _) => {
+                let fault = asking.cut(Fault::Broken(kind));
+                self.fail(lane, fault, desk, now);
+            }
         }
         true
     }
@@ -207,7 +212,18 @@ impl Poller {
                 port: self.url.port,
             });
         }
-        let Some(address) = addresses.list.get(addresses.first).copied() else {
+        let Some(asking) = &mut self.lanes[lane].asking else {
+            return;
+        };
+        // Each request goes through the list by itself, from the one that worked last.
+        asking.address = match asking.tried {
+            0 => addresses.first,
+            _ => asking.address + 1,
+        };
+        if asking.address >= addresses.list.len() {
+            asking.address = 0;
+        }
+        let Some(address) = addresses.list.get(asking.address).copied() else {
             return;
         };
         let source = self.id;
@@ -216,6 +232,18 @@ impl Poller {
         self.lanes[lane].conn = Some(key);
         self.lanes[lane].connected = false;
         desk.actions.push_back(Action::Connect(key, address));
+    }
+
+    /// A connection that did not come to be in time: another address comes first from now on.
+    pub(super) fn pass_over(&mut self, lane: usize) {
+        let place = &self.lanes[lane];
+        let (Some(asking), Some(_), false) = (&place.asking, place.conn, place.connected) else {
+            return;
+        };
+        if self.addresses.first == asking.address {
+            self.addresses.first = (asking.address + 1) % self.addresses.list.len().max(1);
+        }
+        self.addresses.known_since = None;
     }
 
     /// Lets a lane's connection go; what is asked on it is untouched.
@@ -240,8 +268,18 @@ impl Addresses {
         }
     }
 
+    /// Takes what the resolver has found. The address that worked goes on to come first.
+    fn renew(&mut self, list: Vec<SocketAddr>, now: Mono) {
+        let worked = self.list.get(self.first);
+        let place = list.iter().position(|address| Some(address) == worked);
+        self.first = place.unwrap_or(0);
+        self.list = list;
+        self.known_since = Some(now);
+    }
+
     fn is_old(&self, url: &Url, now: Mono) -> bool {
         let literal = url.host.parse::<IpAddr>().is_ok();
-        !literal && (self.list.is_empty() || now.since(self.known_since) > ADDRESS_AGE)
+        let fresh = (self.known_since).is_some_and(|since| now.since(since) <= ADDRESS_AGE);
+        !literal && (self.list.is_empty() || !fresh)
     }
 }
