@@ -89,6 +89,18 @@ pub struct Candle {
 }
 
 impl Candle {
+    /// A candle whose numbers could not be read: all zero, which no market can have.
+    pub fn without_numbers(open_time: UnixMs) -> Candle {
+        Candle {
+            open_time,
+            open: Decimal::ZERO,
+            high: Decimal::ZERO,
+            low: Decimal::ZERO,
+            close: Decimal::ZERO,
+            volume: Decimal::ZERO,
+        }
+    }
+
     /// Whether a market can have such numbers: all prices positive, none outside of low and high,
     /// no negative volume. Says nothing of the open time, which only an interval can judge.
     pub fn is_sound(&self) -> bool {

@@ -29,7 +29,7 @@ pub const APPLICATION_ID: u32 = 0x6d6b_7464;
 pub const VERSION: u32 = 1;
 
 /// Candles that one read answers at most: some two milliseconds of the disk thread, before it
-/// comes to the next job, and half a megabyte on its way to the loop.
+/// comes to the next job, and 200 KB on their way to the loop.
 pub const PAGE: usize = 2048;
 
 /// What a stored series is of.
