@@ -6,7 +6,8 @@
 
 use super::chunk::{CHUNK_SLOTS, Draft, chunk_of, chunks_of, place_of, places_of, seconds};
 use super::series::{Series, Tail};
-use super::spans::SpansFull;
+use super::spans::{MAX_SPANS, SpansFull};
+use crate::history::Changes;
 use crate::record::Candle;
 use crate::time::UnixMs;
 use std::ops::Range;
@@ -55,12 +56,16 @@ impl Series {
     ///
     /// Slots that ended by then are covered from now on, and are as the exchange says: a sound
     /// candle is stored, a slot without one loses what was stored or made from quotes. An unsound
-    /// candle changes nothing in its slot. The candle that has not ended becomes the forming one.
+    /// candle changes nothing in its slot: it is covered if it was, and unknown if it was not. The
+    /// candle that has not ended becomes the forming one.
+    ///
+    /// `changes` is told what is to be archived of it.
     pub fn answered(
         &mut self,
         asked: Range<i64>,
         candles: &[Reported],
         closed_before: UnixMs,
+        changes: Option<&mut Changes>,
     ) -> Written {
         let mut written = Written::default();
         let present = self.interval().slot_of(closed_before);
@@ -69,7 +74,12 @@ impl Series {
         let closed = asked.start..asked.end.min(open_from);
         let split = found.partition_point(|found| found.slot < open_from);
 
-        self.heal_clock(present);
+        let mut changes = changes;
+        self.heal_clock(present, changes.as_deref_mut());
+        let unsound = self.unsound_and_unknown(&found[..split]);
+        if let Some(changes) = changes {
+            self.archive_answer(&closed, &found[..split], changes);
+        }
         match self.cover(&closed, &mut written) {
             Some(changed) => {
                 self.store(
@@ -78,6 +88,9 @@ impl Series {
                     seconds(closed_before),
                     &mut written,
                 );
+                for slot in &unsound {
+                    self.covered.remove(*slot..slot + 1);
+                }
                 if changed || written.written + written.updated + written.removed > 0 {
                     self.bump_closed();
                 }
@@ -135,6 +148,46 @@ impl Series {
             same
         });
         (found, open_from)
+    }
+
+    /// The slots of which nothing is known but something unsound. Where they would break coverage
+    /// into too many pieces, they pass for slots without a candle.
+    fn unsound_and_unknown(&self, found: &[Found<'_>]) -> Vec<i64> {
+        let unknown = |found: &&Found<'_>| {
+            found.candle.is_none() && !self.covered.covers(found.slot..found.slot + 1)
+        };
+        let slots: Vec<i64> = found.iter().filter(unknown).map(|it| it.slot).collect();
+        match self.covered.len() + slots.len() < MAX_SPANS {
+            true => slots,
+            false => Vec::new(),
+        }
+    }
+
+    /// Tells what an answer about these closed slots makes of the archive. Called before the answer
+    /// is stored here.
+    fn archive_answer(&self, closed: &Range<i64>, found: &[Found<'_>], changes: &mut Changes) {
+        let mut from = closed.start;
+        let unsound = found.iter().filter(|found| found.candle.is_none());
+        let ends = unsound.map(|found| found.slot).chain([closed.end]);
+        for end in ends {
+            let part = from..end;
+            from = end + 1;
+            if part.is_empty() {
+                continue;
+            }
+            // What is archived there and was not looked at may hold what the exchange no longer has.
+            for hidden in self.covered.missing(part.clone()) {
+                for slots in self.archived.within(hidden) {
+                    changes.forget(slots);
+                }
+            }
+            let here = |slot: i64| found.partition_point(|found| found.slot < slot);
+            let told = &found[here(part.start)..here(part.end)];
+            let has = |slot: &i64| told.binary_search_by_key(slot, |found| found.slot).is_err();
+            let gone: Vec<i64> = self.row_slots(&part).into_iter().filter(has).collect();
+            let candles = told.iter().map(|found| (found.slot, found.candle.cloned()));
+            changes.answered(part, candles.chain(gone.into_iter().map(|slot| (slot, None))));
+        }
     }
 
     /// Marks these slots; says whether that changed anything. `None`: there are too many spans.
@@ -249,8 +302,13 @@ impl Series {
     /// After a clock that ran ahead was set right: slots that have not come yet are not covered,
     /// unless the exchange had a candle for them, and have no candle made from quotes. One slot
     /// is no wrong clock: two answers may be applied in another order than they were made.
-    fn heal_clock(&mut self, present: i64) {
+    fn heal_clock(&mut self, present: i64, changes: Option<&mut Changes>) {
         let begin = present.saturating_add(2);
+        if self.archived.remove(begin..i64::MAX)
+            && let Some(changes) = changes
+        {
+            changes.forget(begin..i64::MAX);
+        }
         if self.frontier < begin {
             return;
         }

@@ -127,6 +127,17 @@ impl Series {
         stored.or_else(|| self.tail(&slots).first().map(|tail| tail.slot))
     }
 
+    /// The slots of the stored candles among these, oldest first.
+    pub(super) fn row_slots(&self, slots: &Range<i64>) -> Vec<i64> {
+        let chunks = self.chunks.range(chunks_of(slots));
+        let in_chunk = |(id, chunk): (&i64, &'_ Chunk)| {
+            let first = *id * CHUNK_SLOTS;
+            let places = places_of(*id, slots).filter(|place| chunk.row(*place).is_some());
+            places.map(|place| first + i64::from(place)).collect::<Vec<_>>()
+        };
+        chunks.flat_map(in_chunk).collect()
+    }
+
     /// The newest stored candle's slot.
     pub(super) fn last_row(&self) -> Option<i64> {
         let (id, chunk) = self.chunks.last_key_value()?;

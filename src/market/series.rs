@@ -1,8 +1,10 @@
 //! The candles of one market in one stored interval.
 //!
-//! Owns three things: the closed candles that the exchange confirmed, as rendered rows
-//! (`chunk.rs`); the slots for which it has answered, with a candle or without (`spans.rs`); and
-//! the *tail*, which is newer than both: candles made from quotes, and the forming one.
+//! Owns four things: the closed candles that the exchange confirmed, as rendered rows
+//! (`chunk.rs`); the slots for which it has answered, with a candle or without (`spans.rs`); the
+//! *tail*, which is newer than both: candles made from quotes, and the forming one; and which slots
+//! are archived, so that they can be had again without asking the exchange. What was evicted from
+//! memory, or not read since the start, is archived and not covered.
 //!
 //! It never blends: what the exchange says about a slot replaces what quotes made of it. It never
 //! serves a made-up candle as a closed one, and what it serves is a function of what it was told,
@@ -14,11 +16,13 @@ use super::chunk::{CHUNK_SLOTS, Chunk, Draft, chunk_of, places_of, render};
 use super::spans::Spans;
 use super::{SourceId, SymbolId};
 use crate::decimal::Decimal;
+use crate::history::Changes;
 use crate::interval::Stored;
 use crate::record::Candle;
 use crate::time::UnixMs;
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Most provisional candles of one series: four hours of minutes without an answer about
@@ -43,6 +47,7 @@ pub struct Series {
     key: SeriesKey,
     pub(super) chunks: BTreeMap<i64, Chunk>,
     pub(super) covered: Spans,
+    pub(super) archived: Spans,
     /// Oldest first; the last one is forming or, when no quote came since, was.
     pub(super) tail: Vec<Tail>,
     /// The newest slot that is known to have begun, from the clocks that came with answers and
@@ -90,6 +95,7 @@ impl Series {
             key,
             chunks: BTreeMap::new(),
             covered: Spans::new(),
+            archived: Spans::new(),
             tail: Vec::new(),
             frontier: i64::MIN,
             count: 0,
@@ -124,6 +130,30 @@ impl Series {
     /// Slots about which the exchange has answered. Closed ones only.
     pub fn covered(&self) -> &Spans {
         &self.covered
+    }
+
+    /// Slots that the history file holds an answer about.
+    pub fn archived(&self) -> &Spans {
+        &self.archived
+    }
+
+    /// The parts of a range that only the exchange can tell of, in order.
+    pub fn unknown(&self, slots: Range<i64>) -> Vec<Range<i64>> {
+        let missing = self.covered.missing(slots).into_iter();
+        missing
+            .flat_map(|part| self.archived.missing(part))
+            .collect()
+    }
+
+    /// The newest slot that the exchange has answered about, now or before the last start.
+    pub fn newest_known(&self) -> Option<i64> {
+        self.covered.last().max(self.archived.last())
+    }
+
+    /// The oldest slot that the exchange has answered about.
+    pub fn oldest_known(&self) -> Option<i64> {
+        let both = [self.covered.first(), self.archived.first()];
+        both.into_iter().flatten().min()
     }
 
     /// Grows with every change of what is served.
@@ -243,7 +273,12 @@ impl Series {
     }
 
     /// Forgets all slots from this one on: a clock that ran ahead has judged them closed, or begun.
-    pub fn forget_from(&mut self, slot: i64) {
+    pub fn forget_from(&mut self, slot: i64, changes: Option<&mut Changes>) {
+        if self.archived.remove(slot..i64::MAX)
+            && let Some(changes) = changes
+        {
+            changes.forget(slot..i64::MAX);
+        }
         let was_covered = self.covered.remove(slot..i64::MAX);
         let from = slot..i64::MAX;
         while let Some((id, chunk)) = self.chunks.last_key_value() {
