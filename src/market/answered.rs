@@ -186,7 +186,10 @@ impl Series {
             let has = |slot: &i64| told.binary_search_by_key(slot, |found| found.slot).is_err();
             let gone: Vec<i64> = self.row_slots(&part).into_iter().filter(has).collect();
             let candles = told.iter().map(|found| (found.slot, found.candle.cloned()));
-            changes.answered(part, candles.chain(gone.into_iter().map(|slot| (slot, None))));
+            changes.answered(
+                part,
+                candles.chain(gone.into_iter().map(|slot| (slot, None))),
+            );
         }
     }
 

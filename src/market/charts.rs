@@ -133,7 +133,10 @@ impl Charts {
 
     /// What the history file holds, by series.
     pub fn archives(&self) -> impl Iterator<Item = (SeriesKey, &Spans)> {
-        let open = self.series.iter().map(|(key, series)| (*key, &series.archived));
+        let open = self
+            .series
+            .iter()
+            .map(|(key, series)| (*key, &series.archived));
         open.chain(self.shelved.iter().map(|(key, spans)| (*key, spans)))
     }
 
@@ -227,12 +230,20 @@ impl Charts {
 
     /// Takes candles of the archive, which answers for these slots: what was answered for here
     /// meanwhile stays as it is. `now` is the exchange's time.
-    pub fn recalled(&mut self, key: SeriesKey, slots: Range<i64>, candles: Vec<Candle>, now: UnixMs) {
+    pub fn recalled(
+        &mut self,
+        key: SeriesKey,
+        slots: Range<i64>,
+        candles: Vec<Candle>,
+        now: UnixMs,
+    ) {
         let Some(series) = self.series.get(&key) else {
             return;
         };
         let missing = series.covered.missing(slots);
-        let parts = missing.into_iter().flat_map(|part| series.archived.within(part));
+        let parts = missing
+            .into_iter()
+            .flat_map(|part| series.archived.within(part));
         let parts: Vec<_> = parts.collect();
         let reported = candles.into_iter().map(|candle| Reported {
             candle,
@@ -272,20 +283,26 @@ impl Charts {
     }
 
     /// A source's clock ran ahead since this moment, and was set right: what was learned of slots
-    /// from then on is forgotten. `changes` gives what is told of that for the archive.
-    pub fn doubt<'c>(
-        &mut self,
-        source: SourceId,
-        since: UnixMs,
-        mut changes: impl FnMut(SeriesKey) -> Option<&'c mut Changes>,
-    ) {
+    /// from then on is forgotten. Answers what is to be taken out of the archive: which series, and
+    /// from which slot on.
+    pub fn doubt(&mut self, source: SourceId, since: UnixMs) -> Vec<(SeriesKey, i64)> {
         let keys = least_key(source, SymbolId(0))..=greatest_key(source, SymbolId(u32::MAX));
-        for (key, series) in self.series.range_mut(keys) {
-            let bytes = series.bytes();
-            series.forget_from(key.interval.slot_of(since), changes(*key));
+        let mut cut = Vec::new();
+        for (key, series) in self.series.range_mut(keys.clone()) {
+            let (bytes, slot) = (series.bytes(), key.interval.slot_of(since));
+            if series.forget_from(slot) {
+                cut.push((*key, slot));
+            }
             self.bytes = self.bytes - bytes + series.bytes();
         }
+        for (key, spans) in self.shelved.range_mut(keys) {
+            let slot = key.interval.slot_of(since);
+            if spans.remove(slot..i64::MAX) {
+                cut.push((*key, slot));
+            }
+        }
         self.closed_version += 1;
+        cut
     }
 
     /// Takes a quote: every open series of that market follows its price. Says whether any

@@ -16,7 +16,6 @@ use super::chunk::{CHUNK_SLOTS, Chunk, Draft, chunk_of, places_of, render};
 use super::spans::Spans;
 use super::{SourceId, SymbolId};
 use crate::decimal::Decimal;
-use crate::history::Changes;
 use crate::interval::Stored;
 use crate::record::Candle;
 use crate::time::UnixMs;
@@ -273,12 +272,9 @@ impl Series {
     }
 
     /// Forgets all slots from this one on: a clock that ran ahead has judged them closed, or begun.
-    pub fn forget_from(&mut self, slot: i64, changes: Option<&mut Changes>) {
-        if self.archived.remove(slot..i64::MAX)
-            && let Some(changes) = changes
-        {
-            changes.forget(slot..i64::MAX);
-        }
+    /// Whether some of them are archived.
+    pub fn forget_from(&mut self, slot: i64) -> bool {
+        let was_archived = self.archived.remove(slot..i64::MAX);
         let was_covered = self.covered.remove(slot..i64::MAX);
         let from = slot..i64::MAX;
         while let Some((id, chunk)) = self.chunks.last_key_value() {
@@ -299,6 +295,7 @@ impl Series {
             false => self.version += 1,
         }
         self.check();
+        was_archived
     }
 
     pub(super) fn open_of(&self, slot: i64) -> UnixMs {

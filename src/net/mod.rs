@@ -12,6 +12,7 @@
 //! Law: every mutation of the core is followed by a drain of its actions before the driver sleeps.
 //! Connections die in `Driver::carry_out` and nowhere else.
 
+mod history;
 mod link;
 mod listen;
 mod process;
@@ -26,9 +27,11 @@ mod tls;
 
 use crate::config::Config;
 use crate::demo::Demo;
+use crate::history::OpenError;
 use crate::server::{Action, Broken, Core, Event, Service};
 use crate::table::Key;
 use crate::time::{Clock, Mono, Now};
+use history::History;
 use link::{Link, Moved, Progress};
 use listen::{Accepted, Listener};
 use mio::{Events, Interest, Poll, Token, Waker};
@@ -83,6 +86,8 @@ pub enum RunError {
     },
     /// What is to be trusted cannot be: key, file and what is wrong with it.
     Trust(String),
+    /// The history file cannot be used, and a person has to choose.
+    History(OpenError),
     /// The system refuses what every event loop needs.
     System(&'static str, io::Error),
 }
@@ -96,6 +101,7 @@ impl fmt::Display for RunError {
                 error,
             } => write!(f, "{key}: cannot listen on {address}: {error}"),
             RunError::Trust(what) => f.write_str(what),
+            RunError::History(error) => write!(f, "data: {error}"),
             RunError::System(what, error) => write!(f, "cannot {what}: {error}"),
         }
     }
@@ -127,6 +133,7 @@ pub struct Driver {
     upstream: VecDeque<Key>,
     buffer: Box<[u8]>,
     resolver: Resolver,
+    history: History,
     tls: Tls,
     signals: Signals,
     /// End of the last turn.
@@ -139,6 +146,7 @@ impl Driver {
         let poll = Poll::new().map_err(|error| RunError::System("create a poller", error))?;
         let waker = Waker::new(poll.registry(), WAKER)
             .map_err(|error| RunError::System("create a waker", error))?;
+        let waker = Arc::new(waker);
         let mut signals = Signals::new([SIGTERM, SIGINT])
             .map_err(|error| RunError::System("watch signals", error))?;
         poll.registry()
@@ -149,11 +157,16 @@ impl Driver {
         // Read once, and of no use to anybody else.
         config.tls.ca_text = String::new();
         let listeners = listen::bind_all(&mut config, poll.registry(), LISTENERS)?;
+        let (history, opened) =
+            History::start(&config.data, waker.clone()).map_err(RunError::History)?;
         let now = clock.now();
         let demo = config.demo.map(|demo| Demo::new(demo.seed));
         // The boot id tells the versions of one run from those of another.
         let boot = now.unix.0.unsigned_abs();
-        let core = Core::new(config, demo, process::facts, boot, now);
+        let mut core = Core::new(config, demo, process::facts, boot, now);
+        if let Some(opened) = opened {
+            core.keep_history(opened, now);
+        }
         Ok(Driver {
             poll,
             clock,
@@ -163,7 +176,8 @@ impl Driver {
             hot: VecDeque::new(),
             upstream: VecDeque::new(),
             buffer: vec![0; READ_BUFFER].into_boxed_slice(),
-            resolver: Resolver::new(Arc::new(waker)),
+            resolver: Resolver::new(waker),
+            history,
             tls,
             signals,
             turned: now.mono,
@@ -221,6 +235,7 @@ impl Driver {
         let busy = !self.hot.is_empty()
             || !self.upstream.is_empty()
             || self.core.has_work()
+            || self.history.ready
             || self.listeners.iter().any(waiting);
         if busy {
             return Some(Duration::ZERO);
@@ -243,6 +258,7 @@ impl Driver {
                 while let Some((source, resolved)) = self.resolver.answer() {
                     self.core.resolved(source, resolved, now);
                 }
+                self.history.ready = true;
             }
             Token(token) if token > LISTENERS - Service::COUNT => {
                 if let Some(listener) = self.listeners.get_mut(LISTENERS - token) {
@@ -392,7 +408,13 @@ impl Driver {
                 self.core.work(now);
                 self.carry_out(now);
             }
-            let idle = self.upstream.is_empty() && !self.core.has_work();
+            if self.history.ready
+                && let Some(answer) = self.history.answer()
+            {
+                self.core.stored(answer, now);
+                self.carry_out(now);
+            }
+            let idle = self.upstream.is_empty() && !self.core.has_work() && !self.history.ready;
             if idle || self.is_over(now) {
                 return;
             }
@@ -413,6 +435,11 @@ impl Driver {
                 Action::Resolve { source, host, port } => {
                     if let Err(why) = self.resolver.ask(source, &host, port) {
                         self.core.resolved(source, Err(why), now);
+                    }
+                }
+                Action::Store(job) => {
+                    if let Some(refused) = self.history.send(job) {
+                        self.core.stored(refused, now);
                     }
                 }
                 Action::Finish(key) => {

@@ -9,6 +9,7 @@
 //! in slices by [`Core::work`], one a call.
 
 pub mod api;
+mod archive;
 mod budget;
 mod clients;
 mod dial;
@@ -26,15 +27,17 @@ pub use status::{SourceState, SourceStatus, Status};
 
 use crate::config::Config;
 use crate::demo::Demo;
+use crate::history::{Answer, Job};
 use crate::http::Stamp;
 use crate::market::{Market, SourceId};
 use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now};
+use archive::{Archive, Shelf};
 use long::Longs;
 use poller::Poller;
 use session::Session;
-use status::{HttpStatus, Turns};
+use status::{HistoryStatus, HttpStatus, Turns};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -114,6 +117,9 @@ pub enum Action {
         /// The port that the addresses are to carry.
         port: u16,
     },
+    /// Send a job to the disk thread, whose answers come by [`Core::stored`]. Never more of them are
+    /// under way than its queue takes.
+    Store(Job),
     /// Shut the write side: nothing more will come from us.
     Finish(Key),
     /// Let the socket go, and tell the core by [`Core::closed`].
@@ -160,6 +166,7 @@ struct Rest {
     market: Market,
     status: Status,
     pollers: Vec<Poller>,
+    archive: Archive,
     longs: Longs,
     demo: Option<Demo>,
     stamp: Stamp,
@@ -175,6 +182,7 @@ struct Rest {
     next_sweep: Mono,
     /// When the end comes in any case.
     stop_at: Option<Mono>,
+    clients_done: bool,
     finished: bool,
 }
 
@@ -208,12 +216,14 @@ impl Core {
                     stopping: false,
                     http: HttpStatus::default(),
                     sources: sources.collect(),
+                    history: HistoryStatus::default(),
                     turns: Turns::default(),
                 },
                 longs: Longs::new(config.limits.max_connections, config.limits.long_answers),
                 config,
                 market,
                 pollers,
+                archive: Archive::new(now),
                 demo,
                 demo_open: 0,
                 stamp: Stamp::new(),
@@ -224,6 +234,7 @@ impl Core {
                 spare: Vec::new(),
                 next_sweep: now.mono + SWEEP,
                 stop_at: None,
+                clients_done: false,
                 finished: false,
             },
         };
@@ -284,6 +295,27 @@ impl Core {
         self.wake_longs(now);
     }
 
+    /// History is kept in a file from now on; this is what became of opening it.
+    pub fn keep_history(&mut self, opened: Answer, now: Now) {
+        self.rest
+            .with_archive(|archive, shelf| archive.begin(opened, shelf, now));
+    }
+
+    /// Tells what the disk thread has answered.
+    pub fn stored(&mut self, answer: Answer, now: Now) {
+        let was_loading = self.rest.archive.is_loading();
+        let wakes = self
+            .rest
+            .with_archive(|archive, shelf| archive.answered(answer, shelf, now));
+        if was_loading && !self.rest.archive.is_loading() {
+            self.rest.pollers.iter_mut().for_each(|it| it.hurry(now));
+        }
+        if wakes {
+            self.wake_longs(now);
+        }
+        self.check_end(now);
+    }
+
     /// Tells that time has passed.
     pub fn handle_timeout(&mut self, now: Now) {
         if !self.conns.is_empty() && now.mono >= self.rest.next_sweep {
@@ -311,12 +343,19 @@ impl Core {
         if failed || self.rest.longs.is_due(now.mono) {
             self.wake_longs(now);
         }
+        if self.rest.archive.due().is_some_and(|at| at <= now.mono) {
+            self.rest
+                .with_archive(|archive, shelf| archive.handle_timeout(shelf, now));
+        }
         self.check_end(now);
     }
 
     /// Whether [`Core::work`] has something to do.
     pub fn has_work(&self) -> bool {
-        self.rest.longs.has_work() || self.rest.pollers.iter().any(Poller::has_work)
+        let rest = &self.rest;
+        rest.longs.has_work()
+            || rest.archive.has_work()
+            || rest.pollers.iter().any(Poller::has_work)
     }
 
     /// Does one slice of what takes long: items of one poll applied, or one part of one answer.
@@ -334,6 +373,10 @@ impl Core {
         if done {
             self.wake_longs(now);
         }
+        if self.rest.archive.has_work() {
+            self.rest
+                .with_archive(|archive, shelf| archive.work(shelf, now));
+        }
         self.step_long(now);
     }
 
@@ -349,7 +392,10 @@ impl Core {
         let pollers = pollers.filter(|_| !self.rest.status.stopping);
         let flip = self.rest.market.quotes.next_flip();
         let (long, stop) = (self.rest.longs.next_due(), self.rest.stop_at);
-        [sweep, pollers, flip, long, stop]
+        // Once the clients have had their time, only the history is waited for.
+        let stop = stop.filter(|_| !self.rest.clients_done);
+        let history = self.rest.archive.due();
+        [sweep, pollers, flip, long, stop, history]
             .into_iter()
             .flatten()
             .min()
@@ -389,7 +435,8 @@ impl Core {
             let reason = session.reason.unwrap_or(CloseReason::Broken);
             http.closes[reason as usize] += 1;
             // Nobody is left to wait for: the end need not wait for the next deadline.
-            self.rest.finished |= self.rest.stop_at.is_some() && http.open == 0;
+            self.rest.clients_done |= self.rest.stop_at.is_some() && http.open == 0;
+            self.rest.end();
         }
     }
 
@@ -401,6 +448,8 @@ impl Core {
         log::info!("stopping: finishing what is in flight");
         self.rest.status.stopping = true;
         self.rest.stop_at = Some(now.mono + self.rest.config.limits.shutdown);
+        self.rest
+            .with_archive(|archive, shelf| archive.shut_down(shelf, now));
         self.sweep(now);
         self.check_end(now);
     }
@@ -434,11 +483,35 @@ impl Core {
         self.rest.status.turns.note(took, now);
     }
 
-    /// Over when it was asked for and the last client is gone, or has had its time.
+    /// Over when it was asked for, the last client is gone, or has had its time, and the history
+    /// is closed.
     fn check_end(&mut self, now: Now) {
         let Some(stop_at) = self.rest.stop_at else {
             return;
         };
-        self.rest.finished = self.rest.status.http.open == 0 || now.mono >= stop_at;
+        self.rest.clients_done |= self.rest.status.http.open == 0 || now.mono >= stop_at;
+        self.rest.end();
+    }
+}
+
+impl Rest {
+    /// Runs `act` with the archive and the rest of the core beside it.
+    fn with_archive<R>(&mut self, act: impl FnOnce(&mut Archive, &mut Shelf<'_>) -> R) -> R {
+        let mut shelf = Shelf {
+            config: &self.config,
+            market: &mut self.market,
+            status: &mut self.status.history,
+            sources: &self.status.sources,
+            actions: &mut self.actions,
+        };
+        act(&mut self.archive, &mut shelf)
+    }
+
+    /// The clients are done: closes the history, and finishes when that is closed.
+    fn end(&mut self) {
+        if self.clients_done {
+            self.with_archive(|archive, shelf| archive.close(shelf));
+            self.finished = self.archive.is_closed();
+        }
     }
 }

@@ -17,8 +17,29 @@ pub struct Status {
     pub http: HttpStatus,
     /// By `SourceId`.
     pub sources: Vec<SourceStatus>,
+    /// The history file.
+    pub history: HistoryStatus,
     /// The loop's turns.
     pub turns: Turns,
+}
+
+/// How the history file does.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HistoryStatus {
+    /// Whether it cannot be used.
+    pub unusable: bool,
+    /// Whether the last write to it failed.
+    pub write_failed: bool,
+    /// Writes that failed since the start.
+    pub persist_errors: u64,
+    /// Candles put into slots that had none since the start.
+    pub inserted: u64,
+    /// Candles whose numbers changed since the start.
+    pub updated: u64,
+    /// Candles taken out for their age since the start.
+    pub evicted: u64,
+    /// Size in bytes, without what is still in its log.
+    pub bytes: u64,
 }
 
 /// Clients and their requests.

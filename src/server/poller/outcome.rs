@@ -10,6 +10,7 @@ use crate::market::{Lookup, Market, SeriesKey, SourceId, SymbolId};
 use crate::record::Ticker;
 use crate::server::Conn;
 use crate::server::fault::{Blame, Fault};
+use crate::server::fetches::Window;
 use crate::server::lane::{Answered, Staged, Task};
 use crate::server::status::SourceState;
 use crate::table::Table;
@@ -128,14 +129,26 @@ impl Poller {
                 let current = key.interval.slot_of(exchange);
                 let told = current - self.oldest_slot(key.interval, current);
                 let depth = desk.config.history.of(key.interval).backfill.min(told);
-                let charts = &mut desk.market.charts;
-                if let Some(written) = charts.answered(key, slots, &rows, closed_before) {
+                let Market {
+                    charts, catalog, ..
+                } = &mut *desk.market;
+                // Only an open series takes the answer.
+                let changes = (charts.get(key))
+                    .and_then(|_| desk.archive.changes(key, desk.config, catalog, now));
+                if let Some(written) = charts.answered(key, slots, &rows, closed_before, changes) {
                     desk.status.rejected += written.rejected as u64;
                 }
                 // What is over the cap beyond this goes with the next answer.
                 charts.trim();
                 match charts.get(key) {
-                    Some(series) => self.fetches.answered(key, series, depth, exchange, now),
+                    Some(series) => {
+                        // What left memory for want of room would only push out something else,
+                        // unless it stays in the file.
+                        let forgotten = series.forgotten_before().unwrap_or(0);
+                        let floor = if desk.archive.keeps() { 0 } else { forgotten };
+                        let window = Window { depth, floor };
+                        self.fetches.answered(key, series, window, exchange, now);
+                    }
                     None => self.fetches.close(key),
                 }
             }
@@ -150,7 +163,12 @@ impl Poller {
         if before - time > CLOCK_OFFSET_MS {
             // Since it was last set, slots may have been taken for closed that were not.
             let elapsed = now.mono.since(self.clock_set).as_millis() as i64;
-            desk.market.charts.doubt(self.id, time - elapsed);
+            for (key, slot) in desk.market.charts.doubt(self.id, time - elapsed) {
+                let catalog = &desk.market.catalog;
+                if let Some(changes) = desk.archive.changes(key, desk.config, catalog, now) {
+                    changes.forget(slot..i64::MAX);
+                }
+            }
             self.fetches.hurry(now);
         }
         self.clock_set = now.mono;
@@ -198,6 +216,7 @@ impl Poller {
                 desk.market.charts.close(key);
             }
         }
+        desk.archive.listed(self.id, desk.market);
         if !self.has_list {
             self.has_list = true;
             self.tickers = now.mono;
@@ -228,7 +247,7 @@ impl Poller {
     }
 
     /// Follows a series from now on. `false`: there are too many, or the exchange does not have it.
-    pub(super) fn follow(&mut self, series: SeriesKey, desk: &mut Desk<'_>, now: Now) -> bool {
+    pub fn follow(&mut self, series: SeriesKey, desk: &mut Desk<'_>, now: Now) -> bool {
         let Market {
             catalog, charts, ..
         } = desk.market;
