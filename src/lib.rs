@@ -13,7 +13,7 @@
 //!           poller, lane, dial   one source: what is asked when; one connection; the way there
 //!           fetches              which candles are asked for
 //!           api, long            the endpoints; answers that take several turns
-//!           status               counters
+//!           guests, status       who is connected from where; counters
 //!         demo                 an exchange made of arithmetic
 //! row 2   http                 messages: bytes to requests and answers, and back
 //!         market               meaning: symbols, quotes, candle series, charts

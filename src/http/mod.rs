@@ -23,7 +23,7 @@ pub mod upstream;
 pub use body::{BodyError, BodyReader, Framing, Piece};
 pub use error::{ErrorAnswer, RequestError, write_error_body, write_json_string};
 pub use head::{Fields, HeadLimits};
-pub use query::{BadEscape, Query, decode_segment};
+pub use query::{BadEscape, Query, decode_segment, normal_path};
 pub use request::{Method, Parsed, Request, RequestBody, Version, empty_lines, parse};
 pub use response::{
     ALLOW, CONTINUE, Cache, ContentType, ETag, Head, PREFLIGHT, Persistence, Responder, Stamp,

@@ -35,7 +35,13 @@ impl Core {
             Event::Received(bytes) => rest.received(key, session, bytes, now),
             Event::Sent(count) => rest.sent(key, session, count, now),
             Event::Eof => rest.ended(key, session, now),
-            Event::Failed(_) => rest.close(key, session, CloseReason::Broken),
+            Event::Failed(_) => {
+                // Who resets a connection that has ended anyway breaks nothing.
+                let ended = session
+                    .reason
+                    .filter(|_| matches!(session.phase, Phase::Lingering));
+                rest.close(key, session, ended.unwrap_or(CloseReason::Broken));
+            }
             Event::Connected | Event::Secured => {}
         }
         rest.count_busy(busy, session);
@@ -131,7 +137,6 @@ impl Rest {
 
     /// Serves requests from `bytes` as far as possible; answers how many bytes are done with.
     fn serve(&mut self, key: Key, session: &mut Session, bytes: &[u8], now: Now) -> usize {
-        let head_limits = HeadLimits::from(&self.config.limits);
         let mut used = 0;
         loop {
             // No further request is begun; what has begun goes on as it is.
@@ -148,12 +153,13 @@ impl Rest {
                     None => return bytes.len(),
                 },
                 Phase::Idle | Phase::Head | Phase::Writing if !rest.is_empty() => {
-                    match parse(rest, &head_limits) {
+                    match parse(rest, &self.head_limits(session)) {
                         Ok(Parsed::Complete {
                             request,
                             used: head,
                         }) => {
                             used += head;
+                            session.blank = 0;
                             self.take(key, session, &request, &rest[..head], now);
                         }
                         Ok(Parsed::Partial) => {
@@ -161,6 +167,11 @@ impl Rest {
                             // request with it, and it renews no deadline.
                             let blank = empty_lines(rest);
                             used += blank;
+                            session.blank += blank;
+                            if session.blank >= self.config.limits.head_bytes {
+                                self.reject(session, RequestError::HeadersTooLarge, now);
+                                return bytes.len();
+                            }
                             if !matches!(&rest[blank..], [] | [b'\r']) {
                                 session.enter(Phase::Head, now.mono, &self.config.limits);
                             }
@@ -185,6 +196,13 @@ impl Rest {
             session.enter(Phase::Writing, now.mono, &self.config.limits);
         }
         used
+    }
+
+    /// What the next head may measure: empty lines before it count, also those that are gone.
+    fn head_limits(&self, session: &Session) -> HeadLimits {
+        let mut limits = HeadLimits::from(&self.config.limits);
+        limits.head_bytes -= session.blank.min(limits.head_bytes);
+        limits
     }
 
     /// Begins with a request whose head is whole.
@@ -419,7 +437,10 @@ impl Rest {
     /// The client has sent its last byte. What it is owed has been sent already: bytes are read
     /// only when no answer is pending.
     fn ended(&mut self, key: Key, session: &mut Session, now: Now) {
-        let reason = session.reason.unwrap_or(CloseReason::ClientClosed);
+        let reason = session.reason.unwrap_or(match session.phase {
+            Phase::Head | Phase::Body(_) => CloseReason::CutShort,
+            _ => CloseReason::ClientClosed,
+        });
         if matches!(session.phase, Phase::Body(_)) && !session.output.is_empty() {
             session.reason = Some(reason);
             return session.enter(Phase::Finishing, now.mono, &self.config.limits);

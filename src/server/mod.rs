@@ -14,6 +14,7 @@ mod clients;
 mod dial;
 mod fault;
 mod fetches;
+mod guests;
 mod lane;
 mod long;
 mod poller;
@@ -31,16 +32,20 @@ use crate::market::{Market, SourceId};
 use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now};
+use guests::Guests;
 use long::Longs;
 use poller::Poller;
 use session::Session;
 use status::{HttpStatus, Turns};
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// Clients above the cap that are told so at once; above that, connections are dropped.
 const LOBBY: usize = 64;
+
+/// The same above the cap of one address.
+const ADDRESS_LOBBY: usize = 4;
 
 /// Connections to the demo exchange: our own, and a few of the curious.
 const DEMO_CLIENTS: usize = 32;
@@ -163,6 +168,8 @@ struct Rest {
     longs: Longs,
     demo: Option<Demo>,
     stamp: Stamp,
+    /// Clients by their address, where that has a cap.
+    guests: Guests,
     /// Connections to the demo exchange: it is nobody's service, and counts for nothing else.
     demo_open: usize,
     boot: u64,
@@ -215,6 +222,7 @@ impl Core {
                 market,
                 pollers,
                 demo,
+                guests: Guests::default(),
                 demo_open: 0,
                 stamp: Stamp::new(),
                 boot,
@@ -231,11 +239,21 @@ impl Core {
         core
     }
 
-    /// Takes a client in. `None`: there is no room even to refuse it.
+    /// Takes in a client that counts for no address. `None`: there is no room even to refuse it.
     pub fn accept(&mut self, service: Service, now: Now) -> Option<Key> {
+        self.take_in(None, service, now)
+    }
+
+    /// The same for a client that counts for its address, where that has a cap.
+    pub fn accept_from(&mut self, peer: IpAddr, service: Service, now: Now) -> Option<Key> {
+        let is_capped = self.rest.config.limits.connections_per_address > 0;
+        self.take_in(is_capped.then_some(peer), service, now)
+    }
+
+    fn take_in(&mut self, peer: Option<IpAddr>, service: Service, now: Now) -> Option<Key> {
         self.rest.stamp.refresh(now.unix);
         let limits = &self.rest.config.limits;
-        let session = Session::new(service, now.mono, limits);
+        let mut session = Session::new(service, now.mono, limits);
         let http = &mut self.rest.status.http;
         if service == Service::Demo {
             if self.rest.demo_open >= DEMO_CLIENTS {
@@ -244,14 +262,24 @@ impl Core {
             self.rest.demo_open += 1;
             return self.conns.insert(Conn::Client(session));
         }
-        if http.open as usize >= limits.max_connections + LOBBY {
+        let of_peer = peer.map_or(0, |peer| self.rest.guests.count(peer));
+        let most_of_peer = peer.map_or(usize::MAX, |_| limits.connections_per_address);
+        if http.open as usize >= limits.max_connections + LOBBY
+            || of_peer >= most_of_peer.saturating_add(ADDRESS_LOBBY)
+        {
             http.rejected += 1;
             return None;
         }
-        let full = http.open as usize >= limits.max_connections || self.rest.status.stopping;
+        let full = http.open as usize >= limits.max_connections
+            || of_peer >= most_of_peer
+            || self.rest.status.stopping;
+        session.peer = peer;
         http.open += 1;
         http.total += 1;
         let key = self.conns.insert(Conn::Client(session))?;
+        if let Some(peer) = peer {
+            self.rest.guests.enter(peer);
+        }
         if full {
             self.refuse_client(key, now);
         }
@@ -383,6 +411,9 @@ impl Core {
             if session.service == Service::Demo {
                 self.rest.demo_open -= 1;
                 return;
+            }
+            if let Some(peer) = session.peer {
+                self.rest.guests.leave(peer);
             }
             let http = &mut self.rest.status.http;
             http.open -= 1;
