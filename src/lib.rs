@@ -10,6 +10,7 @@
 //!         net                  the loop: sockets, TLS, clock, resolver
 //! row 3   server               the core: what is decided; no I/O, no clock
 //!           clients, session     one client: its phase, its requests in their order
+//!           ends                 how its connection ends, and why
 //!           poller, lane, dial   one source: what is asked when; one connection; the way there
 //!           fetches              which candles are asked for
 //!           api, long            the endpoints; answers that take several turns

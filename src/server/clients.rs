@@ -35,13 +35,7 @@ impl Core {
             Event::Received(bytes) => rest.received(key, session, bytes, now),
             Event::Sent(count) => rest.sent(key, session, count, now),
             Event::Eof => rest.ended(key, session, now),
-            Event::Failed(_) => {
-                // Who resets a connection that has ended anyway breaks nothing.
-                let ended = session
-                    .reason
-                    .filter(|_| matches!(session.phase, Phase::Lingering));
-                rest.close(key, session, ended.unwrap_or(CloseReason::Broken));
-            }
+            Event::Failed(_) => rest.broken(key, session),
             Event::Connected | Event::Secured => {}
         }
         rest.count_busy(busy, session);
@@ -81,9 +75,12 @@ impl Core {
     pub(super) fn step_long(&mut self, now: Now) {
         let Core { conns, rest } = self;
         let view = View::new(&rest.config, &rest.market, &rest.status, rest.boot, now);
-        let Some((client, reply, long)) = rest.longs.step(&view) else {
+        let Some((client, mut reply, long)) = rest.longs.step(&view) else {
             return;
         };
+        if rest.status.stopping {
+            reply.end(CloseReason::Stopping);
+        }
         let Some(Conn::Client(session)) = conns.get_mut(client) else {
             return;
         };
@@ -377,7 +374,13 @@ impl Rest {
         self.fail(session, &error, CloseReason::BadRequest, now);
     }
 
-    fn fail(&mut self, session: &mut Session, error: &api::Error, reason: CloseReason, now: Now) {
+    pub(super) fn fail(
+        &mut self,
+        session: &mut Session,
+        error: &api::Error,
+        reason: CloseReason,
+        now: Now,
+    ) {
         let mut responder = Responder::closing(&mut session.output.bytes, &self.stamp);
         api::send_error(error, &mut responder);
         self.count_answer(session.service, error.status);
@@ -402,10 +405,10 @@ impl Rest {
         match session.phase {
             Phase::Writing => {
                 session.enter(Phase::Idle, now.mono, &self.config.limits);
+                // At the end of the service too: this client has not been told that its answer was
+                // the last one, and may have asked for more. The next sweep closes it.
                 if !session.inbox.is_empty() {
                     self.resume(key, session, now);
-                } else if self.status.stopping {
-                    self.close(key, session, CloseReason::Stopping);
                 }
             }
             Phase::Finishing => self.finish(key, session, now),
@@ -419,67 +422,6 @@ impl Rest {
         if buffer.capacity() <= SPARE_BYTES {
             buffer.clear();
             self.spare = buffer;
-        }
-    }
-
-    /// The last answer is sent. Where bytes may still be on their way to us, the socket lingers:
-    /// closing it now would reset the connection, and the reset could overtake the answer
-    /// (RFC 9112, 9.6). Only a client that wanted this answer to be the last one sends no more.
-    fn finish(&mut self, key: Key, session: &mut Session, now: Now) {
-        if session.reason == Some(CloseReason::Answered) && session.inbox.is_empty() {
-            return self.close(key, session, CloseReason::Answered);
-        }
-        session.inbox = Vec::new();
-        session.enter(Phase::Lingering, now.mono, &self.config.limits);
-        self.actions.push_back(Action::Finish(key));
-    }
-
-    /// The client has sent its last byte. What it is owed has been sent already: bytes are read
-    /// only when no answer is pending.
-    fn ended(&mut self, key: Key, session: &mut Session, now: Now) {
-        let reason = session.reason.unwrap_or(match session.phase {
-            Phase::Head | Phase::Body(_) => CloseReason::CutShort,
-            _ => CloseReason::ClientClosed,
-        });
-        if matches!(session.phase, Phase::Body(_)) && !session.output.is_empty() {
-            session.reason = Some(reason);
-            return session.enter(Phase::Finishing, now.mono, &self.config.limits);
-        }
-        self.close(key, session, reason);
-    }
-
-    fn expire(&mut self, key: Key, session: &mut Session, now: Now) {
-        let reason = match session.phase {
-            Phase::Idle => CloseReason::IdleTimeout,
-            Phase::Head => CloseReason::HeadTimeout,
-            Phase::Body(_) => CloseReason::BodyTimeout,
-            Phase::Writing | Phase::Finishing => CloseReason::WriteTimeout,
-            Phase::Lingering => session.reason.unwrap_or(CloseReason::BadRequest),
-            Phase::Waiting(_) | Phase::Closed => return,
-        };
-        match session.phase {
-            Phase::Head | Phase::Body(_) => {
-                self.status.http.timeouts += 1;
-                self.status.http.requests += 1;
-                self.fail(session, &api::Error::request_timeout(), reason, now);
-                self.actions.push_back(Action::Flush(key));
-            }
-            Phase::Writing | Phase::Finishing => {
-                self.status.http.timeouts += 1;
-                self.close(key, session, reason);
-            }
-            _ => self.close(key, session, reason),
-        }
-    }
-
-    fn close(&mut self, key: Key, session: &mut Session, reason: CloseReason) {
-        if let Phase::Waiting(job) = session.phase {
-            self.longs.remove(job);
-        }
-        if !matches!(session.phase, Phase::Closed) {
-            session.phase = Phase::Closed;
-            session.reason = Some(reason);
-            self.actions.push_back(Action::Close(key));
         }
     }
 
