@@ -101,7 +101,7 @@ fn damaged(rng: &mut Rng, rows: &[Vec<u8>]) -> Vec<u8> {
 fn limits(rng: &mut Rng) -> Limits {
     let mut limits = Limits::default();
     if rng.chance(1, 2) {
-        limits.request_line_bytes = 20 + rng.below(60) as usize;
+        limits.request_line_bytes = 30 + rng.below(60) as usize;
         limits.head_bytes = 40 + rng.below(200) as usize;
         limits.head_fields = 1 + rng.below(6) as usize;
         limits.body_bytes = rng.below(40) as usize;

@@ -3,20 +3,25 @@
 
 use crate::answers::{Answer, read_answers};
 use crate::desk::{show, tag_in};
-use crate::support::{Client, Marketd, get};
+use crate::support::{Client, Marketd, PATIENCE, eventually, get};
 use crate::table::{TAGGED, table};
 use serde_json::json;
 use std::net::SocketAddr;
 
 /// A daemon whose only exchange cannot be reached.
 fn start() -> Marketd {
+    start_with(json!({}))
+}
+
+/// The same with these limits.
+fn start_with(limits: serde_json::Value) -> Marketd {
     let source = json!({
         "id": "gone",
         "dialect": "binance",
         "url": "http://127.0.0.1:1",
         "symbols": ["BTC/USDT"],
     });
-    Marketd::with_config(json!({ "sources": [source], "data": ":memory:" }))
+    Marketd::with_config(json!({ "sources": [source], "data": ":memory:", "limits": limits }))
 }
 
 fn tag(addr: SocketAddr) -> Vec<u8> {
@@ -103,5 +108,35 @@ fn every_row_is_answered_over_a_socket_byte_by_byte() {
             "{}",
             show(&bytes)
         );
+    }
+}
+
+#[test]
+fn an_address_has_its_cap_over_a_socket_too() {
+    let marketd = start_with(json!({ "connectionsPerAddress": 2, "lingerMs": 100 }));
+    let live = b"GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n";
+    let mut guests: Vec<Client> = (0..2).map(|_| Client::connect(marketd.addr())).collect();
+    for guest in &mut guests {
+        assert_eq!(guest.get("/health/live").status, 200);
+    }
+    let third = talk(marketd.addr(), [&live[..]]).expect("it is told");
+    assert_eq!(summary(&third), "503 unavailable");
+    drop(guests);
+    eventually(PATIENCE, || {
+        let answers = talk(marketd.addr(), [&live[..]]).ok()?;
+        (summary(&answers) == "200").then_some(())
+    });
+}
+
+#[test]
+fn every_connection_of_a_flood_is_taken_in_however_few_a_turn_takes() {
+    let marketd = start_with(json!({ "acceptsPerTurn": 1 }));
+    let mut flood: Vec<Client> = (0..100).map(|_| Client::connect(marketd.addr())).collect();
+    // What waits in the queue brings its request along.
+    for client in &mut flood {
+        client.send_get("/health/live").expect("it is connected");
+    }
+    for client in flood.iter_mut().rev() {
+        assert_eq!(client.read().expect("an answer").status, 200);
     }
 }
