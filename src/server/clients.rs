@@ -78,12 +78,13 @@ impl Core {
         let Some((client, mut reply, long)) = rest.longs.step(&view) else {
             return;
         };
-        if rest.status.stopping {
-            reply.end(CloseReason::Stopping);
-        }
         let Some(Conn::Client(session)) = conns.get_mut(client) else {
             return;
         };
+        // What is already here behind it is answered too, and its last answer is the last one.
+        if rest.status.stopping && session.inbox.is_empty() {
+            reply.end(CloseReason::Stopping);
+        }
         let busy = session.is_busy();
         let mut responder = reply.responder(&mut session.output.bytes, &rest.stamp);
         long.finish(&view, &mut responder);
