@@ -11,6 +11,7 @@
 //! row 3   server               the core: what is decided; no I/O, no clock
 //!           clients, session     one client: its phase, its requests in their order
 //!           poller, lane, dial   one source: what is asked when; one connection; the way there
+//!           stage                items read and not yet applied
 //!           fetches              which candles are asked for
 //!           api, long            the endpoints; answers that take several turns
 //!           status               counters
