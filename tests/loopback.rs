@@ -19,6 +19,8 @@ mod demo;
 mod errors;
 #[path = "loopback/fetch.rs"]
 mod fetch;
+#[path = "loopback/gzip.rs"]
+mod gzip;
 #[path = "loopback/hostile.rs"]
 mod hostile;
 #[path = "loopback/http.rs"]

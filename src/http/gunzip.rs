@@ -19,8 +19,9 @@ pub const ACCEPTED: &str = "gzip";
 const SLICE_OUT: usize = 16 * 1024;
 
 /// Packed bytes of one slice. What comes out of them is bounded already; this bounds the rest of
-/// the work, for a block that holds nothing takes ten bits and a microsecond.
-const SLICE_IN: usize = 512;
+/// the work, for a block that holds nothing takes ten bits and two microseconds: 0.4 ms in all,
+/// where an honest list takes three microseconds.
+const SLICE_IN: usize = 256;
 
 /// Bytes of a member's head that are always there, and of its end.
 const FIXED: u8 = 10;
@@ -134,7 +135,7 @@ impl Gunzip {
         self.full || !self.packed.is_empty()
     }
 
-    /// Unpacks one slice: at most 16 KiB, and at most what 512 bytes hold. May be empty.
+    /// Unpacks one slice: at most 16 KiB, and at most what 256 bytes hold. May be empty.
     pub fn unpack(&mut self) -> Result<&[u8], GunzipError> {
         let end = self.packed.len().min(self.at + SLICE_IN);
         let mut made = 0;

@@ -225,7 +225,7 @@ fn a_bomb_is_an_error_and_no_memory() {
 
 #[test]
 fn one_slice_takes_a_bounded_part_of_what_is_there() {
-    // Blocks that hold nothing: ten bits each, 1638 in a slice's bytes if it took them all.
+    // Blocks that hold nothing: ten bits each.
     let (mut bits, mut count, mut packed) = (0_u32, 0, Vec::new());
     while packed.len() < 16 * 1024 {
         bits |= 0b010 << count;
