@@ -147,6 +147,18 @@ impl Charts {
         Some(written)
     }
 
+    /// A source's clock ran ahead since this moment, and was set right: what was learned of slots
+    /// from then on is forgotten.
+    pub fn doubt(&mut self, source: SourceId, since: UnixMs) {
+        let keys = least_key(source, SymbolId(0))..=greatest_key(source, SymbolId(u32::MAX));
+        for (key, series) in self.series.range_mut(keys) {
+            let bytes = series.bytes();
+            series.forget_from(key.interval.slot_of(since));
+            self.bytes = self.bytes - bytes + series.bytes();
+        }
+        self.closed_version += 1;
+    }
+
     /// Takes a quote: every open series of that market follows its price. Says whether any
     /// changed.
     pub fn tick(

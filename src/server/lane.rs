@@ -113,6 +113,8 @@ pub struct Asking {
     pub received: u64,
     /// Items refused so far.
     pub rejected: u64,
+    /// Whether one of them is a candle of nobody knows which slot.
+    undated: bool,
     /// The field of the answer's head that tells how the budget stands, and what it told.
     meter: Option<&'static str>,
     /// Taken by the poller.
@@ -175,6 +177,7 @@ impl Asking {
             staged,
             received: 0,
             rejected: 0,
+            undated: false,
             meter,
             metered: None,
             read_error: None,
@@ -310,6 +313,7 @@ impl Asking {
             task: &self.task,
             staged: &mut self.staged,
             rejected: &mut self.rejected,
+            undated: &mut self.undated,
             wanted: None,
         };
         // An error page need not be JSON: its status says enough. So a fault of the body is
@@ -358,6 +362,19 @@ impl Asking {
         self.ended()?.map(|_| ()).ok_or(Fault::CutShort)
     }
 
+    /// What is wrong when the answer does not come to its end: `fault`, unless its head has come
+    /// and says more.
+    pub fn cut(&self, fault: Fault) -> Fault {
+        match &self.head {
+            Some(head) if !is_success(head.status) => Fault::Status {
+                status: head.status,
+                retry_after: head.retry_after,
+                message: None,
+            },
+            _ => fault,
+        }
+    }
+
     /// What the whole answer comes to.
     pub fn finish(mut self, now: Now) -> Result<Answered, Fault> {
         let head = self.head.as_ref().expect("finished answers have a head");
@@ -380,6 +397,10 @@ impl Asking {
         verdict.map_err(Fault::Body)?;
         if self.staged.is_empty() {
             return Err(Fault::Empty);
+        }
+        // It may be any of the slots that would now seem to be without a candle.
+        if self.undated {
+            return Err(Fault::Undated);
         }
         Ok(Answered {
             task: self.task,

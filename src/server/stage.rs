@@ -60,17 +60,18 @@ pub struct Stager<'a> {
     pub staged: &'a mut Staged,
     /// Items refused so far.
     pub rejected: &'a mut u64,
+    /// Whether one of them is a candle of nobody knows which slot.
+    pub undated: &'a mut bool,
     /// The symbol of the ticker that was last asked about.
     pub wanted: Option<SymbolId>,
 }
 
 impl Stager<'_> {
-    /// Whether there are so many items that most of them must be repeated: of tickers more than
-    /// there are symbols, of candles more than two for each slot. A body of any length is staged
-    /// in bounded room.
+    /// Whether there are so many items that most of them must be repeated: more than two for each
+    /// symbol, or for each slot of candles. A body of any length is staged in bounded room.
     pub fn is_overfull(&self) -> bool {
         match (&*self.staged, self.task) {
-            (Staged::Tickers(list, _), _) => list.len() > self.catalog.known().len(),
+            (Staged::Tickers(list, _), _) => list.len() > 2 * self.catalog.known().len(),
             (Staged::Candles(list), Task::Candles { slots, .. }) => {
                 list.len() as u64 > 2 * slots.end.abs_diff(slots.start)
             }
@@ -125,9 +126,15 @@ impl Sink for Stager<'_> {
 
     fn rejected(&mut self, reason: Reject<'_>) {
         log::debug!("item refused: {reason:?}");
-        *self.rejected += 1;
-        if let Staged::Tickers(_, seen) = self.staged {
-            *seen += 1;
+        match (&mut *self.staged, reason.time) {
+            // Without its numbers it is unsound: no word about its slot, and counted as such.
+            (Staged::Candles(_), Some(open_time)) => {
+                return self.candle(Candle::without_numbers(open_time), None);
+            }
+            (Staged::Candles(_), None) => *self.undated = true,
+            (Staged::Tickers(_, seen), _) => *seen += 1,
+            _ => {}
         }
+        *self.rejected += 1;
     }
 }

@@ -287,8 +287,14 @@ impl Poller {
         }
         match (why, asking.end()) {
             (None, Ok(())) => self.succeed(lane, desk, now),
-            (None, Err(fault)) => self.fail(lane, fault, desk, now),
-            (Some(why), _) => self.fail(lane, Fault::Broken(why.clone()), desk, now),
+            (None, Err(fault)) => {
+                let fault = asking.cut(fault);
+                self.fail(lane, fault, desk, now);
+            }
+            (Some(why), _) => {
+                let fault = asking.cut(Fault::Broken(why.clone()));
+                self.fail(lane, fault, desk, now);
+            }
         }
         true
     }
@@ -637,5 +643,50 @@ mod tests {
             "{actions:?}"
         );
         bench.failed(&format!("market list: {text}"));
+    }
+
+    /// A list of blanks in gzip: 200 KB in 200 bytes.
+    #[cfg(feature = "gzip")]
+    fn packed() -> Vec<u8> {
+        use std::io::Write;
+        let body = format!("{{\"serverTime\":1,{}\"symbols\":[]}}", " ".repeat(200_000));
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Default::default());
+        encoder.write_all(body.as_bytes()).expect("a vector");
+        encoder.finish().expect("a vector")
+    }
+
+    #[cfg(feature = "gzip")]
+    #[test]
+    fn nothing_more_is_read_until_what_came_is_unpacked() {
+        let mut bench = Bench::new("http://10.0.0.1:80", None);
+        let key = bench.connect("10.0.0.1:80");
+        bench.handle(key, Event::Connected);
+        let sent = bench.core.outgoing(key).len();
+        bench.handle(key, Event::Sent(sent));
+        let packed = packed();
+        let (first, last) = packed.split_at(packed.len() - 8);
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n",
+            packed.len()
+        );
+        bench.handle(key, Event::Received(&[head.as_bytes(), first].concat()));
+        assert_eq!(bench.actions(), []);
+        let mut slices = 0;
+        while bench.core.has_work() {
+            assert!(!bench.core.wants_read(key));
+            assert_eq!(bench.actions(), []);
+            bench.core.work(bench.now);
+            slices += 1;
+        }
+        assert!(slices >= 200_000 / (16 * 1024), "{slices}");
+        assert!(bench.core.wants_read(key));
+        assert_eq!(bench.actions(), [Action::Flush(key)]);
+        // The list is without a market: now it is whole.
+        assert_eq!(bench.errors(), 0);
+        bench.handle(key, Event::Received(last));
+        bench.core.work(bench.now);
+        bench.actions();
+        assert_eq!(bench.errors(), 1);
+        assert!(!bench.core.has_work());
     }
 }
