@@ -17,7 +17,7 @@ use crate::decimal::Decimal;
 use crate::interval::Stored;
 use crate::record::Candle;
 use crate::time::UnixMs;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -53,6 +53,8 @@ pub struct Series {
     pub(super) version: u64,
     closed_version: u64,
     pub(super) forgotten: Option<i64>,
+    /// Second of the last read.
+    read: Cell<u32>,
 }
 
 /// A candle that is not confirmed as closed.
@@ -95,12 +97,23 @@ impl Series {
             version,
             closed_version: version,
             forgotten: None,
+            read: Cell::new(0),
         }
     }
 
     /// What it is of.
     pub fn key(&self) -> SeriesKey {
         self.key
+    }
+
+    /// Second of the last read.
+    pub(super) fn read(&self) -> u32 {
+        self.read.get()
+    }
+
+    /// Remembers that it was read.
+    pub(super) fn touch(&self, second: u32) {
+        self.read.set(second);
     }
 
     /// The interval of its candles.

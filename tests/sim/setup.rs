@@ -237,6 +237,9 @@ fn add_source(
         .filter_map(|symbol| world.symbols.iter().position(|known| known == symbol))
         .collect();
     let mut ledger = Ledger::new(&config.id, brain.markets.len(), named, true);
+    // A series that nobody reads may make place for another one.
+    let series = 3 * brain.markets.len() * world.config.sources.len();
+    ledger.has_left = world.config.limits.candle_series < series;
     ledger.stale_after_us = us(config.stale_after);
     ledger.frozen_after_us = us(config.frozen_after);
     ledger.grace_us = match theme {

@@ -230,14 +230,23 @@ impl Poller {
 
     /// Follows a series from now on. `false`: there are too many, or the exchange does not have it.
     pub(super) fn follow(&mut self, series: SeriesKey, desk: &mut Desk<'_>, now: Now) -> bool {
-        let known = desk
-            .market
-            .catalog
-            .listing(self.id, series.symbol)
-            .is_some();
-        if !known || !desk.market.charts.open(series) {
+        let Market {
+            catalog, charts, ..
+        } = desk.market;
+        if catalog.listing(self.id, series.symbol).is_none() {
             return false;
         }
+        let exchange = desk.status.exchange_time(now);
+        if !charts.open(series) {
+            let may_leave = |key: &SeriesKey| !catalog.is_named(key.source, key.symbol);
+            let Some(left) = charts.make_place(exchange, may_leave) else {
+                return false;
+            };
+            // Another source hears of it with its next answer.
+            self.fetches.close(left);
+            charts.open(series);
+        }
+        charts.touch(series, exchange);
         self.fetches.open(series, now);
         true
     }
