@@ -1,3 +1,5 @@
+//! Bodies in gzip: whole, cut, damaged, and made to do harm.
+
 use super::*;
 use flate2::{Compress, Compression, FlushCompress};
 
