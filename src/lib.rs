@@ -12,6 +12,7 @@
 //!           clients, session     one client: its phase, its requests in their order
 //!           ends                 how its connection ends, and why
 //!           poller, lane, dial   one source: what is asked when; one connection; the way there
+//!           stage                items read and not yet applied
 //!           fetches              which candles are asked for
 //!           api, long            the endpoints; answers that take several turns
 //!           guests, status       who is connected from where; counters

@@ -55,6 +55,10 @@ const UPSTREAM_SLICE: usize = 16 * 1024;
 /// From the wake-up: time after which a turn begins no further slice of work that can wait.
 const TURN_BUDGET: Duration = Duration::from_micros(400);
 
+/// Time for exchanges and the core's long work in each turn, however busy the clients are: as long
+/// as the largest slice of either takes, so that many small ones come as far.
+const LONG_LEAST: Duration = Duration::from_micros(100);
+
 /// Events taken at once.
 const EVENTS: usize = 128;
 
@@ -383,7 +387,11 @@ impl Driver {
 
     /// Exchanges and the core's long work, slice after slice, until the turn's budget is used up.
     fn long_work(&mut self, now: Now) {
-        // At least one slice of each a turn, so that clients cannot starve the exchanges.
+        if self.upstream.is_empty() && !self.core.has_work() {
+            return;
+        }
+        // Some of each a turn, so that clients cannot starve the exchanges.
+        let least = self.clock.mono() + LONG_LEAST;
         loop {
             if let Some(key) = self.upstream.pop_front() {
                 self.pump(key, UPSTREAM_SLICE, now);
@@ -394,7 +402,7 @@ impl Driver {
                 self.carry_out(now);
             }
             let idle = self.upstream.is_empty() && !self.core.has_work();
-            if idle || self.is_over(now) {
+            if idle || (self.is_over(now) && self.clock.mono() >= least) {
                 return;
             }
         }

@@ -20,6 +20,7 @@ mod lane;
 mod long;
 mod poller;
 mod session;
+mod stage;
 mod status;
 
 pub use dial::Broken;
@@ -166,6 +167,8 @@ struct Rest {
     market: Market,
     status: Status,
     pollers: Vec<Poller>,
+    /// The one behind the poller that worked last.
+    worked: usize,
     longs: Longs,
     demo: Option<Demo>,
     stamp: Stamp,
@@ -222,6 +225,7 @@ impl Core {
                 config,
                 market,
                 pollers,
+                worked: 0,
                 demo,
                 guests: Guests::default(),
                 demo_open: 0,
@@ -348,17 +352,20 @@ impl Core {
         self.rest.longs.has_work() || self.rest.pollers.iter().any(Poller::has_work)
     }
 
-    /// Does one slice of what takes long: items of one poll applied, or one part of one answer.
+    /// Does one slice of what takes long: items of one poll applied or
+    /// unpacked, and one part of one answer.
     pub fn work(&mut self, now: Now) {
         let mut done = false;
-        for at in 0..self.rest.pollers.len() {
-            if self.rest.pollers[at].has_work() {
-                let Core { conns, rest } = self;
-                rest.with_poller(SourceId(at as u16), |poller, desk| {
-                    done |= poller.work(conns, desk, now);
-                });
-                break;
-            }
+        let Core { conns, rest } = self;
+        let count = rest.pollers.len();
+        // In turn: one that always has something to do does not hold up the others.
+        let places = (0..count).map(|step| (rest.worked + step) % count);
+        let next = { places }.find(|at| rest.pollers[*at].has_work());
+        if let Some(at) = next {
+            rest.worked = at + 1;
+            rest.with_poller(SourceId(at as u16), |poller, desk| {
+                done = poller.work(conns, desk, now);
+            });
         }
         if done {
             self.wake_longs(now);
