@@ -196,7 +196,7 @@ impl Poller {
 
     /// Whether [`Poller::work`] has something to do.
     pub fn has_work(&self) -> bool {
-        !self.applying.is_empty()
+        !self.applying.is_empty() || self.unpacking().is_some()
     }
 
     /// Asks for those candles of a series that only the exchange can tell of, on a client's behalf.
