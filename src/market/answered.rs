@@ -346,10 +346,10 @@ mod tests {
 
     fn check_rejected(why: &str, candle: Candle) {
         let mut series = series();
-        series.answered(10..12, &minutes([10, 11]), minute(20));
+        series.answered(10..12, &minutes([10, 11]), minute(20), None);
         let closed = None;
         let reported = Reported { candle, closed };
-        let written = series.answered(10..12, &[reported], minute(20));
+        let written = series.answered(10..12, &[reported], minute(20), None);
         assert_eq!(written.rejected, 1, "{why}");
         assert_eq!((written.written, written.updated), (0, 0), "{why}");
     }
@@ -374,10 +374,10 @@ mod tests {
     #[test]
     fn an_unsound_candle_is_no_word_about_its_slot() {
         let mut series = series();
-        series.answered(10..13, &minutes(10..13), minute(13));
+        series.answered(10..13, &minutes(10..13), minute(13), None);
         let mut candles = minutes([10, 11]);
         candles[0].candle.low = Decimal::ZERO;
-        let written = series.answered(10..13, &candles, minute(13));
+        let written = series.answered(10..13, &candles, minute(13), None);
         let expected = Written {
             unchanged: 1,
             removed: 1,
@@ -396,7 +396,7 @@ mod tests {
                 closed: None,
             });
             let mut series = series();
-            series.answered(10..11, &reported.collect::<Vec<_>>(), minute(11));
+            series.answered(10..11, &reported.collect::<Vec<_>>(), minute(11), None);
             chart(&series, &all_of(Interval::M1), minute(11)).0
         };
         assert_eq!(closes(&[99, 7]), "[[600000,5,9,2,7,1]]");
@@ -408,7 +408,7 @@ mod tests {
     fn a_slot_that_has_not_ended_is_neither_covered_nor_stored() {
         let check = |closed_before: UnixMs, covered: i64| {
             let mut series = series();
-            series.answered(10..20, &minutes(10..14), closed_before);
+            series.answered(10..20, &minutes(10..14), closed_before, None);
             let expected = Some(covered).filter(|last| *last >= 10);
             assert_eq!(series.covered().last(), expected, "{closed_before}");
             assert_eq!(stored(&series), [10, 11, 12, 13], "{closed_before}");
@@ -426,22 +426,22 @@ mod tests {
         let mut candles = minutes(10..14);
         candles[3].closed = Some(false);
         let mut first = series();
-        first.answered(10..14, &candles, minute(14));
+        first.answered(10..14, &candles, minute(14), None);
         assert_eq!((first.count(), first.covered().last()), (3, Some(12)));
         // Not for long: a candle that never closes would be asked for again for ever.
-        first.answered(10..14, &candles, minute(15));
+        first.answered(10..14, &candles, minute(15), None);
         assert_eq!((first.count(), first.covered().last()), (4, Some(13)));
     }
 
     #[test]
     fn order_and_repetition_do_not_matter() {
         let mut first = series();
-        first.answered(0..400, &minutes(0..400), minute(400));
+        first.answered(0..400, &minutes(0..400), minute(400), None);
         let mut second = series();
         let mut candles = minutes(0..400);
         candles.reverse();
         candles.extend(minutes(100..200));
-        let written = second.answered(0..400, &candles, minute(400));
+        let written = second.answered(0..400, &candles, minute(400), None);
         assert_eq!((written.written, written.rejected), (400, 0));
         let body = |series: &Series| chart(series, &all_of(Interval::M1), minute(400)).0;
         assert_eq!(body(&first), body(&second));
@@ -454,11 +454,12 @@ mod tests {
             0..300,
             &minutes((0..300).filter(|slot| slot % 3 > 0)),
             minute(300),
+            None,
         );
         let mut candles = minutes(100..200);
         candles.retain(|reported| reported.candle.open_time.0 % 120_000 == 0);
         candles[0].candle.volume = Decimal::from(77);
-        let written = series.answered(100..200, &candles, minute(300));
+        let written = series.answered(100..200, &candles, minute(300), None);
         let expected = Written {
             written: 17,
             updated: 1,
@@ -475,12 +476,12 @@ mod tests {
     fn scattered_coverage_makes_room_from_the_old_end() {
         let mut series = series();
         for i in 1..=MAX_SPANS as i64 {
-            series.answered(i * 3..i * 3 + 1, &minutes([i * 3]), minute(100_000));
+            series.answered(i * 3..i * 3 + 1, &minutes([i * 3]), minute(100_000), None);
         }
-        let written = series.answered(0..1, &minutes([0]), minute(100_000));
+        let written = series.answered(0..1, &minutes([0]), minute(100_000), None);
         assert!(written.refused, "older than all the others");
         assert_eq!(series.count(), MAX_SPANS);
-        let written = series.answered(50_000..50_001, &minutes([50_000]), minute(100_000));
+        let written = series.answered(50_000..50_001, &minutes([50_000]), minute(100_000), None);
         assert_eq!(
             (written.refused, written.evicted, written.written),
             (false, 1, 1)
@@ -506,7 +507,7 @@ mod tests {
         };
         let mut series = series();
         let candles: Vec<Reported> = (0..300).map(wide).collect();
-        series.answered(0..300, &candles, minute(300));
+        series.answered(0..300, &candles, minute(300), None);
         let (body, info) = chart(&series, &all_of(Interval::M1), minute(300));
         let numbers = ['5', '9', '2', '7', '8'].map(|first| long(first).to_string());
         assert!(body.ends_with(&format!("[17940000,{}]]", numbers.join(","))));

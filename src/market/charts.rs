@@ -431,7 +431,10 @@ mod tests {
         assert!(charts.open(minutes_of(2)));
         assert!(charts.open(minutes_of(2)), "it is open");
         assert!(!charts.open(minutes_of(3)));
-        assert_eq!(charts.answered(minutes_of(3), 0..1, &[], minute(1)), None);
+        assert_eq!(
+            charts.answered(minutes_of(3), 0..1, &[], minute(1), None),
+            None
+        );
         charts.close(minutes_of(1));
         assert!(charts.open(minutes_of(3)));
     }
@@ -468,7 +471,7 @@ mod tests {
     fn a_series_that_comes_back_does_not_repeat_a_version() {
         let mut charts = charts(2, 1 << 20, 1000);
         charts.open(minutes_of(1));
-        charts.answered(minutes_of(1), 0..9, &minutes(0..9), minute(9));
+        charts.answered(minutes_of(1), 0..9, &minutes(0..9), minute(9), None);
         let version = charts.get(minutes_of(1)).map(Series::version);
         charts.close(minutes_of(1));
         assert_eq!(charts.counts().bytes, 0);
@@ -480,12 +483,24 @@ mod tests {
     fn what_leaves_the_window_of_time_leaves_at_once() {
         let mut charts = charts(2, 1 << 20, 300);
         charts.open(minutes_of(1));
-        let written = charts.answered(minutes_of(1), 0..1000, &minutes(0..1000), minute(1000));
+        let written = charts.answered(
+            minutes_of(1),
+            0..1000,
+            &minutes(0..1000),
+            minute(1000),
+            None,
+        );
         assert_eq!(written.map(|written| written.evicted), Some(700));
         let series = charts.get(minutes_of(1)).expect("it is open");
         assert_eq!(covered(series), [(700, 1000)]);
         assert_eq!(series.forgotten_before(), Some(700));
-        charts.answered(minutes_of(1), 1000..1001, &minutes([1000]), minute(1001));
+        charts.answered(
+            minutes_of(1),
+            1000..1001,
+            &minutes([1000]),
+            minute(1001),
+            None,
+        );
         let kept = slots(
             charts.get(minutes_of(1)).expect("it is open"),
             &all_of(Interval::M1),
@@ -501,7 +516,13 @@ mod tests {
         let mut charts = charts(2, 90_000, 100_000);
         for symbol in [1, 2] {
             charts.open(minutes_of(symbol));
-            charts.answered(minutes_of(symbol), 0..1024, &minutes(0..1024), minute(1024));
+            charts.answered(
+                minutes_of(symbol),
+                0..1024,
+                &minutes(0..1024),
+                minute(1024),
+                None,
+            );
         }
         assert!(!charts.trim(), "there is room");
         // Somebody reads the first series later than the second one came.
@@ -554,6 +575,7 @@ mod tests {
             slots.clone(),
             &minutes(slots.clone()),
             minute(slots.end),
+            None,
         );
         let mut rows = Vec::new();
         let series = charts.get(minutes_of(1));

@@ -411,7 +411,7 @@ mod tests {
     #[test]
     fn quotes_of_confirmed_or_left_slots_and_absurd_ones_change_nothing() {
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(10..12, &minutes([10, 11]), minute(12));
+        series.answered(10..12, &minutes([10, 11]), minute(12), None);
         series.tick(&price("5"), minute(14));
         let version = series.version();
         for (text, at) in [
@@ -434,7 +434,7 @@ mod tests {
             series.tick(&price("3"), minute(slot));
         }
         // It had no trade in 11, and has an own idea of 13, which is still forming.
-        series.answered(10..14, &minutes([10, 12, 13]), minute(13) + 5);
+        series.answered(10..14, &minutes([10, 12, 13]), minute(13) + 5, None);
         assert_eq!(
             body(&series),
             "[[600000,10,19,9,11,2],[720000,12,21,11,13,2],[780000,13,22,12,14,2],[840000,3,3,3,3,0]]"
@@ -442,7 +442,7 @@ mod tests {
         assert_eq!(covered(&series), [(10, 13)]);
         // Quotes go on from the exchange's numbers, and its volume stays.
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(13..14, &minutes([13]), minute(13) + 5);
+        series.answered(13..14, &minutes([13]), minute(13) + 5, None);
         series.tick(&price("40"), minute(13) + 10);
         assert_eq!(body(&series), "[[780000,13,40,12,40,2]]");
         assert_eq!(series.count(), 0);
@@ -463,15 +463,15 @@ mod tests {
     #[test]
     fn a_clock_that_ran_ahead_heals() {
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(0..10, &minutes(0..10), minute(10));
+        series.answered(0..10, &minutes(0..10), minute(10), None);
         // A day ahead: all of it seems closed and empty.
-        series.answered(10..1450, &[], minute(1450));
+        series.answered(10..1450, &[], minute(1450), None);
         series.tick(&price("3"), minute(1450));
-        series.answered(5..12, &minutes(5..12), minute(11) + 1);
+        series.answered(5..12, &minutes(5..12), minute(11) + 1, None);
         assert_eq!(covered(&series), [(0, 13)]);
         assert_eq!(series.last_closed(), Some(minute(10)));
         assert!(series.tick(&price("3"), minute(13)), "time goes on");
-        series.answered(10..14, &minutes(10..14), minute(14));
+        series.answered(10..14, &minutes(10..14), minute(14), None);
         assert_eq!(covered(&series), [(0, 14)]);
         // Quotes alone heal as well.
         series.tick(&price("3"), minute(2000));
@@ -483,7 +483,7 @@ mod tests {
     #[test]
     fn what_a_clock_that_ran_ahead_has_judged_is_forgotten() {
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(0..300, &minutes(0..300), minute(300));
+        series.answered(0..300, &minutes(0..300), minute(300), None);
         series.tick(&price("3"), minute(301));
         series.forget_from(290);
         assert_eq!(covered(&series), [(0, 290)]);
@@ -505,24 +505,24 @@ mod tests {
             assert_eq!((now.0 > seen.0, now.1 > seen.1), (served, closed), "{what}");
             seen = now;
         };
-        series.answered(0..3, &minutes(0..3), minute(3));
+        series.answered(0..3, &minutes(0..3), minute(3), None);
         step(&series, true, true, "first candles");
-        series.answered(0..3, &minutes(0..3), minute(3));
+        series.answered(0..3, &minutes(0..3), minute(3), None);
         step(&series, false, false, "the same again");
         series.tick(&price("3"), minute(3));
         step(&series, true, false, "a quote");
         series.tick(&price("3"), minute(3));
         step(&series, false, false, "the same quote");
-        series.answered(0..3, &minutes(0..3), minute(4));
+        series.answered(0..3, &minutes(0..3), minute(4), None);
         step(
             &series,
             true,
             false,
             "a slot later: a roll-up may have ended",
         );
-        series.answered(3..4, &[], minute(4));
+        series.answered(3..4, &[], minute(4), None);
         step(&series, true, true, "no trade in 3");
-        series.answered(0..4, &minutes([0, 2]), minute(4));
+        series.answered(0..4, &minutes([0, 2]), minute(4), None);
         step(&series, true, true, "1 is gone");
         assert_eq!(series.forget_before(1), 1);
         step(&series, true, true, "0 left");
@@ -536,7 +536,7 @@ mod tests {
     #[test]
     fn what_a_client_still_reads_outlives_its_candles() {
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(0..300, &minutes(0..300), minute(300));
+        series.answered(0..300, &minutes(0..300), minute(300), None);
         let range = series.range(100..200, 50, crate::market::rows::Edge::Newest, 0);
         assert_eq!((range.slots.clone(), range.rows), (150..200, 50));
         series.forget_before(300);

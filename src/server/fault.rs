@@ -46,8 +46,6 @@ pub enum Fault {
     Empty,
     /// More items than there are slots or markets to be told of.
     TooMany,
-    /// A candle without a time: nobody knows which one it is.
-    Undated,
 }
 
 impl fmt::Display for Fault {
@@ -76,7 +74,6 @@ impl fmt::Display for Fault {
             },
             Fault::Empty => f.write_str("the answer holds no item"),
             Fault::TooMany => f.write_str("the answer holds the same items again and again"),
-            Fault::Undated => f.write_str("a candle of the answer has no time"),
         }
     }
 }
@@ -121,7 +118,7 @@ impl Fault {
                 kind: RefusalKind::RateLimited,
                 ..
             }) => Blame::RateLimit,
-            Fault::Body(_) | Fault::Empty | Fault::TooMany | Fault::Undated => Blame::Call,
+            Fault::Body(_) | Fault::Empty | Fault::TooMany => Blame::Call,
             _ => Blame::Source,
         }
     }

@@ -151,6 +151,8 @@ pub struct Answered {
     pub staged: Staged,
     /// Items refused.
     pub rejected: u64,
+    /// Whether one of them is a candle of nobody knows which slot.
+    pub undated: bool,
 }
 
 impl Asking {
@@ -398,15 +400,12 @@ impl Asking {
         if self.staged.is_empty() {
             return Err(Fault::Empty);
         }
-        // It may be any of the slots that would now seem to be without a candle.
-        if self.undated {
-            return Err(Fault::Undated);
-        }
         Ok(Answered {
             task: self.task,
             sent_at: self.sent_at.unwrap_or(now),
             staged: self.staged,
             rejected: self.rejected,
+            undated: self.undated,
         })
     }
 }

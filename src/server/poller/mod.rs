@@ -19,6 +19,7 @@
 //! slices ([`Poller::work`]), after its body has parsed to its end.
 
 mod addresses;
+mod candles;
 mod outcome;
 mod round;
 mod schedule;
