@@ -237,11 +237,8 @@ impl Driver {
     /// How long this turn may sleep.
     fn sleep(&self) -> Option<Duration> {
         let waiting = |l: &Listener| l.ready && l.resting.is_none();
-        let busy = !self.hot.is_empty()
-            || !self.upstream.is_empty()
-            || self.core.has_work()
-            || self.history.ready
-            || self.listeners.iter().any(waiting);
+        let busy =
+            !self.hot.is_empty() || self.has_long_work() || self.listeners.iter().any(waiting);
         if busy {
             return Some(Duration::ZERO);
         }
@@ -401,9 +398,14 @@ impl Driver {
         }
     }
 
+    /// Whether there is something to do that can wait.
+    fn has_long_work(&self) -> bool {
+        !self.upstream.is_empty() || self.core.has_work() || self.history.ready
+    }
+
     /// Exchanges and the core's long work, slice after slice, until the turn's budget is used up.
     fn long_work(&mut self, now: Now) {
-        if self.upstream.is_empty() && !self.core.has_work() {
+        if !self.has_long_work() {
             return;
         }
         // Some of each a turn, so that clients cannot starve the exchanges.
@@ -423,7 +425,7 @@ impl Driver {
                 self.core.stored(answer, now);
                 self.carry_out(now);
             }
-            let idle = self.upstream.is_empty() && !self.core.has_work() && !self.history.ready;
+            let idle = !self.has_long_work();
             if idle || (self.is_over(now) && self.clock.mono() >= least) {
                 return;
             }

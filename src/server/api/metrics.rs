@@ -155,7 +155,7 @@ fn metrics<'a>(view: &View<'a>) -> Metrics<'a> {
             gaps: charts.gaps,
             evicted: charts.evicted,
             bytes: charts.bytes,
-            persist_errors: 0,
+            persist_errors: view.status.history.persist_errors,
         },
         upstreams: view.status.sources.iter().map(upstream).collect(),
         http: Http {

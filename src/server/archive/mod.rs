@@ -332,10 +332,15 @@ impl Archive {
 
     /// Sends what was gathered, unless a batch is under way.
     fn flush(&mut self, shelf: &mut Shelf<'_>) {
-        if self.writing.is_some() || self.batch.is_empty() {
+        if self.writing.is_some() {
             return;
         }
         self.flush_at = None;
+        if self.batch.is_empty() {
+            // Series that were looked at, and have not changed.
+            self.batch.series.clear();
+            return;
+        }
         self.writes += 1;
         let batch = std::mem::take(&mut self.batch);
         self.writing = Some(Writing {
