@@ -12,6 +12,7 @@
 //! Law: every mutation of the core is followed by a drain of its actions before the driver sleeps.
 //! Connections die in `Driver::carry_out` and nowhere else.
 
+mod error;
 mod history;
 mod link;
 mod listen;
@@ -25,9 +26,10 @@ mod tls;
 #[path = "no_tls.rs"]
 mod tls;
 
+pub use error::RunError;
+
 use crate::config::Config;
 use crate::demo::Demo;
-use crate::history::OpenError;
 use crate::server::{Action, Broken, Core, Event, Service};
 use crate::table::Key;
 use crate::time::{Clock, Mono, Now};
@@ -39,7 +41,6 @@ use resolver::Resolver;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 use std::collections::VecDeque;
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -72,41 +73,6 @@ const SIGNALS: Token = Token(usize::MAX);
 const WAKER: Token = Token(usize::MAX - 1);
 /// The first of the listeners' tokens; the others count down from it.
 const LISTENERS: usize = usize::MAX - 2;
-
-/// What keeps marketd from running, in one line for the person who started it.
-#[derive(Debug)]
-pub enum RunError {
-    /// An address cannot be listened on.
-    Listen {
-        /// The configuration's key.
-        key: &'static str,
-        /// The address.
-        address: SocketAddr,
-        /// What the system said.
-        error: io::Error,
-    },
-    /// What is to be trusted cannot be: key, file and what is wrong with it.
-    Trust(String),
-    /// The history file cannot be used, and a person has to choose.
-    History(OpenError),
-    /// The system refuses what every event loop needs.
-    System(&'static str, io::Error),
-}
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RunError::Listen {
-                key,
-                address,
-                error,
-            } => write!(f, "{key}: cannot listen on {address}: {error}"),
-            RunError::Trust(what) => f.write_str(what),
-            RunError::History(error) => write!(f, "data: {error}"),
-            RunError::System(what, error) => write!(f, "cannot {what}: {error}"),
-        }
-    }
-}
 
 /// Runs until a signal asks it to stop.
 pub fn run(config: Config) -> Result<(), RunError> {

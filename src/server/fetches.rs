@@ -133,6 +133,11 @@ impl Fetches {
         }
     }
 
+    /// Whether some of the configured history is still to be asked for.
+    pub fn has_backfill(&self) -> bool {
+        self.plans.iter().any(|plan| plan.backfill.is_some())
+    }
+
     /// The series that are followed.
     pub fn series(&self) -> impl Iterator<Item = SeriesKey> + '_ {
         self.plans.iter().map(|plan| plan.series)

@@ -23,9 +23,24 @@ pub struct Status {
     pub turns: Turns,
 }
 
+/// How far the history of a source has come, in candles of all series that are followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backfill {
+    /// As deep as the configuration says, and the exchange tells.
+    pub wanted: u64,
+    /// Known of that.
+    pub done: u64,
+    /// The pace of the last minute; 0 when there is nothing to fetch.
+    pub per_minute: u64,
+    /// When it will be done at this pace.
+    pub ends_at: Option<UnixMs>,
+}
+
 /// How the history file does.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HistoryStatus {
+    /// Whether there is to be one.
+    pub enabled: bool,
     /// Whether it cannot be used.
     pub unusable: bool,
     /// Whether the last write to it failed.
@@ -134,6 +149,8 @@ pub struct SourceStatus {
     pub clock: Option<i64>,
     /// Items of answers that were refused.
     pub rejected: u64,
+    /// How far its history has come.
+    pub backfill: Backfill,
     /// Units of the exchange's limit that were spent.
     pub budget_spent: u64,
     /// Units that may be spent at once, as of the last answer.
@@ -159,6 +176,7 @@ impl SourceStatus {
             next_poll_at: None,
             next_poll: Mono::default(),
             backoff_until: None,
+            backfill: Backfill::default(),
             quotes_polled: false,
             clock: None,
             rejected: 0,

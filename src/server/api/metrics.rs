@@ -17,6 +17,7 @@ struct Metrics<'a> {
     version: &'static str,
     quotes: Quotes,
     charts: Charts,
+    history: History,
     upstreams: Vec<Upstream<'a>>,
     http: Http,
     process: Process,
@@ -60,6 +61,29 @@ struct Upstream<'a> {
     bytes_received: u64,
     next_poll_at: Option<i64>,
     backoff_until: Option<i64>,
+    backfill: Backfill,
+}
+
+/// In candles of all series that are followed.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Backfill {
+    wanted: u64,
+    done: u64,
+    per_minute: u64,
+    ends_at: Option<i64>,
+}
+
+/// The history file.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct History {
+    enabled: bool,
+    usable: bool,
+    inserted: u64,
+    updated: u64,
+    evicted: u64,
+    bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -157,6 +181,7 @@ fn metrics<'a>(view: &View<'a>) -> Metrics<'a> {
             bytes: charts.bytes,
             persist_errors: view.status.history.persist_errors,
         },
+        history: history(view),
         upstreams: view.status.sources.iter().map(upstream).collect(),
         http: Http {
             requests: http.requests,
@@ -195,6 +220,24 @@ fn upstream(source: &SourceStatus) -> Upstream<'_> {
         bytes_received: source.bytes_received,
         next_poll_at: source.next_poll_at.map(|at| at.0),
         backoff_until: source.backoff_until.map(|at| at.0),
+        backfill: Backfill {
+            wanted: source.backfill.wanted,
+            done: source.backfill.done,
+            per_minute: source.backfill.per_minute,
+            ends_at: source.backfill.ends_at.map(|at| at.0),
+        },
+    }
+}
+
+fn history(view: &View<'_>) -> History {
+    let history = &view.status.history;
+    History {
+        enabled: history.enabled,
+        usable: history.enabled && !history.unusable,
+        inserted: history.inserted,
+        updated: history.updated,
+        evicted: history.evicted,
+        bytes: history.bytes,
     }
 }
 

@@ -14,6 +14,8 @@ pub fn text(view: &View<'_>) -> String {
     process(view, &mut page);
     quotes(view, &mut page);
     charts(view, &mut page);
+    history(view, &mut page);
+    backfill(view, &mut page);
     upstreams(view, &mut page);
     http(view, &mut page);
     turns(view, &mut page);
@@ -142,6 +144,45 @@ fn charts(view: &View<'_>, page: &mut Page) {
         "Candles dropped.",
         counts.evicted,
     );
+}
+
+fn history(view: &View<'_>, page: &mut Page) {
+    let history = &view.status.history;
+    page.gauge(
+        "history_usable",
+        "Whether the history file can be used; 0 where there is none.",
+        u64::from(history.enabled && !history.unusable),
+    );
+    page.gauge("history_bytes", "Size of the history file.", history.bytes);
+    page.counter(
+        "history_candles_inserted_total",
+        "Candles written to the history file.",
+        history.inserted,
+    );
+    page.counter(
+        "history_candles_updated_total",
+        "Candles revised in the history file.",
+        history.updated,
+    );
+    page.counter(
+        "history_candles_evicted_total",
+        "Candles that left the history file for their age.",
+        history.evicted,
+    );
+    page.counter(
+        "history_errors_total",
+        "Writes to the history file that failed.",
+        history.persist_errors,
+    );
+}
+
+fn backfill(view: &View<'_>, page: &mut Page) {
+    let help = "Candles of history that the configuration wants.";
+    let wanted = ("source_backfill_wanted_candles", "gauge", help);
+    page.by_source(view, wanted, |source| Some(source.backfill.wanted));
+    let help = "Candles of history that are known.";
+    let done = ("source_backfill_done_candles", "gauge", help);
+    page.by_source(view, done, |source| Some(source.backfill.done));
 }
 
 fn upstreams(view: &View<'_>, page: &mut Page) {

@@ -18,6 +18,7 @@
 //! acknowledgement on, and not before: what is lost with the process is unknown afterwards, and so
 //! fetched again.
 
+mod names;
 mod quotes;
 mod recall;
 
@@ -29,6 +30,7 @@ use crate::history::{
 };
 use crate::market::{Catalog, Market, SeriesKey, SourceId};
 use crate::time::{Mono, Now};
+use names::{key_of, name_of, ranges_of};
 use quotes::SavedQuotes;
 use recall::Recalls;
 use std::collections::{BTreeSet, VecDeque};
@@ -135,6 +137,7 @@ impl Archive {
     /// There is a file, which the disk thread has opened, or has tried to.
     pub fn begin(&mut self, opened: Answer, shelf: &mut Shelf<'_>, now: Now) {
         self.state = State::Failing;
+        shelf.status.enabled = true;
         self.answered(opened, shelf, now);
     }
 
@@ -464,37 +467,5 @@ fn take_head(head: Head, shelf: &mut Shelf<'_>) {
     // The newest pieces count where there are too many.
     for slots in head.covered.into_iter().rev() {
         shelf.market.charts.archive(key, slots);
-    }
-}
-
-/// The ranges of a batch, in the order of their series.
-fn ranges_of(batch: &Batch, shelf: &mut Shelf<'_>) -> Vec<(SeriesKey, Range<i64>, Fate)> {
-    let mut all = Vec::with_capacity(batch.series.len());
-    for (name, changes) in &batch.series {
-        if let Some(key) = key_of(name, shelf) {
-            all.extend(changes.ranges().map(|(slots, fate)| (key, slots, fate)));
-        }
-    }
-    all
-}
-
-fn key_of(name: &SeriesName, shelf: &mut Shelf<'_>) -> Option<SeriesKey> {
-    Some(SeriesKey {
-        source: source_of(&name.source, shelf.config)?,
-        symbol: shelf.market.catalog.number_of(&name.symbol)?,
-        interval: name.interval,
-    })
-}
-
-fn source_of(id: &str, config: &Config) -> Option<SourceId> {
-    let at = config.sources.iter().position(|source| source.id == id)?;
-    Some(SourceId(at as u16))
-}
-
-fn name_of(key: SeriesKey, config: &Config, catalog: &Catalog) -> SeriesName {
-    SeriesName {
-        source: config.sources[key.source.index()].id.as_str().into(),
-        symbol: catalog.name(key.symbol).as_str().into(),
-        interval: key.interval,
     }
 }

@@ -4,7 +4,8 @@
 //! first. Many clients who want the same share one read. It never keeps a candle: a page goes into
 //! its series, which is where a chart is made from.
 
-use super::{Archive, Shelf, State, name_of};
+use super::names::name_of;
+use super::{Archive, Shelf, State};
 use crate::history::{Job, Read, Rows, StoreError};
 use crate::market::{Charts, SeriesKey};
 use crate::record::Edge;

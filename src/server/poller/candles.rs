@@ -86,6 +86,7 @@ impl Poller {
             floor: if desk.archive.keeps() { 0 } else { forgotten },
         };
         self.fetches.answered(key, series, window, exchange, now);
+        self.note_progress(desk, now);
     }
 
     /// The exchange's time has come. It was taken before the answer left, so it is a lower bound,

@@ -21,6 +21,7 @@
 mod addresses;
 mod candles;
 mod outcome;
+mod progress;
 mod round;
 mod schedule;
 mod wire;
@@ -42,6 +43,7 @@ use crate::table::{Key, Table};
 use crate::time::{Mono, Now, UnixMs};
 use addresses::Addresses;
 use outcome::Applying;
+use progress::Progress;
 use round::Round;
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -82,6 +84,7 @@ pub struct Poller {
     backoff_since: Mono,
     backoff_until: Mono,
     last_success: Option<Mono>,
+    progress: Progress,
     rng: Rng,
     /// Answers whose items are on their way into the market, in their order. An answer that comes
     /// while another one is applied waits for its turn.
@@ -183,6 +186,7 @@ impl Poller {
             backoff_since: now.mono,
             backoff_until: now.mono,
             last_success: None,
+            progress: Progress::new(now.mono),
             rng: Rng::new(seed),
             applying: VecDeque::new(),
             wake: Some(now.mono),
