@@ -12,6 +12,7 @@ pub mod api;
 mod budget;
 mod clients;
 mod dial;
+mod failover;
 mod fault;
 mod fetches;
 mod lane;
@@ -31,6 +32,7 @@ use crate::market::{Market, SourceId};
 use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now};
+use failover::Failover;
 use long::Longs;
 use poller::Poller;
 use session::Session;
@@ -160,6 +162,7 @@ struct Rest {
     market: Market,
     status: Status,
     pollers: Vec<Poller>,
+    failover: Failover,
     longs: Longs,
     demo: Option<Demo>,
     stamp: Stamp,
@@ -209,11 +212,13 @@ impl Core {
                     http: HttpStatus::default(),
                     sources: sources.collect(),
                     turns: Turns::default(),
+                    persist_errors: 0,
                 },
                 longs: Longs::new(config.limits.max_connections, config.limits.long_answers),
                 config,
                 market,
                 pollers,
+                failover: Failover::default(),
                 demo,
                 demo_open: 0,
                 stamp: Stamp::new(),
@@ -311,6 +316,7 @@ impl Core {
         if failed || self.rest.longs.is_due(now.mono) {
             self.wake_longs(now);
         }
+        self.rest.watch_failover(now.mono);
         self.check_end(now);
     }
 
@@ -333,6 +339,7 @@ impl Core {
         }
         if done {
             self.wake_longs(now);
+            self.rest.watch_failover(now.mono);
         }
         self.step_long(now);
     }
@@ -349,7 +356,8 @@ impl Core {
         let pollers = pollers.filter(|_| !self.rest.status.stopping);
         let flip = self.rest.market.quotes.next_flip();
         let (long, stop) = (self.rest.longs.next_due(), self.rest.stop_at);
-        [sweep, pollers, flip, long, stop]
+        let failover = self.rest.failover.next_due();
+        [sweep, pollers, flip, failover, long, stop]
             .into_iter()
             .flatten()
             .min()

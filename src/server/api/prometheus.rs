@@ -142,6 +142,11 @@ fn charts(view: &View<'_>, page: &mut Page) {
         "Candles dropped.",
         counts.evicted,
     );
+    page.counter(
+        "chart_persist_errors_total",
+        "Writes of history that failed.",
+        view.status.persist_errors,
+    );
 }
 
 fn upstreams(view: &View<'_>, page: &mut Page) {
@@ -198,6 +203,18 @@ fn upstreams(view: &View<'_>, page: &mut Page) {
         "Units that may be spent at once.",
     );
     page.by_source(view, left, |source| Some(source.budget_left));
+    let failovers = (
+        "source_failovers_total",
+        "counter",
+        "Symbols that another source took over.",
+    );
+    page.by_source(view, failovers, |source| Some(source.failovers));
+    let returns = (
+        "source_returns_total",
+        "counter",
+        "Symbols that came back to the source.",
+    );
+    page.by_source(view, returns, |source| Some(source.returns));
     upstream_times(view, page);
 }
 
