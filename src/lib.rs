@@ -10,10 +10,12 @@
 //!         net                  the loop: sockets, TLS, clock, resolver
 //! row 3   server               the core: what is decided; no I/O, no clock
 //!           clients, session     one client: its phase, its requests in their order
+//!           ends                 how its connection ends, and why
 //!           poller, lane, dial   one source: what is asked when; one connection; the way there
+//!           stage                items read and not yet applied
 //!           fetches              which candles are asked for
 //!           api, long            the endpoints; answers that take several turns
-//!           status               counters
+//!           guests, status       who is connected from where; counters
 //!         demo                 an exchange made of arithmetic
 //! row 2   http                 messages: bytes to requests and answers, and back
 //!         market               meaning: symbols, quotes, candle series, charts

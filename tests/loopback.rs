@@ -15,10 +15,15 @@ mod chart;
 mod contract;
 #[path = "loopback/demo.rs"]
 mod demo;
+#[path = "loopback/encodings.rs"]
+mod encodings;
 #[path = "loopback/errors.rs"]
 mod errors;
 #[path = "loopback/fetch.rs"]
 mod fetch;
+#[cfg(feature = "gzip")]
+#[path = "loopback/gzip.rs"]
+mod gzip;
 #[path = "loopback/hostile.rs"]
 mod hostile;
 #[path = "loopback/http.rs"]

@@ -41,6 +41,14 @@ limits! {
     // About 100 B each while idle; above it, accept queues in the kernel.
     max_connections: usize, "maxConnections" Count = 16_384, 1..=1_000_000;
 
+    /// Client connections of one address, an IPv6 one by its /64 network; 0: no such cap.
+    // Off: a proxy in front is one address, and so is a whole office.
+    connections_per_address: usize, "connectionsPerAddress" Count = 0, 0..=1_000_000;
+
+    /// Connections accepted from one listener in one turn of the loop.
+    // A flood of new ones must not starve the old: each is read and answered at once.
+    accepts_per_turn: usize, "acceptsPerTurn" Count = 32, 1..=4_096;
+
     /// Bytes of a request line.
     // RFC 9112, 3: at least 8000 octets are recommended.
     request_line_bytes: usize, "requestLineBytes" Bytes = 8_192, 64..=65_536,

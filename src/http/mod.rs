@@ -2,9 +2,9 @@
 //!
 //! Owns the grammar and the framing of RFC 9110 and RFC 9112, on both sides: requests from clients
 //! ([`request`]) and the answers to them ([`response`]), requests to exchanges and their answers
-//! ([`upstream`]), tunnels through proxies ([`tunnel`]), bodies in both directions ([`body`]). It
-//! never touches a socket, keeps no connection and knows no market: what a path means is not its
-//! business.
+//! ([`upstream`]), tunnels through proxies ([`tunnel`]), bodies in both directions ([`body`]),
+//! and what those that come are packed in ([`gunzip`]). It never touches a socket, keeps no
+//! connection and knows no market: what a path means is not its business.
 //!
 //! Invariant: however the bytes are split on their way, the result is the same. A parser is given
 //! what has arrived so far; it says *partial* until the bytes decide, and what they have decided,
@@ -12,6 +12,11 @@
 
 pub mod body;
 pub mod error;
+#[cfg(feature = "gzip")]
+pub mod gunzip;
+#[cfg(not(feature = "gzip"))]
+#[path = "no_gunzip.rs"]
+pub mod gunzip;
 mod head;
 pub mod query;
 pub mod request;
@@ -22,8 +27,9 @@ pub mod upstream;
 
 pub use body::{BodyError, BodyReader, Framing, Piece};
 pub use error::{ErrorAnswer, RequestError, write_error_body, write_json_string};
+pub use gunzip::{Gunzip, GunzipError};
 pub use head::{Fields, HeadLimits};
-pub use query::{BadEscape, Query, decode_segment};
+pub use query::{BadEscape, Query, decode_segment, normal_path};
 pub use request::{Method, Parsed, Request, RequestBody, Version, empty_lines, parse};
 pub use response::{
     ALLOW, CONTINUE, Cache, ContentType, ETag, Head, PREFLIGHT, Persistence, Responder, Stamp,

@@ -25,6 +25,42 @@ pub fn decode_segment(raw: &[u8]) -> Result<Cow<'_, [u8]>, BadEscape> {
     decode(raw, b'+', Bad::Refuse)
 }
 
+/// A path as it is compared with an address: escapes of characters that need none are undone
+/// (RFC 3986, 6.2.2.2), all others stay, so that each segment can still be decoded, once. A path
+/// with a bad escape stays as it is.
+pub fn normal_path(raw: &[u8]) -> Cow<'_, [u8]> {
+    if !raw.contains(&b'%') {
+        return Cow::Borrowed(raw);
+    }
+    let mut normal = Vec::with_capacity(raw.len());
+    let mut rest = raw;
+    while let Some((&byte, tail)) = rest.split_first() {
+        rest = tail;
+        normal.push(byte);
+        if byte != b'%' {
+            continue;
+        }
+        let digits = match *tail {
+            [high, low, ..] => hex(high).and_then(|high| Ok(high << 4 | hex(low)?)),
+            _ => Err(BadEscape),
+        };
+        match digits {
+            Ok(byte) if is_unreserved(byte) => {
+                *normal.last_mut().expect("the percent sign is in it") = byte;
+                rest = &tail[2..];
+            }
+            Ok(_) => {}
+            Err(BadEscape) => return Cow::Borrowed(raw),
+        }
+    }
+    Cow::Owned(normal)
+}
+
+/// RFC 3986, 2.3.
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
+}
+
 /// The pairs of a query, in their order: `a=1&b` is (`a`, `1`), (`b`, nothing). Empty pairs are
 /// skipped. A `+` is a blank, as forms send it.
 ///
@@ -153,6 +189,22 @@ mod tests {
             "%", "%4", "a%", "%%41", "%g0", "%0g", "%-1", "%+1", "% 1", "%00", "a%0Ab", "%7f",
         ] {
             assert_eq!(decode_segment(raw.as_bytes()), Err(BadEscape), "{raw}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_compared_without_needless_escapes() {
+        let check = |raw: &str, expected: &str| {
+            assert_eq!(normal_path(raw.as_bytes()), expected.as_bytes(), "{raw}");
+        };
+        check("/health", "/health");
+        check("/%68ealth/%7E%2d", "/health/~-");
+        check("/BTC%2FUSDT%20", "/BTC%2FUSDT%20");
+        // What one decoding leaves is what one decoding of the normal form leaves.
+        check("/%2541", "/%2541");
+        check("/%25%34%31", "/%2541");
+        for bad in ["/%2%35", "/%%341", "/%41%", "/%41%4", "/%41%zz"] {
+            check(bad, bad);
         }
     }
 

@@ -19,6 +19,7 @@ use super::body::Framing;
 use super::error::RequestError;
 use super::head::{FIELDS_CEILING, Fields, HeadLimits};
 use super::target;
+use std::borrow::Cow;
 use std::mem::MaybeUninit;
 
 /// What a client wants done.
@@ -80,8 +81,10 @@ pub struct Request<'a> {
     pub version: Version,
     /// Whether the client would send another request on this connection (RFC 9112, 9.3).
     pub keep_alive: bool,
-    /// First field of this name.
+    /// First field of this name; [`Request::none_match`] is the whole list.
     pub if_none_match: Option<&'a [u8]>,
+    /// Whether there is another field of this name.
+    pub none_match_repeats: bool,
     /// First field of this name.
     pub accept_encoding: Option<&'a [u8]>,
     /// First field of this name.
@@ -92,6 +95,20 @@ pub struct Request<'a> {
     pub body: RequestBody,
     /// All fields, for those that are seldom asked for.
     pub fields: Fields<'a>,
+}
+
+impl<'a> Request<'a> {
+    /// The list in `If-None-Match`. Several lines are one list (RFC 9110, 5.3); nearly nobody sends
+    /// them, so that nearly nothing is copied.
+    pub fn none_match(&self) -> Option<Cow<'a, [u8]>> {
+        let first = self.if_none_match?;
+        if !self.none_match_repeats {
+            return Some(Cow::Borrowed(first));
+        }
+        let named = |(name, _): &(&[u8], &[u8])| name.eq_ignore_ascii_case(b"if-none-match");
+        let values: Vec<&[u8]> = self.fields.filter(named).map(|(_, value)| value).collect();
+        Some(Cow::<[u8]>::Owned(values.join(&b',')))
+    }
 }
 
 /// What the bytes that have arrived say.
@@ -255,6 +272,7 @@ fn read<'a>(
         // What follows a CONNECT may be meant for the tunnel that it did not get.
         keep_alive: seen.keeps_alive(version) && method != "CONNECT",
         if_none_match: seen.if_none_match,
+        none_match_repeats: seen.none_match_repeats,
         accept_encoding: seen.accept_encoding,
         origin: seen.origin,
         // RFC 9110, 10.1.1: not from a 1.0 client, and nothing is held back without a body.

@@ -13,6 +13,7 @@ use self::tail::Tail;
 use super::error::{ErrorAnswer, RequestError, write_error_body};
 use super::request::{Method, Request, Version};
 use crate::time::UnixMs;
+use std::borrow::Cow;
 use std::io::Write;
 use std::time::{Duration, SystemTime};
 
@@ -191,7 +192,7 @@ pub struct Responder<'a> {
     stamp: &'a Stamp,
     head_only: bool,
     persistence: Persistence,
-    if_none_match: Option<&'a [u8]>,
+    if_none_match: Option<Cow<'a, [u8]>>,
     status: u16,
 }
 
@@ -209,7 +210,7 @@ impl<'a> Responder<'a> {
             stamp,
             head_only: request.method == Method::Head,
             persistence: Persistence::of(request, keep),
-            if_none_match: request.if_none_match,
+            if_none_match: request.none_match(),
             status: 0,
         }
     }
@@ -227,7 +228,7 @@ impl<'a> Responder<'a> {
             stamp,
             head_only,
             persistence,
-            if_none_match,
+            if_none_match: if_none_match.map(Cow::Borrowed),
             status: 0,
         }
     }
@@ -254,7 +255,7 @@ impl<'a> Responder<'a> {
             tail.push(ETAG);
             tail.etag(etag);
             if head.status == 200
-                && let Some(asked) = self.if_none_match
+                && let Some(asked) = &self.if_none_match
                 && matches_any(asked, &tail.text()[ETAG.len()..])
             {
                 self.status = 304;

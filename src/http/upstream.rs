@@ -1,14 +1,15 @@
 //! The client's side: requests to exchanges, and the heads of their answers.
 //!
 //! Owns the one request that is ever sent, a GET, and what of an answer's head matters for reading
-//! its body and for asking again. It never follows a redirect and never decompresses: both are
-//! answered by the caller as failures of the exchange.
+//! its body and for asking again. It never follows a redirect, which is a failure of
+//! the exchange, and never unpacks: [`super::gunzip`] does.
 //!
 //! What exchanges and the firewalls in front of them send is read as liberally as it is safe to:
 //! no other request can hide in an answer, since there is never more than one under way. Only the
 //! framing must be beyond doubt.
 
 use super::body::Framing;
+use super::gunzip::ACCEPTED;
 use super::head::{FIELDS_CEILING, Fields, HeadLimits, digits, members};
 use crate::time::UnixMs;
 use std::fmt;
@@ -29,9 +30,10 @@ pub fn write_request(out: &mut Vec<u8>, host: &str, target: &str) {
         concat!(
             "\r\nUser-Agent: marketd/",
             env!("CARGO_PKG_VERSION"),
-            "\r\nAccept: application/json\r\nAccept-Encoding: identity\
-             \r\nConnection: keep-alive\r\n\r\n"
+            "\r\nAccept: application/json\r\nAccept-Encoding: "
         ),
+        ACCEPTED,
+        "\r\nConnection: keep-alive\r\n\r\n",
     ] {
         out.extend_from_slice(part.as_bytes());
     }
@@ -66,7 +68,7 @@ pub enum RetryAfter {
 pub enum Encoding {
     /// As it is.
     Identity,
-    /// gzip, although nobody asked for it.
+    /// gzip, once.
     Gzip,
     /// Something else, or several.
     Other,
@@ -301,9 +303,14 @@ mod tests {
         );
         let expected = format!(
             "GET /api/v3/klines?symbol=A&limit=5 HTTP/1.1\r\nHost: api.binance.com\r\n\
-             User-Agent: marketd/{}\r\nAccept: application/json\r\nAccept-Encoding: identity\r\n\
+             User-Agent: marketd/{}\r\nAccept: application/json\r\nAccept-Encoding: {}\r\n\
              Connection: keep-alive\r\n\r\n",
-            env!("CARGO_PKG_VERSION")
+            env!("CARGO_PKG_VERSION"),
+            if cfg!(feature = "gzip") {
+                "gzip"
+            } else {
+                "identity"
+            },
         );
         assert_eq!(String::from_utf8_lossy(&out), expected);
     }

@@ -11,7 +11,7 @@ use mio::net::{TcpListener, TcpStream};
 use mio::{Interest, Registry, Token};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// Connections that the kernel may hold for us between two turns; the kernel clips it to
@@ -38,8 +38,8 @@ pub struct Listener {
 /// What one try to accept came to.
 #[derive(Debug)]
 pub enum Accepted {
-    /// A connection.
-    Stream(TcpStream),
+    /// A connection, and where it comes from.
+    Stream(TcpStream, IpAddr),
     /// The queue is empty.
     Drained,
     /// A connection that had died while it waited, or the like: try again.
@@ -80,11 +80,11 @@ impl Listener {
     /// Takes one connection from the queue.
     pub fn accept(&mut self, now: Mono) -> Accepted {
         match self.socket.accept() {
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
                 if std::mem::take(&mut self.exhausted) {
                     log::info!("connections are accepted again");
                 }
-                Accepted::Stream(stream)
+                Accepted::Stream(stream, peer.ip())
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 self.ready = false;

@@ -55,14 +55,15 @@ const UPSTREAM_SLICE: usize = 16 * 1024;
 /// From the wake-up: time after which a turn begins no further slice of work that can wait.
 const TURN_BUDGET: Duration = Duration::from_micros(400);
 
+/// Time for exchanges and the core's long work in each turn, however busy the clients are: as long
+/// as the largest slice of either takes, so that many small ones come as far.
+const LONG_LEAST: Duration = Duration::from_micros(100);
+
 /// Events taken at once.
 const EVENTS: usize = 128;
 
 /// Clients that are served between two looks at the clock.
 const CLIENTS_A_LOOK: usize = 16;
-
-/// Connections accepted from one listener in one turn: a flood of new ones must not starve the old.
-const ACCEPTS: usize = 32;
 
 const SIGNALS: Token = Token(usize::MAX);
 const WAKER: Token = Token(usize::MAX - 1);
@@ -119,6 +120,8 @@ pub struct Driver {
     clock: Clock,
     core: Core,
     listeners: Vec<Listener>,
+    /// Connections that a listener gives in one turn.
+    accepts: usize,
     /// By the place of their keys.
     links: Vec<Option<Link>>,
     /// Clients that stopped for fairness and have more to do.
@@ -150,6 +153,7 @@ impl Driver {
         config.tls.ca_text = String::new();
         let listeners = listen::bind_all(&mut config, poll.registry(), LISTENERS)?;
         let now = clock.now();
+        let accepts = config.limits.accepts_per_turn;
         let demo = config.demo.map(|demo| Demo::new(demo.seed));
         // The boot id tells the versions of one run from those of another.
         let boot = now.unix.0.unsigned_abs();
@@ -159,6 +163,7 @@ impl Driver {
             clock,
             core,
             listeners,
+            accepts,
             links: Vec::new(),
             hot: VecDeque::new(),
             upstream: VecDeque::new(),
@@ -282,14 +287,14 @@ impl Driver {
     /// brings a single request never costs a registration at the poller.
     fn accept(&mut self, now: Now) {
         for at in 0..self.listeners.len() {
-            let mut left = ACCEPTS;
+            let mut left = self.accepts;
             while left > 0 && self.listeners[at].is_due(now.mono) {
                 left -= 1;
                 let service = self.listeners[at].service;
                 match self.listeners[at].accept(now.mono) {
-                    Accepted::Stream(stream) => {
+                    Accepted::Stream(stream, peer) => {
                         // No room even for a refusal: closing at once is all that is left.
-                        let Some(key) = self.core.accept(service, now) else {
+                        let Some(key) = self.core.accept_from(peer, service, now) else {
                             continue;
                         };
                         self.place(Link::accepted(stream, key));
@@ -382,7 +387,11 @@ impl Driver {
 
     /// Exchanges and the core's long work, slice after slice, until the turn's budget is used up.
     fn long_work(&mut self, now: Now) {
-        // At least one slice of each a turn, so that clients cannot starve the exchanges.
+        if self.upstream.is_empty() && !self.core.has_work() {
+            return;
+        }
+        // Some of each a turn, so that clients cannot starve the exchanges.
+        let least = self.clock.mono() + LONG_LEAST;
         loop {
             if let Some(key) = self.upstream.pop_front() {
                 self.pump(key, UPSTREAM_SLICE, now);
@@ -393,7 +402,7 @@ impl Driver {
                 self.carry_out(now);
             }
             let idle = self.upstream.is_empty() && !self.core.has_work();
-            if idle || self.is_over(now) {
+            if idle || (self.is_over(now) && self.clock.mono() >= least) {
                 return;
             }
         }

@@ -35,7 +35,7 @@ impl Core {
             Event::Received(bytes) => rest.received(key, session, bytes, now),
             Event::Sent(count) => rest.sent(key, session, count, now),
             Event::Eof => rest.ended(key, session, now),
-            Event::Failed(_) => rest.close(key, session, CloseReason::Broken),
+            Event::Failed(_) => rest.broken(key, session),
             Event::Connected | Event::Secured => {}
         }
         rest.count_busy(busy, session);
@@ -78,12 +78,13 @@ impl Core {
         let Some((client, mut reply, long)) = rest.longs.step(&view) else {
             return;
         };
-        if rest.status.stopping {
-            reply.end(CloseReason::Stopping);
-        }
         let Some(Conn::Client(session)) = conns.get_mut(client) else {
             return;
         };
+        // What is already here behind it is answered too, and its last answer is the last one.
+        if rest.status.stopping && session.inbox.is_empty() {
+            reply.end(CloseReason::Stopping);
+        }
         let busy = session.is_busy();
         let mut responder = reply.responder(&mut session.output.bytes, &rest.stamp);
         long.finish(&view, &mut responder);
@@ -134,7 +135,6 @@ impl Rest {
 
     /// Serves requests from `bytes` as far as possible; answers how many bytes are done with.
     fn serve(&mut self, key: Key, session: &mut Session, bytes: &[u8], now: Now) -> usize {
-        let head_limits = HeadLimits::from(&self.config.limits);
         let mut used = 0;
         loop {
             // No further request is begun; what has begun goes on as it is.
@@ -151,12 +151,13 @@ impl Rest {
                     None => return bytes.len(),
                 },
                 Phase::Idle | Phase::Head | Phase::Writing if !rest.is_empty() => {
-                    match parse(rest, &head_limits) {
+                    match parse(rest, &self.head_limits(session)) {
                         Ok(Parsed::Complete {
                             request,
                             used: head,
                         }) => {
                             used += head;
+                            session.blank = 0;
                             self.take(key, session, &request, &rest[..head], now);
                         }
                         Ok(Parsed::Partial) => {
@@ -164,6 +165,11 @@ impl Rest {
                             // request with it, and it renews no deadline.
                             let blank = empty_lines(rest);
                             used += blank;
+                            session.blank += blank;
+                            if session.blank >= self.config.limits.head_bytes {
+                                self.reject(session, RequestError::HeadersTooLarge, now);
+                                return bytes.len();
+                            }
                             if !matches!(&rest[blank..], [] | [b'\r']) {
                                 session.enter(Phase::Head, now.mono, &self.config.limits);
                             }
@@ -188,6 +194,13 @@ impl Rest {
             session.enter(Phase::Writing, now.mono, &self.config.limits);
         }
         used
+    }
+
+    /// What the next head may measure: empty lines before it count, also those that are gone.
+    fn head_limits(&self, session: &Session) -> HeadLimits {
+        let mut limits = HeadLimits::from(&self.config.limits);
+        limits.head_bytes -= session.blank.min(limits.head_bytes);
+        limits
     }
 
     /// Begins with a request whose head is whole.
@@ -362,7 +375,13 @@ impl Rest {
         self.fail(session, &error, CloseReason::BadRequest, now);
     }
 
-    fn fail(&mut self, session: &mut Session, error: &api::Error, reason: CloseReason, now: Now) {
+    pub(super) fn fail(
+        &mut self,
+        session: &mut Session,
+        error: &api::Error,
+        reason: CloseReason,
+        now: Now,
+    ) {
         let mut responder = Responder::closing(&mut session.output.bytes, &self.stamp);
         api::send_error(error, &mut responder);
         self.count_answer(session.service, error.status);
@@ -404,64 +423,6 @@ impl Rest {
         if buffer.capacity() <= SPARE_BYTES {
             buffer.clear();
             self.spare = buffer;
-        }
-    }
-
-    /// The last answer is sent. Where bytes may still be on their way to us, the socket lingers:
-    /// closing it now would reset the connection, and the reset could overtake the answer
-    /// (RFC 9112, 9.6). Only a client that wanted this answer to be the last one sends no more.
-    fn finish(&mut self, key: Key, session: &mut Session, now: Now) {
-        if session.reason == Some(CloseReason::Answered) && session.inbox.is_empty() {
-            return self.close(key, session, CloseReason::Answered);
-        }
-        session.inbox = Vec::new();
-        session.enter(Phase::Lingering, now.mono, &self.config.limits);
-        self.actions.push_back(Action::Finish(key));
-    }
-
-    /// The client has sent its last byte. What it is owed has been sent already: bytes are read
-    /// only when no answer is pending.
-    fn ended(&mut self, key: Key, session: &mut Session, now: Now) {
-        let reason = session.reason.unwrap_or(CloseReason::ClientClosed);
-        if matches!(session.phase, Phase::Body(_)) && !session.output.is_empty() {
-            session.reason = Some(reason);
-            return session.enter(Phase::Finishing, now.mono, &self.config.limits);
-        }
-        self.close(key, session, reason);
-    }
-
-    fn expire(&mut self, key: Key, session: &mut Session, now: Now) {
-        let reason = match session.phase {
-            Phase::Idle => CloseReason::IdleTimeout,
-            Phase::Head => CloseReason::HeadTimeout,
-            Phase::Body(_) => CloseReason::BodyTimeout,
-            Phase::Writing | Phase::Finishing => CloseReason::WriteTimeout,
-            Phase::Lingering => session.reason.unwrap_or(CloseReason::BadRequest),
-            Phase::Waiting(_) | Phase::Closed => return,
-        };
-        match session.phase {
-            Phase::Head | Phase::Body(_) => {
-                self.status.http.timeouts += 1;
-                self.status.http.requests += 1;
-                self.fail(session, &api::Error::request_timeout(), reason, now);
-                self.actions.push_back(Action::Flush(key));
-            }
-            Phase::Writing | Phase::Finishing => {
-                self.status.http.timeouts += 1;
-                self.close(key, session, reason);
-            }
-            _ => self.close(key, session, reason),
-        }
-    }
-
-    fn close(&mut self, key: Key, session: &mut Session, reason: CloseReason) {
-        if let Phase::Waiting(job) = session.phase {
-            self.longs.remove(job);
-        }
-        if !matches!(session.phase, Phase::Closed) {
-            session.phase = Phase::Closed;
-            session.reason = Some(reason);
-            self.actions.push_back(Action::Close(key));
         }
     }
 

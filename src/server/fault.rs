@@ -2,8 +2,11 @@
 
 use super::dial::{Broken, Refusal};
 use crate::exchange::{ReadError, RefusalKind};
-use crate::http::{BodyError, ResponseError, RetryAfter};
+use crate::http::{BodyError, Fields, GunzipError, ResponseError, RetryAfter};
 use std::fmt;
+
+/// Bytes of an unknown encoding's name that are told: more than any name has.
+const ENCODING_TOLD: usize = 40;
 
 /// Why a request failed.
 #[derive(Debug)]
@@ -24,6 +27,10 @@ pub enum Fault {
     Head(ResponseError),
     /// The answer's framing is malformed, or it is too large.
     Framing(BodyError),
+    /// The body is packed in something that cannot be taken off it: the exchange's word for it.
+    Encoding(String),
+    /// The body is packed in what was asked for, and cannot be unpacked.
+    Unpacking(GunzipError),
     /// The body is not what this exchange sends, or says that the request failed.
     Body(ReadError),
     /// A status other than success.
@@ -57,6 +64,11 @@ impl fmt::Display for Fault {
             Fault::Timeout(None) => f.write_str("no answer in time"),
             Fault::Head(error) => write!(f, "malformed answer: {error}"),
             Fault::Framing(error) => write!(f, "malformed answer: {error}"),
+            Fault::Encoding(name) => write!(
+                f,
+                "the answer is encoded in \"{name}\", which cannot be read here"
+            ),
+            Fault::Unpacking(error) => write!(f, "malformed answer: {error}"),
             Fault::Body(error) => write!(f, "{error}"),
             Fault::Status {
                 status, message, ..
@@ -85,6 +97,16 @@ pub enum Blame {
 }
 
 impl Fault {
+    /// A body that cannot be unpacked, of an answer with these fields.
+    pub fn encoding(fields: Fields<'_>) -> Fault {
+        let is_meant = |name: &[u8]| name.eq_ignore_ascii_case(b"content-encoding");
+        let values = fields.filter(|(name, _)| is_meant(name));
+        let values: Vec<&[u8]> = values.map(|(_, value)| value).collect();
+        let all = values.join(&b", "[..]);
+        let told = &all[..all.len().min(ENCODING_TOLD)];
+        Fault::Encoding(told.escape_ascii().to_string())
+    }
+
     /// Whether the exchange could be reached, and answered, or took too long to.
     pub fn is_answer(&self) -> bool {
         matches!(self, Fault::Status { .. } | Fault::Timeout(None))

@@ -2,7 +2,8 @@
 //!
 //! Owns the request's bytes, the answer's framing, the reading of its body, and the items read so
 //! far: *staged*, not yet applied. So an answer that breaks off changes nothing that is served.
-//! Items are decoded as bytes come; the body is never held whole.
+//! Items are decoded as bytes come; the body is never held whole. What comes packed is unpacked
+//! slice by slice ([`Asking::unpack`]), and until that is done nothing more is read.
 //!
 //! It never decides when to ask what: [`super::poller`] does.
 //!
@@ -16,12 +17,13 @@
 
 use super::dial::Dial;
 use super::fault::Fault;
+pub use super::stage::Staged;
+use super::stage::Stager;
 use crate::config::Limits;
-use crate::exchange::{ReadError, Reading, Reject, Sink};
-use crate::http::{BodyReader, Framing, HeadLimits, RetryAfter, parse_response};
+use crate::exchange::{ReadError, Reading};
+use crate::http::{BodyReader, Encoding, Framing, Gunzip, HeadLimits, RetryAfter, parse_response};
 use crate::interval::Stored;
-use crate::market::{Catalog, Reported, SeriesKey, SourceId, SymbolId};
-use crate::record::{Candle, MarketInfo, Stats, Ticker};
+use crate::market::{Catalog, SeriesKey, SourceId, SymbolId};
 use crate::table::Key;
 use crate::time::{Mono, Now, UnixMs};
 use std::ops::Range;
@@ -72,6 +74,11 @@ pub struct Lane {
 }
 
 impl Lane {
+    /// Whether what has come of an answer is still to be unpacked.
+    pub fn is_unpacking(&self) -> bool {
+        self.asking.as_deref().is_some_and(Asking::is_unpacking)
+    }
+
     /// When something is to be done about it in any case.
     pub fn due(&self) -> Option<Mono> {
         let deadline = self.asking.as_ref()?.deadline;
@@ -115,27 +122,22 @@ pub struct Asking {
     read_error: Option<ReadError>,
 }
 
-#[derive(Debug)]
 struct Head {
     status: u16,
     keep_alive: bool,
     retry_after: Option<RetryAfter>,
     body: BodyReader,
+    packing: Packing,
+    /// Whether the connection can carry another request, once the last byte has come.
+    ended: Option<bool>,
 }
 
-/// Items read and not yet applied.
-#[derive(Debug)]
-pub enum Staged {
-    /// Of tracked markets.
-    Tickers(Vec<(SymbolId, Ticker)>, u64),
-    /// With the exchange's own word on whether each is closed.
-    Candles(Vec<Reported>),
-    /// So many. They stand in the catalog already, which serves none of them before the list ends.
-    Markets(usize),
-    /// The exchange's clock.
-    Time(Option<UnixMs>),
-    /// One market's 24 hours.
-    Stats(Option<Stats>),
+/// What is between the body's bytes and the reading.
+enum Packing {
+    Nothing,
+    Gzip(Box<Gunzip>),
+    /// The body of an error that cannot be unpacked: its status says enough.
+    Unreadable,
 }
 
 /// A good answer.
@@ -160,13 +162,7 @@ impl Asking {
         meter: Option<&'static str>,
         (began, deadline): (Mono, Mono),
     ) -> Asking {
-        let staged = match task {
-            Task::Markets => Staged::Markets(0),
-            Task::Time => Staged::Time(None),
-            Task::Tickers | Task::Ticker(_) => Staged::Tickers(Vec::new(), 0),
-            Task::Stats(_) => Staged::Stats(None),
-            Task::Candles { .. } => Staged::Candles(Vec::new()),
-        };
+        let staged = Staged::nothing_of(&task);
         Asking {
             reading,
             task,
@@ -231,11 +227,22 @@ impl Asking {
         self.metered = metered.and_then(|text| std::str::from_utf8(text).ok()?.trim().parse().ok());
         let (head, used) = (response.head, response.used);
         let cap = limits.upstream_body_bytes as u64;
+        let packing = match head.content_encoding {
+            Encoding::Identity => Some(Packing::Nothing),
+            Encoding::Gzip => Gunzip::open(cap).map(Packing::Gzip),
+            Encoding::Other => None,
+        };
         self.head = Some(Head {
             status: head.status,
             keep_alive: head.keep_alive && head.framing != Framing::UntilClose,
             retry_after: head.retry_after,
             body: BodyReader::new(head.framing, cap).map_err(Fault::Framing)?,
+            packing: match packing {
+                Some(packing) => packing,
+                None if is_success(head.status) => return Err(Fault::encoding(response.fields)),
+                None => Packing::Unreadable,
+            },
+            ended: None,
         });
         let inbox = std::mem::take(&mut self.inbox);
         self.receive_body(&inbox[used..], source, catalog)
@@ -247,7 +254,59 @@ impl Asking {
         source: SourceId,
         catalog: &mut Catalog,
     ) -> Result<Option<bool>, Fault> {
-        let head = self.head.as_mut().expect("the body comes after the head");
+        loop {
+            let head = self.head.as_mut().expect("the body comes after the head");
+            let piece = head.body.decode(bytes).map_err(Fault::Framing)?;
+            bytes = &bytes[piece.used..];
+            if piece.done {
+                head.ended = Some(head.keep_alive && bytes.is_empty());
+            }
+            match &mut head.packing {
+                Packing::Nothing => self.read(piece.data, source, catalog)?,
+                Packing::Gzip(gunzip) => gunzip.push(piece.data),
+                Packing::Unreadable => {}
+            }
+            if piece.done || bytes.is_empty() {
+                return self.ended();
+            }
+        }
+    }
+
+    /// Whether [`Asking::unpack`] has something to do.
+    pub fn is_unpacking(&self) -> bool {
+        let packing = self.head.as_ref().map(|head| &head.packing);
+        matches!(packing, Some(Packing::Gzip(gunzip)) if gunzip.has_more())
+    }
+
+    /// Unpacks one slice of what has come, and reads it. Answers as [`Asking::receive`] does.
+    pub fn unpack(
+        &mut self,
+        source: SourceId,
+        catalog: &mut Catalog,
+    ) -> Result<Option<bool>, Fault> {
+        let head = self
+            .head
+            .as_mut()
+            .expect("what is packed comes after the head");
+        let packing = std::mem::replace(&mut head.packing, Packing::Unreadable);
+        if let Packing::Gzip(mut gunzip) = packing {
+            match gunzip.unpack() {
+                Ok(data) => {
+                    self.read(data, source, catalog)?;
+                    // Of an error page that is no JSON, the rest is not worth the work.
+                    if let (Some(head), None) = (&mut self.head, &self.read_error) {
+                        head.packing = Packing::Gzip(gunzip);
+                    }
+                }
+                Err(error) if is_success(head.status) => return Err(Fault::Unpacking(error)),
+                Err(_) => {}
+            }
+        }
+        self.ended()
+    }
+
+    /// Reads what has been unpacked.
+    fn read(&mut self, data: &[u8], source: SourceId, catalog: &mut Catalog) -> Result<(), Fault> {
         let mut stager = Stager {
             source,
             catalog,
@@ -257,41 +316,50 @@ impl Asking {
             undated: &mut self.undated,
             wanted: None,
         };
-        loop {
-            let piece = head.body.decode(bytes).map_err(Fault::Framing)?;
-            // An error page need not be JSON: its status says enough. So a fault of the body is
-            // kept until the end, when the status has its say first.
-            if self.read_error.is_none()
-                && let Err(error) = self.reading.feed(piece.data, &mut stager)
-            {
-                self.read_error = Some(error);
-            }
-            if stager.is_overfull() {
-                return Err(Fault::TooMany);
-            }
-            if self.read_error.is_some() && is_success(head.status) {
-                break;
-            }
-            bytes = &bytes[piece.used..];
-            if piece.done {
-                return Ok(Some(head.keep_alive && bytes.is_empty()));
-            }
-            if bytes.is_empty() {
-                return Ok(None);
-            }
+        // An error page need not be JSON: its status says enough. So a fault of the body is
+        // kept until the end, when the status has its say first.
+        if self.read_error.is_none()
+            && let Err(error) = self.reading.feed(data, &mut stager)
+        {
+            self.read_error = Some(error);
         }
-        match self.read_error.take() {
+        if stager.is_overfull() {
+            return Err(Fault::TooMany);
+        }
+        let status = self.head.as_ref().map_or(0, |head| head.status);
+        match self.read_error.take_if(|_| is_success(status)) {
             Some(error) => Err(Fault::Body(error)),
-            None => Ok(None),
+            None => Ok(()),
         }
+    }
+
+    /// Whether the answer has come to its end, and is all unpacked.
+    fn ended(&self) -> Result<Option<bool>, Fault> {
+        let Some(Head {
+            status,
+            packing,
+            ended: Some(keep_alive),
+            ..
+        }) = &self.head
+        else {
+            return Ok(None);
+        };
+        match packing {
+            Packing::Gzip(gunzip) if gunzip.has_more() => return Ok(None),
+            Packing::Gzip(gunzip) if is_success(*status) => {
+                gunzip.finish().map_err(Fault::Unpacking)?;
+            }
+            _ => {}
+        }
+        Ok(Some(*keep_alive))
     }
 
     /// The exchange has closed. `Ok`: that was the end of the answer.
     pub fn end(&mut self) -> Result<(), Fault> {
-        match &self.head {
-            Some(head) => head.body.finish_at_close().map_err(|_| Fault::CutShort),
-            None => Err(Fault::CutShort),
-        }
+        let head = self.head.as_mut().ok_or(Fault::CutShort)?;
+        head.body.finish_at_close().map_err(|_| Fault::CutShort)?;
+        head.ended = Some(false);
+        self.ended()?.map(|_| ()).ok_or(Fault::CutShort)
     }
 
     /// What is wrong when the answer does not come to its end: `fault`, unless its head has come
@@ -345,106 +413,8 @@ impl Asking {
     }
 }
 
-impl Staged {
-    /// Whether a list that cannot be empty is. No candles is a fair answer: nobody traded.
-    fn is_empty(&self) -> bool {
-        match self {
-            Staged::Tickers(_, seen) => *seen == 0,
-            Staged::Candles(_) => false,
-            Staged::Markets(count) => *count == 0,
-            Staged::Time(time) => time.is_none(),
-            Staged::Stats(stats) => stats.is_none(),
-        }
-    }
-}
-
 fn is_success(status: u16) -> bool {
     (200..300).contains(&status)
-}
-
-/// Takes items from the reading and stages them.
-struct Stager<'a> {
-    source: SourceId,
-    catalog: &'a mut Catalog,
-    task: &'a Task,
-    staged: &'a mut Staged,
-    rejected: &'a mut u64,
-    undated: &'a mut bool,
-    /// The symbol of the ticker that was last asked about.
-    wanted: Option<SymbolId>,
-}
-
-impl Stager<'_> {
-    /// Whether there are so many items that most of them must be repeated: more than two for each
-    /// symbol, or for each slot of candles. A body of any length is staged in bounded room.
-    fn is_overfull(&self) -> bool {
-        match (&*self.staged, self.task) {
-            (Staged::Tickers(list, _), _) => list.len() > 2 * self.catalog.known().len(),
-            (Staged::Candles(list), Task::Candles { slots, .. }) => {
-                list.len() as u64 > 2 * slots.end.abs_diff(slots.start)
-            }
-            _ => false,
-        }
-    }
-}
-
-impl Sink for Stager<'_> {
-    fn wants(&mut self, ticker_id: &str) -> bool {
-        if let Staged::Tickers(_, seen) = self.staged {
-            *seen += 1;
-        }
-        self.wanted = self.catalog.by_ticker_id(self.source, ticker_id);
-        self.wanted.is_some()
-    }
-
-    fn ticker(&mut self, _ticker_id: &str, ticker: Ticker) {
-        if let (Staged::Tickers(list, _), Some(symbol)) = (&mut *self.staged, self.wanted) {
-            list.push((symbol, ticker));
-        }
-    }
-
-    fn candle(&mut self, candle: Candle, closed: Option<bool>) {
-        // Some exchanges answer with more than was asked for.
-        if let (Staged::Candles(list), Task::Candles { series, slots }) =
-            (&mut *self.staged, self.task)
-            && slots.contains(&series.interval.slot_of(candle.open_time))
-        {
-            list.push(Reported { candle, closed });
-        }
-    }
-
-    fn market(&mut self, info: MarketInfo) {
-        if let Staged::Markets(count) = self.staged {
-            *count += 1;
-            self.catalog.list(self.source, info);
-        }
-    }
-
-    fn stats(&mut self, _ticker_id: &str, stats: Stats) {
-        if let Staged::Stats(slot) = self.staged {
-            *slot = Some(stats);
-        }
-    }
-
-    fn time(&mut self, time: UnixMs) {
-        if let Staged::Time(slot) = self.staged {
-            *slot = Some(time);
-        }
-    }
-
-    fn rejected(&mut self, reason: Reject<'_>) {
-        log::debug!("item refused: {reason:?}");
-        match (&mut *self.staged, reason.time) {
-            // Without its numbers it is unsound: no word about its slot, and counted as such.
-            (Staged::Candles(_), Some(open_time)) => {
-                return self.candle(Candle::without_numbers(open_time), None);
-            }
-            (Staged::Candles(_), None) => *self.undated = true,
-            (Staged::Tickers(_, seen), _) => *seen += 1,
-            _ => {}
-        }
-        *self.rejected += 1;
-    }
 }
 
 /// How long a request of this kind may take. A market list is up to a hundred times the size of

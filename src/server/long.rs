@@ -56,7 +56,7 @@ impl Reply {
             closing,
             head_only: request.method == Method::Head,
             persistence: Persistence::of(request, closing.is_none()),
-            if_none_match: request.if_none_match.map(Into::into),
+            if_none_match: request.none_match().map(|list| list.into_owned().into()),
         }
     }
 

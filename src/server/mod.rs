@@ -12,13 +12,16 @@ pub mod api;
 mod budget;
 mod clients;
 mod dial;
+mod ends;
 mod failover;
 mod fault;
 mod fetches;
+mod guests;
 mod lane;
 mod long;
 mod poller;
 mod session;
+mod stage;
 mod status;
 
 pub use dial::Broken;
@@ -33,16 +36,20 @@ use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now};
 use failover::Failover;
+use guests::Guests;
 use long::Longs;
 use poller::Poller;
 use session::Session;
 use status::{HttpStatus, Turns};
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// Clients above the cap that are told so at once; above that, connections are dropped.
 const LOBBY: usize = 64;
+
+/// The same above the cap of one address.
+const ADDRESS_LOBBY: usize = 4;
 
 /// Connections to the demo exchange: our own, and a few of the curious.
 const DEMO_CLIENTS: usize = 32;
@@ -163,9 +170,13 @@ struct Rest {
     status: Status,
     pollers: Vec<Poller>,
     failover: Failover,
+    /// The one behind the poller that worked last.
+    worked: usize,
     longs: Longs,
     demo: Option<Demo>,
     stamp: Stamp,
+    /// Clients by their address, where that has a cap.
+    guests: Guests,
     /// Connections to the demo exchange: it is nobody's service, and counts for nothing else.
     demo_open: usize,
     boot: u64,
@@ -219,7 +230,9 @@ impl Core {
                 market,
                 pollers,
                 failover: Failover::default(),
+                worked: 0,
                 demo,
+                guests: Guests::default(),
                 demo_open: 0,
                 stamp: Stamp::new(),
                 boot,
@@ -236,11 +249,21 @@ impl Core {
         core
     }
 
-    /// Takes a client in. `None`: there is no room even to refuse it.
+    /// Takes in a client that counts for no address. `None`: there is no room even to refuse it.
     pub fn accept(&mut self, service: Service, now: Now) -> Option<Key> {
+        self.take_in(None, service, now)
+    }
+
+    /// The same for a client that counts for its address, where that has a cap.
+    pub fn accept_from(&mut self, peer: IpAddr, service: Service, now: Now) -> Option<Key> {
+        let is_capped = self.rest.config.limits.connections_per_address > 0;
+        self.take_in(is_capped.then_some(peer), service, now)
+    }
+
+    fn take_in(&mut self, peer: Option<IpAddr>, service: Service, now: Now) -> Option<Key> {
         self.rest.stamp.refresh(now.unix);
         let limits = &self.rest.config.limits;
-        let session = Session::new(service, now.mono, limits);
+        let mut session = Session::new(service, now.mono, limits);
         let http = &mut self.rest.status.http;
         if service == Service::Demo {
             if self.rest.demo_open >= DEMO_CLIENTS {
@@ -249,14 +272,24 @@ impl Core {
             self.rest.demo_open += 1;
             return self.conns.insert(Conn::Client(session));
         }
-        if http.open as usize >= limits.max_connections + LOBBY {
+        let of_peer = peer.map_or(0, |peer| self.rest.guests.count(peer));
+        let most_of_peer = peer.map_or(usize::MAX, |_| limits.connections_per_address);
+        if http.open as usize >= limits.max_connections + LOBBY
+            || of_peer >= most_of_peer.saturating_add(ADDRESS_LOBBY)
+        {
             http.rejected += 1;
             return None;
         }
-        let full = http.open as usize >= limits.max_connections || self.rest.status.stopping;
+        let full = http.open as usize >= limits.max_connections
+            || of_peer >= most_of_peer
+            || self.rest.status.stopping;
+        session.peer = peer;
         http.open += 1;
         http.total += 1;
         let key = self.conns.insert(Conn::Client(session))?;
+        if let Some(peer) = peer {
+            self.rest.guests.enter(peer);
+        }
         if full {
             self.refuse_client(key, now);
         }
@@ -325,17 +358,20 @@ impl Core {
         self.rest.longs.has_work() || self.rest.pollers.iter().any(Poller::has_work)
     }
 
-    /// Does one slice of what takes long: items of one poll applied, or one part of one answer.
+    /// Does one slice of what takes long: items of one poll applied or
+    /// unpacked, and one part of one answer.
     pub fn work(&mut self, now: Now) {
         let mut done = false;
-        for at in 0..self.rest.pollers.len() {
-            if self.rest.pollers[at].has_work() {
-                let Core { conns, rest } = self;
-                rest.with_poller(SourceId(at as u16), |poller, desk| {
-                    done |= poller.work(conns, desk, now);
-                });
-                break;
-            }
+        let Core { conns, rest } = self;
+        let count = rest.pollers.len();
+        // In turn: one that always has something to do does not hold up the others.
+        let places = (0..count).map(|step| (rest.worked + step) % count);
+        let next = { places }.find(|at| rest.pollers[*at].has_work());
+        if let Some(at) = next {
+            rest.worked = at + 1;
+            rest.with_poller(SourceId(at as u16), |poller, desk| {
+                done = poller.work(conns, desk, now);
+            });
         }
         if done {
             self.wake_longs(now);
@@ -391,6 +427,9 @@ impl Core {
             if session.service == Service::Demo {
                 self.rest.demo_open -= 1;
                 return;
+            }
+            if let Some(peer) = session.peer {
+                self.rest.guests.leave(peer);
             }
             let http = &mut self.rest.status.http;
             http.open -= 1;

@@ -23,12 +23,15 @@ use crate::config::Limits;
 use crate::http::BodyReader;
 use crate::table::Key;
 use crate::time::Mono;
+use std::net::IpAddr;
 
 /// See the module's page.
 #[derive(Debug)]
 pub struct Session {
     /// What this client is served.
     pub service: Service,
+    /// The address that it counts for, where addresses have a cap.
+    pub peer: Option<IpAddr>,
     /// What it waits for.
     pub phase: Phase,
     /// When it has waited too long.
@@ -37,6 +40,9 @@ pub struct Session {
     pub inbox: Vec<u8>,
     /// Answers not yet handed to the kernel.
     pub output: Output,
+    /// Bytes of the empty lines that came before the next request and are no longer in the inbox:
+    /// they are bytes of its head (RFC 9112, 2.2).
+    pub blank: usize,
     /// Requests served.
     pub served: u32,
     /// Why it will close, once that is decided.
@@ -78,6 +84,8 @@ pub struct PendingBody {
 pub enum CloseReason {
     /// The client closed, between two requests or after its last answer.
     ClientClosed,
+    /// The client closed in the middle of a request.
+    CutShort,
     /// The client asked for the end with its last request, or spoke HTTP/1.0.
     Answered,
     /// The cap of requests on one connection.
@@ -102,13 +110,14 @@ pub enum CloseReason {
 
 impl CloseReason {
     /// How many reasons there are.
-    pub const COUNT: usize = 11;
+    pub const COUNT: usize = 12;
 
     /// All of them, in the order of their numbers.
     pub const ALL: [CloseReason; CloseReason::COUNT] = {
         use CloseReason::*;
         [
             ClientClosed,
+            CutShort,
             Answered,
             RequestLimit,
             BadRequest,
@@ -126,6 +135,7 @@ impl CloseReason {
     pub fn name(self) -> &'static str {
         match self {
             CloseReason::ClientClosed => "client_closed",
+            CloseReason::CutShort => "cut_short",
             CloseReason::Answered => "answered",
             CloseReason::RequestLimit => "request_limit",
             CloseReason::BadRequest => "bad_request",
@@ -184,10 +194,12 @@ impl Session {
     pub fn new(service: Service, now: Mono, limits: &Limits) -> Session {
         Session {
             service,
+            peer: None,
             phase: Phase::Idle,
             deadline: now + limits.idle_timeout,
             inbox: Vec::new(),
             output: Output::default(),
+            blank: 0,
             served: 0,
             reason: None,
         }

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How much resident memory may grow whatever an exchange sends.
-const MOST_GROWTH: u64 = 8 * 1024 * 1024;
+pub const MOST_GROWTH: u64 = 8 * 1024 * 1024;
 
 /// Larger than any list of any exchange, and just below the cap on a body.
 const HUGE: usize = 50_000_000;
 
 /// Runs `test` for each of these at once: each waits for its own daemon.
-fn for_each<T: Send + Sync>(cases: Vec<T>, test: impl Fn(&T) + Sync) {
+pub fn for_each<T: Send + Sync>(cases: Vec<T>, test: impl Fn(&T) + Sync) {
     std::thread::scope(|scope| {
         for case in &cases {
             scope.spawn(|| test(case));

@@ -44,7 +44,7 @@ pub use exchange::{Asked, FakeExchange};
 pub use fixtures::{Fixture, Fixtures};
 pub use json::Json;
 pub use proxy::{BlackHole, Manner, Proxy, peer};
-pub use reply::{Body, Delivery, End, Fault, Framing, Reply};
+pub use reply::{Body, Delivery, End, Fault, Framing, Reply, gzip};
 pub use tls::{Authority, Identity, TlsFront, Validity};
 
 use std::time::{Duration, Instant};

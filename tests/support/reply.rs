@@ -1,5 +1,8 @@
 //! What a fake exchange answers, how it leaves, and what can be ordered to go wrong with it.
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -94,6 +97,8 @@ pub enum Fault {
     HugeItem(usize),
     /// Bytes that are no HTTP.
     NotHttp,
+    /// The same body in gzip.
+    Gzipped,
     /// Any other answer.
     Instead(Reply),
 }
@@ -132,6 +137,12 @@ impl Reply {
     pub fn field(mut self, name: &str, value: &str) -> Reply {
         self.fields.push((name.to_string(), value.to_string()));
         self
+    }
+
+    /// The same body in gzip, and said to be so.
+    pub fn gzipped(mut self) -> Reply {
+        self.body = Body::from(gzip(&self.body.to_vec()));
+        self.field("Content-Encoding", "gzip")
     }
 
     /// Another framing.
@@ -183,6 +194,13 @@ impl Reply {
         });
         head
     }
+}
+
+/// Bytes in gzip.
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    let packed = encoder.write_all(bytes).and_then(|()| encoder.finish());
+    packed.expect("a vector takes everything")
 }
 
 impl Body {
@@ -244,6 +262,7 @@ impl Fault {
             Fault::NotHttp => {
                 Reply::json("").delivered(Delivery::Raw(b"220 mail ready\r\n\r\n\0\xff".to_vec()))
             }
+            Fault::Gzipped => well().gzipped(),
             Fault::Instead(reply) => reply,
             Fault::BrokenJson | Fault::WrongType | Fault::EmptyList => self.rewrite(well()),
             Fault::HugeList(_) | Fault::HugeItem(_) => self.swell(well()),

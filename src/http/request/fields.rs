@@ -21,6 +21,7 @@ pub(super) struct Seen<'a> {
     keep_alive: bool,
     pub(super) expects: bool,
     pub(super) if_none_match: Option<&'a [u8]>,
+    pub(super) none_match_repeats: bool,
     pub(super) accept_encoding: Option<&'a [u8]>,
     pub(super) origin: Option<&'a [u8]>,
 }
@@ -44,7 +45,10 @@ impl<'a> Seen<'a> {
             (6, b'e') if is(name, b"expect") => return self.expect(value),
             (6, b'o') if is(name, b"origin") => keep_first(&mut self.origin, value),
             (10, b'c') if is(name, b"connection") => self.connection(value),
-            (13, b'i') if is(name, b"if-none-match") => keep_first(&mut self.if_none_match, value),
+            (13, b'i') if is(name, b"if-none-match") => {
+                self.none_match_repeats = self.if_none_match.is_some();
+                keep_first(&mut self.if_none_match, value);
+            }
             (14, b'c') if is(name, b"content-length") => return self.content_length(value),
             (15, b'a') if is(name, b"accept-encoding") => {
                 keep_first(&mut self.accept_encoding, value)

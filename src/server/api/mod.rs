@@ -22,7 +22,7 @@ pub use error::{Error, send_error};
 
 use super::{ProcessFacts, Service, Status};
 use crate::config::Config;
-use crate::http::{Cache, Head, Method, Request, Responder};
+use crate::http::{Cache, Head, Method, Request, Responder, normal_path};
 use crate::market::{Market, SeriesKey, SourceId};
 use crate::time::Now;
 use std::ops::Range;
@@ -163,7 +163,10 @@ pub fn answer(
         responder.send(&Head::options(), b"");
         return Outcome::Answered;
     }
-    let result = match route(view.config, service, request.path) {
+    let path = normal_path(request.path);
+    let result = match route(view.config, service, &path) {
+        // No address at all, but the far end of a tunnel: CONNECT.
+        None if !path.starts_with(b"/") => Err(Error::method_not_allowed()),
         None => Err(Error::not_found(request.path)),
         Some(_) if request.method == Method::Other => Err(Error::method_not_allowed()),
         Some(Route::Quote(symbol)) => quotes::one(view, symbol, request.query, responder),

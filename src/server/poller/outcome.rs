@@ -32,10 +32,11 @@ const RETRY_AFTER_MAX: Duration = Duration::from_secs(86_400);
 pub(super) type Applying = std::vec::IntoIter<(SymbolId, Ticker)>;
 
 impl Poller {
-    /// Applies one slice of the items at hand. `true`: the last one.
+    /// Applies one slice of the items at hand, or unpacks one of an answer. `true`: the last one.
     pub fn work(&mut self, conns: &mut Table<Conn>, desk: &mut Desk<'_>, now: Now) -> bool {
         let Some(items) = self.applying.front_mut() else {
-            return false;
+            let lane = self.unpacking();
+            return lane.is_some_and(|lane| self.unpack(lane, conns, desk, now));
         };
         let exchange = (self.clock_told).then(|| desk.status.exchange_time(now));
         for (symbol, ticker) in items.take(TICKERS_A_SLICE) {

@@ -25,10 +25,13 @@ impl Poller {
         }
     }
 
-    /// Whether bytes from a lane's connection are welcome: those of the handshake are not ours.
+    /// Whether bytes from a lane's connection are welcome: those of the handshake are not ours,
+    /// and those behind what is still packed have time.
     pub fn wants_read(&self, lane: usize, key: Key) -> bool {
         let lane = &self.lanes[lane];
-        lane.conn == Some(key) && matches!(lane.dial.phase(), Phase::Tunnelling | Phase::Open)
+        lane.conn == Some(key)
+            && matches!(lane.dial.phase(), Phase::Tunnelling | Phase::Open)
+            && !lane.is_unpacking()
     }
 
     /// The name's addresses have come, or have not.
@@ -100,21 +103,11 @@ impl Poller {
                 desk.status.bytes_received += bytes.len() as u64;
                 let received = self.receive(lane, bytes, desk);
                 self.heed_meter(lane, desk, now);
-                match received {
-                    Ok(None) => return false,
-                    Ok(Some(keep_alive)) => {
-                        if !keep_alive {
-                            self.hang_up(lane, desk);
-                        }
-                        self.succeed(lane, desk, now);
-                        true
-                    }
-                    Err(fault) => {
-                        self.hang_up(lane, desk);
-                        self.fail(lane, fault, desk, now);
-                        true
-                    }
+                let ended = self.took(lane, received, desk, now);
+                if !ended {
+                    return false;
                 }
+                ended
             }
             Event::Eof => self.lost(lane, None, conns, desk, now),
             Event::Failed(why) => self.lost(lane, Some(why), conns, desk, now),
@@ -174,6 +167,63 @@ impl Poller {
             }
             _ => {}
         }
+    }
+
+    /// Some of an answer has been read, so far. `true`: a task has ended.
+    fn took(
+        &mut self,
+        lane: usize,
+        read: Result<Option<bool>, Fault>,
+        desk: &mut Desk<'_>,
+        now: Now,
+    ) -> bool {
+        match read {
+            Ok(None) => return false,
+            Ok(Some(keep_alive)) => {
+                if !keep_alive {
+                    self.hang_up(lane, desk);
+                }
+                self.succeed(lane, desk, now);
+            }
+            Err(fault) => {
+                self.hang_up(lane, desk);
+                self.fail(lane, fault, desk, now);
+            }
+        }
+        true
+    }
+
+    /// The lane with something to unpack: quotes go before what nobody waits for.
+    pub(super) fn unpacking(&self) -> Option<usize> {
+        let lanes = (0..self.lanes.len()).filter(|lane| self.lanes[*lane].is_unpacking());
+        lanes.max_by_key(|lane| {
+            let asking = self.lanes[*lane].asking.as_deref();
+            asking.is_some_and(|asking| asking.task.is_quotes())
+        })
+    }
+
+    /// Unpacks one slice of a lane's answer. `true`: a task has ended.
+    pub(super) fn unpack(
+        &mut self,
+        lane: usize,
+        conns: &mut Table<Conn>,
+        desk: &mut Desk<'_>,
+        now: Now,
+    ) -> bool {
+        let place = &mut self.lanes[lane];
+        let Some(asking) = &mut place.asking else {
+            return false;
+        };
+        let read = asking.unpack(self.id, &mut desk.market.catalog);
+        // What the kernel holds meanwhile was not read, and nobody says again that it is there.
+        if let (false, Some(key)) = (asking.is_unpacking(), place.conn) {
+            desk.actions.push_back(Action::Flush(key));
+        }
+        let ended = self.took(lane, read, desk, now);
+        if ended {
+            self.start_due(conns, desk, now);
+        }
+        ended
     }
 
     /// Believes what the head of an answer tells of the budget.
@@ -593,5 +643,50 @@ mod tests {
             "{actions:?}"
         );
         bench.failed(&format!("market list: {text}"));
+    }
+
+    /// A list of blanks in gzip: 200 KB in 200 bytes.
+    #[cfg(feature = "gzip")]
+    fn packed() -> Vec<u8> {
+        use std::io::Write;
+        let body = format!("{{\"serverTime\":1,{}\"symbols\":[]}}", " ".repeat(200_000));
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Default::default());
+        encoder.write_all(body.as_bytes()).expect("a vector");
+        encoder.finish().expect("a vector")
+    }
+
+    #[cfg(feature = "gzip")]
+    #[test]
+    fn nothing_more_is_read_until_what_came_is_unpacked() {
+        let mut bench = Bench::new("http://10.0.0.1:80", None);
+        let key = bench.connect("10.0.0.1:80");
+        bench.handle(key, Event::Connected);
+        let sent = bench.core.outgoing(key).len();
+        bench.handle(key, Event::Sent(sent));
+        let packed = packed();
+        let (first, last) = packed.split_at(packed.len() - 8);
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n",
+            packed.len()
+        );
+        bench.handle(key, Event::Received(&[head.as_bytes(), first].concat()));
+        assert_eq!(bench.actions(), []);
+        let mut slices = 0;
+        while bench.core.has_work() {
+            assert!(!bench.core.wants_read(key));
+            assert_eq!(bench.actions(), []);
+            bench.core.work(bench.now);
+            slices += 1;
+        }
+        assert!(slices >= 200_000 / (16 * 1024), "{slices}");
+        assert!(bench.core.wants_read(key));
+        assert_eq!(bench.actions(), [Action::Flush(key)]);
+        // The list is without a market: now it is whole.
+        assert_eq!(bench.errors(), 0);
+        bench.handle(key, Event::Received(last));
+        bench.core.work(bench.now);
+        bench.actions();
+        assert_eq!(bench.errors(), 1);
+        assert!(!bench.core.has_work());
     }
 }

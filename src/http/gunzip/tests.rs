@@ -1,0 +1,262 @@
+//! Bodies in gzip: whole, cut, damaged, and made to do harm.
+
+use super::*;
+use flate2::{Compress, Compression, FlushCompress};
+
+/// Data alone, as RFC 1951 has it.
+fn deflated(data: &[u8], level: u32) -> Vec<u8> {
+    let mut out = Vec::with_capacity(data.len() + 1024);
+    let status = Compress::new(Compression::new(level), false).compress_vec(
+        data,
+        &mut out,
+        FlushCompress::Finish,
+    );
+    assert!(matches!(status, Ok(Status::StreamEnd)));
+    out
+}
+
+/// A head with these flags and optional parts, packed data, and a trailer for `data`.
+fn member_of(flags: u8, parts: &[u8], packed: &[u8], data: &[u8]) -> Vec<u8> {
+    let mut crc = Crc::new();
+    crc.update(data);
+    let head = [0x1f, 0x8b, 8, flags, 1, 2, 3, 4, 0, 255];
+    let ends = [crc.sum().to_le_bytes(), crc.amount().to_le_bytes()];
+    [&head[..], parts, packed, &ends.concat()].concat()
+}
+
+fn member(data: &[u8]) -> Vec<u8> {
+    member_of(0, b"", &deflated(data, 6), data)
+}
+
+/// Something like a list of tickers.
+fn list(items: usize) -> Vec<u8> {
+    let item = |n| format!("{{\"symbol\":\"S{n}\",\"lastPrice\":\"{}.{n}\"}}", n * n);
+    let items: Vec<String> = (0..items).map(item).collect();
+    format!("[{}]", items.join(",")).into_bytes()
+}
+
+const CAP: u64 = 1 << 20;
+
+/// Everything that comes of these pieces.
+fn unpack<'a>(
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+    cap: u64,
+) -> Result<Vec<u8>, GunzipError> {
+    let mut gunzip = Gunzip::open(cap).expect("this build has it");
+    let mut out = Vec::new();
+    for piece in pieces {
+        gunzip.push(piece);
+        while gunzip.has_more() {
+            out.extend_from_slice(gunzip.unpack()?);
+        }
+    }
+    gunzip.finish().map(|()| out)
+}
+
+/// However it is cut in two, and byte by byte, it comes to the same.
+#[track_caller]
+fn check(packed: &[u8], expected: Result<&[u8], GunzipError>) {
+    let expected = expected.map(<[u8]>::to_vec);
+    for at in 0..=packed.len() {
+        let (before, behind) = packed.split_at(at);
+        assert_eq!(unpack([before, behind], CAP), expected, "cut at {at}");
+    }
+    assert_eq!(unpack(packed.chunks(1), CAP), expected);
+}
+
+#[test]
+fn a_body_is_the_same_however_it_is_cut() {
+    for data in [&b""[..], b"x", b"[]", &list(100)] {
+        check(&member(data), Ok(data));
+        for level in [0, 1, 9] {
+            check(&member_of(0, b"", &deflated(data, level), data), Ok(data));
+        }
+    }
+    let large = list(20_000);
+    assert_eq!(unpack([&member(&large)[..]], CAP), Ok(large.clone()));
+    assert_eq!(unpack(member(&large).chunks(7), CAP), Ok(large));
+}
+
+#[test]
+fn members_in_a_row_are_one_body() {
+    let (one, two) = (list(30), list(20));
+    let packed = [member(&one), member(b""), member(&two)].concat();
+    check(&packed, Ok(&[one, two].concat()));
+    let many = member(b"ab").repeat(1000);
+    assert_eq!(unpack([&many[..]], CAP), Ok(b"ab".repeat(1000)));
+    // Their ends and the end of a slice come together.
+    let full = vec![b' '; SLICE_OUT];
+    let packed = [member(&full), member(&full), member(b"x")].concat();
+    let expected = [&full[..], &full, b"x"].concat();
+    assert_eq!(unpack([&packed[..]], CAP), Ok(expected));
+}
+
+#[test]
+fn a_head_may_have_every_part() {
+    let data = list(3);
+    let with = |flags: u8, parts: &[u8]| member_of(flags, parts, &deflated(&data, 6), &data);
+    check(&with(1, b""), Ok(&data));
+    check(&with(HAS_EXTRA, b"\x03\x00abc"), Ok(&data));
+    check(&with(HAS_EXTRA, b"\x00\x00"), Ok(&data));
+    check(&with(HAS_NAME, b"name\x00"), Ok(&data));
+    check(&with(HAS_NAME | HAS_COMMENT, b"\x00what\x00"), Ok(&data));
+    let long = [&[0x34, 0x12][..], &[7; 0x1234]].concat();
+    assert_eq!(unpack([&with(HAS_EXTRA, &long)[..]], CAP), Ok(data.clone()));
+    let all = HAS_EXTRA | HAS_NAME | HAS_COMMENT | HAS_CHECKSUM;
+    let parts = b"\x01\x00xname\x00comment\x00";
+    let mut crc = Crc::new();
+    crc.update(&with(all, parts)[..10 + parts.len()]);
+    let [low, high, ..] = crc.sum().to_le_bytes();
+    let sealed = |low: u8| with(all, &[&parts[..], &[low, high]].concat());
+    check(&sealed(low), Ok(&data));
+    check(&sealed(low ^ 1), Err(GunzipError::Checksum));
+}
+
+#[test]
+fn what_is_no_gzip_is_refused() {
+    check(b"[{\"symbol\":\"BTCUSDT\"}]", Err(GunzipError::Head));
+    check(b"\x1f\x8c\x08\x00", Err(GunzipError::Head));
+    check(b"\x1f\x8b\x07\x00", Err(GunzipError::Head));
+    // zlib, which is another packing of the same data.
+    check(b"\x78\x9c\x03\x00", Err(GunzipError::Head));
+    for reserved in [1 << 5, 1 << 6, 1 << 7] {
+        let packed = member_of(reserved, b"", &deflated(b"x", 6), b"x");
+        check(&packed, Err(GunzipError::Head));
+    }
+    // The third kind of block, which does not exist.
+    check(&member_of(0, b"", b"\x07", b""), Err(GunzipError::Data));
+    // A match that reaches back before the begin, of length 3 and distance 1, finds nothing that
+    // anybody has packed.
+    let before = member_of(0, b"", b"\x03\x02\x00", b"");
+    check(&before, Err(GunzipError::Checksum));
+}
+
+#[test]
+fn every_early_end_is_noticed() {
+    let packed = member(&list(40));
+    for end in 0..packed.len() {
+        let found = unpack([&packed[..end]], CAP);
+        assert_eq!(found, Err(GunzipError::CutShort), "at {end}");
+    }
+    let two = [packed.clone(), packed.clone()].concat();
+    for end in packed.len() + 1..two.len() {
+        let found = unpack([&two[..end]], CAP);
+        assert_eq!(found, Err(GunzipError::CutShort), "at {end}");
+    }
+}
+
+#[test]
+fn every_damage_is_noticed() {
+    let data = list(40);
+    let packed = member(&data);
+    for at in 0..packed.len() {
+        for bit in 0..8 {
+            let mut damaged = packed.clone();
+            damaged[at] ^= 1 << bit;
+            // Time and system of the sender say nothing of the data, and that it is text neither.
+            let idle = matches!(at, 4..=9) || at == 3 && bit == 0;
+            // What is left of the last byte of the data says nothing at all.
+            let spare = at == packed.len() - 9;
+            match unpack([&damaged[..]], CAP) {
+                Ok(found) => {
+                    assert!(idle || spare, "bit {bit} of byte {at}");
+                    assert_eq!(found, data);
+                }
+                Err(error) => assert!(!idle, "bit {bit} of byte {at}: {error}"),
+            }
+        }
+    }
+    let end = packed.len();
+    let with = |at: usize, byte: u8| [&packed[..at], &[byte], &packed[at + 1..]].concat();
+    check(
+        &with(end - 8, packed[end - 8] ^ 1),
+        Err(GunzipError::Checksum),
+    );
+    check(
+        &with(end - 4, packed[end - 4] ^ 1),
+        Err(GunzipError::Length),
+    );
+}
+
+#[test]
+fn nothing_but_members_may_follow() {
+    let packed = member(b"[]");
+    for garbage in [&b"\0"[..], b"\r\n", b"[]", b"\x1f\x8c", b"\x1fx"] {
+        check(&[&packed, garbage].concat(), Err(GunzipError::Garbage));
+    }
+}
+
+#[test]
+fn the_cap_is_that_of_the_unpacked_body() {
+    let data = list(3000);
+    let packed = member(&data);
+    let length = data.len() as u64;
+    assert_eq!(unpack([&packed[..]], length), Ok(data.clone()));
+    let over = Err(GunzipError::TooLarge);
+    assert_eq!(unpack([&packed[..]], length - 1), over);
+    let two = [packed.clone(), packed].concat();
+    assert_eq!(unpack([&two[..]], 2 * length - 1), over);
+}
+
+/// A gigabyte of blanks in a megabyte: one piece of it, again and again.
+#[test]
+fn a_bomb_is_an_error_and_no_memory() {
+    let mut unit = Vec::with_capacity(1 << 16);
+    let mut compress = Compress::new(Compression::best(), false);
+    let packed = compress.compress_vec(&vec![b' '; 1 << 20], &mut unit, FlushCompress::Full);
+    assert!(matches!(packed, Ok(Status::Ok)));
+    let mut gunzip = Gunzip::open(48 << 20).expect("this build has it");
+    gunzip.push(&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]);
+    let (mut pushed, mut made) = (0, 0);
+    let error = 'all: loop {
+        assert!(pushed < 1024, "it goes off");
+        pushed += 1;
+        gunzip.push(&unit);
+        while gunzip.has_more() {
+            match gunzip.unpack() {
+                Ok(slice) => made += slice.len(),
+                Err(error) => break 'all error,
+            }
+        }
+    };
+    assert_eq!(error, GunzipError::TooLarge);
+    assert!(made <= 48 << 20, "{made}");
+    assert_eq!(pushed, 49);
+    assert!(gunzip.packed.capacity() <= 1 << 16);
+}
+
+#[test]
+fn one_slice_takes_a_bounded_part_of_what_is_there() {
+    // Blocks that hold nothing: ten bits each.
+    let (mut bits, mut count, mut packed) = (0_u32, 0, Vec::new());
+    while packed.len() < 16 * 1024 {
+        bits |= 0b010 << count;
+        count += 10;
+        while count >= 8 {
+            packed.push(bits as u8);
+            bits >>= 8;
+            count -= 8;
+        }
+    }
+    let mut gunzip = Gunzip::open(CAP).expect("this build has it");
+    gunzip.push(&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]);
+    gunzip.push(&packed);
+    let mut slices = 0;
+    while gunzip.has_more() {
+        let before = gunzip.at;
+        assert_eq!(gunzip.unpack(), Ok(&b""[..]));
+        assert!(!gunzip.has_more() || gunzip.at - before <= SLICE_IN);
+        slices += 1;
+    }
+    assert!(slices >= packed.len() / SLICE_IN, "{slices}");
+    assert_eq!(gunzip.finish(), Err(GunzipError::CutShort));
+    // A little that unpacks to much.
+    let bomb = member(&vec![b' '; 400_000]);
+    let mut gunzip = Gunzip::open(CAP).expect("this build has it");
+    gunzip.push(&bomb);
+    while gunzip.has_more() {
+        let made = gunzip.unpack().expect("sound").len();
+        assert!(made <= SLICE_OUT);
+    }
+    assert_eq!(gunzip.finish(), Ok(()));
+}

@@ -1,0 +1,153 @@
+//! Answers that are packed, and what is told of those that cannot be unpacked.
+
+use crate::hostile::for_each;
+use crate::setup::*;
+use crate::support::binance::TICKERS;
+use crate::support::*;
+
+const BUILT_IN: bool = cfg!(feature = "gzip");
+
+/// What the only source says of its last fault.
+pub fn last_error(marketd: &Marketd) -> String {
+    let told = metrics(marketd)["upstreams"][0]["lastError"].clone();
+    told.text().unwrap_or_default().to_string()
+}
+
+/// A list of tickers, packed in this way and said to be.
+pub fn packed(bytes: Vec<u8>, coding: &str) -> Fault {
+    Fault::Instead(Reply::json(bytes).field("Content-Encoding", coding))
+}
+
+/// A list of one ticker.
+pub fn list() -> Vec<u8> {
+    format!("[{}]", ticker("BTCUSDT", "2.5")).into_bytes()
+}
+
+#[test]
+fn requests_say_what_can_be_unpacked() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let _marketd = start(&config(&[source("fake", &exchange)]));
+    for asked in exchange.asked() {
+        let named = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("accept-encoding");
+        let found: Vec<&str> = (asked.fields.iter().filter(named))
+            .map(|(_, value)| value.as_str())
+            .collect();
+        let expected = if BUILT_IN { "gzip" } else { "identity" };
+        assert_eq!(found, [expected], "{}", asked.target);
+    }
+}
+
+/// Damaged, or packed in what cannot be unpacked: what came, and what is told of it.
+fn unreadable() -> Vec<(Fault, &'static str)> {
+    let whole = gzip(&list());
+    let damaged = |from_end: usize| {
+        let mut bytes = whole.clone();
+        let at = bytes.len() - from_end;
+        bytes[at] ^= 1;
+        bytes
+    };
+    let in_vain = |name: &str, told| (packed(whole.clone(), name), told);
+    let mut cases = vec![
+        in_vain(
+            "br",
+            "the answer is encoded in \"br\", which cannot be read here",
+        ),
+        in_vain(
+            "gzip, br",
+            "the answer is encoded in \"gzip, br\", which cannot be read here",
+        ),
+        in_vain(
+            "gzip, gzip",
+            "the answer is encoded in \"gzip, gzip\", which cannot be read here",
+        ),
+    ];
+    if !BUILT_IN {
+        cases.push(in_vain(
+            "gzip",
+            "the answer is encoded in \"gzip\", which cannot be read here",
+        ));
+        return cases;
+    }
+    let cut = |fewer: usize| whole[..whole.len() - fewer].to_vec();
+    let gzip_cases = [
+        (cut(1), "malformed answer: the gzip data was cut short"),
+        (cut(8), "malformed answer: the gzip data was cut short"),
+        (cut(20), "malformed answer: the gzip data was cut short"),
+        (Vec::new(), "malformed answer: the gzip data was cut short"),
+        (damaged(8), "malformed answer: the gzip checksum is wrong"),
+        (damaged(4), "malformed answer: the gzip length is wrong"),
+        (
+            [&whole[..], b"\r\n"].concat(),
+            "malformed answer: bytes behind the end of the gzip data",
+        ),
+        (list(), "malformed answer: it is not gzip"),
+    ];
+    let said = |(bytes, told)| (packed(bytes, "gzip"), told);
+    cases.extend(gzip_cases.into_iter().map(said));
+    cases
+}
+
+#[test]
+fn what_cannot_be_unpacked_changes_nothing_and_says_why() {
+    for_each(unreadable(), |(fault, expected)| {
+        let exchange = exchange_of(&["BTC/USDT"]);
+        let mut marketd = start(&config(&[source("fake", &exchange)]));
+        exchange.fault_on(TICKERS, fault.clone());
+        eventually(LONG, || (upstream(&marketd, "errors") >= 2).then_some(()));
+        assert_eq!(last_error(&marketd), format!("quotes: {expected}"));
+        assert_eq!(quote(&marketd, "BTCUSDT")["last"].text(), Some("1.5"));
+        exchange.heal();
+        await_health(&marketd, "ok");
+        assert!(marketd.is_running());
+    });
+}
+
+#[test]
+fn the_status_of_an_error_counts_whatever_its_body_is_packed_in() {
+    let message = r#"{"code":-1003,"msg":"Way too much request weight used."}"#;
+    let error = |status| Reply::status(status, message);
+    let said = |status, bytes: Vec<u8>, coding| {
+        Reply::status(status, bytes).field("Content-Encoding", coding)
+    };
+    let page = b"<html><body>Attention Required!</body></html>".repeat(1000);
+    let mut torn = gzip(message.as_bytes());
+    torn.truncate(30);
+    let told = |status: u16| match BUILT_IN {
+        true => format!("quotes: status {status}: "),
+        false => format!("quotes: status {status}"),
+    };
+    let cases = vec![
+        (error(400).gzipped(), told(400)),
+        (error(418).gzipped(), told(418)),
+        (error(429).gzipped(), told(429)),
+        (
+            said(429, b"xyz".to_vec(), "br"),
+            "quotes: status 429".into(),
+        ),
+        (said(403, gzip(&page), "gzip"), "quotes: status 403".into()),
+        (said(503, torn, "gzip"), "quotes: status 503".into()),
+        (said(503, page, "gzip"), "quotes: status 503".into()),
+        (said(503, Vec::new(), "gzip"), "quotes: status 503".into()),
+    ];
+    for_each(cases, |(reply, expected)| {
+        let exchange = exchange_of(&["BTC/USDT"]);
+        let marketd = start(&config(&[source("fake", &exchange)]));
+        let limited = matches!(reply.status, 403 | 418 | 429);
+        let reply = reply.clone().field("Retry-After", "1");
+        exchange.fault_times(1, Some(TICKERS), Fault::Instead(reply.clone()));
+        eventually(LONG, || (upstream(&marketd, "errors") >= 1).then_some(()));
+        let told = last_error(&marketd);
+        assert!(
+            told.starts_with(expected.as_str()),
+            "{told}, not {expected}"
+        );
+        let read = told.contains("Way too much request weight");
+        assert_eq!(read, expected.ends_with(": "), "{told}");
+        assert_eq!(
+            upstream(&marketd, "rateLimited"),
+            i64::from(limited),
+            "{told}"
+        );
+        await_health(&marketd, "ok");
+    });
+}

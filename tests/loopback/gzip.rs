@@ -1,0 +1,140 @@
+//! Exchanges that answer in gzip: what a list packed in it comes to, however its bytes come, and
+//! what a bomb does. A build without the feature has none of this.
+
+use crate::encodings::{last_error, list, packed};
+use crate::hostile::{MOST_GROWTH, for_each};
+use crate::setup::*;
+use crate::support::binance::{KLINES, MARKETS, TICKERS, TIME};
+use crate::support::*;
+use flate2::{Compress, Compression, FlushCompress};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// An exchange of so many markets whose list of tickers is always the same.
+fn steady(count: usize) -> Binance {
+    let names: Vec<String> = (0..count).map(|n| format!("A{n}/USDT")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let exchange = exchange_of(&names);
+    let tickers = (0..count).map(|n| ticker(&format!("A{n}USDT"), &format!("{n}.50")));
+    let tickers: Vec<String> = tickers.collect();
+    exchange.set_tickers(&format!("[{}]", tickers.join(",")));
+    exchange
+}
+
+/// The prices of all quotes, in their order.
+fn prices(marketd: &Marketd) -> Vec<String> {
+    let all = read(marketd.addr(), "/api/v1/quotes?symbols=*");
+    let quotes = all["quotes"].items().iter();
+    let prices = quotes.map(|quote| format!("{} {}", quote["symbol"], quote["last"]));
+    prices.collect()
+}
+
+#[test]
+fn everything_may_come_in_gzip() {
+    let exchange = steady(2000);
+    let plain = exchange.tickers_body().len() as i64;
+    for path in [TICKERS, KLINES, MARKETS, TIME] {
+        exchange.fault_on(path, Fault::Gzipped);
+    }
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let quotes = prices(&marketd);
+    assert_eq!(quotes.len(), 2000);
+    for n in [0, 1, 999, 1999] {
+        let quote = format!("\"A{n}/USDT\" {n}.5");
+        assert!(quotes.contains(&quote), "{quote} in {quotes:?}");
+    }
+    let chart = "/api/ecosystem/chart?symbol=A1USDT&interval=1h&limit=2";
+    await_answer(marketd.addr(), chart, |answer| answer.status == 200);
+    let counted = || {
+        let told = &metrics(&marketd)["upstreams"][0];
+        let count = |key: &str| told[key].integer().unwrap_or_default();
+        (count("bytesReceived"), count("ok"), count("errors"))
+    };
+    let (bytes, ok, _) = counted();
+    await_polls(&marketd, 3);
+    let (more, polls, errors) = counted();
+    // Counted is what came over the wire: well below the lists' own size.
+    assert!(more - bytes < (polls - ok + 1) * plain / 2, "{more} bytes");
+    assert_eq!(errors, 0);
+    // The same connections all the time.
+    assert!(exchange.connections() <= 3, "{}", exchange.connections());
+}
+
+#[test]
+fn however_packed_bytes_come_they_mean_the_same() {
+    let reply = || Reply::json(list()).gzipped();
+    let fault = |reply: Reply| Fault::Instead(reply);
+    let slowly = Delivery::Slowly {
+        bytes: 7,
+        pause: Duration::from_micros(200),
+    };
+    let one_by_one = list().iter().flat_map(|byte| gzip(&[*byte])).collect();
+    let cases = vec![
+        fault(reply().framed(Framing::Chunked(vec![1, 2, 3]))),
+        fault(reply().framed(Framing::Chunked(vec![100_000]))),
+        fault(reply().framed(Framing::UntilClose)),
+        fault(reply().delivered(slowly)),
+        packed(gzip(&list()), "x-gzip"),
+        packed(gzip(&list()), "identity, GZIP"),
+        packed(one_by_one, "gzip"),
+        packed(list(), "identity"),
+    ];
+    for_each(cases, |fault| {
+        let exchange = exchange_of(&["BTC/USDT"]);
+        exchange.fault_on(TICKERS, fault.clone());
+        let marketd = Marketd::with_config(config(&[source("fake", &exchange)]));
+        let answer = await_answer(marketd.addr(), "/api/v1/quotes/BTCUSDT", |answer| {
+            answer.status == 200
+        });
+        assert_eq!(answer.exact()["last"].text(), Some("2.5"), "{fault:?}");
+        await_polls(&marketd, 2);
+        assert_eq!(upstream(&marketd, "errors"), 0, "{fault:?}");
+    });
+}
+
+/// A body of this status that unpacks to a gigabyte of one byte: a megabyte that is one kilobyte,
+/// again and again.
+fn bomb(status: u16, begin: &[u8], filling: u8) -> Fault {
+    let mut compress = Compress::new(Compression::best(), false);
+    let mut pack = |bytes: &[u8]| {
+        let mut out = Vec::with_capacity(1 << 16);
+        let packed = compress.compress_vec(bytes, &mut out, FlushCompress::Full);
+        packed.expect("a vector takes everything");
+        out
+    };
+    let head = [&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255][..], &pack(begin)].concat();
+    let parts = [(head, 1), (pack(&vec![filling; 1 << 20]), 1024)];
+    let parts = parts.map(|(bytes, times)| (Arc::from(bytes), times));
+    let reply = Reply::with_body(status, Body(parts.to_vec()));
+    Fault::Instead(reply.field("Content-Encoding", "gzip"))
+}
+
+#[test]
+fn a_gigabyte_in_a_megabyte_is_a_fault_and_clients_are_answered_meanwhile() {
+    let too_large = "quotes: malformed answer: the body is too large when unpacked";
+    let cases = [
+        (bomb(200, b"[", b' '), too_large),
+        (bomb(500, b"", b' '), "quotes: status 500"),
+        (bomb(200, b"[\"", b'x'), "quotes: "),
+    ];
+    for (fault, expected) in cases {
+        let exchange = exchange_of(&["BTC/USDT"]);
+        let source = with(source("fake", &exchange), "timeoutMs", json!(60_000));
+        let mut marketd = start(&config(&[source]));
+        let before = marketd.rss_bytes();
+        exchange.fault_on(TICKERS, fault);
+        // Whoever asks is answered, again and again, while they go off.
+        eventually(LONG, || {
+            assert_eq!(quote(&marketd, "BTCUSDT")["last"].text(), Some("1.5"));
+            (upstream(&marketd, "errors") >= 3).then_some(())
+        });
+        let told = last_error(&marketd);
+        assert!(told.starts_with(expected), "{told}, not {expected}");
+        let grown = marketd.peak_rss_bytes().saturating_sub(before);
+        assert!(grown < MOST_GROWTH, "{told}: {grown} bytes more");
+        assert!(marketd.is_running());
+        exchange.heal();
+        await_health(&marketd, "ok");
+    }
+}

@@ -1,0 +1,393 @@
+//! The core at a desk: clients without sockets, time without a clock.
+//!
+//! A client's bytes go in when the core would read them, as the driver does it, and its answers
+//! are taken at once unless a test holds them back. The only exchange cannot be reached.
+
+use crate::answers::{Answer, read_answers};
+use crate::table::TAGGED;
+use marketd::config::{Config, Data, Limits, SourceConfig, Url};
+use marketd::server::{Action, Broken, Core, Event, ProcessFacts, Service};
+use marketd::table::Key;
+use marketd::time::{Mono, Now, UnixMs};
+use std::collections::{BTreeMap, HashMap};
+use std::io::ErrorKind;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// What the driver reads at once.
+const READ: usize = 16 * 1024;
+
+/// See the module's page.
+pub struct Desk {
+    pub core: Core,
+    now: Now,
+    guests: HashMap<Key, Guest>,
+}
+
+/// The client's end of a connection.
+#[derive(Default)]
+struct Guest {
+    /// What it was sent.
+    got: Vec<u8>,
+    /// Bytes of answers that it will still take.
+    appetite: usize,
+    /// The core has shut its side.
+    shut: bool,
+    /// The core has closed.
+    closed: bool,
+}
+
+/// What a run came to.
+#[derive(Debug, PartialEq)]
+pub struct Outcome {
+    pub answers: Vec<Answer>,
+    /// Whether the core has ended the connection.
+    pub shut: bool,
+}
+
+impl Outcome {
+    /// In the words of the table.
+    pub fn summary(&self) -> String {
+        let mut words: Vec<String> = self.answers.iter().map(Answer::summary).collect();
+        words.push(if self.shut { "shut" } else { "open" }.to_string());
+        words.join(", ")
+    }
+}
+
+/// Bytes for a message of a test.
+pub fn show(bytes: &[u8]) -> String {
+    let text = bytes.escape_ascii().to_string();
+    match text.len() {
+        0..=600 => text,
+        length => format!("{} ... {}", &text[..300], &text[length - 200..]),
+    }
+}
+
+impl Desk {
+    /// One known symbol, `BTC/USDT`, and nothing collected.
+    pub fn new(limits: Limits) -> Desk {
+        let source = SourceConfig {
+            url: Some(Url::parse("http://192.0.2.1:80").expect("an address")),
+            symbols: vec!["BTC/USDT".to_string()],
+            ..SourceConfig::of("binance")
+        };
+        let config = Config {
+            sources: vec![source],
+            data: Data::Memory,
+            limits,
+            ..Config::default()
+        };
+        let now = Now {
+            mono: Mono(0),
+            unix: UnixMs(1_700_000_000_000),
+        };
+        let mut desk = Desk {
+            core: Core::new(config, None, ProcessFacts::default, 7, now),
+            now,
+            guests: HashMap::new(),
+        };
+        desk.settle();
+        desk
+    }
+
+    /// A client that takes every answer at once.
+    pub fn connect(&mut self) -> Key {
+        self.connect_with(usize::MAX)
+    }
+
+    /// A client that takes so many bytes of answers and then no more.
+    pub fn connect_with(&mut self, appetite: usize) -> Key {
+        self.try_connect(appetite).expect("there is room")
+    }
+
+    /// The same where there may be no room.
+    pub fn try_connect(&mut self, appetite: usize) -> Option<Key> {
+        let key = self.core.accept(Service::Both, self.now)?;
+        self.enter(key, appetite);
+        Some(key)
+    }
+
+    /// A client that counts for its address.
+    pub fn connect_from(&mut self, peer: IpAddr) -> Option<Key> {
+        let key = self.core.accept_from(peer, Service::Both, self.now)?;
+        self.enter(key, usize::MAX);
+        Some(key)
+    }
+
+    fn enter(&mut self, key: Key, appetite: usize) {
+        let guest = Guest {
+            appetite,
+            ..Guest::default()
+        };
+        self.guests.insert(key, guest);
+        self.take(key);
+        self.settle();
+    }
+
+    /// Sends bytes as far as the core reads them; the number of those.
+    pub fn send(&mut self, key: Key, bytes: &[u8]) -> usize {
+        let mut sent = 0;
+        for piece in bytes.chunks(READ) {
+            self.await_long_answers(key);
+            if self.is_closed(key) || !self.core.wants_read(key) {
+                break;
+            }
+            self.core.handle(key, Event::Received(piece), self.now);
+            sent += piece.len();
+            self.take(key);
+            self.settle();
+        }
+        self.await_long_answers(key);
+        sent
+    }
+
+    /// The client sends no more.
+    pub fn end(&mut self, key: Key) {
+        if !self.is_closed(key) && self.core.wants_read(key) {
+            self.core.handle(key, Event::Eof, self.now);
+            self.take(key);
+            self.settle();
+        }
+    }
+
+    /// The connection breaks.
+    pub fn reset(&mut self, key: Key) {
+        let broken = Broken::Io(ErrorKind::ConnectionReset);
+        self.core.handle(key, Event::Failed(&broken), self.now);
+        self.settle();
+    }
+
+    /// The client takes so many more bytes of its answers.
+    pub fn feed(&mut self, key: Key, bytes: usize) {
+        let guest = self.guests.get_mut(&key).expect("it has connected");
+        guest.appetite = guest.appetite.saturating_add(bytes);
+        self.take(key);
+        self.settle();
+    }
+
+    /// Time passes.
+    pub fn pass(&mut self, span: Duration) {
+        let until = self.now.mono + span;
+        loop {
+            let next = self.core.poll_timeout().filter(|at| *at <= until);
+            let at = next.map_or(until, |at| at.max(self.now.mono));
+            let step = at.since(self.now.mono);
+            self.now.mono = at;
+            self.now.unix.0 += step.as_millis() as i64;
+            self.core.handle_timeout(self.now);
+            self.settle();
+            // A deadline that has been met and not moved would be looked at for ever.
+            let again = self
+                .core
+                .poll_timeout()
+                .is_some_and(|next| next > at && next <= until);
+            if !again {
+                break;
+            }
+        }
+        let rest = until.since(self.now.mono);
+        self.now.mono = until;
+        self.now.unix.0 += rest.as_millis() as i64;
+        self.core.handle_timeout(self.now);
+        self.settle();
+    }
+
+    /// The end is asked for.
+    pub fn shut_down(&mut self) {
+        self.core.shut_down(self.now);
+        self.settle();
+    }
+
+    /// What a client was sent.
+    pub fn got(&self, key: Key) -> &[u8] {
+        &self.guests[&key].got
+    }
+
+    /// What a client was sent, in the words of the table.
+    #[track_caller]
+    pub fn summary(&self, key: Key) -> String {
+        self.outcome(key).summary()
+    }
+
+    pub fn is_shut(&self, key: Key) -> bool {
+        self.guests[&key].shut || self.is_closed(key)
+    }
+
+    pub fn is_closed(&self, key: Key) -> bool {
+        self.guests[&key].closed
+    }
+
+    /// Sends these pieces on a connection of their own, and then the end of it.
+    #[track_caller]
+    pub fn run<'a>(&mut self, pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
+        let key = self.connect();
+        for piece in pieces {
+            self.send(key, piece);
+        }
+        let outcome = self.outcome(key);
+        self.end(key);
+        assert!(self.is_closed(key), "a client that has ended is let go");
+        assert_eq!(
+            self.outcome(key).answers,
+            outcome.answers,
+            "nothing comes after the end"
+        );
+        self.guests.remove(&key);
+        outcome
+    }
+
+    /// The same for a client that takes a few bytes of its answers only when it cannot send on.
+    #[track_caller]
+    pub fn run_slowly<'a>(
+        &mut self,
+        pieces: impl IntoIterator<Item = &'a [u8]>,
+        mut appetite: impl FnMut() -> usize,
+    ) -> Outcome {
+        let key = self.connect_with(0);
+        for mut piece in pieces {
+            loop {
+                let sent = self.send(key, piece);
+                piece = &piece[sent..];
+                if piece.is_empty() || self.is_closed(key) {
+                    break;
+                }
+                self.feed(key, appetite());
+            }
+        }
+        // A client that takes all from here on, and may have to send the end of a request.
+        self.feed(key, usize::MAX);
+        let outcome = self.outcome(key);
+        self.end(key);
+        assert!(self.is_closed(key), "a client that has ended is let go");
+        self.guests.remove(&key);
+        outcome
+    }
+
+    #[track_caller]
+    fn outcome(&self, key: Key) -> Outcome {
+        let answers = read_answers(self.got(key)).unwrap_or_else(|fault| {
+            panic!("{fault} in {}", show(self.got(key)));
+        });
+        let shut = self.is_shut(key);
+        if let Some(last) = answers.last() {
+            assert!(shut || !last.closes, "it says that it closes, and does not");
+        }
+        Outcome { answers, shut }
+    }
+
+    /// One answer to a GET of this address, alone on its connection.
+    #[track_caller]
+    pub fn get(&mut self, target: &str) -> String {
+        let key = self.connect();
+        self.send(
+            key,
+            format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n").as_bytes(),
+        );
+        self.end(key);
+        let guest = self.guests.remove(&key).expect("it has connected");
+        String::from_utf8(guest.got).expect("an answer is text")
+    }
+
+    /// The strong tag of an answer that has one.
+    pub fn tag(&mut self) -> Vec<u8> {
+        tag_in(&self.get(TAGGED))
+    }
+
+    /// Connections that have ended, by reason, the one that asks left out.
+    pub fn closes(&mut self) -> BTreeMap<String, u64> {
+        let page = self.get("/metrics");
+        let lines = page.lines();
+        let counts = lines.filter_map(|line| {
+            let rest = line.strip_prefix("marketd_http_closes_total{reason=\"")?;
+            let (reason, count) = rest.split_once("\"} ")?;
+            Some((reason.to_string(), count.parse().ok()?))
+        });
+        counts.collect()
+    }
+
+    /// Nobody is left, and every connection that was taken in has ended for a reason.
+    #[track_caller]
+    pub fn check_empty(&mut self) {
+        let census = self.core.census();
+        assert_eq!(
+            (census.clients, census.in_flight, census.long_answers),
+            (0, 0, 0)
+        );
+        let page = self.get("/metrics");
+        let total = page
+            .lines()
+            .find_map(|line| line.strip_prefix("marketd_http_connections_total "));
+        let total: u64 = total
+            .and_then(|count| count.parse().ok())
+            .expect("a counter");
+        // Both pages count the one that asked for the first.
+        let ended: u64 = self.closes().values().sum();
+        assert_eq!(ended, total, "every end has a reason");
+    }
+
+    /// The client takes what is there for it.
+    fn take(&mut self, key: Key) {
+        let Some(guest) = self.guests.get_mut(&key) else {
+            return;
+        };
+        loop {
+            let outgoing = self.core.outgoing(key);
+            let count = outgoing.len().min(guest.appetite);
+            if count == 0 || guest.closed {
+                return;
+            }
+            assert!(!guest.shut, "bytes after the end");
+            guest.got.extend_from_slice(&outgoing[..count]);
+            guest.appetite -= if guest.appetite == usize::MAX {
+                0
+            } else {
+                count
+            };
+            self.core.handle(key, Event::Sent(count), self.now);
+        }
+    }
+
+    fn await_long_answers(&mut self, key: Key) {
+        for _ in 0..5 {
+            let busy = !self.is_closed(key) && !self.core.wants_read(key);
+            if !busy || self.core.census().long_answers == 0 {
+                return;
+            }
+            self.pass(Duration::from_secs(1));
+        }
+    }
+
+    fn settle(&mut self) {
+        loop {
+            match self.core.poll_action() {
+                Some(Action::Connect(key, _)) => {
+                    let broken = Broken::Io(ErrorKind::ConnectionRefused);
+                    self.core.handle(key, Event::Failed(&broken), self.now);
+                }
+                Some(Action::Flush(key)) => self.take(key),
+                Some(Action::Finish(key)) => {
+                    if let Some(guest) = self.guests.get_mut(&key) {
+                        guest.shut = true;
+                    }
+                }
+                Some(Action::Close(key)) => {
+                    if let Some(guest) = self.guests.get_mut(&key) {
+                        guest.closed = true;
+                    }
+                    self.core.closed(key);
+                }
+                Some(Action::Secure(..) | Action::Resolve { .. }) => {
+                    panic!("the exchange is an address")
+                }
+                None if self.core.has_work() => self.core.work(self.now),
+                None => return,
+            }
+        }
+    }
+}
+
+/// The strong tag in an answer's head.
+pub fn tag_in(answer: &str) -> Vec<u8> {
+    let tag = answer.lines().find_map(|line| line.strip_prefix("ETag: "));
+    tag.expect("the answer has a tag").as_bytes().to_vec()
+}

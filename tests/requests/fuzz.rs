@@ -1,0 +1,210 @@
+//! Seeded damage to the rows of the table, against the whole core.
+//!
+//! Whatever comes: no panic, every answer is strict HTTP/1.1 with an error of the contract or JSON,
+//! the bytes mean the same however they are cut, and every connection ends for one reason that is
+//! counted.
+
+use crate::answers::Answer;
+use crate::desk::{Desk, Outcome, show};
+use crate::support::{Rng, for_each_seed};
+use crate::table::{TAG, table};
+use marketd::config::Limits;
+use std::time::{Duration, Instant};
+
+/// Inputs of one seed.
+const INPUTS: u64 = 500;
+
+/// Seeds of a run that is not asked for more.
+const SEEDS: u64 = 40;
+
+/// Bytes on which parsers stumble.
+const STONES: &[&[u8]] = &[
+    b"\r\n",
+    b"\n",
+    b"\r",
+    b"\r\n\r\n",
+    b"\n\n",
+    b" ",
+    b"\t",
+    b":",
+    b";",
+    b",",
+    b"%",
+    b"%2e",
+    b"%00",
+    b"..",
+    b"/",
+    b"?",
+    b"#",
+    b"*",
+    b"\0",
+    b"\x7f",
+    b"\xff",
+    b"0",
+    b"5",
+    b"f",
+    b"-",
+    b"+",
+    b"HTTP/1.1",
+    b"HTTP/1.0",
+    b"Host: h\r\n",
+    b"Content-Length: 5\r\n",
+    b"Content-Length: 70000\r\n",
+    b"Transfer-Encoding: chunked\r\n",
+    b"GET ",
+    b"HEAD ",
+    b"POST ",
+    b"@",
+    b"[",
+    b"]",
+    b"\"",
+    b"Connection: close\r\n",
+    b"Connection: keep-alive\r\n",
+    b"Expect: 100-continue\r\n",
+    b"If-None-Match: *\r\n",
+    b"0\r\n\r\n",
+    b"5\r\nhello\r\n",
+    b"GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n",
+    b"GET /api/v1/quotes?symbols=* HTTP/1.1\r\nHost: h\r\n\r\n",
+    b"GET /api/ecosystem/market HTTP/1.1\r\nHost: h\r\n\r\n",
+];
+
+/// One row, or the begin of one and the end of another, damaged in a few places.
+fn damaged(rng: &mut Rng, rows: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = rng.pick(rows).clone();
+    let place = |rng: &mut Rng, bytes: &[u8]| rng.below(bytes.len() as u64 + 1) as usize;
+    if rng.chance(1, 4) {
+        let other = rng.pick(rows);
+        bytes.truncate(place(rng, &bytes));
+        bytes.extend_from_slice(&other[place(rng, other)..]);
+    }
+    for _ in 0..rng.below(6) {
+        let at = place(rng, &bytes);
+        let end = (at + rng.below(8) as usize).min(bytes.len());
+        match rng.below(8) {
+            0 if at < bytes.len() => bytes[at] = rng.next() as u8,
+            1 if at < bytes.len() => bytes[at] ^= 1 << rng.below(8),
+            2 => drop(bytes.drain(at..end)),
+            3 => {
+                let copy = bytes[at..end].to_vec();
+                let times = rng.below(20) as usize;
+                bytes.splice(at..at, copy.repeat(times));
+            }
+            4 => bytes.truncate(at),
+            _ => drop(bytes.splice(at..at, rng.pick(STONES).iter().copied())),
+        }
+    }
+    bytes
+}
+
+/// Small ones, so that damage meets them.
+fn limits(rng: &mut Rng) -> Limits {
+    let mut limits = Limits::default();
+    if rng.chance(1, 2) {
+        limits.request_line_bytes = 30 + rng.below(60) as usize;
+        limits.head_bytes = 40 + rng.below(200) as usize;
+        limits.head_fields = 1 + rng.below(6) as usize;
+        limits.body_bytes = rng.below(40) as usize;
+        limits.requests_per_connection = 1 + rng.below(4) as u32;
+        limits.output_high_water = 1 + rng.below(4_000) as usize;
+    }
+    limits
+}
+
+/// Cuts of every length.
+fn pieces<'a>(rng: &mut Rng, mut bytes: &'a [u8]) -> Vec<&'a [u8]> {
+    let most = 1 + rng.below(40);
+    let mut pieces = Vec::new();
+    while !bytes.is_empty() {
+        let (piece, rest) = bytes.split_at((1 + rng.below(most) as usize).min(bytes.len()));
+        pieces.push(piece);
+        bytes = rest;
+    }
+    pieces
+}
+
+/// What must hold of everything that is answered, whatever was sent.
+fn check_promises(outcome: &Outcome, bytes: &[u8], context: &str) {
+    let statuses = outcome.answers.iter().map(|answer| answer.status);
+    for status in statuses {
+        let known = [
+            100, 200, 204, 304, 400, 404, 405, 413, 414, 417, 431, 501, 503, 505,
+        ];
+        assert!(known.contains(&status), "{context}: a {status}");
+    }
+    let closes = outcome.answers.last().is_some_and(|last| last.closes);
+    assert_eq!(closes, outcome.shut, "{context}: what is said is done");
+    let heads = outcome
+        .answers
+        .iter()
+        .filter(|answer| answer.bodiless)
+        .count();
+    let asked = bytes.windows(4).filter(|part| part == b"HEAD").count();
+    assert!(heads <= asked, "{context}: a body is missing");
+    let finals = |answer: &&Answer| answer.status >= 200;
+    let answers = outcome.answers.iter().filter(finals).count();
+    let ends = bytes.iter().filter(|byte| **byte == b'\n').count();
+    assert!(answers <= ends + 1, "{context}: more answers than lines");
+}
+
+/// All inputs of one seed; their number.
+fn run_seed(seed: u64, rng: &mut Rng, rows: &[Vec<u8>]) -> u64 {
+    let mut desk = Desk::new(limits(rng));
+    for input in 0..INPUTS {
+        let bytes = damaged(rng, rows);
+        let context = format!("seed {seed} input {input}: {}", show(&bytes));
+        let whole = desk.run([&bytes[..]]);
+        check_promises(&whole, &bytes, &context);
+        assert_eq!(desk.run(bytes.chunks(1)), whole, "byte by byte, {context}");
+        let parts = pieces(rng, &bytes);
+        assert_eq!(
+            desk.run(parts.iter().copied()),
+            whole,
+            "in pieces, {context}"
+        );
+        let slow = desk.run_slowly(parts, || 1 + rng.below(300) as usize);
+        assert_eq!(slow, whole, "read slowly, {context}");
+    }
+    desk.check_empty();
+    INPUTS
+}
+
+/// The rows with a tag that some desk gives.
+fn rows() -> Vec<Vec<u8>> {
+    let tag = Desk::new(Limits::default()).tag();
+    assert_ne!(tag, TAG.as_bytes());
+    table().iter().map(|row| row.bytes_with_tag(&tag)).collect()
+}
+
+#[test]
+fn damaged_rows_do_no_harm_and_are_the_same_wherever_they_are_cut() {
+    let rows = rows();
+    for_each_seed(SEEDS, |seed, rng| {
+        run_seed(seed, rng, &rows);
+    });
+}
+
+/// For `scripts/fuzz.sh`: seed after seed from `MARKETD_FUZZ_SEED` on, for `MARKETD_FUZZ_SECONDS`.
+#[test]
+#[ignore = "runs for as long as it is told to"]
+fn damaged_rows_for_a_long_time() {
+    let number = |name: &str, default| match std::env::var(name) {
+        Ok(text) => text
+            .parse()
+            .unwrap_or_else(|_| panic!("{name} is to be a number")),
+        Err(_) => default,
+    };
+    let rows = rows();
+    let first: u64 = number("MARKETD_FUZZ_SEED", 1);
+    let span = Duration::from_secs(number("MARKETD_FUZZ_SECONDS", 60));
+    let begin = Instant::now();
+    let (mut seed, mut inputs) = (first, 0);
+    while begin.elapsed() < span {
+        inputs += run_seed(seed, &mut Rng::new(seed), &rows);
+        seed += 1;
+    }
+    println!(
+        "{inputs} inputs, seeds {first} to {}: all is well",
+        seed - 1
+    );
+}

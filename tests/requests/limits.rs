@@ -1,0 +1,390 @@
+//! Every limit of a client's connection at one below, at it, and one above.
+
+use crate::desk::Desk;
+use crate::table::PROBE;
+use marketd::config::Limits;
+use std::net::IpAddr;
+use std::time::Duration;
+
+const GET: &str = "GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n";
+
+/// Sends it whole, in two halves and in pieces of seven: the same, and as expected.
+#[track_caller]
+fn check(limits: &Limits, raw: &[u8], expected: &str) {
+    let mut desk = Desk::new(limits.clone());
+    let whole = desk.run([raw]);
+    let halves = desk.run(raw.chunks(raw.len().div_ceil(2)));
+    let sevens = desk.run(raw.chunks(7));
+    assert_eq!(whole.summary(), expected, "{} bytes", raw.len());
+    assert_eq!(halves, whole, "{} bytes in two halves", raw.len());
+    assert_eq!(sevens, whole, "{} bytes in sevens", raw.len());
+    desk.check_empty();
+}
+
+/// The length one below, at, and one above a limit, and whether it is still fine.
+fn around(limit: usize) -> [(usize, bool); 3] {
+    [(limit - 1, true), (limit, true), (limit + 1, false)]
+}
+
+#[test]
+fn a_request_line_has_a_limit() {
+    let limits = Limits::default();
+    assert_eq!(limits.request_line_bytes, 8192);
+    for (bytes, fine) in around(limits.request_line_bytes) {
+        let query = "x".repeat(bytes - "GET /health/live? HTTP/1.1".len());
+        let raw = format!("GET /health/live?{query} HTTP/1.1\r\nHost: h\r\n\r\n{PROBE}");
+        let expected = match fine {
+            true => "200, 404 not_found, open",
+            false => "414 uri_too_long, shut",
+        };
+        check(&limits, raw.as_bytes(), expected);
+        // In absolute form, and a path in place of a query.
+        let path = "x".repeat(bytes - "GET http://h/ HTTP/1.1".len());
+        let raw = format!("GET http://h/{path} HTTP/1.1\r\nHost: h\r\n\r\n{PROBE}");
+        let expected = expected.replace("200", "404 not_found");
+        check(&limits, raw.as_bytes(), &expected);
+    }
+    // It need not come to its end.
+    let endless = "GET /".to_string() + &"x".repeat(100_000);
+    check(&limits, endless.as_bytes(), "414 uri_too_long, shut");
+    check(&limits, &[b'A'; 100_000], "414 uri_too_long, shut");
+}
+
+#[test]
+fn a_head_has_a_limit() {
+    let limits = Limits::default();
+    assert_eq!(limits.head_bytes, 16_384);
+    let expected = |fine| match fine {
+        true => "200, 404 not_found, open",
+        false => "431 headers_too_large, shut",
+    };
+    for (bytes, fine) in around(limits.head_bytes) {
+        let fixed = "GET /health/live HTTP/1.1\r\nHost: h\r\nA: \r\n\r\n".len();
+        let value = "x".repeat(bytes - fixed);
+        let raw = format!("GET /health/live HTTP/1.1\r\nHost: h\r\nA: {value}\r\n\r\n{PROBE}");
+        check(&limits, raw.as_bytes(), expected(fine));
+        // Empty lines in front are bytes of it, also when they came one by one.
+        let value = "x".repeat(bytes - fixed - 2000);
+        let blank = "\r\n".repeat(1000);
+        let raw =
+            format!("{blank}GET /health/live HTTP/1.1\r\nHost: h\r\nA: {value}\r\n\r\n{PROBE}");
+        check(&limits, raw.as_bytes(), expected(fine));
+    }
+    let head = "GET /health/live HTTP/1.1\r\nHost: h\r\n";
+    let endless = head.to_string() + &"A: b\r\n".repeat(20) + "A: " + &"x".repeat(100_000);
+    check(&limits, endless.as_bytes(), "431 headers_too_large, shut");
+    let endless = head.to_string() + &"x".repeat(100_000);
+    check(&limits, endless.as_bytes(), "431 headers_too_large, shut");
+}
+
+#[test]
+fn empty_lines_alone_have_a_limit() {
+    let limits = Limits::default();
+    let lines = limits.head_bytes / 2;
+    check(&limits, "\r\n".repeat(lines - 1).as_bytes(), "open");
+    check(
+        &limits,
+        "\r\n".repeat(lines).as_bytes(),
+        "431 headers_too_large, shut",
+    );
+    check(
+        &limits,
+        "\r\n".repeat(5 * lines).as_bytes(),
+        "431 headers_too_large, shut",
+    );
+    // They are counted anew for each request.
+    let many = format!("{}{GET}", "\r\n".repeat(lines - 100)).repeat(3);
+    check(&limits, many.as_bytes(), "200, 200, 200, open");
+}
+
+#[test]
+fn the_fields_of_a_head_have_a_limit() {
+    let limits = Limits::default();
+    assert_eq!(limits.head_fields, 64);
+    for (fields, fine) in around(limits.head_fields) {
+        let others = "A: b\r\n".repeat(fields - 1);
+        let raw = format!("GET /health/live HTTP/1.1\r\nHost: h\r\n{others}\r\n{PROBE}");
+        let expected = match fine {
+            true => "200, 404 not_found, open",
+            false => "431 headers_too_large, shut",
+        };
+        check(&limits, raw.as_bytes(), expected);
+    }
+}
+
+#[test]
+fn a_body_has_a_limit() {
+    let limits = Limits::default();
+    assert_eq!(limits.body_bytes, 65_536);
+    for (bytes, fine) in around(limits.body_bytes) {
+        let expected = match fine {
+            true => "200, 404 not_found, open",
+            false => "413 payload_too_large, shut",
+        };
+        let body = "x".repeat(bytes);
+        let get = "GET /health/live HTTP/1.1\r\nHost: h\r\n";
+        let raw = format!("{get}Content-Length: {bytes}\r\n\r\n{body}{PROBE}");
+        check(&limits, raw.as_bytes(), expected);
+        let raw = format!(
+            "{get}Transfer-Encoding: chunked\r\n\r\n{bytes:x}\r\n{body}\r\n0\r\n\r\n{PROBE}"
+        );
+        check(&limits, raw.as_bytes(), expected);
+        // Of all chunks together.
+        let (first, second) = body.split_at(1000);
+        let (a, b) = (first.len(), second.len());
+        let raw = format!(
+            "{get}Transfer-Encoding: chunked\r\n\r\n{a:x}\r\n{first}\r\n{b:x}\r\n{second}\r\n0\r\n\r\n{PROBE}"
+        );
+        check(&limits, raw.as_bytes(), expected);
+    }
+    let none = Limits {
+        body_bytes: 0,
+        ..Limits::default()
+    };
+    let one = "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\na";
+    check(&none, one.as_bytes(), "413 payload_too_large, shut");
+    check(&none, GET.as_bytes(), "200, open");
+}
+
+#[test]
+fn what_surrounds_chunks_has_limits() {
+    let limits = Limits::default();
+    let head = "GET /health/live HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let expected = |fine| match fine {
+        true => "200, 404 not_found, open",
+        false => "413 payload_too_large, shut",
+    };
+    for (bytes, fine) in around(marketd::http::body::EXTENSION_BYTES) {
+        let extension = "x".repeat(bytes - 1);
+        let raw = format!("{head}0;{extension}\r\n\r\n{PROBE}");
+        check(&limits, raw.as_bytes(), expected(fine));
+    }
+    for (bytes, fine) in around(marketd::http::body::TRAILER_BYTES) {
+        let value = "x".repeat(bytes - "A:\r\n".len());
+        let raw = format!("{head}0\r\nA:{value}\r\n\r\n{PROBE}");
+        check(&limits, raw.as_bytes(), expected(fine));
+    }
+    // A flood of small ones.
+    let flood = format!("{head}{}", "1;abcdefg\r\nx\r\n".repeat(4000));
+    check(&limits, flood.as_bytes(), "413 payload_too_large, shut");
+}
+
+#[test]
+fn a_connection_has_a_limit_of_requests() {
+    let limits = Limits {
+        requests_per_connection: 3,
+        ..Limits::default()
+    };
+    check(&limits, GET.repeat(2).as_bytes(), "200, 200, open");
+    check(&limits, GET.repeat(3).as_bytes(), "200, 200, 200, shut");
+    check(&limits, GET.repeat(4).as_bytes(), "200, 200, 200, shut");
+    check(&limits, GET.repeat(50).as_bytes(), "200, 200, 200, shut");
+    let bad = format!("{GET}{GET}GARBAGE\r\n\r\n");
+    check(&limits, bad.as_bytes(), "200, 200, 400 bad_request, shut");
+}
+
+/// Deadlines are looked at once a second.
+const SWEEP: Duration = Duration::from_secs(1);
+
+/// Lets all but a millisecond of `span` pass: nothing happens. Then the rest: the connection ends
+/// with this.
+#[track_caller]
+fn check_deadline(begin: &[&str], span: Duration, expected: &str) {
+    let limits = Limits::default();
+    let mut desk = Desk::new(limits);
+    let key = desk.connect();
+    for part in begin {
+        assert_eq!(desk.send(key, part.as_bytes()), part.len());
+    }
+    let before = desk.summary(key);
+    assert!(before.ends_with("open"), "{before}");
+    desk.pass(span - Duration::from_millis(1));
+    assert_eq!(desk.summary(key), before, "before its time");
+    desk.pass(SWEEP + Duration::from_millis(2));
+    assert_eq!(desk.summary(key), expected);
+    desk.end(key);
+    desk.check_empty();
+}
+
+#[test]
+fn deadlines_come_in_their_time() {
+    let limits = Limits::default();
+    let half = "GET /health/live HTTP/1.1\r\nHost:";
+    let body = "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab";
+    check_deadline(&[], limits.idle_timeout, "shut");
+    check_deadline(&["\r\n"], limits.idle_timeout, "shut");
+    check_deadline(&[GET], limits.idle_timeout, "200, shut");
+    check_deadline(&["G"], limits.head_timeout, "408 request_timeout, shut");
+    check_deadline(&[half], limits.head_timeout, "408 request_timeout, shut");
+    check_deadline(
+        &[GET, half],
+        limits.head_timeout,
+        "200, 408 request_timeout, shut",
+    );
+    check_deadline(&[body], limits.body_timeout, "408 request_timeout, shut");
+}
+
+#[test]
+fn later_bytes_renew_neither_the_deadline_of_a_head_nor_that_of_a_body() {
+    let body = "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 500\r\n\r\n";
+    for begin in ["GET /", body] {
+        let mut desk = Desk::new(Limits::default());
+        let key = desk.connect();
+        desk.send(key, begin.as_bytes());
+        let mut seconds = 0;
+        while !desk.is_shut(key) {
+            seconds += 1;
+            desk.pass(Duration::from_secs(1));
+            desk.send(key, b"x");
+        }
+        assert!((10..=11).contains(&seconds), "{seconds} s");
+        assert_eq!(desk.summary(key), "408 request_timeout, shut");
+    }
+    // Nor do empty lines renew that of an idle connection.
+    let mut desk = Desk::new(Limits::default());
+    let key = desk.connect();
+    let mut seconds = 0;
+    while !desk.is_shut(key) {
+        seconds += 1;
+        desk.pass(Duration::from_secs(1));
+        desk.send(key, b"\r\n");
+    }
+    assert!((75..=76).contains(&seconds), "{seconds} s");
+}
+
+#[test]
+fn the_deadline_of_an_answer_is_renewed_by_progress_alone() {
+    let limits = Limits::default();
+    let mut desk = Desk::new(limits.clone());
+    let key = desk.connect_with(0);
+    desk.send(key, GET.as_bytes());
+    // Slower than any whole answer may be, and never quiet for as long as it takes.
+    for _ in 0..20 {
+        desk.pass(limits.write_timeout - SWEEP);
+        assert!(!desk.is_shut(key), "it makes progress");
+        desk.feed(key, 1);
+    }
+    assert_eq!(desk.got(key).len(), 20);
+    desk.pass(limits.write_timeout - Duration::from_millis(1));
+    assert!(!desk.is_shut(key));
+    desk.pass(SWEEP + Duration::from_millis(2));
+    assert!(desk.is_closed(key), "nobody reads it");
+    assert_eq!(desk.closes()["write_timeout"], 1);
+}
+
+#[test]
+fn no_request_is_served_above_the_high_water_mark_of_output() {
+    let limits = Limits {
+        output_high_water: 5_000,
+        ..Limits::default()
+    };
+    let mut desk = Desk::new(limits.clone());
+    let key = desk.connect_with(0);
+    let many = GET.repeat(200);
+    desk.send(key, many.as_bytes());
+    let pending = desk.core.outgoing(key).len();
+    let answer = {
+        let other = desk.connect();
+        desk.send(other, GET.as_bytes());
+        desk.got(other).len()
+    };
+    assert!(pending >= limits.output_high_water);
+    assert!(
+        pending < limits.output_high_water + answer,
+        "{pending} bytes wait"
+    );
+    assert!(!desk.core.wants_read(key), "more would have to be kept");
+    desk.feed(key, usize::MAX);
+    assert_eq!(
+        desk.got(key).len(),
+        200 * answer,
+        "every one of them is answered in the end"
+    );
+    assert!(desk.core.wants_read(key));
+}
+
+#[test]
+fn a_lingering_connection_ends_by_itself() {
+    let limits = Limits::default();
+    let mut desk = Desk::new(limits.clone());
+    let key = desk.connect();
+    desk.send(key, b"GARBAGE\r\n\r\n");
+    assert_eq!(desk.summary(key), "400 bad_request, shut");
+    assert!(!desk.is_closed(key), "what the client still sends is read");
+    for _ in 0..10 {
+        desk.send(key, &[b'x'; 10_000]);
+    }
+    desk.pass(limits.linger - Duration::from_millis(1));
+    assert!(!desk.is_closed(key));
+    desk.pass(SWEEP + Duration::from_millis(2));
+    assert!(desk.is_closed(key));
+    desk.check_empty();
+}
+
+#[test]
+fn connections_in_all_have_a_limit() {
+    let limits = Limits {
+        max_connections: 3,
+        ..Limits::default()
+    };
+    let mut desk = Desk::new(limits);
+    let guests: Vec<_> = (0..3).map(|_| desk.connect()).collect();
+    let refused = desk.connect();
+    assert_eq!(desk.summary(refused), "503 unavailable, shut");
+    desk.end(refused);
+    for key in &guests {
+        assert_eq!(desk.summary(*key), "open");
+    }
+    // There is room at once where one has left.
+    desk.end(guests[0]);
+    let next = desk.connect();
+    desk.send(next, GET.as_bytes());
+    assert_eq!(desk.summary(next), "200, open");
+    // Those that are told so are bounded too.
+    let lobby: Vec<_> = (0..100)
+        .map_while(|_| desk.try_connect(usize::MAX))
+        .collect();
+    assert_eq!(lobby.len(), 64);
+    for key in [lobby, vec![next, guests[1], guests[2]]].concat() {
+        desk.end(key);
+    }
+    desk.check_empty();
+}
+
+#[test]
+fn connections_of_one_address_have_a_limit_where_one_is_set() {
+    let at = |text: &str| text.parse::<IpAddr>().expect("an address");
+    let limits = Limits {
+        connections_per_address: 2,
+        ..Limits::default()
+    };
+    let mut desk = Desk::new(limits);
+    let (here, there) = (at("192.0.2.1"), at("192.0.2.2"));
+    let first = desk.connect_from(here).expect("there is room");
+    let second = desk.connect_from(here).expect("there is room");
+    let third = desk.connect_from(here).expect("it is told");
+    assert_eq!(desk.summary(first), "open");
+    assert_eq!(desk.summary(second), "open");
+    assert_eq!(desk.summary(third), "503 unavailable, shut");
+    // Others are not concerned.
+    let other = desk.connect_from(there).expect("there is room");
+    assert_eq!(desk.summary(other), "open");
+    // Few are told; more are dropped, so that one address does not fill the house.
+    let told: Vec<_> = (0..50).map_while(|_| desk.connect_from(here)).collect();
+    assert_eq!(told.len(), 3);
+    for key in [third, first].into_iter().chain(told) {
+        desk.end(key);
+    }
+    let next = desk.connect_from(here).expect("there is room");
+    assert_eq!(desk.summary(next), "open");
+    for key in [second, other, next] {
+        desk.end(key);
+    }
+    desk.check_empty();
+    // Off, unless it is set.
+    let mut desk = Desk::new(Limits::default());
+    for _ in 0..200 {
+        let key = desk.connect_from(here).expect("there is room");
+        assert_eq!(desk.summary(key), "open");
+    }
+}

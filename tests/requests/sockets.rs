@@ -1,0 +1,142 @@
+//! The table over real sockets, against the built binary: the same answers, also to a client that
+//! has shut its side before it reads them.
+
+use crate::answers::{Answer, read_answers};
+use crate::desk::{show, tag_in};
+use crate::support::{Client, Marketd, PATIENCE, eventually, get};
+use crate::table::{TAGGED, table};
+use serde_json::json;
+use std::net::SocketAddr;
+
+/// A daemon whose only exchange cannot be reached.
+fn start() -> Marketd {
+    start_with(json!({}))
+}
+
+/// The same with these limits.
+fn start_with(limits: serde_json::Value) -> Marketd {
+    let source = json!({
+        "id": "gone",
+        "dialect": "binance",
+        "url": "http://127.0.0.1:1",
+        "symbols": ["BTC/USDT"],
+    });
+    Marketd::with_config(json!({ "sources": [source], "data": ":memory:", "limits": limits }))
+}
+
+fn tag(addr: SocketAddr) -> Vec<u8> {
+    let answer = get(addr, TAGGED);
+    tag_in(&format!(
+        "ETag: {}",
+        answer.header("ETag").expect("it has a tag")
+    ))
+}
+
+/// Sends these pieces, each in a packet of its own, and reads until the server closes.
+fn talk<'a>(
+    addr: SocketAddr,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Result<Vec<Answer>, String> {
+    let mut client = Client::connect(addr);
+    for piece in pieces {
+        // Nothing more is taken of a connection that has ended; its answer can be read all the same.
+        if client.send(piece).is_err() {
+            break;
+        }
+    }
+    client.finish();
+    let read = client.read_to_close().map_err(|fault| fault.to_string())?;
+    read_answers(&read)
+}
+
+/// What a row expects, but for the word of the connection: whether it stays open cannot be seen by
+/// a client that has shut its side.
+fn without_end(expected: &str) -> &str {
+    let ends = [", open", ", shut", "open"];
+    ends.iter()
+        .find_map(|end| expected.strip_suffix(end))
+        .unwrap_or(expected)
+}
+
+fn summary(answers: &[Answer]) -> String {
+    let words: Vec<String> = answers.iter().map(Answer::summary).collect();
+    words.join(", ")
+}
+
+#[test]
+fn every_row_is_answered_over_a_socket_as_it_is_at_the_desk() {
+    let marketd = start();
+    let tag = tag(marketd.addr());
+    for row in table() {
+        let bytes = row.bytes_with_tag(&tag);
+        let answers = talk(marketd.addr(), [&bytes[..]]).unwrap_or_else(|fault| {
+            panic!("{fault}: {}", show(&bytes));
+        });
+        assert_eq!(
+            summary(&answers),
+            without_end(row.expected),
+            "{}",
+            show(&bytes)
+        );
+        let closes = answers.last().is_some_and(|last| last.closes);
+        assert_eq!(closes, row.expected.ends_with("shut"), "{}", show(&bytes));
+    }
+    let counted = get(marketd.addr(), "/api/v1/metrics");
+    assert_eq!(counted.exact()["http"]["inFlight"], 0, "{}", counted.text());
+}
+
+#[test]
+fn every_row_is_answered_over_a_socket_byte_by_byte() {
+    let marketd = start();
+    let tag = tag(marketd.addr());
+    for row in table() {
+        // A client that has asked for the end and sends on may reset its own answer.
+        let is_error = row.expected.rsplit_once(", ").is_some_and(|(answers, _)| {
+            let last = answers.rsplit(", ").next().unwrap_or_default();
+            last.contains("bad_request") || last.starts_with('5') || last.starts_with("41")
+        });
+        if row.expected.ends_with("shut") && !is_error {
+            continue;
+        }
+        let bytes = row.bytes_with_tag(&tag);
+        let answers = talk(marketd.addr(), bytes.chunks(1)).unwrap_or_else(|fault| {
+            panic!("{fault}: {}", show(&bytes));
+        });
+        assert_eq!(
+            summary(&answers),
+            without_end(row.expected),
+            "{}",
+            show(&bytes)
+        );
+    }
+}
+
+#[test]
+fn an_address_has_its_cap_over_a_socket_too() {
+    let marketd = start_with(json!({ "connectionsPerAddress": 2, "lingerMs": 100 }));
+    let live = b"GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n";
+    let mut guests: Vec<Client> = (0..2).map(|_| Client::connect(marketd.addr())).collect();
+    for guest in &mut guests {
+        assert_eq!(guest.get("/health/live").status, 200);
+    }
+    let third = talk(marketd.addr(), [&live[..]]).expect("it is told");
+    assert_eq!(summary(&third), "503 unavailable");
+    drop(guests);
+    eventually(PATIENCE, || {
+        let answers = talk(marketd.addr(), [&live[..]]).ok()?;
+        (summary(&answers) == "200").then_some(())
+    });
+}
+
+#[test]
+fn every_connection_of_a_flood_is_taken_in_however_few_a_turn_takes() {
+    let marketd = start_with(json!({ "acceptsPerTurn": 1 }));
+    let mut flood: Vec<Client> = (0..100).map(|_| Client::connect(marketd.addr())).collect();
+    // What waits in the queue brings its request along.
+    for client in &mut flood {
+        client.send_get("/health/live").expect("it is connected");
+    }
+    for client in flood.iter_mut().rev() {
+        assert_eq!(client.read().expect("an answer").status, 200);
+    }
+}
