@@ -181,10 +181,10 @@ fn a_429_without_words_is_a_rate_limit_and_what_shuts_out_stops_the_source() {
         for status in [403, 418, 429] {
             let (asked, limited) = refused(house, Reply::status(status, "<html>no</html>"));
             assert!(asked <= 8, "{}: {status}, {asked} requests", house.name);
-            let told = match (house.name, status) {
-                (_, 429) | ("binance", _) | ("bybit", 403) => true,
-                _ => false,
-            };
+            let told = matches!(
+                (house.name, status),
+                (_, 429) | ("binance", _) | ("bybit", 403)
+            );
             assert_eq!(limited > 0, told, "{}: {status}", house.name);
         }
     }
