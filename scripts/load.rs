@@ -1,6 +1,6 @@
 //! A small load client: keep-alive, pipelined, or one connection a request, from one thread.
 //!
-//!     cargo run --release --example load -- --connections 64 --seconds 5 http://127.0.0.1:8080/health
+//!     cargo run --release --example load -- --connections 64 --ms 5000 http://127.0.0.1:8080/health
 //!
 //! It counts every answer, holds each against the expected status, and prints one line of
 //! `name=value`; times are nanoseconds. The first answer that is not what was expected ends it
@@ -19,7 +19,7 @@ const HELP: &str = "load [options] http://ADDRESS:PORT/PATH
     --connections N   kept open side by side (default 1)
     --pipeline N      requests sent at once on each (default 1)
     --close           one connection a request
-    --seconds N       how long (default 5)
+    --ms N            how long (default 5000)
     --requests N      how many, instead of how long
     --header LINE     another header field, as often as you like
     --status N        what every answer must be (default 200)";
@@ -37,7 +37,7 @@ struct Options {
     connections: usize,
     pipeline: usize,
     close: bool,
-    seconds: u64,
+    span: Duration,
     requests: Option<u64>,
     headers: Vec<String>,
     status: u16,
@@ -74,7 +74,7 @@ fn options() -> Result<Option<Options>, lexopt::Error> {
         connections: 1,
         pipeline: 1,
         close: false,
-        seconds: 5,
+        span: Duration::from_secs(5),
         requests: None,
         headers: Vec::new(),
         status: 200,
@@ -86,7 +86,7 @@ fn options() -> Result<Option<Options>, lexopt::Error> {
             Long("connections") => options.connections = parser.value()?.parse()?,
             Long("pipeline") => options.pipeline = parser.value()?.parse()?,
             Long("close") => options.close = true,
-            Long("seconds") => options.seconds = parser.value()?.parse()?,
+            Long("ms") => options.span = Duration::from_millis(parser.value()?.parse()?),
             Long("requests") => options.requests = Some(parser.value()?.parse()?),
             Long("header") => options.headers.push(parser.value()?.string()?),
             Long("status") => options.status = parser.value()?.parse()?,
@@ -119,7 +119,7 @@ struct Load {
     unsent: u64,
     /// Requests that are to be answered; then it ends.
     wanted: u64,
-    seconds: u64,
+    span: Duration,
     peers: Vec<Peer>,
     buffer: Box<[u8]>,
     report: Report,
@@ -167,7 +167,7 @@ impl Load {
             status: status.try_into().map_err(|_| "a status has three digits")?,
             unsent: wanted,
             wanted,
-            seconds: options.seconds,
+            span: options.span,
             peers: Vec::with_capacity(options.connections),
             buffer: vec![0; READ_BUFFER].into_boxed_slice(),
             report: Report::new(),
@@ -186,7 +186,7 @@ impl Load {
     fn run(mut self) -> Result<Report, String> {
         let mut events = Events::with_capacity(EVENTS);
         let begin = Instant::now();
-        let end = begin + Duration::from_secs(self.seconds);
+        let end = begin + self.span;
         let mut progress = (0, begin);
         loop {
             let polled = self
