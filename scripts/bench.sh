@@ -2,7 +2,7 @@
 # marketd beside the least that a server can do: a bare loop that answers the same bytes without
 # reading what was asked (scripts/bare_loop.rs). Prints one table in Markdown; judges nothing.
 #
-#     scripts/bench.sh              five rounds, some twelve minutes
+#     scripts/bench.sh              five rounds, some eight minutes
 #     scripts/bench.sh --quick      shorter runs of fewer cases, below a minute (without building)
 #     scripts/bench.sh --rounds N   more or fewer of them
 #     scripts/bench.sh --json FILE  every single run as well, one JSON object a line
@@ -135,7 +135,8 @@ send() {
 
 # Nanoseconds that all threads of a process ran, and that they waited for a core.
 cpu_of() {
-    awk '{ ran += $1; waited += $2 } END { printf "%d %d\n", ran, waited }' "/proc/$1"/task/*/schedstat
+    # Not %d: some awks know whole numbers up to 2^31 alone.
+    awk '{ ran += $1; waited += $2 } END { printf "%.0f %.0f\n", ran, waited }' "/proc/$1"/task/*/schedstat
 }
 
 # One run: appends its figures to `runs`. Every answer must be of the expected status (the load
@@ -162,7 +163,7 @@ run() {
             # wrk tells how many answers were refusals; the other load has looked at each.
             refusals = v["case"] == 404 && ("refused" in v) ? v["requests"] : 0
             bad = v["failed"] > 0 || v["requests"] == 0 || v["refused"] + 0 < refusals
-            bad = bad || (v["refused"] > 0 && v["case"] != 404)
+            bad = bad || v["cpu"] <= 0 || (v["refused"] > 0 && v["case"] != 404)
             bad = bad || v["bytes"] < v["requests"] * v["length"] * 0.98
             bad = bad || v["bytes"] > (v["requests"] + 16 * v["connections"]) * v["length"] * 1.02
             print
@@ -185,7 +186,7 @@ calls() {
     local which=$1 name=$2 connections=$3 use=$4 pid=${1}_pid count=$((20 * $3 + 2000)) tracer
     pid=${!pid}
     if [ "$counter" = perf ]; then
-        through=(perf stat -x, -o "$work/calls" -e raw_syscalls:sys_enter -p "$pid")
+        through=(perf stat "-x," -o "$work/calls" -e raw_syscalls:sys_enter -p "$pid")
         send "$which" "$name" "$connections" "$use" --requests "$count" >/dev/null
         through=()
         awk -F, -v count="$count" '/sys_enter/ { printf "%.2f\n", $1 / count }' "$work/calls"

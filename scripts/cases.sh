@@ -2,6 +2,7 @@
 # that it gets. To be sourced, from the repository's root, with `work` naming a directory for
 # what is written on the way.
 # shellcheck shell=bash
+: "${work:?names no directory}"
 
 # Twenty of the demo's markets.
 markets=ADA/USDT,AVAX/USDT,BCH/USDT,BNB/USDT,BTC/EUR,BTC/USDC,BTC/USDT,DOGE/USDT,DOT/USDT,ETH/BTC
@@ -48,7 +49,7 @@ address_in() {
     fail "nothing is listening: $(cat "$1")"
 }
 
-# What is asked for in a case. A chart is newest to oldest up to `closed`, the last closed candle.
+# What is asked for in a case. The chart is of a thousand candles up to `closed`, the last closed one.
 path_of() {
     case $1 in
         quote | 304) echo /api/v1/quotes/BTC-USDT ;;
