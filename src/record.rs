@@ -88,6 +88,20 @@ pub struct Candle {
     pub volume: Decimal,
 }
 
+impl Candle {
+    /// A candle whose numbers could not be read: all zero, which no market can have.
+    pub fn without_numbers(open_time: UnixMs) -> Candle {
+        Candle {
+            open_time,
+            open: Decimal::ZERO,
+            high: Decimal::ZERO,
+            low: Decimal::ZERO,
+            close: Decimal::ZERO,
+            volume: Decimal::ZERO,
+        }
+    }
+}
+
 /// One market of an exchange's market list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarketInfo {

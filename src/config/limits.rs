@@ -103,7 +103,8 @@ limits! {
     // A page takes about 0.2 s: what is behind this in the queue would time out.
     chart_fetches: usize, "chartFetches" Count = 256, 1..=65_536;
 
-    /// Candle series in all.
+    /// Candle series in all. When there are so many, the one makes place that nobody has read for
+    /// the longest time, at least a minute, of those that no `symbols` name.
     // 200 symbols in three intervals: about ten requests a second to poll.
     candle_series: usize, "candleSeries" Count = 600, 1..=1_000_000;
 

@@ -51,7 +51,10 @@ pub(super) fn take(
     }
     match candle(&columns, form) {
         Ok(candle) => sink.candle(candle, closed(&columns, form)),
-        Err((field, fault)) => sink.rejected(Reject::new(None, field, fault)),
+        Err((field, fault)) => sink.rejected(Reject {
+            time: time(columns[form.time], form.time_form).ok().flatten(),
+            ..Reject::new(None, field, fault)
+        }),
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 //!
 //! Owns the words for it, for logs. It decides nothing.
 
+use crate::time::UnixMs;
 use std::fmt;
 
 /// Why an item is left out.
@@ -13,6 +14,8 @@ pub struct Reject<'a> {
     pub field: &'static str,
     /// What is wrong with it.
     pub fault: Fault,
+    /// Open time of a candle, where that could be read.
+    pub time: Option<UnixMs>,
 }
 
 /// Which part of an item is wrong, and what is.
@@ -95,7 +98,12 @@ pub enum RefusalKind {
 
 impl<'a> Reject<'a> {
     pub(super) fn new(id: Option<&'a str>, field: &'static str, fault: Fault) -> Reject<'a> {
-        Reject { id, field, fault }
+        Reject {
+            id,
+            field,
+            fault,
+            time: None,
+        }
     }
 }
 

@@ -127,6 +127,17 @@ impl Catalog {
         (self.standings.get(symbol.index())).map_or(&[], |standing| &standing.sources)
     }
 
+    /// Whether the configuration names this symbol for that source.
+    pub fn is_named(&self, source: SourceId, symbol: SymbolId) -> bool {
+        self.rosters[source.index()].names(symbol)
+    }
+
+    /// Whether the list of a source, which has not come yet, may tell that it tracks a symbol.
+    pub fn may_track(&self, source: SourceId, symbol: SymbolId) -> bool {
+        let roster = &self.rosters[source.index()];
+        !roster.has_list && roster.wants(self.name(symbol).quote(), true)
+    }
+
     /// How many symbols a source tracks.
     pub fn tracked_by(&self, source: SourceId) -> usize {
         let tracks = |symbol: &&SymbolId| self.sources_of(**symbol).contains(&source);

@@ -7,6 +7,7 @@
 //! Which series are wanted, and what is fetched for them, is the poller's business.
 
 use super::answered::{Reported, Written};
+use super::chunk::seconds;
 use super::series::{Series, SeriesKey};
 use super::{SourceId, SymbolId};
 use crate::config::{History, Limits};
@@ -19,6 +20,11 @@ use std::ops::Range;
 /// Chunks that one call of [`Charts::trim`] evicts at most: for each it looks at every series,
 /// about ten microseconds at 600 of them.
 const EVICTED_AT_ONCE: usize = 16;
+
+/// Seconds that a series stays at least after it was read, also when another one is wanted: else
+/// two clients with more charts than there is room for would have each of them fetched anew
+/// again and again.
+const STAYS: u32 = 60;
 
 /// See the module's page.
 #[derive(Debug)]
@@ -89,6 +95,28 @@ impl Charts {
         true
     }
 
+    /// Makes a place for a series that is asked for now: the one leaves that was not read for the
+    /// longest time, of those that `may_leave`. `None`: all of them have just been read.
+    pub fn make_place(
+        &mut self,
+        now: UnixMs,
+        may_leave: impl Fn(&SeriesKey) -> bool,
+    ) -> Option<SeriesKey> {
+        let of_age = |series: &&Series| series.read().saturating_add(STAYS) <= seconds(now);
+        let candidates = (self.series.values()).filter(|series| may_leave(&series.key()));
+        let oldest = candidates.filter(of_age).min_by_key(|series| series.read());
+        let key = oldest?.key();
+        self.close(key);
+        Some(key)
+    }
+
+    /// Remembers that somebody asks for a series.
+    pub fn touch(&self, key: SeriesKey, now: UnixMs) {
+        if let Some(series) = self.series.get(&key) {
+            series.touch(seconds(now));
+        }
+    }
+
     /// Drops a series with all its candles. What it held is no eviction: nobody wants it.
     pub fn close(&mut self, key: SeriesKey) {
         if let Some(series) = self.series.remove(&key) {
@@ -145,6 +173,18 @@ impl Charts {
         self.rejected += written.rejected as u64;
         self.evicted += written.evicted as u64;
         Some(written)
+    }
+
+    /// A source's clock ran ahead since this moment, and was set right: what was learned of slots
+    /// from then on is forgotten.
+    pub fn doubt(&mut self, source: SourceId, since: UnixMs) {
+        let keys = least_key(source, SymbolId(0))..=greatest_key(source, SymbolId(u32::MAX));
+        for (key, series) in self.series.range_mut(keys) {
+            let bytes = series.bytes();
+            series.forget_from(key.interval.slot_of(since));
+            self.bytes = self.bytes - bytes + series.bytes();
+        }
+        self.closed_version += 1;
     }
 
     /// Takes a quote: every open series of that market follows its price. Says whether any
@@ -276,6 +316,34 @@ mod tests {
         assert_eq!(charts.answered(minutes_of(3), 0..1, &[], minute(1)), None);
         charts.close(minutes_of(1));
         assert!(charts.open(minutes_of(3)));
+    }
+
+    #[test]
+    fn the_series_that_was_not_read_for_longest_makes_place() {
+        let mut charts = charts(3, 1 << 20, 1000);
+        for symbol in 1..=3 {
+            charts.open(minutes_of(symbol));
+            charts.touch(minutes_of(symbol), minute(i64::from(symbol)));
+        }
+        let place = |charts: &mut Charts, at, pinned| {
+            charts.make_place(minute(at), |key| *key != minutes_of(pinned))
+        };
+        // Somebody has looked at the first one since.
+        ChartPlan::new(
+            charts.get(minutes_of(1)),
+            &all_of(Interval::M1),
+            minute(4),
+            1000,
+        );
+        assert_eq!(
+            place(&mut charts, 2, 9),
+            None,
+            "all were read within a minute"
+        );
+        assert_eq!(place(&mut charts, 6, 2), Some(minutes_of(3)));
+        assert_eq!(place(&mut charts, 6, 9), Some(minutes_of(2)));
+        assert!(charts.open(minutes_of(7)) && charts.open(minutes_of(8)));
+        assert!(!charts.open(minutes_of(9)));
     }
 
     #[test]

@@ -74,6 +74,7 @@ impl Series {
     /// Finds at most `limit` stored candles of these slots. `second` marks their chunks as read
     /// then.
     pub fn range(&self, slots: Range<i64>, limit: usize, keep: Edge, second: u32) -> RowRange {
+        self.touch(second);
         if slots.is_empty() || limit == 0 {
             return RowRange::default();
         }
@@ -136,6 +137,7 @@ impl Series {
     /// The rows of these slots, one by one, oldest first: stored ones, then the tail's. `second`
     /// marks the chunks as read then.
     pub(super) fn rows(&self, slots: Range<i64>, second: u32) -> impl Iterator<Item = &[u8]> {
+        self.touch(second);
         let chunks = chunks_of(&slots);
         let tail = self.tail(&slots).iter().map(|tail| &tail.row()[..]);
         let stored = self.chunks.range(chunks).flat_map(move |(id, chunk)| {

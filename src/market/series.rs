@@ -17,7 +17,7 @@ use crate::decimal::Decimal;
 use crate::interval::Stored;
 use crate::record::Candle;
 use crate::time::UnixMs;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -53,6 +53,8 @@ pub struct Series {
     pub(super) version: u64,
     closed_version: u64,
     pub(super) forgotten: Option<i64>,
+    /// Second of the last read.
+    read: Cell<u32>,
 }
 
 /// A candle that is not confirmed as closed.
@@ -95,12 +97,23 @@ impl Series {
             version,
             closed_version: version,
             forgotten: None,
+            read: Cell::new(0),
         }
     }
 
     /// What it is of.
     pub fn key(&self) -> SeriesKey {
         self.key
+    }
+
+    /// Second of the last read.
+    pub(super) fn read(&self) -> u32 {
+        self.read.get()
+    }
+
+    /// Remembers that it was read.
+    pub(super) fn touch(&self, second: u32) {
+        self.read.set(second);
     }
 
     /// The interval of its candles.
@@ -227,6 +240,30 @@ impl Series {
         self.bump_closed();
         self.check();
         before - self.count
+    }
+
+    /// Forgets all slots from this one on: a clock that ran ahead has judged them closed, or begun.
+    pub fn forget_from(&mut self, slot: i64) {
+        let was_covered = self.covered.remove(slot..i64::MAX);
+        let from = slot..i64::MAX;
+        while let Some((id, chunk)) = self.chunks.last_key_value() {
+            let id = *id;
+            if id < chunk_of(slot) || chunk.count_in(&places_of(id, &from)) == 0 {
+                break;
+            }
+            let mut rest = Draft::default();
+            rest.copy(chunk, places_of(id, &(i64::MIN..slot)));
+            let rest = rest.build(chunk.read());
+            self.set_chunk(id, rest);
+        }
+        self.tail.retain(|tail| tail.slot < slot);
+        self.frontier = self.frontier.min(slot);
+        self.forgotten = self.forgotten.filter(|forgotten| *forgotten < slot);
+        match was_covered {
+            true => self.bump_closed(),
+            false => self.version += 1,
+        }
+        self.check();
     }
 
     pub(super) fn open_of(&self, slot: i64) -> UnixMs {
@@ -409,6 +446,22 @@ mod tests {
         assert!(series.tick(&price("4"), minute(14)));
         let newest = slots(&series, &all_of(Interval::M1), minute(14)).pop();
         assert_eq!(newest, Some(14));
+    }
+
+    #[test]
+    fn what_a_clock_that_ran_ahead_has_judged_is_forgotten() {
+        let mut series = Series::new(key(Stored::M1), 0);
+        series.answered(0..300, &minutes(0..300), minute(300));
+        series.tick(&price("3"), minute(301));
+        series.forget_from(290);
+        assert_eq!(covered(&series), [(0, 290)]);
+        assert_eq!(series.count(), 290);
+        assert!(series.tick(&price("4"), minute(290)), "time goes on");
+        let newest = slots(&series, &all_of(Interval::M1), minute(290)).pop();
+        assert_eq!(newest, Some(290));
+        series.forget_from(0);
+        assert_eq!((series.count(), series.bytes()), (0, 0));
+        assert_eq!(body(&series), "[]");
     }
 
     #[test]

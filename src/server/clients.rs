@@ -75,9 +75,12 @@ impl Core {
     pub(super) fn step_long(&mut self, now: Now) {
         let Core { conns, rest } = self;
         let view = View::new(&rest.config, &rest.market, &rest.status, rest.boot, now);
-        let Some((client, reply, long)) = rest.longs.step(&view) else {
+        let Some((client, mut reply, long)) = rest.longs.step(&view) else {
             return;
         };
+        if rest.status.stopping {
+            reply.end(CloseReason::Stopping);
+        }
         let Some(Conn::Client(session)) = conns.get_mut(client) else {
             return;
         };
@@ -384,10 +387,10 @@ impl Rest {
         match session.phase {
             Phase::Writing => {
                 session.enter(Phase::Idle, now.mono, &self.config.limits);
+                // At the end of the service too: this client has not been told that its answer was
+                // the last one, and may have asked for more. The next sweep closes it.
                 if !session.inbox.is_empty() {
                     self.resume(key, session, now);
-                } else if self.status.stopping {
-                    self.close(key, session, CloseReason::Stopping);
                 }
             }
             Phase::Finishing => self.finish(key, session, now),

@@ -39,6 +39,8 @@ pub enum Fault {
     Empty,
     /// More items than there are slots or markets to be told of.
     TooMany,
+    /// A candle without a time: nobody knows which one it is.
+    Undated,
 }
 
 impl fmt::Display for Fault {
@@ -62,6 +64,7 @@ impl fmt::Display for Fault {
             },
             Fault::Empty => f.write_str("the answer holds no item"),
             Fault::TooMany => f.write_str("the answer holds the same items again and again"),
+            Fault::Undated => f.write_str("a candle of the answer has no time"),
         }
     }
 }
@@ -96,7 +99,7 @@ impl Fault {
                 kind: RefusalKind::RateLimited,
                 ..
             }) => Blame::RateLimit,
-            Fault::Body(_) | Fault::Empty | Fault::TooMany => Blame::Call,
+            Fault::Body(_) | Fault::Empty | Fault::TooMany | Fault::Undated => Blame::Call,
             _ => Blame::Source,
         }
     }

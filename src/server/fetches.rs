@@ -107,6 +107,13 @@ impl Fetches {
         self.plans.retain(|plan| plan.series != series);
     }
 
+    /// The newest candles of every series are due now.
+    pub fn hurry(&mut self, now: Now) {
+        for plan in &mut self.plans {
+            plan.live = plan.live.min(now.mono);
+        }
+    }
+
     /// The series that are followed.
     pub fn series(&self) -> impl Iterator<Item = SeriesKey> + '_ {
         self.plans.iter().map(|plan| plan.series)

@@ -106,6 +106,8 @@ pub struct Asking {
     pub received: u64,
     /// Items refused so far.
     pub rejected: u64,
+    /// Whether one of them is a candle of nobody knows which slot.
+    undated: bool,
     /// The field of the answer's head that tells how the budget stands, and what it told.
     meter: Option<&'static str>,
     /// Taken by the poller.
@@ -179,6 +181,7 @@ impl Asking {
             staged,
             received: 0,
             rejected: 0,
+            undated: false,
             meter,
             metered: None,
             read_error: None,
@@ -251,6 +254,7 @@ impl Asking {
             task: &self.task,
             staged: &mut self.staged,
             rejected: &mut self.rejected,
+            undated: &mut self.undated,
             wanted: None,
         };
         loop {
@@ -290,6 +294,19 @@ impl Asking {
         }
     }
 
+    /// What is wrong when the answer does not come to its end: `fault`, unless its head has come
+    /// and says more.
+    pub fn cut(&self, fault: Fault) -> Fault {
+        match &self.head {
+            Some(head) if !is_success(head.status) => Fault::Status {
+                status: head.status,
+                retry_after: head.retry_after,
+                message: None,
+            },
+            _ => fault,
+        }
+    }
+
     /// What the whole answer comes to.
     pub fn finish(mut self, now: Now) -> Result<Answered, Fault> {
         let head = self.head.as_ref().expect("finished answers have a head");
@@ -312,6 +329,10 @@ impl Asking {
         verdict.map_err(Fault::Body)?;
         if self.staged.is_empty() {
             return Err(Fault::Empty);
+        }
+        // It may be any of the slots that would now seem to be without a candle.
+        if self.undated {
+            return Err(Fault::Undated);
         }
         Ok(Answered {
             task: self.task,
@@ -346,17 +367,17 @@ struct Stager<'a> {
     task: &'a Task,
     staged: &'a mut Staged,
     rejected: &'a mut u64,
+    undated: &'a mut bool,
     /// The symbol of the ticker that was last asked about.
     wanted: Option<SymbolId>,
 }
 
 impl Stager<'_> {
-    /// Whether there are so many items that most of them must be repeated: of tickers more than
-    /// there are symbols, of candles more than two for each slot. A body of any length is staged
-    /// in bounded room.
+    /// Whether there are so many items that most of them must be repeated: more than two for each
+    /// symbol, or for each slot of candles. A body of any length is staged in bounded room.
     fn is_overfull(&self) -> bool {
         match (&*self.staged, self.task) {
-            (Staged::Tickers(list, _), _) => list.len() > self.catalog.known().len(),
+            (Staged::Tickers(list, _), _) => list.len() > 2 * self.catalog.known().len(),
             (Staged::Candles(list), Task::Candles { slots, .. }) => {
                 list.len() as u64 > 2 * slots.end.abs_diff(slots.start)
             }
@@ -411,10 +432,16 @@ impl Sink for Stager<'_> {
 
     fn rejected(&mut self, reason: Reject<'_>) {
         log::debug!("item refused: {reason:?}");
-        *self.rejected += 1;
-        if let Staged::Tickers(_, seen) = self.staged {
-            *seen += 1;
+        match (&mut *self.staged, reason.time) {
+            // Without its numbers it is unsound: no word about its slot, and counted as such.
+            (Staged::Candles(_), Some(open_time)) => {
+                return self.candle(Candle::without_numbers(open_time), None);
+            }
+            (Staged::Candles(_), None) => *self.undated = true,
+            (Staged::Tickers(_, seen), _) => *seen += 1,
+            _ => {}
         }
+        *self.rejected += 1;
     }
 }
 

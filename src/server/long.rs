@@ -60,6 +60,12 @@ impl Reply {
         }
     }
 
+    /// The connection ends with this answer, for this reason unless there is one already.
+    pub fn end(&mut self, reason: CloseReason) {
+        self.closing.get_or_insert(reason);
+        self.persistence = Persistence::Close;
+    }
+
     /// A responder as the request itself would have had.
     pub fn responder<'a>(&'a self, out: &'a mut Vec<u8>, stamp: &'a Stamp) -> Responder<'a> {
         Responder::resumed(

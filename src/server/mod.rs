@@ -388,9 +388,8 @@ impl Core {
             http.open -= 1;
             let reason = session.reason.unwrap_or(CloseReason::Broken);
             http.closes[reason as usize] += 1;
-            if self.rest.stop_at.is_some() && self.rest.status.http.open == 0 {
-                self.rest.finished = true;
-            }
+            // Nobody is left to wait for: the end need not wait for the next deadline.
+            self.rest.finished |= self.rest.stop_at.is_some() && http.open == 0;
         }
     }
 

@@ -177,7 +177,8 @@ fn choose(view: &View<'_>, asked: &Asked) -> Result<SeriesKey, Error> {
         Some(source) => std::slice::from_ref(source),
         None => all,
     };
-    if sources.iter().all(|source| !all.contains(source)) {
+    let may_answer = |source: &_| all.contains(source) || catalog.may_track(*source, asked.symbol);
+    if !sources.iter().any(may_answer) {
         let name = catalog.name(asked.symbol).as_str();
         let message = format!("That source does not track \"{name}\".");
         let mut error = Error::new(404, "symbol_not_found", message);

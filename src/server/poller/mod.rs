@@ -68,6 +68,8 @@ pub struct Poller {
     /// Whether the exchange has told its time, or has failed to: which slot is forming, and so
     /// what a quote changes in a chart, is not known before.
     clock_told: bool,
+    /// When the exchange last told its time; before that, when this began.
+    clock_set: Mono,
     has_list: bool,
     /// Where the exchange has no call for all quotes.
     round: Round,
@@ -79,7 +81,9 @@ pub struct Poller {
     backoff_until: Mono,
     last_success: Option<Mono>,
     rng: Rng,
-    applying: Option<Applying>,
+    /// Answers whose items are on their way into the market, in their order. An answer that comes
+    /// while another one is applied waits for its turn.
+    applying: VecDeque<Applying>,
     /// When [`Poller::handle_timeout`] is wanted; worked out after each change.
     wake: Option<Mono>,
 }
@@ -165,6 +169,7 @@ impl Poller {
             markets: now.mono,
             clock: now.mono,
             clock_told: false,
+            clock_set: now.mono,
             has_list: false,
             round: Round::default(),
             fetches: Fetches::default(),
@@ -174,7 +179,7 @@ impl Poller {
             backoff_until: now.mono,
             last_success: None,
             rng: Rng::new(seed),
-            applying: None,
+            applying: VecDeque::new(),
             wake: Some(now.mono),
             config: source,
         }
@@ -187,7 +192,7 @@ impl Poller {
 
     /// Whether [`Poller::work`] has something to do.
     pub fn has_work(&self) -> bool {
-        self.applying.is_some()
+        !self.applying.is_empty()
     }
 
     /// Asks for candles on a client's behalf. `false`: it need not wait, they will not come.
@@ -240,7 +245,7 @@ impl Poller {
             let Lane { asking, dial, .. } = &self.lanes[lane];
             let Some(asking) = asking else { continue };
             if asking.deadline <= now.mono {
-                let fault = Fault::Timeout(dial.obstacle());
+                let fault = asking.cut(Fault::Timeout(dial.obstacle()));
                 self.hang_up(lane, desk);
                 self.fail(lane, fault, desk, now);
                 ended = true;

@@ -34,7 +34,7 @@ pub(super) type Applying = std::vec::IntoIter<(SymbolId, Ticker)>;
 impl Poller {
     /// Applies one slice of the items at hand. `true`: the last one.
     pub fn work(&mut self, conns: &mut Table<Conn>, desk: &mut Desk<'_>, now: Now) -> bool {
-        let Some(items) = &mut self.applying else {
+        let Some(items) = self.applying.front_mut() else {
             return false;
         };
         let exchange = (self.clock_told).then(|| desk.status.exchange_time(now));
@@ -43,7 +43,7 @@ impl Poller {
         }
         let done = items.len() == 0;
         if done {
-            self.applying = None;
+            self.applying.pop_front();
             desk.market.quotes.end_poll(self.id, now);
             desk.status.quotes_polled = true;
             self.start_due(conns, desk, now);
@@ -109,7 +109,7 @@ impl Poller {
                 }
             }
             Staged::Tickers(items, _) => {
-                self.applying = Some(items.into_iter());
+                self.applying.push_back(items.into_iter());
             }
             Staged::Markets(_) => self.listed(desk, now),
             Staged::Time(time) => {
@@ -145,7 +145,15 @@ impl Poller {
     /// The exchange's time has come. It was taken before the answer left, so it is a lower bound,
     /// by at most one round trip.
     fn set_clock(&mut self, time: UnixMs, desk: &mut Desk<'_>, now: Now) {
+        let before = desk.status.exchange_time(now);
         desk.status.clock = Some(time.0 - (now.mono.0 / 1000) as i64);
+        if before - time > CLOCK_OFFSET_MS {
+            // Since it was last set, slots may have been taken for closed that were not.
+            let elapsed = now.mono.since(self.clock_set).as_millis() as i64;
+            desk.market.charts.doubt(self.id, time - elapsed);
+            self.fetches.hurry(now);
+        }
+        self.clock_set = now.mono;
         self.begin_forming(desk, now);
         let offset = now.unix - time;
         if offset.abs() > CLOCK_OFFSET_MS {
@@ -221,14 +229,23 @@ impl Poller {
 
     /// Follows a series from now on. `false`: there are too many, or the exchange does not have it.
     pub(super) fn follow(&mut self, series: SeriesKey, desk: &mut Desk<'_>, now: Now) -> bool {
-        let known = desk
-            .market
-            .catalog
-            .listing(self.id, series.symbol)
-            .is_some();
-        if !known || !desk.market.charts.open(series) {
+        let Market {
+            catalog, charts, ..
+        } = desk.market;
+        if catalog.listing(self.id, series.symbol).is_none() {
             return false;
         }
+        let exchange = desk.status.exchange_time(now);
+        if !charts.open(series) {
+            let may_leave = |key: &SeriesKey| !catalog.is_named(key.source, key.symbol);
+            let Some(left) = charts.make_place(exchange, may_leave) else {
+                return false;
+            };
+            // Another source hears of it with its next answer.
+            self.fetches.close(left);
+            charts.open(series);
+        }
+        charts.touch(series, exchange);
         self.fetches.open(series, now);
         true
     }
@@ -383,7 +400,15 @@ fn apply_ticker(
     desk: &mut Desk<'_>,
     now: Now,
 ) {
-    let Market { quotes, charts, .. } = desk.market;
+    let Market {
+        quotes,
+        charts,
+        catalog,
+    } = desk.market;
+    if catalog.listing(source, symbol).is_none() {
+        // It has left the list since this ticker came.
+        return;
+    }
     let last = ticker.last.clone();
     match (quotes.apply(source, symbol, ticker, now), exchange) {
         (Ok(applied), Some(exchange)) if applied.changed => {

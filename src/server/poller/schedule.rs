@@ -54,7 +54,7 @@ impl Poller {
             .filter(|lane| lane.asking.is_some())
             .count();
         // A failing source gets one request at a time.
-        if self.failures > 0 && busy > 0 || self.applying.is_some() {
+        if self.failures > 0 && busy > 0 || !self.applying.is_empty() {
             return None;
         }
         // One lane stays free for quotes, unless there is but one.

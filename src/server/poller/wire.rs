@@ -237,8 +237,14 @@ impl Poller {
         }
         match (why, asking.end()) {
             (None, Ok(())) => self.succeed(lane, desk, now),
-            (None, Err(fault)) => self.fail(lane, fault, desk, now),
-            (Some(why), _) => self.fail(lane, Fault::Broken(why.clone()), desk, now),
+            (None, Err(fault)) => {
+                let fault = asking.cut(fault);
+                self.fail(lane, fault, desk, now);
+            }
+            (Some(why), _) => {
+                let fault = asking.cut(Fault::Broken(why.clone()));
+                self.fail(lane, fault, desk, now);
+            }
         }
         true
     }

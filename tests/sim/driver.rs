@@ -1,0 +1,533 @@
+//! The driver of a simulated world: the same turns as the real one makes, on made-up sockets.
+//!
+//! One turn: events, accepts, clients that have more to do, time, actions, and slices of long
+//! work until the turn's budget is used up, which here is chance. Connections die in
+//! [`World::carry_out`] and nowhere else. What passes between core and sockets is shown to those
+//! who judge it.
+
+use super::exchange::{Meaning, Reached};
+use super::ledger::{Moment, Tri};
+use super::replies::Task;
+use super::trace::excerpt;
+use super::verdict::Context;
+use super::wire::{Link, Moved, Peer};
+use super::world::{Event, World};
+use marketd::server::{Action, Broken, Event as Told, Service};
+use marketd::table::Key;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+
+const READ_BUFFER: usize = 64 * 1024;
+const CLIENT_BYTES: usize = 2 * READ_BUFFER;
+const UPSTREAM_SLICE: usize = 16 * 1024;
+const ACCEPTS: usize = 32;
+
+/// The address of an exchange, by its place in the list.
+pub fn address_of(source: usize, at: usize) -> SocketAddr {
+    SocketAddr::from(([10, 0, source as u8, at as u8 + 1], 80))
+}
+
+impl World {
+    /// Something has come for this socket.
+    pub fn wake(&mut self, key: Key) {
+        self.woken = true;
+        match self.links.get(&key).map(|link| link.peer) {
+            Some(Peer::Exchange(..)) => self.queue(key),
+            Some(Peer::Client(_)) if !self.links[&key].queued => self.pump(key, CLIENT_BYTES),
+            Some(Peer::Client(_)) | None => {}
+        }
+    }
+
+    /// All of a turn but the events themselves.
+    pub fn turn(&mut self) {
+        self.accept();
+        for _ in 0..self.hot.len() {
+            if let Some(key) = self.hot.pop_front() {
+                self.pump(key, CLIENT_BYTES);
+            }
+        }
+        let now = self.clocks();
+        self.core.handle_timeout(now);
+        self.carry_out();
+        self.long_work();
+    }
+
+    fn accept(&mut self) {
+        for _ in 0..ACCEPTS {
+            let Some(at) = self.backlog.pop_front() else {
+                return;
+            };
+            let open = self.clients_open();
+            let service = self.service_of(at);
+            let now = self.clocks();
+            let Some(key) = self.core.accept(service, now) else {
+                let most = self.config.limits.max_connections;
+                if open < most {
+                    self.fail("a client was dropped though there is room");
+                }
+                self.clients[at].stage = super::client::Stage::Gone;
+                continue;
+            };
+            let client = &mut self.clients[at];
+            client.refused =
+                open >= self.config.limits.max_connections || self.stopped_at.is_some();
+            client.link = Some(key);
+            client.since = self.now;
+            let link = Link::accepted(key, at, client.nature.buffer, self.now);
+            self.links.insert(key, link);
+            self.trace.note(
+                self.now,
+                format!("client {at} connects: {:?}", self.clients[at].nature),
+            );
+            self.tap(key);
+            self.pump(key, CLIENT_BYTES);
+            self.carry_out();
+            self.after(20, Event::Client(at));
+        }
+    }
+
+    fn service_of(&self, client: usize) -> Service {
+        use super::grammar::Side;
+        match self.clients[client].nature.side {
+            Side::Api => Service::Api,
+            Side::Ecosystem => Service::Ecosystem,
+            Side::Both => Service::Both,
+        }
+    }
+
+    /// Connections of clients.
+    pub fn clients_open(&self) -> usize {
+        let clients = self.links.values();
+        clients
+            .filter(|link| matches!(link.peer, Peer::Client(_)))
+            .count()
+    }
+
+    /// Moves bytes between a socket and the core, as the real driver does.
+    fn pump(&mut self, key: Key, budget: usize) {
+        let Some(link) = self.links.get_mut(&key) else {
+            return;
+        };
+        link.queued = false;
+        if let Some(connected) = link.connected() {
+            match connected {
+                Ok(()) => self.tell(key, Told::Connected),
+                Err(kind) => self.tell(key, Told::Failed(&Broken::Io(kind))),
+            }
+        }
+        let mut left = budget;
+        loop {
+            let Some(link) = self.links.get_mut(&key) else {
+                return;
+            };
+            let outgoing = self.core.outgoing(key);
+            if !outgoing.is_empty() && link.is_writable() {
+                match link.write(outgoing, self.now) {
+                    Moved::Bytes(count) => {
+                        let bytes = outgoing[..count].to_vec();
+                        self.carry(key, &bytes);
+                        self.tell(key, Told::Sent(count));
+                    }
+                    Moved::Blocked | Moved::End => {}
+                    Moved::Failed(kind) => return self.tell(key, Told::Failed(&Broken::Io(kind))),
+                }
+            } else if link.is_readable() && self.core.wants_read(key) {
+                if left == 0 {
+                    break;
+                }
+                let mut buffer = std::mem::take(&mut self.buffer);
+                let most = left.min(READ_BUFFER);
+                let moved = link.read(&mut buffer, most, self.now);
+                match moved {
+                    Moved::Bytes(count) => {
+                        left -= count;
+                        self.tell(key, Told::Received(&buffer));
+                    }
+                    Moved::End => self.tell(key, Told::Eof),
+                    Moved::Failed(kind) => self.tell(key, Told::Failed(&Broken::Io(kind))),
+                    Moved::Blocked => {}
+                }
+                self.buffer = buffer;
+                if matches!(moved, Moved::Failed(_)) {
+                    return;
+                }
+            } else {
+                return;
+            }
+        }
+        self.queue(key);
+    }
+
+    fn queue(&mut self, key: Key) {
+        if let Some(link) = self.links.get_mut(&key)
+            && !link.queued
+        {
+            link.queued = true;
+            match link.peer {
+                Peer::Exchange(..) => self.upstream.push_back(key),
+                Peer::Client(_) => self.hot.push_back(key),
+            }
+        }
+    }
+
+    fn long_work(&mut self) {
+        loop {
+            if let Some(key) = self.upstream.pop_front() {
+                self.pump(key, UPSTREAM_SLICE);
+                self.carry_out();
+            }
+            if self.core.has_work() {
+                let now = self.clocks();
+                self.core.work(now);
+                self.carry_out();
+            }
+            let idle = self.upstream.is_empty() && !self.core.has_work();
+            if idle || self.rng.chance(1, 6) {
+                return;
+            }
+        }
+    }
+
+    /// Does what the core asks for, until it asks for nothing more.
+    pub fn carry_out(&mut self) {
+        while let Some(action) = self.core.poll_action() {
+            match action {
+                Action::Flush(key) => match self.links.get(&key).map(|link| link.peer) {
+                    Some(Peer::Exchange(source, conn)) => {
+                        // A request on a connection that stands.
+                        let reused = self.exchanges[source].conns[conn].in_flight.is_none();
+                        if reused {
+                            self.attempt(source, "asks again");
+                        }
+                        self.queue(key);
+                    }
+                    Some(Peer::Client(_)) => {
+                        self.tap(key);
+                        self.pump(key, CLIENT_BYTES);
+                    }
+                    None => {}
+                },
+                Action::Connect(key, address) => self.connect(key, address),
+                Action::Secure(..) => unreachable!("no source of the simulation speaks TLS"),
+                Action::Resolve { source, .. } => {
+                    let source = usize::from(source.0);
+                    if std::mem::replace(&mut self.resolving[source], true) {
+                        self.fail("a name is looked up twice at once");
+                    }
+                    let wait = 200 + self.rng.below(300_000);
+                    self.after(wait, Event::Resolved(source));
+                }
+                Action::Finish(key) => {
+                    self.trace.note(
+                        self.now,
+                        format!("{:?} is finished", self.links.get(&key).map(|l| l.peer)),
+                    );
+                    if let Some(link) = self.links.get_mut(&key) {
+                        link.finished = true;
+                        link.active = self.now;
+                    }
+                }
+                Action::Close(key) => self.close(key),
+            }
+        }
+        for schedule in &mut self.schedules {
+            schedule.settle(self.now);
+        }
+    }
+
+    /// Lets a socket go.
+    fn close(&mut self, key: Key) {
+        if self.links.contains_key(&key) {
+            let now = self.moment();
+            match self.links[&key].peer {
+                Peer::Client(at) => self.farewell(key, at),
+                Peer::Exchange(source, at) => {
+                    self.trace
+                        .note(self.now, format!("source {source}.{at} is closed"));
+                    let begun = self.links[&key].since;
+                    let connecting = !self.links[&key].is_settled();
+                    let conn = &mut self.exchanges[source].conns[at];
+                    conn.open = false;
+                    let read = conn.read;
+                    match conn.in_flight.as_ref().map(|it| it.given_up(read)) {
+                        Some(failure) => {
+                            self.conclude(source, at, Meaning::Bad(failure), now);
+                        }
+                        // Given up before it stood: another address may follow.
+                        None if connecting => {
+                            self.schedules[source].connect_failed(begun, self.now);
+                        }
+                        None => {}
+                    }
+                }
+            }
+            self.links.remove(&key);
+        }
+        self.core.closed(key);
+    }
+
+    fn attempt(&mut self, source: usize, what: &str) {
+        self.trace.note(self.now, format!("source {source} {what}"));
+        let verdict = self.schedules[source].attempt(self.now);
+        self.check(verdict, &|| format!("source {source}"));
+    }
+
+    fn connect(&mut self, key: Key, address: SocketAddr) {
+        let places = (0..self.exchanges.len()).flat_map(|source| {
+            let count = self.exchanges[source].addresses.len();
+            (0..count).map(move |place| (source, place))
+        });
+        let found = places
+            .into_iter()
+            .find(|(source, place)| address_of(*source, *place) == address);
+        let Some((source, place)) = found else {
+            self.fail(&format!("{address} is no address of any source"));
+        };
+        self.attempt(source, &format!("connects to {address}"));
+        let (conn, reached) = self.exchanges[source].connect(place, self.now);
+        let room = *self.rng.pick(&[7, 60, usize::MAX, usize::MAX]);
+        match reached {
+            Reached::After(wait) => self.after(wait, Event::Settle(key, Ok(()))),
+            Reached::RefusedAfter(wait) => {
+                let refused = Err(ErrorKind::ConnectionRefused);
+                self.after(wait, Event::Settle(key, refused));
+            }
+            Reached::Never => {}
+            Reached::NoWay => {
+                // As the real driver does: the core hears of it at once, and there is no socket.
+                self.trace
+                    .note(self.now, format!("source {source}: no way to {address}"));
+                self.schedules[source].connect_failed(self.now, self.now);
+                let now = self.clocks();
+                let kind = ErrorKind::NetworkUnreachable;
+                return self.core.handle(key, Told::Failed(&Broken::Io(kind)), now);
+            }
+        }
+        let link = Link::connecting(key, source, conn, room, self.now);
+        self.links.insert(key, link);
+    }
+
+    /// Tells the core what happened to a connection, and sees what it makes of it.
+    fn tell(&mut self, key: Key, event: Told<'_>) {
+        let now = self.clocks();
+        match self.links[&key].peer {
+            Peer::Client(at) => {
+                if let Told::Received(bytes) = event {
+                    let text = || format!("client {at} > {}", excerpt(bytes));
+                    self.trace.note(self.now, text());
+                    let total = self.links[&key].read;
+                    self.clients[at].talk.arrived(total, self.now);
+                } else if !matches!(event, Told::Sent(_)) {
+                    self.trace.note(self.now, format!("client {at}: {event:?}"));
+                }
+                if let Told::Sent(count) = event {
+                    self.trace
+                        .note(self.now, format!("client {at}: sent {count}"));
+                }
+                self.core.handle(key, event, now);
+                self.tap(key);
+                self.note_partial(key, at);
+            }
+            Peer::Exchange(source, conn) => {
+                self.trace.note(
+                    self.now,
+                    match event {
+                        Told::Received(bytes) => {
+                            format!("source {source}.{conn} > {}", excerpt(bytes))
+                        }
+                        event => format!("source {source}.{conn}: {event:?}"),
+                    },
+                );
+                self.core.handle(key, event, now);
+                self.heard(key, (source, conn), event);
+            }
+        }
+    }
+
+    /// The core has heard this of an exchange: what it must have learned from it.
+    fn heard(&mut self, key: Key, (source, at): (usize, usize), event: Told<'_>) {
+        let now = self.moment();
+        let begun = self.links[&key].since;
+        let conn = &mut self.exchanges[source].conns[at];
+        if let Told::Failed(_) = event
+            && !self.links[&key].stood
+        {
+            return self.schedules[source].connect_failed(begun, self.now);
+        }
+        let Some(in_flight) = &mut conn.in_flight else {
+            conn.read += match event {
+                Told::Received(bytes) => bytes.len() as u64,
+                _ => 0,
+            };
+            return;
+        };
+        let meaning = in_flight.meaning.clone();
+        let repeats = conn.served > 0 && !in_flight.begun;
+        match event {
+            Told::Received(bytes) => {
+                conn.read += bytes.len() as u64;
+                in_flight.begun = true;
+                if in_flight.end.is_some_and(|end| conn.read >= end) {
+                    self.conclude(source, at, meaning, now);
+                }
+            }
+            Told::Eof | Told::Failed(_) if repeats => {
+                let tickers = in_flight.task == Task::Tickers;
+                conn.in_flight = None;
+                self.schedules[source].repeated(tickers);
+            }
+            Told::Eof if in_flight.end.is_none() => self.conclude(source, at, meaning, now),
+            Told::Eof | Told::Failed(_) => {
+                let failure = in_flight.cut(conn.read);
+                self.conclude(source, at, Meaning::Bad(failure), now);
+            }
+            Told::Connected | Told::Secured | Told::Sent(_) => {}
+        }
+    }
+
+    /// A request is over: the core has learned something, or it has failed.
+    fn conclude(&mut self, source: usize, at: usize, meaning: Meaning, now: Moment) {
+        let conn = &mut self.exchanges[source].conns[at];
+        let Some(in_flight) = conn.in_flight.take() else {
+            return;
+        };
+        conn.served += 1;
+        let task = in_flight.task;
+        match meaning {
+            Meaning::Good(said) => {
+                let tickers = task == Task::Tickers;
+                self.trace
+                    .note(self.now, format!("source {source} has answered {task:?}"));
+                self.schedules[source].succeeded(tickers, self.now);
+                self.ledgers[source].learn(said, in_flight.sent, now);
+                let lied = std::mem::take(&mut self.exchanges[source].mouth.lied);
+                self.ledgers[source].lied.extend(lied);
+            }
+            Meaning::Bad(failure) => {
+                self.trace.note(
+                    self.now,
+                    format!("source {source} fails {task:?}: {failure:?}"),
+                );
+                self.schedules[source].failed(failure, in_flight.sent.us, self.now);
+            }
+        }
+    }
+
+    /// These bytes go over the wire.
+    fn carry(&mut self, key: Key, bytes: &[u8]) {
+        match self.links[&key].peer {
+            Peer::Client(at) => {
+                let client = &mut self.clients[at];
+                if !client.made.starts_with(bytes) {
+                    let why = format!("client {at} is sent other bytes than were made for it");
+                    self.fail(&why);
+                }
+                client.made.drain(..bytes.len());
+                client.arrived += bytes.len() as u64;
+                client.since = self.now;
+                let link = self.links.get_mut(&key).expect("it was just written to");
+                if link.deaf {
+                    // Nobody is there: the peer's system answers with a reset.
+                    link.reset();
+                }
+                let wait = 10 + self.rng.below(300);
+                self.after(wait, Event::Client(at));
+            }
+            Peer::Exchange(source, conn) => {
+                let now = self.moment();
+                let has_list = self.ledgers[source].has_list((self.now, self.now)) == Tri::Yes;
+                let steps = self.exchanges[source].receive(conn, bytes, now, has_list);
+                let steps = match steps {
+                    Ok(steps) => steps,
+                    Err(why) => self.fail(&format!("source {source}: {why}")),
+                };
+                self.trace.note(
+                    self.now,
+                    format!("source {source}.{conn} < {}", excerpt(bytes)),
+                );
+                let asked = self.exchanges[source].conns[conn].in_flight.as_ref();
+                if asked.is_some_and(|asked| asked.task == Task::Tickers) {
+                    let verdict = self.schedules[source].tickers(self.now);
+                    self.check(verdict, &|| format!("source {source}"));
+                }
+                for (wait, step) in steps {
+                    self.after(wait, Event::Exchange(source, conn, step));
+                }
+                let wait = 10 + self.rng.below(3000);
+                self.after(wait, Event::Drained(key));
+            }
+        }
+    }
+
+    /// Looks at what the core has made for a client, as it makes it.
+    pub fn tap(&mut self, key: Key) {
+        let Some(link) = self.links.get(&key) else {
+            return;
+        };
+        let Peer::Client(at) = link.peer else {
+            return;
+        };
+        let outgoing = self.core.outgoing(key);
+        let total = link.sent + outgoing.len() as u64;
+        let made = self.clients[at].made_total;
+        if total < made {
+            self.fail(&format!("bytes made for client {at} were taken back"));
+        }
+        let fresh = &outgoing[outgoing.len() - (total - made) as usize..];
+        if fresh.is_empty() {
+            return;
+        }
+        let open = self.clients_open();
+        let (moment, started, sent) = (self.moment(), link.read, link.sent);
+        let long_full = self.core.census().long_answers >= self.config.limits.long_answers;
+        let history = self.config.history;
+        let keep = |interval: &'static str| match interval {
+            "1m" => history.m1.keep,
+            "1h" => history.h1.keep,
+            _ => history.d1.keep,
+        };
+        let client = &mut self.clients[at];
+        let mut context = Context {
+            sources: &self.ledgers,
+            symbols: &self.symbols,
+            now: moment,
+            span: (self.now, self.now),
+            keep: &keep,
+            open,
+            refused: client.refused,
+            long_full,
+            stopping: self.stopped_at.is_some(),
+            tags: &mut self.tags,
+        };
+        client.made.extend_from_slice(fresh);
+        client.made_total = total;
+        client.since = self.now;
+        let answers = client.talk.answers;
+        let before = client.talk.ends.back().copied().unwrap_or(0);
+        let verdict = client.talk.made(fresh, started, &mut context);
+        let made = client.talk.answers - answers;
+        self.answers += made;
+        self.trace.note(
+            self.now,
+            format!("client {at} < {} ({made} answers)", excerpt(fresh)),
+        );
+        self.check(verdict, &|| format!("client {at}"));
+        self.check_room(at, made, before, sent);
+    }
+
+    /// No further answer is begun while more than the high water is pending.
+    fn check_room(&self, at: usize, made: usize, before: u64, sent: u64) {
+        let ends: &std::collections::VecDeque<u64> = &self.clients[at].talk.ends;
+        let begins = std::iter::once(before).chain(ends.iter().copied().rev().take(made).skip(1));
+        let most = self.config.limits.output_high_water as u64;
+        for begin in begins {
+            // An interim answer may stand in front.
+            if made > 0 && begin.saturating_sub(sent) > most + 25 {
+                let pending = begin - sent;
+                self.fail(&format!(
+                    "client {at} gets one more answer with {pending} bytes pending"
+                ));
+            }
+        }
+    }
+}

@@ -1,0 +1,512 @@
+//! The connections of a made-up exchange: it reads requests, and answers them as the weather is.
+//!
+//! Owns each connection and the one request that is under way on it, with what its answer will
+//! mean. What it does to a connection, it says as steps, each after a while; the world carries
+//! them out. It knows the daemon's bytes and nothing else of it.
+
+use super::ledger::{Moment, Said};
+use super::replies::{Mouth, Speech, Task};
+use super::weather::{Fault, SECOND, Weather};
+use crate::support::Rng;
+use crate::support::message::parse_head;
+
+/// What happens to the daemon's end of a connection.
+#[derive(Clone, Debug)]
+pub enum Step {
+    Bytes(Vec<u8>),
+    Eof,
+    Reset,
+}
+
+/// What an answer is to be taken for, once the daemon has read it.
+#[derive(Clone, Debug)]
+pub enum Meaning {
+    Good(Said),
+    Bad(Failure),
+}
+
+/// A request that failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Failure {
+    /// Whether nothing is to be asked of the exchange for a while.
+    pub backs_off: bool,
+    /// For how long at least, in microseconds, where the exchange says so.
+    pub retry_after: Option<u64>,
+}
+
+impl InFlight {
+    /// What it comes to when the daemon has read so many bytes and will read no more.
+    pub fn cut(&self, read: u64) -> Failure {
+        match self.meaning {
+            Meaning::Bad(failure) if read >= self.head_end => failure,
+            _ => Failure::of_source(),
+        }
+    }
+
+    /// What it comes to when the daemon has waited long enough: of one market's candles that says
+    /// nothing about the others.
+    pub fn given_up(&self, read: u64) -> Failure {
+        let failure = self.cut(read);
+        match self.task {
+            Task::Candles { .. } if failure == Failure::of_source() => Failure {
+                backs_off: false,
+                ..failure
+            },
+            _ => failure,
+        }
+    }
+}
+
+impl Failure {
+    /// The exchange as a whole does not answer.
+    pub fn of_source() -> Failure {
+        Failure {
+            backs_off: true,
+            retry_after: None,
+        }
+    }
+}
+
+/// A request under way.
+#[derive(Clone, Debug)]
+pub struct InFlight {
+    pub task: Task,
+    /// When its first byte left the daemon.
+    pub sent: Moment,
+    pub meaning: Meaning,
+    /// Where its answer ends in the connection's stream; `None`: with the stream.
+    pub end: Option<u64>,
+    /// Where the answer's head ends.
+    pub head_end: u64,
+    /// Whether the daemon has read some of the answer.
+    pub begun: bool,
+}
+
+/// One connection.
+#[derive(Debug, Default)]
+pub struct Conn {
+    pub open: bool,
+    inbox: Vec<u8>,
+    first_byte: Option<Moment>,
+    pub in_flight: Option<InFlight>,
+    /// Answers that the daemon has read to their end.
+    pub served: usize,
+    /// Bytes that were or will be sent.
+    written: u64,
+    /// Bytes that the daemon has read.
+    pub read: u64,
+    /// When the last of what was sent arrives: nothing overtakes it.
+    busy_until: u64,
+}
+
+/// What becomes of an attempt to connect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached {
+    After(u64),
+    RefusedAfter(u64),
+    Never,
+    /// The system knows at once that there is no way.
+    NoWay,
+}
+
+/// Whether an address ever answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Address {
+    Alive,
+    Refusing,
+    Silent,
+    NoWay,
+}
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct Exchange {
+    pub mouth: Mouth,
+    pub forecast: Vec<(u64, Weather)>,
+    pub addresses: Vec<Address>,
+    pub conns: Vec<Conn>,
+    pub rng: Rng,
+    /// Longest wait before an answer begins when all is well.
+    pub latency: u64,
+    /// Whether answers come in pieces over a while also in fine weather.
+    pub dribbles: bool,
+    /// Answers are sent at multiples of this, whole: those to what was asked together, together.
+    pub beat: Option<u64>,
+    /// Requests read, by kind, for whoever wants to know whether anything was asked at all.
+    pub asked: usize,
+}
+
+impl Exchange {
+    pub fn weather(&self, us: u64) -> Weather {
+        let spell = self.forecast.iter().find(|(until, _)| us < *until);
+        spell.map_or(Weather::Fine, |(_, weather)| *weather)
+    }
+
+    /// Somebody connects.
+    pub fn connect(&mut self, address: usize, us: u64) -> (usize, Reached) {
+        self.conns.push(Conn {
+            open: true,
+            ..Conn::default()
+        });
+        let wait = 1000 + self.rng.below(self.latency);
+        let reached = match (self.addresses[address], self.weather(us)) {
+            (Address::NoWay, _) => Reached::NoWay,
+            (Address::Refusing, _) => Reached::RefusedAfter(wait),
+            (Address::Silent, _) => Reached::Never,
+            (_, Weather::Refusing | Weather::Nameless) => match self.rng.chance(1, 6) {
+                true => Reached::NoWay,
+                false => Reached::RefusedAfter(wait),
+            },
+            (_, Weather::Unreachable) => Reached::Never,
+            _ => Reached::After(wait),
+        };
+        (self.conns.len() - 1, reached)
+    }
+
+    /// Bytes of a request. What follows from them, each step after so long.
+    pub fn receive(
+        &mut self,
+        conn: usize,
+        bytes: &[u8],
+        now: Moment,
+        has_list: bool,
+    ) -> Result<Vec<(u64, Step)>, String> {
+        let weather = self.weather(now.us);
+        let at = &mut self.conns[conn];
+        if !at.open {
+            // Nobody is there any more.
+            return Ok(vec![(500, Step::Reset)]);
+        }
+        at.first_byte.get_or_insert(now);
+        at.inbox.extend_from_slice(bytes);
+        let Some((head, used)) = parse_head(&at.inbox)? else {
+            return Ok(Vec::new());
+        };
+        if used != at.inbox.len() || at.in_flight.is_some() {
+            return Err("the daemon asks before it is answered".to_string());
+        }
+        at.inbox.clear();
+        let sent = at.first_byte.take().unwrap_or(now);
+        let line: Vec<&str> = head.first_line.split(' ').collect();
+        let ["GET", target, "HTTP/1.1"] = line[..] else {
+            return Err(format!("the daemon asks {:?}", head.first_line));
+        };
+        if !head.fields.iter().any(|(name, _)| name == "Host") {
+            return Err("a request without Host".to_string());
+        }
+        self.asked += 1;
+        let task = self.mouth.read(target);
+        if weather == Weather::Unreachable {
+            self.put(conn, task, sent, bad(true), (None, u64::MAX));
+            return Ok(Vec::new());
+        }
+        let fault = weather.fault(&mut self.rng);
+        let fault = fault.filter(|fault| fits(*fault, &task));
+        let wait = match self.beat {
+            // A list that is read again takes as long as the quotes that became due by the first.
+            Some(beat) if task == Task::Markets && has_list => 2 * beat - now.us % beat,
+            Some(beat) => beat - now.us % beat,
+            None => 500 + self.rng.below(self.latency),
+        };
+        let wait = wait.max(self.conns[conn].busy_until.saturating_sub(now.us));
+        let speech = self.mouth.speak(&task, fault, now.us + wait, &mut self.rng);
+        let steps = self.answer(conn, task, sent, speech, fault, wait, has_list);
+        if let Some((last, _)) = steps.last() {
+            self.conns[conn].busy_until = now.us + last;
+        }
+        Ok(steps)
+    }
+
+    fn put(
+        &mut self,
+        conn: usize,
+        task: Task,
+        sent: Moment,
+        meaning: Meaning,
+        (end, head_end): (Option<u64>, u64),
+    ) {
+        self.conns[conn].in_flight = Some(InFlight {
+            task,
+            sent,
+            meaning,
+            end,
+            head_end,
+            begun: false,
+        });
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one answer has that many sides")]
+    fn answer(
+        &mut self,
+        conn: usize,
+        task: Task,
+        sent: Moment,
+        speech: Speech,
+        fault: Option<Fault>,
+        wait: u64,
+        has_list: bool,
+    ) -> Vec<(u64, Step)> {
+        // Nothing is served without quotes, and no quotes without the list.
+        let vital = task == Task::Tickers || task == Task::Markets && !has_list;
+        let of_one_market = matches!(task, Task::Candles { .. });
+        let mut message = self.message(&speech, fault, vital, of_one_market);
+        let written = self.conns[conn].written;
+        let whole = message.bytes.len() as u64;
+        if let Some(cut) = message.cut {
+            message.bytes.truncate(cut);
+        }
+        self.conns[conn].written += message.bytes.len() as u64;
+        let end = message
+            .ends
+            .then_some(written + message.length.unwrap_or(whole));
+        let ends = (end, written + message.head);
+        self.put(conn, task, sent, message.meaning, ends);
+        let mut steps = self.pieces(message.bytes, wait, fault.is_some());
+        let last = steps.last().map_or(wait, |(after, _)| *after);
+        if let Some(after) = message.after {
+            steps.push((last + 200 + self.rng.below(20_000), after));
+        }
+        steps
+    }
+
+    /// The bytes of an answer, and what follows them.
+    fn message(
+        &mut self,
+        speech: &Speech,
+        fault: Option<Fault>,
+        vital: bool,
+        of_one_market: bool,
+    ) -> Message {
+        let rng = &mut self.rng;
+        let mut body = speech.body.clone();
+        let mut status = speech.status;
+        let mut fields = String::from("Content-Type: application/json\r\n");
+        let mut meaning = match &speech.said {
+            Some(said) => Meaning::Good(said.clone()),
+            None => bad(vital),
+        };
+        let mut framing = rng.below(10);
+        let mut skew = 0i64;
+        use Fault::*;
+        match fault {
+            None | Some(Missing | BadItems | Revised) => {}
+            Some(EmptyList) if matches!(speech.said, Some(Said::Candles(_))) => {}
+            Some(Stall | StallMid | Reset | ResetMid | Eof | EofMid) => {
+                meaning = bad(true);
+                framing = 0;
+            }
+            Some(ShortLength) => {
+                meaning = bad(vital);
+                framing = 0;
+                skew = -(1 + rng.below(body.len() as u64 - 1) as i64);
+            }
+            Some(LongLength) => {
+                meaning = bad(true);
+                framing = 0;
+                skew = 1 + rng.below(500) as i64;
+            }
+            Some(BrokenJson) => {
+                meaning = bad(vital);
+                body.truncate(1 + rng.below(body.len() as u64 - 1) as usize);
+                if rng.chance(1, 2) {
+                    body.push_str("\"]]}");
+                }
+            }
+            Some(Html) => {
+                meaning = bad(vital);
+                body = "<html><body>We will be back soon.</body></html>".to_string();
+            }
+            Some(WrongTop) => {
+                meaning = bad(vital);
+                body = rng
+                    .pick(&["{\"a\":[1,2]}", "\"ok\"", "null", "42"])
+                    .to_string();
+            }
+            Some(EmptyBody) => {
+                meaning = bad(vital);
+                body.clear();
+            }
+            Some(EmptyList) => {
+                meaning = bad(vital);
+                body = match speech.said {
+                    Some(Said::Markets(_)) => "{\"symbols\":[]}".to_string(),
+                    _ => "[]".to_string(),
+                };
+            }
+            Some(Status(other)) => {
+                status = other;
+                let limited = matches!(other, 403 | 418);
+                meaning = bad(vital || limited || other >= 500 && !of_one_market);
+                body = "{\"code\":-1000,\"msg\":\"Trouble.\"}".to_string();
+            }
+            Some(Limited(seconds)) => {
+                status = 429;
+                fields.push_str(&format!("Retry-After: {seconds}\r\n"));
+                meaning = Meaning::Bad(Failure {
+                    backs_off: true,
+                    retry_after: Some(seconds * SECOND),
+                });
+                body = "{\"code\":-1003,\"msg\":\"Too many requests.\"}".to_string();
+            }
+        }
+        let mut message = Message {
+            bytes: Vec::new(),
+            meaning,
+            head: 0,
+            ends: true,
+            length: None,
+            cut: None,
+            after: None,
+        };
+        message.frame(status, &fields, body.as_bytes(), framing, skew, rng);
+        message.spoil(fault, rng);
+        message
+    }
+
+    /// Divides what is sent into pieces, each with its delay.
+    fn pieces(&mut self, bytes: Vec<u8>, wait: u64, faulty: bool) -> Vec<(u64, Step)> {
+        if bytes.is_empty() {
+            return Vec::new();
+        }
+        let rng = &mut self.rng;
+        let pieces = match rng.below(4) {
+            0 if self.beat.is_none() => 1 + rng.below(12),
+            _ => 1,
+        };
+        let slow = pieces > 1 && (self.dribbles || faulty) && rng.chance(1, 2);
+        let mut cuts: Vec<usize> = (1..pieces)
+            .map(|_| rng.below(bytes.len() as u64) as usize)
+            .collect();
+        cuts.push(bytes.len());
+        cuts.sort_unstable();
+        let (mut at, mut from, mut steps) = (wait, 0, Vec::new());
+        for cut in cuts {
+            if cut > from {
+                steps.push((at, Step::Bytes(bytes[from..cut].to_vec())));
+                from = cut;
+            }
+            let most = if slow { 250_000 } else { 2000 };
+            at += rng.below(most);
+        }
+        steps
+    }
+}
+
+/// An answer on its way to the wire.
+struct Message {
+    bytes: Vec<u8>,
+    meaning: Meaning,
+    /// Length of its head.
+    head: u64,
+    /// Whether the answer has an end of its own; else the stream's end is it.
+    ends: bool,
+    /// Where it ends for the reader, when that is not the last byte.
+    length: Option<u64>,
+    /// What is sent of it.
+    cut: Option<usize>,
+    /// What follows it.
+    after: Option<Step>,
+}
+
+impl Message {
+    fn frame(
+        &mut self,
+        status: u16,
+        fields: &str,
+        body: &[u8],
+        framing: u64,
+        skew: i64,
+        rng: &mut Rng,
+    ) {
+        let mut head = String::new();
+        if rng.chance(1, 10) {
+            head.push_str("HTTP/1.1 103 Early Hints\r\nLink: </x>; rel=preload\r\n\r\n");
+        }
+        let version = if framing == 9 && rng.chance(1, 2) {
+            "1.0"
+        } else {
+            "1.1"
+        };
+        head.push_str(&format!("HTTP/{version} {status} Whatever\r\n{fields}"));
+        let closes = framing < 9 && rng.chance(1, 15);
+        if closes {
+            head.push_str("Connection: close\r\n");
+            self.after = rng.chance(4, 5).then_some(Step::Eof);
+        } else if framing < 9 && rng.chance(1, 15) {
+            // It closes an idle connection whenever it likes.
+            self.after = Some(Step::Eof);
+        }
+        match framing {
+            9 => {
+                self.ends = false;
+                self.after = Some(Step::Eof);
+                head.push_str("\r\n");
+                self.head = head.len() as u64;
+                self.bytes = [head.as_bytes(), body].concat();
+            }
+            7 | 8 => {
+                head.push_str("Transfer-Encoding: chunked\r\n\r\n");
+                self.head = head.len() as u64;
+                self.bytes = head.into_bytes();
+                let mut rest = body;
+                while !rest.is_empty() {
+                    let size = rest.len().min(1 + rng.below(5000) as usize);
+                    let extension = if rng.chance(1, 6) { ";a=b" } else { "" };
+                    self.bytes
+                        .extend(format!("{size:X}{extension}\r\n").bytes());
+                    self.bytes.extend(&rest[..size]);
+                    self.bytes.extend(b"\r\n");
+                    rest = &rest[size..];
+                }
+                let trailer = if rng.chance(1, 4) { "X-Sum: 1\r\n" } else { "" };
+                self.bytes.extend(format!("0\r\n{trailer}\r\n").bytes());
+            }
+            _ => {
+                let length = body.len() as i64 + skew;
+                head.push_str(&format!("Content-Length: {length}\r\n\r\n"));
+                self.head = head.len() as u64;
+                if skew != 0 {
+                    self.length = Some((head.len() as i64 + length) as u64);
+                }
+                self.bytes = [head.as_bytes(), body].concat();
+            }
+        }
+    }
+
+    /// What goes wrong on the wire.
+    fn spoil(&mut self, fault: Option<Fault>, rng: &mut Rng) {
+        let middle = 1 + rng.below(self.bytes.len() as u64 - 1) as usize;
+        let (cut, after) = match fault {
+            Some(Fault::Stall) => (Some(0), None),
+            Some(Fault::StallMid) => (Some(middle), None),
+            Some(Fault::Reset) => (Some(0), Some(Step::Reset)),
+            Some(Fault::ResetMid) => (Some(middle), Some(Step::Reset)),
+            Some(Fault::Eof) => (Some(0), Some(Step::Eof)),
+            Some(Fault::EofMid) => (Some(middle), Some(Step::Eof)),
+            Some(Fault::LongLength) => (None, rng.chance(1, 2).then_some(Step::Eof)),
+            _ => return,
+        };
+        self.ends = self.ends && fault == Some(Fault::LongLength);
+        self.cut = cut;
+        self.after = after;
+    }
+}
+
+fn bad(backs_off: bool) -> Meaning {
+    Meaning::Bad(Failure {
+        backs_off,
+        retry_after: None,
+    })
+}
+
+/// Whether a fault makes sense for such an answer.
+fn fits(fault: Fault, task: &Task) -> bool {
+    match fault {
+        Fault::Revised => matches!(task, Task::Candles { .. }),
+        Fault::BadItems | Fault::Missing => {
+            matches!(task, Task::Candles { .. } | Task::Tickers)
+        }
+        Fault::EmptyList => !matches!(task, Task::Time | Task::Unknown),
+        _ => true,
+    }
+}

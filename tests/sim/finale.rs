@@ -1,0 +1,296 @@
+//! How each run ends: the weather clears and the clients leave, and all must be well again; or
+//! the daemon is told to stop in the middle of it.
+
+use super::answers::{Answer, Pending};
+use super::charts::ChartAsk;
+use super::client::{Ending, Nature, Reading, Stage};
+use super::grammar::{Ask, Kind, Side};
+use super::setup::add_client;
+use super::weather::SECOND;
+use super::world::World;
+use crate::support::{Json, Rng};
+
+/// A request that nobody could object to.
+fn plain_ask(target: &str, kind: Kind) -> Ask {
+    Ask {
+        bytes: format!("GET {target} HTTP/1.1\r\nHost: sim\r\n\r\n").into_bytes(),
+        head_only: false,
+        last: false,
+        expects_continue: false,
+        conditional: false,
+        kind,
+        target: target.to_string(),
+    }
+}
+
+fn us(span: std::time::Duration) -> u64 {
+    span.as_micros() as u64
+}
+
+impl World {
+    /// All is well again, for everybody; then the end, in order.
+    pub fn recover_and_stop(&mut self, rng: &mut Rng) {
+        self.expect_ok(rng);
+        self.expect_quotes(rng);
+        self.expect_charts(rng);
+        self.expect_nobody(rng);
+        self.stop(rng, true);
+    }
+
+    /// A client that asks for one thing, and its answer.
+    fn ask(&mut self, target: &str, kind: Kind, rng: &mut Rng) -> Answer {
+        let ecosystem = target.starts_with("/api/ecosystem");
+        let side = match (self.config.ecosystem_listen, ecosystem) {
+            (None, _) => Side::Both,
+            (Some(_), true) => Side::Ecosystem,
+            (Some(_), false) => Side::Api,
+        };
+        let nature = Nature {
+            requests: 0,
+            ahead: 1,
+            piece: usize::MAX,
+            pause: 100,
+            think: 100,
+            reading: Reading::Fast,
+            ending: Ending::Stay,
+            side,
+            buffer: usize::MAX,
+        };
+        let at = add_client(self, nature, 0, rng);
+        let ask = plain_ask(target, kind);
+        let bytes = ask.bytes.clone();
+        let end = bytes.len() as u64;
+        let arrived = None;
+        self.clients[at]
+            .talk
+            .pending
+            .push_back(Pending { ask, end, arrived });
+        let limit = self.now + 10 * SECOND;
+        let mut sent = false;
+        while self.clients[at].talk.last.is_none() {
+            self.step(limit);
+            if let Some(link) = self.clients[at].link.filter(|_| !sent) {
+                sent = true;
+                let link = self.links.get_mut(&link).expect("it has connected");
+                link.deliver(&bytes);
+                let key = link.key;
+                self.wake(key);
+            }
+            if self.now >= limit {
+                self.fail(&format!("{target} is not answered in ten seconds"));
+            }
+        }
+        let answer = self.clients[at].talk.last.take().expect("it is there");
+        if let Some(key) = self.clients[at].link {
+            let link = self.links.get_mut(&key).expect("it is still here");
+            link.end();
+            link.deaf = true;
+            self.clients[at].stage = Stage::Gone;
+            self.wake(key);
+            self.turn();
+        }
+        answer
+    }
+
+    fn ask_json(&mut self, target: &str, kind: Kind, rng: &mut Rng) -> (u16, Json) {
+        let answer = self.ask(target, kind, rng);
+        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        match Json::parse(&text) {
+            Ok(json) => (answer.status, json),
+            Err(why) => self.fail(&format!("{target}: {why} in {text}")),
+        }
+    }
+
+    /// Within one step of the back-off and one poll, once what was under way has ended.
+    fn expect_ok(&mut self, rng: &mut Rng) {
+        let slowest = |world: &World| {
+            let sources = world.config.sources.iter().zip(&world.schedules);
+            let begin = sources.map(|(source, schedule)| {
+                let begin = schedule.not_before.max(world.now + 4 * us(source.timeout));
+                begin + us(source.poll) + us(source.timeout)
+            });
+            begin.max().unwrap_or(0) + us(world.config.limits.backoff_max) + 5 * SECOND
+        };
+        let limit = slowest(self);
+        loop {
+            let (status, health) = self.ask_json("/health", Kind::Health, rng);
+            if status == 200 && health["status"] == "ok" {
+                return;
+            }
+            if self.now > limit {
+                let (_, metrics) = self.ask_json("/metrics-json", Kind::Plain(&[404]), rng);
+                self.fail(&format!("health is still {health}; {metrics}"));
+            }
+            self.run_until(self.now + SECOND);
+        }
+    }
+
+    /// Every tracked market has a fresh quote, unless the exchange itself stands still.
+    fn expect_quotes(&mut self, rng: &mut Rng) {
+        let poll = self.config.sources.iter().map(|source| us(source.poll));
+        self.run_until(self.now + 2 * poll.max().unwrap_or(0) + SECOND);
+        let kind = Kind::AllQuotes { text: false };
+        let (_, all) = self.ask_json("/api/v1/quotes?symbols=*", kind, rng);
+        let frozen = (self.exchanges.iter()).any(|exchange| exchange.mouth.freeze.is_some());
+        // Lists are read hourly: a market may have left that the daemon still tracks.
+        let has = |source: usize, market: usize| {
+            let list = self.exchanges[source].mouth.list(self.now);
+            let there = list.contains(&(market, true));
+            there && self.ledgers[source].tracked().contains(&market)
+        };
+        let sources = 0..self.ledgers.len();
+        for quote in all["quotes"].items() {
+            let market = self
+                .symbols
+                .iter()
+                .position(|s| quote["symbol"] == s.as_str());
+            let listed = market.is_some_and(|market| sources.clone().all(|at| has(at, market)));
+            if listed && !frozen && quote["stale"] != Json::Bool(false) {
+                self.fail(&format!("all is well, and it is stale: {quote}"));
+            }
+        }
+        for market in 0..self.symbols.len() {
+            let symbol = self.symbols[market].clone();
+            let shown = all["quotes"].items().iter();
+            let shown = shown.filter(|quote| quote["symbol"] == symbol.as_str());
+            if sources.clone().any(|at| has(at, market)) && shown.count() != 1 {
+                self.fail(&format!("all is well, and there is no quote of {symbol}"));
+            }
+        }
+    }
+
+    /// The charts of named markets fill up, and are what the exchange would say, once its clock
+    /// is known.
+    fn expect_charts(&mut self, rng: &mut Rng) {
+        let limit = self.now + 150 * SECOND;
+        while !self.ledgers[0].has_clock() && self.now < limit {
+            self.run_until(self.now + SECOND);
+        }
+        if !self.ledgers[0].has_clock() {
+            self.fail("all is well, and nobody has asked for the exchange's clock");
+        }
+        if self.config.limits.candle_series < 12 || self.config.limits.candle_bytes < 1_000_000 {
+            return;
+        }
+        for interval in super::naive::STORED {
+            let length = super::naive::length_ms(interval).expect("stored");
+            let ask = ChartAsk {
+                market: 0,
+                interval,
+                from: None,
+                to: None,
+                limit: 30,
+                fill: false,
+                text: false,
+                source: Some(0),
+            };
+            let symbol = self.symbols[0].replace('/', "-");
+            let target = format!(
+                "/api/ecosystem/chart?symbol={symbol}&interval={interval}&limit=30&source=alpha"
+            );
+            let limit = self.now + 700 * SECOND;
+            loop {
+                let answer = self.ask(&target, Kind::Chart(ask.clone()), rng);
+                let coverage = answer.field("Chart-Coverage").unwrap_or_default();
+                if coverage == Some("complete") {
+                    self.compare_with_truth(&answer, interval, length);
+                    break;
+                }
+                if self.now > limit {
+                    self.fail(&format!("{target} is still {:?}", answer.head));
+                }
+                self.run_until(self.now + 7 * SECOND);
+            }
+        }
+    }
+
+    /// Where the exchange never lied, a closed candle is its own.
+    fn compare_with_truth(&self, answer: &Answer, interval: &'static str, length: i64) {
+        let rows = super::charts::read_rows(&answer.body, false);
+        let rows = rows.unwrap_or_else(|why| self.fail(&why));
+        let (ledger, mouth) = (&self.ledgers[0], &self.exchanges[0].mouth);
+        let clock = ledger.exchange_ms(self.moment());
+        let present = clock.div_euclid(length);
+        let range = ((present - 28) * length, (present - 1) * length);
+        let truth = mouth.brain.rows(0, interval, range, mouth.clock(self.now));
+        for row in truth {
+            let slot = row.open_ms / length;
+            if ledger.lied.contains(&(0, interval, slot)) || slot >= present - 1 {
+                continue;
+            }
+            let shown = rows.iter().find(|(open, _)| *open == row.open_ms);
+            if shown.map(|(_, figures)| figures) != Some(&row.figures) {
+                self.fail(&format!("{interval}: {shown:?} is shown for {row:?}"));
+            }
+        }
+    }
+
+    /// When all clients have left, nothing of them is left.
+    fn expect_nobody(&mut self, rng: &mut Rng) {
+        let limits = &self.config.limits;
+        let longest = us(limits.idle_timeout).max(us(limits.write_timeout));
+        let longest = longest + us(limits.head_timeout) + us(limits.body_timeout);
+        // Nobody begins anything new.
+        for client in &mut self.clients {
+            client.nature.requests = 0;
+            if client.stage == Stage::Waiting {
+                client.stage = Stage::Gone;
+            }
+        }
+        self.backlog.clear();
+        self.run_until(self.now + 2 * longest + us(self.config.limits.chart_wait) + 10 * SECOND);
+        let census = self.core.census();
+        if census.clients != 0 || census.long_answers != 0 || census.in_flight != 0 {
+            self.fail(&format!("all clients have left, and there is {census:?}"));
+        }
+        if census.upstreams > self.config.limits.lanes_per_source * self.config.sources.len() {
+            self.fail(&format!("more connections than lanes: {census:?}"));
+        }
+        let (_, metrics) = self.ask_json("/api/v1/metrics", Kind::Metrics, rng);
+        let http = &metrics["http"];
+        if http["inFlight"] != 0 || http["connectionsOpen"] != 1 {
+            self.fail(&format!("all clients have left, and metrics say {http}"));
+        }
+    }
+
+    /// The daemon is told to stop: it is over in time, and at once where nobody keeps it.
+    pub fn stop(&mut self, rng: &mut Rng, calm: bool) {
+        let waits = !calm || rng.chance(1, 2);
+        if waits && calm {
+            let sides = match self.config.ecosystem_listen {
+                Some(_) => &[Side::Api, Side::Ecosystem][..],
+                None => &[Side::Both][..],
+            };
+            for _ in 0..1 + rng.below(6) {
+                let nature = Nature::any(rng, sides);
+                add_client(self, nature, rng.below(SECOND), rng);
+            }
+            self.run_until(self.now + rng.below(2 * SECOND));
+        }
+        let now = self.clocks();
+        self.trace.note(self.now, "told to stop".to_string());
+        self.stopped_at = Some(self.now);
+        self.core.shut_down(now);
+        // The listeners are gone.
+        self.backlog.clear();
+        for at in 0..self.clients.len() {
+            if self.clients[at].stage == Stage::Waiting {
+                self.clients[at].stage = Stage::Gone;
+            }
+        }
+        self.carry_out();
+        let limit = self.now + us(self.config.limits.shutdown) + 50_000 + self.stall;
+        let mut alone_since = self.now;
+        while self.now < limit && !self.core.is_finished() {
+            self.step(limit.min(self.now + 50_000));
+            if self.clients_open() > 0 {
+                alone_since = self.now;
+            } else if self.now > alone_since + 100_000 + self.stall && !self.core.is_finished() {
+                self.fail("told to stop, all clients have left, and it is not over");
+            }
+        }
+        if !self.core.is_finished() {
+            self.fail("told to stop, and it is not over in time");
+        }
+    }
+}

@@ -1,0 +1,425 @@
+//! Requests, good and bad, made by chance; and what the answer to each may be.
+
+use super::charts::ChartAsk;
+use super::naive::INTERVALS;
+use crate::support::Rng;
+
+/// What a request asks for: how its answer is to be judged.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    Quote {
+        market: usize,
+        source: Option<usize>,
+        text: bool,
+    },
+    Quotes {
+        markets: Vec<usize>,
+        /// Names that are no known symbol.
+        strangers: usize,
+        /// Names in all.
+        names: usize,
+        text: bool,
+    },
+    AllQuotes {
+        text: bool,
+    },
+    Chart(ChartAsk),
+    Categories,
+    Category {
+        id: String,
+        text: bool,
+    },
+    Ecosystem,
+    EcosystemOne {
+        market: usize,
+    },
+    Metrics,
+    Prometheus,
+    Health,
+    /// One of these statuses, with the body of an error; 204 without one.
+    Plain(&'static [u16]),
+    /// Cannot be understood: one of these statuses, and the end of the connection.
+    Fatal(&'static [u16]),
+}
+
+/// One request.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    pub bytes: Vec<u8>,
+    pub head_only: bool,
+    /// The client has said that it is its last, or its version does.
+    pub last: bool,
+    /// Whether an interim answer may come first.
+    pub expects_continue: bool,
+    /// Whether it names an ETag that was seen before.
+    pub conditional: bool,
+    pub kind: Kind,
+    /// What it asks for, without what makes two requests of the same thing differ.
+    pub target: String,
+}
+
+/// What requests are made of.
+#[derive(Clone, Debug)]
+pub struct Grammar {
+    pub symbols: Vec<String>,
+    pub sources: Vec<String>,
+    pub categories: Vec<String>,
+    /// The wall clock around which charts are asked for.
+    pub now_ms: i64,
+    pub symbols_per_request: usize,
+    pub request_line_bytes: usize,
+    pub head_bytes: usize,
+    pub body_bytes: usize,
+    /// Whether some requests may be malformed.
+    pub bad: bool,
+}
+
+/// Endpoints by service: with the ecosystem on an address of its own, this one does not know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Api,
+    Ecosystem,
+    Both,
+}
+
+impl Grammar {
+    /// One request. `etag`: of an earlier answer, by its target.
+    pub fn ask(&self, rng: &mut Rng, side: Side, etag: impl Fn(&str) -> Option<String>) -> Ask {
+        if self.bad && rng.chance(1, 14) {
+            return self.fatal(rng);
+        }
+        let (target, kind) = self.target(rng, side);
+        let mut ask = Ask {
+            bytes: Vec::new(),
+            head_only: false,
+            last: false,
+            expects_continue: false,
+            conditional: false,
+            kind,
+            target,
+        };
+        let mut method = "GET";
+        if rng.chance(1, 12) {
+            method = "HEAD";
+        } else if self.bad && rng.chance(1, 25) {
+            method = *rng.pick(&["POST", "DELETE", "PUT"]);
+            // What is no address stays none, whatever the method.
+            ask.kind = Kind::Plain(&[405, 404]);
+        } else if rng.chance(1, 30) {
+            method = "OPTIONS";
+            ask.kind = Kind::Plain(&[204]);
+        }
+        ask.head_only = method == "HEAD";
+        let version = if rng.chance(1, 10) { "1.0" } else { "1.1" };
+        let mut fields = String::from("Host: sim\r\n");
+        match (version, rng.below(12)) {
+            ("1.0", 0..6) => fields.push_str("Connection: keep-alive\r\n"),
+            ("1.0", _) => ask.last = true,
+            (_, 0) => {
+                fields.push_str("Connection: close\r\n");
+                ask.last = true;
+            }
+            _ => {}
+        }
+        if let Some(etag) = etag(&ask.target).filter(|_| method == "GET" && rng.chance(1, 2)) {
+            fields.push_str(&format!("If-None-Match: {etag}\r\n"));
+            ask.conditional = true;
+        }
+        if rng.chance(1, 3) {
+            fields.push_str("User-Agent: sim/1.0 (of chance)\r\nAccept: */*\r\n");
+        }
+        let body = self.body(rng, &mut ask, &mut fields, version);
+        ask.bytes = format!("{method} {} HTTP/{version}\r\n{fields}\r\n", ask.target).into_bytes();
+        ask.bytes.extend(body);
+        ask
+    }
+
+    /// A body that nobody wants.
+    fn body(&self, rng: &mut Rng, ask: &mut Ask, fields: &mut String, version: &str) -> Vec<u8> {
+        if !self.bad || !rng.chance(1, 12) {
+            return Vec::new();
+        }
+        let length = rng.below(self.body_bytes as u64) as usize;
+        if version == "1.1" && rng.chance(1, 3) {
+            fields.push_str("Expect: 100-continue\r\n");
+            ask.expects_continue = true;
+        }
+        if version == "1.1" && rng.chance(1, 2) {
+            fields.push_str("Transfer-Encoding: chunked\r\n");
+            let mut body = Vec::new();
+            let mut left = length.min(2000);
+            while left > 0 {
+                let size = left.min(1 + rng.below(700) as usize);
+                body.extend(format!("{size:x}\r\n").bytes());
+                body.extend(rng.bytes(size));
+                body.extend(b"\r\n");
+                left -= size;
+            }
+            body.extend(b"0\r\n\r\n");
+            return body;
+        }
+        let length = match rng.below(8) {
+            0 => self.body_bytes + 1 + rng.below(1000) as usize,
+            1 => self.body_bytes,
+            _ => length,
+        };
+        if length > self.body_bytes {
+            ask.kind = Kind::Fatal(&[413]);
+        }
+        fields.push_str(&format!("Content-Length: {length}\r\n"));
+        // Of a body that is too large, some may never be sent.
+        rng.bytes(length.min(self.body_bytes + 100))
+    }
+
+    fn target(&self, rng: &mut Rng, side: Side) -> (String, Kind) {
+        let api = match side {
+            Side::Api => true,
+            Side::Ecosystem => false,
+            Side::Both => rng.chance(1, 2),
+        };
+        match (api, rng.below(20)) {
+            (_, 0) => self.common(rng),
+            (_, 1) => self.wrong(rng, api),
+            (true, 2..10) => self.quote(rng),
+            (true, 10..14) => self.quotes(rng),
+            (true, 14) => ("/api/v1/categories".to_string(), Kind::Categories),
+            (true, 15..17) => {
+                let id = rng.pick(&self.categories).clone();
+                let text = rng.chance(1, 4);
+                let target = format!("/api/v1/categories/{id}/markets{}", decimals(text));
+                (target, Kind::Category { id, text })
+            }
+            (true, _) => ("/api/v1/metrics".to_string(), Kind::Metrics),
+            (false, 2..4) => ("/api/ecosystem/market".to_string(), Kind::Ecosystem),
+            (false, 4..7) => {
+                let market = rng.below(self.symbols.len() as u64) as usize;
+                let id = self.symbols[market].replace('/', "-");
+                let target = format!("/api/ecosystem/market/{id}");
+                (target, Kind::EcosystemOne { market })
+            }
+            (false, _) => self.chart(rng),
+        }
+    }
+
+    fn common(&self, rng: &mut Rng) -> (String, Kind) {
+        let health = ["/health", "/health/live", "/health/ready"];
+        match rng.chance(1, 4) {
+            true => ("/metrics".to_string(), Kind::Prometheus),
+            false => (rng.pick(&health).to_string(), Kind::Health),
+        }
+    }
+
+    /// Well-formed, and still wrong.
+    fn wrong(&self, rng: &mut Rng, api: bool) -> (String, Kind) {
+        const API: [(&str, &[u16]); 8] = [
+            ("/", &[404]),
+            ("/api/v1/quotes/FOO-BAR", &[404]),
+            ("/api/v1/quotes/%ZZ", &[400]),
+            ("/api/v1/quotes/BTC%252FUSDT", &[400]),
+            ("/api/v1/quotes", &[400]),
+            ("/api/v1/quotes?symbols=,,", &[400]),
+            ("/api/v1/quotes/BTC-USDT?source=nobody", &[404]),
+            ("/api/v1/categories/nothing/markets", &[404]),
+        ];
+        const ECOSYSTEM: [(&str, &[u16]); 7] = [
+            ("/api/ecosystem/nothing", &[404]),
+            ("/api/ecosystem/market/FOO-BAR", &[404]),
+            ("/api/ecosystem/chart", &[400]),
+            ("/api/ecosystem/chart?symbol=BTCUSDT&interval=7m", &[400]),
+            ("/api/ecosystem/chart?symbol=BTCUSDT&from=2&to=1", &[400]),
+            ("/api/ecosystem/chart?symbol=BTCUSDT&limit=0", &[400]),
+            ("/api/ecosystem/chart?symbol=FOOBAR", &[404]),
+        ];
+        let (target, expected) = match api {
+            true => *rng.pick(&API),
+            false => *rng.pick(&ECOSYSTEM),
+        };
+        (target.to_string(), Kind::Plain(expected))
+    }
+
+    fn quote(&self, rng: &mut Rng) -> (String, Kind) {
+        let market = self.some_market(rng);
+        let text = rng.chance(1, 5);
+        let symbol = &self.symbols[market];
+        let name = match rng.below(6) {
+            0 => symbol.clone(),
+            1 => symbol.replace('/', "%2F"),
+            2 => symbol.replace('/', "-").to_lowercase(),
+            3 => symbol.replace('/', "_"),
+            4 => symbol.replace('/', ""),
+            _ => symbol.replace('/', "-"),
+        };
+        let source = self.some_source(rng);
+        let mut target = format!("/api/v1/quotes/{name}{}", decimals(text));
+        if let Some(source) = source {
+            let mark = if text { '&' } else { '?' };
+            target.push_str(&format!("{mark}source={}", self.sources[source]));
+        }
+        let kind = Kind::Quote {
+            market,
+            source,
+            text,
+        };
+        (target, kind)
+    }
+
+    fn quotes(&self, rng: &mut Rng) -> (String, Kind) {
+        let text = rng.chance(1, 5);
+        let tail = decimals(text).replace('?', "&");
+        if rng.chance(1, 4) {
+            return (
+                format!("/api/v1/quotes?symbols=*{tail}"),
+                Kind::AllQuotes { text },
+            );
+        }
+        let mut markets: Vec<usize> = Vec::new();
+        let mut strangers = 0;
+        let mut names = Vec::new();
+        for n in 0..1 + rng.below(self.symbols_per_request.min(6) as u64) {
+            if rng.chance(1, 6) {
+                strangers += 1;
+                names.push(format!("NO{n}-BODY"));
+                continue;
+            }
+            let market = self.some_market(rng);
+            let mark: &str = rng.pick::<&str>(&["-", "_", "", "/"]);
+            names.push(self.symbols[market].replace('/', mark));
+            if !markets.contains(&market) {
+                markets.push(market);
+            }
+        }
+        let target = format!("/api/v1/quotes?symbols={}{tail}", names.join(","));
+        let kind = Kind::Quotes {
+            markets,
+            strangers,
+            names: names.len(),
+            text,
+        };
+        (target, kind)
+    }
+
+    fn chart(&self, rng: &mut Rng) -> (String, Kind) {
+        let market = if rng.chance(1, 2) {
+            rng.below(2) as usize
+        } else {
+            self.some_market(rng)
+        };
+        let interval = match rng.below(3) {
+            0 => *rng.pick(&["1m", "1h", "1d"]),
+            _ => *rng.pick(&INTERVALS),
+        };
+        let length = super::naive::length_ms(interval).unwrap_or(30 * 86_400_000);
+        let mut some_time = |near: i64| {
+            let back = rng.between(-2, near) * length;
+            // Seconds or milliseconds, mostly off the boundary.
+            let time = self.now_ms - back - rng.between(0, length / 1000) * 1000;
+            (time.max(0) / 1000) * 1000
+        };
+        let (a, b) = (some_time(60), some_time(120));
+        let (mut from, mut to) = (None, None);
+        match rng.below(5) {
+            0 | 1 => {}
+            2 => from = Some(a),
+            3 => to = Some(a),
+            _ => (from, to) = (Some(a.min(b)), Some(a.max(b))),
+        }
+        let limit = match rng.below(5) {
+            0 => None,
+            1 => Some(1 + rng.below(3)),
+            2 => Some(5000),
+            _ => Some(1 + rng.below(100)),
+        };
+        let default = if from.is_some() && to.is_some() {
+            5000
+        } else {
+            500
+        };
+        let ask = ChartAsk {
+            market,
+            interval,
+            from,
+            to,
+            limit: limit.unwrap_or(default) as usize,
+            fill: rng.chance(1, 5),
+            text: rng.chance(1, 6),
+            source: self.some_source(rng),
+        };
+        let symbol = self.symbols[market].replace('/', "");
+        let mut target = format!("/api/ecosystem/chart?symbol={symbol}&interval={interval}");
+        for (name, time) in [("from", from), ("to", to)] {
+            if let Some(time) = time {
+                // Below 10^11 it is seconds.
+                let seconds = rng.chance(1, 2) || time < 100_000_000_000;
+                let number = if seconds { time / 1000 } else { time };
+                target.push_str(&format!("&{name}={number}"));
+            }
+        }
+        if let Some(limit) = limit {
+            target.push_str(&format!("&limit={limit}"));
+        }
+        if ask.fill {
+            target.push_str("&fill=previous");
+        }
+        if ask.text {
+            target.push_str("&decimals=string");
+        }
+        if let Some(source) = ask.source {
+            target.push_str(&format!("&source={}", self.sources[source]));
+        }
+        (target, Kind::Chart(ask))
+    }
+
+    /// What ends the connection.
+    fn fatal(&self, rng: &mut Rng) -> Ask {
+        let line = self.request_line_bytes;
+        let head = self.head_bytes;
+        let (bytes, expected): (Vec<u8>, &'static [u16]) = match rng.below(8) {
+            0 => (b"\x16\x03\x01\x02\x00\x01".to_vec(), &[400]),
+            1 => (b"GET / HTTP/2.0\r\nHost: s\r\n\r\n".to_vec(), &[505, 400]),
+            2 => (b"BREW / HTTP/1.1\r\nHost: s\r\n\r\n".to_vec(), &[501]),
+            3 => (
+                format!("GET /{} HTTP/1.1\r\nHost: s\r\n\r\n", "a".repeat(line)).into_bytes(),
+                if line < head { &[414] } else { &[414, 431] },
+            ),
+            4 => (
+                format!(
+                    "GET / HTTP/1.1\r\nHost: s\r\nX: {}\r\n\r\n",
+                    "b".repeat(head)
+                )
+                .into_bytes(),
+                &[431],
+            ),
+            5 => (
+                b"GET / HTTP/1.1\r\nHost: s\r\nContent-Length: 1x\r\n\r\n".to_vec(),
+                &[400],
+            ),
+            6 => (
+                b"POST / HTTP/1.1\r\nHost: s\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n".to_vec(),
+                &[400],
+            ),
+            _ => (b"GET / HTTP/1.1\nHost: s\n\n".to_vec(), &[400]),
+        };
+        Ask {
+            bytes,
+            head_only: false,
+            last: true,
+            expects_continue: false,
+            conditional: false,
+            kind: Kind::Fatal(expected),
+            target: String::from("(malformed)"),
+        }
+    }
+
+    fn some_market(&self, rng: &mut Rng) -> usize {
+        rng.below(self.symbols.len() as u64) as usize
+    }
+
+    fn some_source(&self, rng: &mut Rng) -> Option<usize> {
+        let some = rng.chance(1, 5);
+        some.then(|| rng.below(self.sources.len() as u64) as usize)
+    }
+}
+
+fn decimals(text: bool) -> &'static str {
+    if text { "?decimals=string" } else { "" }
+}

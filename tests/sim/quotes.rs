@@ -1,0 +1,224 @@
+//! Whether an answer about quotes says what the exchanges said, and nothing else.
+
+use super::ledger::{Ledger, Quoted, Span, Tri, Window};
+use super::naive::Figures;
+use crate::support::Json;
+
+/// Members of a quote, in their order.
+const MEMBERS: [&str; 19] = [
+    "symbol",
+    "base",
+    "quote",
+    "source",
+    "last",
+    "bid",
+    "ask",
+    "bidVolume",
+    "askVolume",
+    "open",
+    "high",
+    "low",
+    "change",
+    "percentage",
+    "baseVolume",
+    "quoteVolume",
+    "timestamp",
+    "receivedAt",
+    "stale",
+];
+
+/// What an answer is compared with.
+#[derive(Clone, Copy)]
+pub struct Books<'a> {
+    pub sources: &'a [Ledger],
+    pub symbols: &'a [String],
+    /// When the answer was made.
+    pub span: Span,
+}
+
+impl Books<'_> {
+    /// The market of that symbol.
+    pub fn market(&self, symbol: &str) -> Result<usize, String> {
+        let found = self.symbols.iter().position(|known| known == symbol);
+        found.ok_or_else(|| format!("{symbol:?} is no symbol of this run"))
+    }
+
+    /// Whether any source tracks a market.
+    pub fn known(&self, market: usize) -> Tri {
+        let sources = self.sources.iter();
+        let tracks = sources.map(|source| source.tracks(market, self.span));
+        tracks.max_by_key(|tri| *tri as u8).unwrap_or(Tri::No)
+    }
+
+    /// Whether there is a quote of a market, of that source or of any.
+    pub fn has_quote(&self, market: usize, source: Option<usize>) -> Tri {
+        let mut found = Tri::No;
+        for (at, ledger) in self.sources.iter().enumerate() {
+            if source.is_some_and(|source| source != at) {
+                continue;
+            }
+            let (seen, nothing) = ledger.quotes[market].seen(self.span);
+            let has = |state: &&(Window, Quoted)| state.1.figures.is_some();
+            if seen.iter().all(has) && !nothing {
+                return Tri::Yes;
+            }
+            if seen.iter().any(has) {
+                found = Tri::Maybe;
+            }
+        }
+        found
+    }
+
+    /// A quote, whole. `source`: the one that was asked for.
+    pub fn check_quote(
+        &self,
+        quote: &Json,
+        market: usize,
+        source: Option<usize>,
+        text: bool,
+    ) -> Result<(), String> {
+        if quote.keys() != MEMBERS {
+            return Err(format!("a quote's members are {:?}", quote.keys()));
+        }
+        let symbol = &self.symbols[market];
+        let (base, of) = symbol.split_once('/').expect("a canonical symbol");
+        if quote["symbol"] != symbol.as_str() || quote["base"] != base || quote["quote"] != of {
+            return Err(format!("asked for {symbol}, and it is {quote}"));
+        }
+        self.check_state(quote, market, source, text, &|figures, quote| {
+            let differs = figures
+                .named
+                .iter()
+                .find(|(name, value)| !same(&quote[*name], value.as_deref(), text));
+            match differs {
+                Some((name, value)) => Err(format!("{name} was {value:?}")),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// A market of a category.
+    pub fn check_market(&self, market: &Json, text: bool) -> Result<(), String> {
+        const MEMBERS: [&str; 11] = [
+            "symbol",
+            "base",
+            "quote",
+            "active",
+            "source",
+            "last",
+            "percentage",
+            "quoteVolume",
+            "timestamp",
+            "receivedAt",
+            "stale",
+        ];
+        if market.keys() != MEMBERS {
+            return Err(format!("a market's members are {:?}", market.keys()));
+        }
+        let at = self.market(market["symbol"].text().unwrap_or_default())?;
+        if self.known(at) == Tri::No {
+            return Err(format!("{} is not tracked", self.symbols[at]));
+        }
+        if market["source"].is_null() {
+            if self.has_quote(at, None) == Tri::Yes {
+                return Err(format!("no quote in {market}"));
+            }
+            return Ok(());
+        }
+        self.check_state(market, at, None, text, &|figures, market| {
+            for name in ["last", "percentage", "quoteVolume"] {
+                let value = figures.get(name);
+                if !same(&market[name], value, text) {
+                    return Err(format!("{name} was {value:?}"));
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// That some state of the answering source is what is shown, and that this source is the one
+    /// to answer.
+    fn check_state(
+        &self,
+        shown: &Json,
+        market: usize,
+        asked: Option<usize>,
+        _text: bool,
+        compare: &dyn Fn(&Figures, &Json) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let id = shown["source"].text().unwrap_or_default();
+        let source = self.sources.iter().position(|ledger| ledger.id == id);
+        let source = source.ok_or_else(|| format!("{id:?} is no source"))?;
+        if asked.is_some_and(|asked| asked != source) {
+            return Err(format!("another source was asked for than {id}"));
+        }
+        let stale = shown["stale"].bool().ok_or("stale is no boolean")?;
+        let ledger = &self.sources[source];
+        let (seen, _) = ledger.quotes[market].seen(self.span);
+        let mut why = format!("{id} has said nothing of it");
+        let found = seen.iter().any(|state| {
+            let verdict = check_one(ledger, state, shown, stale, self.span, compare);
+            match verdict {
+                Ok(()) => true,
+                Err(fault) => {
+                    why = fault;
+                    false
+                }
+            }
+        });
+        if !found {
+            let span = self.span;
+            return Err(format!("{shown} in {span:?}: {why}"));
+        }
+        // The first fresh one answers.
+        let others = self.sources.iter().enumerate();
+        let others = others.filter(|(at, _)| asked.is_none() && *at != source);
+        for (at, other) in others {
+            let (seen, nothing) = other.quotes[market].seen(self.span);
+            let fresh = !nothing
+                && seen.iter().all(|state| {
+                    state.1.figures.is_some() && other.is_stale(state, self.span) == Tri::No
+                });
+            if fresh && (at < source || stale) {
+                return Err(format!("{} is fresh, and {id} answers: {shown}", other.id));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_one(
+    ledger: &Ledger,
+    state: &(Window, Quoted),
+    shown: &Json,
+    stale: bool,
+    span: Span,
+    compare: &dyn Fn(&Figures, &Json) -> Result<(), String>,
+) -> Result<(), String> {
+    let quoted = &state.1;
+    let figures = quoted.figures.as_deref().ok_or("it was dropped")?;
+    compare(figures, shown)?;
+    if shown["timestamp"].integer() != figures.timestamp {
+        return Err(format!("its time was {:?}", figures.timestamp));
+    }
+    let received = shown["receivedAt"].integer().ok_or("receivedAt is null")?;
+    let (first, last) = quoted.received_ms;
+    if !(first..=last).contains(&received) {
+        return Err(format!("it was received from {first} to {last}"));
+    }
+    match (ledger.is_stale(state, span), stale) {
+        (Tri::Yes, false) => Err(format!("it is stale by now, seen in {:?}", state.0)),
+        (Tri::No, true) => Err(format!("it is fresh, seen in {:?}", state.0)),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a member holds this decimal, as a number or as a text.
+fn same(member: &Json, value: Option<&str>, text: bool) -> bool {
+    match (member, value) {
+        (Json::Null, None) => true,
+        (Json::Text(shown), Some(value)) => text && shown == value,
+        (Json::Number(shown), Some(value)) => !text && shown == value,
+        _ => false,
+    }
+}

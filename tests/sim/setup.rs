@@ -1,0 +1,320 @@
+//! A world of a seed: what is configured, who comes when, and how the exchanges feel.
+
+use super::brain::Brain;
+use super::client::{Client, Nature};
+use super::exchange::{Address, Exchange};
+use super::grammar::{Grammar, Side};
+use super::ledger::Ledger;
+use super::replies::{ListChange, Mouth};
+use super::schedule::Schedule;
+use super::weather::{SECOND, Weather};
+use super::world::{Event, World};
+use crate::support::Rng;
+use marketd::config::{Config, Data, Depth, History, Limits, SourceConfig, Url};
+use marketd::server::{Core, ProcessFacts};
+use marketd::time::{Mono, Now, UnixMs};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// When runs begin: shortly before something turns, by the exchange's clock.
+const BEGINS: [i64; 5] = [
+    // 2026-11-20T11:58:30Z, an hour.
+    1_795_175_910_000,
+    // 2026-11-29T23:58:30Z, a Sunday: a week.
+    1_795_996_710_000,
+    // 2026-12-31T23:58:30Z, a year.
+    1_798_761_510_000,
+    // 2028-02-29T23:58:30Z, a leap month.
+    1_835_481_510_000,
+    // 2026-11-20T04:13:00Z, nothing but minutes.
+    1_795_147_980_000,
+];
+
+/// What a run is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Theme {
+    /// Clients of all kinds, and an exchange as it may be.
+    Clients,
+    /// Exchanges of all kinds, and some clients.
+    Exchanges,
+    /// A market of hundreds of symbols.
+    Wide,
+    /// The same for hours, so that its list is read again.
+    WideAndLong,
+    /// Hours, in which market lists change.
+    Long,
+}
+
+/// How long clients come and exchanges misbehave.
+pub fn busy_time(theme: Theme, rng: &mut Rng) -> u64 {
+    let seconds = match theme {
+        Theme::Clients => 60 + rng.below(120),
+        Theme::Exchanges => 100 + rng.below(200),
+        Theme::Wide => 40 + rng.below(60),
+        Theme::Long => 4000 + rng.below(9000),
+        Theme::WideAndLong => 3610 + 3600 * rng.below(3),
+    };
+    seconds * SECOND
+}
+
+/// A world of that theme; things go wrong in it until then.
+pub fn world(theme: Theme, until: u64, rng: &mut Rng) -> World {
+    let extra = match theme {
+        Theme::Wide | Theme::WideAndLong => 300 + rng.below(300) as usize,
+        _ => 0,
+    };
+    let brain = Rc::new(Brain::new(1 + rng.below(2), extra));
+    let config = config(theme, &brain, rng);
+    let begin = *rng.pick(&BEGINS) + rng.between(0, 9) * 1000;
+    // Clocks differ: mostly by little, sometimes by minutes.
+    let skew = match rng.below(4) {
+        0 => rng.between(-300_000, 300_000),
+        _ => rng.between(-300, 300),
+    };
+    let unix_ms = begin + skew;
+    let now = Now {
+        mono: Mono(0),
+        unix: UnixMs(unix_ms),
+    };
+    let core = Core::new(config.clone(), None, ProcessFacts::default, rng.next(), now);
+    let grammar = grammar(&config, &brain, begin, rng);
+    let mut world = World::new(Rng::new(rng.next()), core, config, unix_ms, grammar);
+    if rng.chance(1, 4) {
+        world.stall = 1000 * rng.below(60);
+    }
+    for source in 0..world.config.sources.len() {
+        add_source(&mut world, theme, source, (&brain, begin, until), rng);
+    }
+    add_clients(&mut world, theme, until, rng);
+    if rng.chance(1, 10) {
+        let jump = rng.between(-90_000, 90_000);
+        world.after(rng.below(until), Event::SetClock(jump));
+    }
+    world.after(SECOND, Event::Look);
+    world.carry_out();
+    world
+}
+
+fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+fn config(theme: Theme, brain: &Brain, rng: &mut Rng) -> Config {
+    let sources = 1 + usize::from(rng.chance(1, 3));
+    let sources = (0..sources)
+        .map(|at| source_config(theme, brain, at, rng))
+        .collect();
+    let depth = |keep: i64, rng: &mut Rng| Depth {
+        keep,
+        backfill: rng.between(0, keep / 2),
+    };
+    let long = rng.chance(1, 8);
+    let history = History {
+        m1: depth(if long { 3000 } else { rng.between(60, 400) }, rng),
+        h1: depth(rng.between(50, 500), rng),
+        d1: depth(rng.between(40, 400), rng),
+    };
+    Config {
+        ecosystem_listen: rng.chance(1, 6).then(|| super::driver::address_of(200, 0)),
+        data: Data::Memory,
+        sources,
+        history,
+        limits: limits(theme, rng),
+        ..Config::default()
+    }
+}
+
+fn source_config(theme: Theme, brain: &Brain, at: usize, rng: &mut Rng) -> SourceConfig {
+    let symbols = brain.markets[..2].iter().map(super::brain::Market::symbol);
+    let poll = match theme {
+        Theme::Long => 15_000 + rng.below(45_000),
+        // Polls fall on the hours, when the list is read too.
+        Theme::WideAndLong => 60_000,
+        _ => *rng.pick(&[2000, 2000, 3000, 5000]),
+    };
+    SourceConfig {
+        id: ["alpha", "beta"][at].to_string(),
+        url: Some(Url {
+            https: false,
+            host: format!("exchange-{at}.test"),
+            port: 80,
+            path: String::new(),
+        }),
+        symbols: symbols.take(1 + rng.below(2) as usize).collect(),
+        quote_assets: vec!["*".to_string()],
+        poll: ms(poll),
+        stale_after: ms(poll * (2 + rng.below(6))),
+        frozen_after: ms(match rng.chance(1, 3) {
+            true => poll * (3 + rng.below(20)),
+            false => 100_000_000,
+        }),
+        timeout: ms(*rng.pick(&[1000, 3000, 5000])),
+        ..SourceConfig::of("binance")
+    }
+}
+
+fn limits(theme: Theme, rng: &mut Rng) -> Limits {
+    let mut limits = Limits {
+        lanes_per_source: *rng.pick(&[1, 2, 3, 3, 3, 5]),
+        head_timeout: ms(*rng.pick(&[1000, 4000, 10_000])),
+        body_timeout: ms(*rng.pick(&[1000, 10_000])),
+        idle_timeout: ms(*rng.pick(&[3000, 15_000, 40_000])),
+        write_timeout: ms(*rng.pick(&[2000, 10_000])),
+        linger: ms(*rng.pick(&[0, 500, 2000])),
+        chart_wait: ms(*rng.pick(&[0, 300, 2000, 2000])),
+        backoff_max: ms(*rng.pick(&[2000, 10_000, 30_000])),
+        ..Limits::default()
+    };
+    if theme == Theme::Clients {
+        limits.output_high_water = *rng.pick(&[1024, 3000, 65_536]);
+        limits.max_connections = *rng.pick(&[3, 12, 16_384, 16_384]);
+        limits.long_answers = *rng.pick(&[1, 3, 16]);
+        limits.chart_fetches = *rng.pick(&[1, 4, 256]);
+        limits.requests_per_connection = *rng.pick(&[1, 5, 10_000]);
+        limits.body_bytes = *rng.pick(&[100, 5000, 65_536]);
+        limits.request_line_bytes = *rng.pick(&[400, 8192]);
+        limits.head_bytes = *rng.pick(&[900, 16_384]);
+    }
+    if rng.chance(1, 8) {
+        limits.candle_series = 1 + rng.below(12) as usize;
+    }
+    if rng.chance(1, 8) {
+        limits.candle_bytes = 65_536;
+    }
+    limits
+}
+
+fn grammar(config: &Config, brain: &Brain, begin: i64, rng: &mut Rng) -> Grammar {
+    Grammar {
+        symbols: (brain.markets.iter())
+            .map(super::brain::Market::symbol)
+            .collect(),
+        sources: config.sources.iter().map(|s| s.id.clone()).collect(),
+        categories: ["usdt", "btc", "eur"].map(String::from).to_vec(),
+        now_ms: begin,
+        symbols_per_request: config.limits.symbols_per_request,
+        request_line_bytes: config.limits.request_line_bytes,
+        head_bytes: config.limits.head_bytes,
+        body_bytes: config.limits.body_bytes,
+        bad: rng.chance(2, 3),
+    }
+}
+
+fn add_source(
+    world: &mut World,
+    theme: Theme,
+    source: usize,
+    (brain, begin, until): (&Rc<Brain>, i64, u64),
+    rng: &mut Rng,
+) {
+    let config = world.config.sources[source].clone();
+    let us = |span: Duration| span.as_micros() as u64;
+    let mut mouth = Mouth::new(brain.clone(), begin + rng.between(-400, 400));
+    if matches!(theme, Theme::Long | Theme::WideAndLong) {
+        mouth.changes = list_changes(brain, &config, until, rng);
+    } else if rng.chance(1, 3) {
+        let from = rng.below(until);
+        mouth.freeze = Some((from, from + rng.below(60 * SECOND)));
+    }
+    let forecast = match (theme, rng.below(4)) {
+        (Theme::WideAndLong, _) | (Theme::Clients, 0..3) => vec![(u64::MAX, Weather::Fine)],
+        (Theme::Long, 0..2) => vec![(until, Weather::Flaky(60)), (u64::MAX, Weather::Fine)],
+        _ => Weather::forecast(rng, until),
+    };
+    let addresses = match rng.below(7) {
+        5 => vec![Address::Silent, Address::Alive],
+        6 => vec![
+            Address::Refusing,
+            Address::Alive,
+            Address::Silent,
+            Address::NoWay,
+        ],
+        0 => vec![Address::Refusing, Address::Alive],
+        1 => vec![Address::NoWay, Address::Alive, Address::Refusing],
+        _ => vec![Address::Alive],
+    };
+    let named = (config.symbols.iter())
+        .filter_map(|symbol| world.symbols.iter().position(|known| known == symbol))
+        .collect();
+    let mut ledger = Ledger::new(&config.id, brain.markets.len(), named, true);
+    // A series that nobody reads may make place for another one.
+    let series = 3 * brain.markets.len() * world.config.sources.len();
+    ledger.has_left = world.config.limits.candle_series < series;
+    ledger.stale_after_us = us(config.stale_after);
+    ledger.frozen_after_us = us(config.frozen_after);
+    ledger.grace_us = match theme {
+        Theme::Wide | Theme::WideAndLong => 500_000 + 20 * world.stall,
+        _ => 5000 + 5 * world.stall,
+    };
+    let limits = &world.config.limits;
+    world.schedules.push(Schedule::new(
+        us(config.poll),
+        us(limits.backoff_max),
+        addresses.len(),
+        limits.lanes_per_source,
+    ));
+    world.ledgers.push(ledger);
+    world.resolving.push(false);
+    world.exchanges.push(Exchange {
+        mouth,
+        forecast,
+        addresses,
+        conns: Vec::new(),
+        rng: Rng::new(rng.next()),
+        latency: *rng.pick(&[2000, 30_000, 120_000]),
+        dribbles: rng.chance(1, 3),
+        beat: (theme == Theme::WideAndLong).then_some(500_000),
+        asked: 0,
+    });
+}
+
+/// Markets come and go; those that the configuration names among them.
+fn list_changes(
+    brain: &Brain,
+    config: &SourceConfig,
+    until: u64,
+    rng: &mut Rng,
+) -> Vec<ListChange> {
+    let first = config.symbols.len();
+    let mut changes: Vec<ListChange> = (0..rng.below(8))
+        .map(|_| ListChange {
+            at_us: rng.below(until),
+            market: first + rng.below((brain.markets.len() - first) as u64) as usize,
+            active: *rng.pick(&[None, None, Some(false), Some(true), Some(true)]),
+            lingers: rng.chance(1, 2),
+        })
+        .collect();
+    changes.sort_by_key(|change| change.at_us);
+    changes
+}
+
+fn add_clients(world: &mut World, theme: Theme, until: u64, rng: &mut Rng) {
+    let count = match theme {
+        Theme::Clients => 20 + rng.below(60),
+        Theme::Exchanges => 10 + rng.below(30),
+        Theme::Wide | Theme::WideAndLong => 8 + rng.below(12),
+        Theme::Long => 20 + rng.below(60),
+    };
+    let sides: &[Side] = match world.config.ecosystem_listen {
+        Some(_) => &[Side::Api, Side::Ecosystem],
+        None => &[Side::Both],
+    };
+    for _ in 0..count {
+        let nature = Nature::any(rng, sides);
+        let at = match rng.below(4) {
+            // Some come together.
+            0 => rng.below(8) * until / 8,
+            _ => rng.below(until),
+        };
+        add_client(world, nature, at, rng);
+    }
+}
+
+/// A client that connects after so long.
+pub fn add_client(world: &mut World, nature: Nature, after: u64, rng: &mut Rng) -> usize {
+    let at = world.clients.len();
+    let client = Client::new(nature, Rng::new(rng.next()));
+    world.clients.push(client);
+    world.after(after, Event::Client(at));
+    at
+}

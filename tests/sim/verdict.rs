@@ -1,0 +1,407 @@
+//! What is wrong with an answer, if anything.
+
+use super::answers::{Answer, Remembered};
+use super::charts::{ChartAsk, ChartFields, Keep, read_rows};
+use super::grammar::{Ask, Kind};
+use super::ledger::{Ledger, Moment, Span, Tri};
+use super::quotes::Books;
+use crate::support::Json;
+use std::collections::HashMap;
+
+/// What answers are compared with.
+pub struct Context<'a> {
+    pub sources: &'a [Ledger],
+    pub symbols: &'a [String],
+    pub now: Moment,
+    /// When the answer at hand was made.
+    pub span: Span,
+    pub keep: Keep<'a>,
+    /// Connections of clients, this one included.
+    pub open: usize,
+    /// Whether the client came when there was no room, or too late.
+    pub refused: bool,
+    /// Whether no further answer can be made over several turns.
+    pub long_full: bool,
+    pub stopping: bool,
+    /// The bodies that each tag has stood for, by target.
+    pub tags: &'a mut HashMap<(String, String), Vec<u8>>,
+}
+
+impl<'a> Context<'a> {
+    fn books(&self) -> Books<'a> {
+        Books {
+            sources: self.sources,
+            symbols: self.symbols,
+            span: self.span,
+        }
+    }
+}
+
+/// What every answer has.
+pub fn check_head(answer: &Answer) -> Result<(), String> {
+    if answer.field("Access-Control-Allow-Origin")? != Some("*") {
+        return Err("no Access-Control-Allow-Origin".to_string());
+    }
+    if answer.field("Date")?.is_none() {
+        return Err("no Date".to_string());
+    }
+    Ok(())
+}
+
+/// Judges one answer.
+pub fn check(
+    ask: &Ask,
+    answer: &Answer,
+    known: Option<&Remembered>,
+    context: &mut Context<'_>,
+) -> Result<(), String> {
+    if let Kind::Plain(statuses) | Kind::Fatal(statuses) = &ask.kind {
+        if !statuses.contains(&answer.status) {
+            return Err(format!("one of {statuses:?} is right"));
+        }
+        if matches!(ask.kind, Kind::Fatal(_)) && !answer.closes() {
+            return Err("the connection is to end with it".to_string());
+        }
+        return check_error(ask, answer);
+    }
+    if answer.status >= 400 {
+        check_error(ask, answer)?;
+        return check_refusal(ask, answer, context);
+    }
+    let body = match answer.status {
+        304 => {
+            let known = known.filter(|_| ask.conditional);
+            let known = known.ok_or("304 to who knows nothing")?;
+            &known.body
+        }
+        200 => &answer.body,
+        other => return Err(format!("{other} is no answer to it")),
+    };
+    if let Kind::Chart(chart) = &ask.kind {
+        let fields = chart_fields(answer)?;
+        if answer.status == 200 {
+            check_tag(ask, answer, context)?;
+        }
+        if ask.head_only {
+            return Ok(());
+        }
+        return check_chart(chart, body, &fields, context);
+    }
+    if answer.status == 200 {
+        check_tag(ask, answer, context)?;
+    }
+    if ask.head_only {
+        return Ok(());
+    }
+    if let Kind::Prometheus = ask.kind {
+        return check_prometheus(body, context);
+    }
+    let text = std::str::from_utf8(body).map_err(|_| "the body is no text")?;
+    let json = Json::parse(text).map_err(|why| format!("{why} in {text}"))?;
+    check_data(&ask.kind, &json, context)
+}
+
+/// One tag of one address stands for one body.
+fn check_tag(ask: &Ask, answer: &Answer, context: &mut Context<'_>) -> Result<(), String> {
+    let Some(tag) = answer.field("ETag")? else {
+        return Ok(());
+    };
+    if ask.head_only {
+        return Ok(());
+    }
+    let key = (ask.target.clone(), tag.to_string());
+    let before = context
+        .tags
+        .entry(key)
+        .or_insert_with(|| answer.body.clone());
+    if *before != answer.body {
+        let (before, body) = (before.escape_ascii(), answer.body.escape_ascii());
+        return Err(format!("{tag} stood for\n{before}\nand now for\n{body}"));
+    }
+    Ok(())
+}
+
+fn check_error(ask: &Ask, answer: &Answer) -> Result<(), String> {
+    if answer.status == 204 || ask.head_only {
+        return Ok(());
+    }
+    let text = std::str::from_utf8(&answer.body).map_err(|_| "the body is no text")?;
+    let json = Json::parse(text).map_err(|why| format!("{why} in {text}"))?;
+    let whole = json.keys() == ["status", "code", "message", "param"];
+    if answer.status >= 400 && (!whole || json["status"] != i64::from(answer.status)) {
+        // Health says what it says with 503 too.
+        let health = matches!(ask.kind, Kind::Health) && answer.status == 503;
+        if !health {
+            return Err(format!("an error's body is {json}"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether there was a reason not to answer with data.
+fn check_refusal(ask: &Ask, answer: &Answer, context: &Context<'_>) -> Result<(), String> {
+    let books = context.books();
+    let known = |market: usize| books.known(market);
+    let lists = context.sources.iter().map(|l| l.has_list(context.span));
+    let listed = lists.max_by_key(|tri| *tri as u8).unwrap_or(Tri::No);
+    let polls = context.sources.iter().map(|l| l.has_polled(context.span));
+    let polled = polls.min_by_key(|tri| *tri as u8).unwrap_or(Tri::No);
+    let long = matches!(
+        ask.kind,
+        Kind::Chart(_) | Kind::AllQuotes { .. } | Kind::Category { .. } | Kind::Ecosystem
+    );
+    if answer.status == 503 && long && context.long_full {
+        return Ok(());
+    }
+    // What a source tracks is not known before its list has come, unless all of it is named.
+    let waits_for_list = |at: usize| {
+        let source = &context.sources[at];
+        source.has_list(context.span) == Tri::No && source.tracks_all
+    };
+    let justified = match (&ask.kind, answer.status) {
+        (Kind::Quote { market, source, .. }, 404) => {
+            known(*market) != Tri::Yes || books.has_quote(*market, *source) != Tri::Yes
+        }
+        (Kind::Quote { market, source, .. }, 503) => {
+            books.has_quote(*market, *source) != Tri::Yes
+                && (polled != Tri::Yes || source.is_some())
+        }
+        (Kind::Chart(chart), 404) => {
+            let tracked = |at: usize| context.sources[at].tracks(chart.market, context.span);
+            let missing = |at: usize| tracked(at) != Tri::Yes && !waits_for_list(at);
+            known(chart.market) != Tri::Yes || chart.source.is_some_and(missing)
+        }
+        (Kind::Chart(chart), 503) => match chart.source {
+            Some(source) => context.sources[source].has_list(context.span) != Tri::Yes,
+            None => listed != Tri::Yes || context.sources.len() > 1,
+        },
+        (Kind::Category { id, .. }, 404) => {
+            let of_quote = |symbol: &String| {
+                let quote = symbol.split('/').nth(1).unwrap_or_default();
+                quote.eq_ignore_ascii_case(id)
+            };
+            let mut markets = (0..context.symbols.len()).filter(|m| of_quote(&context.symbols[*m]));
+            !markets.any(|market| known(market) == Tri::Yes)
+        }
+        (Kind::EcosystemOne { market }, 404) => known(*market) != Tri::Yes,
+        (Kind::Health, 503) => {
+            let cached: usize = (context.sources.iter())
+                .map(|ledger| ledger.count_quotes(context.span).0)
+                .sum();
+            context.stopping || cached == 0 || ask.target.ends_with("/ready")
+        }
+        _ => false,
+    };
+    match justified {
+        true => Ok(()),
+        false => Err(format!("no reason for {}", answer.body.escape_ascii())),
+    }
+}
+
+fn chart_fields(answer: &Answer) -> Result<ChartFields, String> {
+    let field = |name: &str| answer.field(name);
+    let need = |name: &str| field(name)?.ok_or_else(|| format!("no {name}"));
+    let number = |text: &str| text.parse::<i64>().map_err(|why| why.to_string());
+    Ok(ChartFields {
+        source: need("Chart-Source")?.to_string(),
+        last_closed: field("Chart-Last-Closed")?.map(number).transpose()?,
+        gaps: number(need("Chart-Gaps")?)?.unsigned_abs(),
+        complete: match need("Chart-Coverage")? {
+            "complete" => true,
+            "partial" => false,
+            other => return Err(format!("Chart-Coverage: {other}")),
+        },
+        next: field("Link")?.map(str::to_string),
+    })
+}
+
+fn check_chart(
+    ask: &ChartAsk,
+    body: &[u8],
+    fields: &ChartFields,
+    context: &Context<'_>,
+) -> Result<(), String> {
+    let rows = read_rows(body, ask.text)?;
+    let books = context.books();
+    let verdict = books.check_chart(ask, &rows, fields, context.now, context.keep);
+    verdict.map_err(|why| {
+        let ends = (rows.first().map(|row| row.0), rows.last().map(|row| row.0));
+        format!("{why}; {} rows {ends:?}, {fields:?}, {ask:?}", rows.len())
+    })
+}
+
+fn check_data(kind: &Kind, json: &Json, context: &Context<'_>) -> Result<(), String> {
+    let books = context.books();
+    match kind {
+        Kind::Quote {
+            market,
+            source,
+            text,
+        } => books.check_quote(json, *market, *source, *text),
+        Kind::Quotes {
+            markets,
+            strangers,
+            names,
+            text,
+        } => check_quotes(json, markets, (*strangers, *names), *text, &books),
+        Kind::AllQuotes { text } => check_all_quotes(json, *text, &books),
+        Kind::Categories => check_categories(json, &books),
+        Kind::Category { id, text } => {
+            let markets = json["markets"].items();
+            let count = &json["category"]["marketCount"];
+            if json["category"]["id"] != id.as_str() || *count != markets.len() as i64 {
+                return Err(format!("{} markets in {}", markets.len(), json["category"]));
+            }
+            (markets.iter()).try_for_each(|market| books.check_market(market, *text))
+        }
+        Kind::Ecosystem => {
+            for item in json.items() {
+                let market = books.market(item["symbol"].text().unwrap_or_default())?;
+                if books.known(market) == Tri::No || item["status"] != Json::Bool(true) {
+                    return Err(format!("{item} should not be here"));
+                }
+            }
+            Ok(())
+        }
+        Kind::EcosystemOne { market } => {
+            if json["symbol"] != context.symbols[*market].as_str() {
+                return Err(format!("another market: {}", json["symbol"]));
+            }
+            match &json["quote"] {
+                Json::Null if books.has_quote(*market, None) == Tri::Yes => {
+                    Err("its quote is missing".to_string())
+                }
+                Json::Null => Ok(()),
+                quote => books.check_quote(quote, *market, None, false),
+            }
+        }
+        Kind::Metrics => check_metrics(json, context),
+        Kind::Health => {
+            let word = json["status"].text().unwrap_or_default();
+            match (word, context.stopping) {
+                ("ok" | "degraded" | "starting", false) | ("stopping", true) => Ok(()),
+                _ => Err(format!("the status is {word}")),
+            }
+        }
+        Kind::Chart(_) | Kind::Prometheus | Kind::Plain(_) | Kind::Fatal(_) => Ok(()),
+    }
+}
+
+fn check_quotes(
+    json: &Json,
+    markets: &[usize],
+    (strangers, names): (usize, usize),
+    text: bool,
+    books: &Books<'_>,
+) -> Result<(), String> {
+    let (quotes, errors) = (json["quotes"].items(), json["errors"].items());
+    // A symbol that is not known under any name is not known to be the same under two.
+    let least = markets.len() + strangers;
+    if !(least..=names).contains(&(quotes.len() + errors.len())) {
+        return Err(format!("{least} to {names} asked for, {json}"));
+    }
+    let mut rest = quotes.iter().peekable();
+    for market in markets {
+        let symbol = books.symbols[*market].as_str();
+        match rest.next_if(|quote| quote["symbol"] == symbol) {
+            Some(quote) => books.check_quote(quote, *market, None, text)?,
+            None if books.has_quote(*market, None) == Tri::Yes => {
+                return Err(format!("no quote of {symbol} in {json}"));
+            }
+            None => {}
+        }
+    }
+    match rest.next() {
+        Some(quote) => Err(format!("out of order or unasked: {quote}")),
+        None => Ok(()),
+    }
+}
+
+fn check_all_quotes(json: &Json, text: bool, books: &Books<'_>) -> Result<(), String> {
+    let quotes = json["quotes"].items();
+    let mut seen = Vec::new();
+    for quote in quotes {
+        let symbol = quote["symbol"].text().unwrap_or_default();
+        let market = books.market(symbol)?;
+        books.check_quote(quote, market, None, text)?;
+        seen.push(market);
+    }
+    let missing = (0..books.symbols.len())
+        .find(|market| books.has_quote(*market, None) == Tri::Yes && !seen.contains(market));
+    match missing {
+        Some(market) => Err(format!("{} is missing", books.symbols[market])),
+        None if json["errors"].items().is_empty() => Ok(()),
+        None => Err(format!("errors: {}", json["errors"])),
+    }
+}
+
+fn check_categories(json: &Json, books: &Books<'_>) -> Result<(), String> {
+    for category in json["categories"].items() {
+        let id = category["id"].text().unwrap_or_default();
+        let of_quote = |market: &usize| {
+            let quote = books.symbols[*market].split('/').nth(1).unwrap_or_default();
+            quote.eq_ignore_ascii_case(id)
+        };
+        let markets: Vec<usize> = (0..books.symbols.len()).filter(of_quote).collect();
+        let count = |least: Tri| {
+            let known = markets
+                .iter()
+                .filter(|m| books.known(**m) as u8 >= least as u8);
+            known.count() as i64
+        };
+        let shown = category["marketCount"].integer().unwrap_or(-1);
+        let configured = markets.is_empty();
+        if !configured && !(count(Tri::Yes)..=count(Tri::Maybe)).contains(&shown) {
+            return Err(format!("{category}, of {}", count(Tri::Yes)));
+        }
+    }
+    Ok(())
+}
+
+fn check_metrics(json: &Json, context: &Context<'_>) -> Result<(), String> {
+    let http = &json["http"];
+    if http["connectionsOpen"] != context.open as i64 {
+        let shown = &http["connectionsOpen"];
+        return Err(format!("{} connections, not {shown}", context.open));
+    }
+    let in_flight = http["inFlight"].integer().unwrap_or(-1);
+    if !(0..=context.open as i64).contains(&in_flight) {
+        return Err(format!("{in_flight} requests in flight"));
+    }
+    let counts = context.sources.iter().map(|l| l.count_quotes(context.span));
+    let (least, most) = counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let cached = json["cachedEntries"].integer().unwrap_or(-1);
+    if !(least as i64..=most as i64).contains(&cached) {
+        return Err(format!(
+            "{cached} quotes cached, {least} to {most} were said"
+        ));
+    }
+    Ok(())
+}
+
+/// Every line is a comment or a name with a value; every connection is open or closed for one
+/// reason.
+fn check_prometheus(body: &[u8], context: &Context<'_>) -> Result<(), String> {
+    let text = std::str::from_utf8(body).map_err(|_| "the body is no text")?;
+    let (mut closed, mut total) = (0, 0);
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (name, value) = line.rsplit_once(' ').ok_or_else(|| line.to_string())?;
+        let number = || {
+            value
+                .parse::<usize>()
+                .map_err(|why| format!("{line}: {why}"))
+        };
+        if name.starts_with("marketd_http_closes_total{") {
+            closed += number()?;
+        } else if name == "marketd_http_connections_total" {
+            total = number()?;
+        }
+    }
+    match closed + context.open == total {
+        true => Ok(()),
+        false => Err(format!(
+            "{total} connections, {closed} closed for a reason, {} open",
+            context.open
+        )),
+    }
+}

@@ -1,0 +1,184 @@
+//! What must hold at any time: nobody waits for ever, nobody stays for ever, nobody is sent away
+//! without a reason.
+
+use super::client::Stage;
+use super::exchange::Meaning;
+use super::weather::SECOND;
+use super::wire::Peer;
+use super::world::World;
+use marketd::table::Key;
+use std::time::Duration;
+
+/// Deadlines of clients are looked at once a second.
+const SWEEP: u64 = SECOND + 300_000;
+
+fn us(span: Duration) -> u64 {
+    span.as_micros() as u64
+}
+
+impl World {
+    /// Looks at everything.
+    pub fn look(&mut self) {
+        for (key, link) in &self.links {
+            if let Peer::Client(at) = link.peer {
+                let verdict = self.look_at_client(*key, at);
+                self.check(verdict, &|| format!("client {at}"));
+            }
+        }
+        // Who is stopping asks nothing more.
+        let schedules = match self.stopped_at {
+            Some(_) => 0,
+            None => self.schedules.len(),
+        };
+        for source in 0..schedules {
+            let exchange = &self.exchanges[source];
+            let flights = exchange.conns.iter().filter_map(|c| c.in_flight.as_ref());
+            let bad = |meaning: &Meaning| matches!(meaning, Meaning::Bad(_));
+            let busy = flights.into_iter().any(|it| bad(&it.meaning));
+            let fine = exchange.weather(self.now).is_fine();
+            let verdict = self.schedules[source].look(busy, fine, self.now);
+            self.check(verdict, &|| format!("source {source}"));
+        }
+    }
+
+    fn look_at_client(&self, key: Key, at: usize) -> Result<(), String> {
+        let (link, client) = (&self.links[&key], &self.clients[at]);
+        let limits = &self.config.limits;
+        let for_too_long = |since: u64, span: u64| self.now > since + span + SWEEP + self.stall;
+        let pending = self.core.outgoing(key).len();
+        if link.is_broken() {
+            return match for_too_long(link.active.max(client.since), us(limits.idle_timeout)) {
+                true => Err("its broken connection is still here".to_string()),
+                false => Ok(()),
+            };
+        }
+        if pending > 0 {
+            if link.is_writable() && link.room > 0 && for_too_long(client.since, 0) {
+                return Err(format!("{pending} bytes are made and not sent"));
+            }
+            let since = link.active.max(client.since);
+            return match for_too_long(since, us(limits.write_timeout)) {
+                true => Err(format!(
+                    "it takes nothing of {pending} bytes and is still here"
+                )),
+                false => Ok(()),
+            };
+        }
+        if client.talk.closing || link.finished {
+            return match for_too_long(link.active, us(limits.linger)) {
+                true => Err("the last answer is sent and it is still here".to_string()),
+                false => Ok(()),
+            };
+        }
+        if client.talk.owed() > 0 {
+            let first = client.talk.pending.front().and_then(|first| first.arrived);
+            let since = first.unwrap_or(0).max(client.talk.last_answer);
+            return match for_too_long(since.max(client.since), us(limits.chart_wait)) {
+                true => {
+                    let target = &client.talk.pending[0].ask.target;
+                    Err(format!("{target} is not answered"))
+                }
+                false => Ok(()),
+            };
+        }
+        if link.unread() > 0 && !link.queued && for_too_long(link.active.max(client.since), 0) {
+            let wanted = self.core.wants_read(key);
+            return Err(format!(
+                "{} bytes have come and nobody reads them (wanted: {wanted})",
+                link.unread()
+            ));
+        }
+        let (since, span) = match client.partial_since {
+            Some(since) => (since, us(limits.head_timeout) + us(limits.body_timeout)),
+            None => (link.active.max(client.since), us(limits.idle_timeout)),
+        };
+        match for_too_long(since, span) {
+            true => Err(format!(
+                "it is idle and still here (within a request: {})",
+                client.partial_since.is_some()
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Keeps note of since when a client is in the middle of a request.
+    pub fn note_partial(&mut self, key: Key, at: usize) {
+        let read = self.links[&key].read;
+        let client = &mut self.clients[at];
+        let owed = client.talk.owed();
+        let partial = client.talk.pending.get(owed).is_some_and(|next| {
+            let begin = next.end - next.ask.bytes.len() as u64;
+            read > begin
+        });
+        if !partial || owed > 0 {
+            client.partial_since = None;
+        } else {
+            client.partial_since.get_or_insert(self.now);
+        }
+    }
+
+    /// The core lets a client go: there must be a reason, and nothing owed.
+    pub fn farewell(&mut self, key: Key, at: usize) {
+        let verdict = self.reason_to_close(key, at);
+        let what = match &verdict {
+            Ok(reason) => *reason,
+            Err(why) => why.as_str(),
+        };
+        self.trace
+            .note(self.now, format!("client {at} is closed: {what}"));
+        self.check(verdict.map(drop), &|| format!("client {at}"));
+        let client = &mut self.clients[at];
+        client.stage = Stage::Gone;
+        client.link = None;
+    }
+
+    fn reason_to_close(&self, key: Key, at: usize) -> Result<&'static str, String> {
+        let (link, client) = (&self.links[&key], &self.clients[at]);
+        let limits = &self.config.limits;
+        let pending = self.core.outgoing(key).len();
+        let owed = client.talk.owed();
+        let quiet = self.now - link.active;
+        let over = |stopped: u64| self.now >= stopped + us(limits.shutdown);
+        if link.is_broken() || link.deaf {
+            return Ok("it has left");
+        }
+        if self.stopped_at.is_some_and(over) {
+            return Ok("the time for the end is over");
+        }
+        if pending > 0 || client.talk.is_partial() {
+            return match quiet + 1000 >= us(limits.write_timeout) {
+                true => Ok("it does not take its answer"),
+                false => Err(format!("closed with {pending} bytes pending")),
+            };
+        }
+        if client.talk.closing {
+            // Bytes that nobody read make the system break the connection, and that may
+            // overtake the answer.
+            let lost = link.unread() > 0 && client.arrived > client.taken && !client.made_slow();
+            let lingered = quiet + 1000 >= us(limits.linger);
+            return match lost && !lingered {
+                true => Err(format!(
+                    "closed with {} bytes unread: the last answer is lost",
+                    link.unread()
+                )),
+                false => Ok("it was told"),
+            };
+        }
+        if owed > 0 {
+            return Err(format!("closed with {owed} requests unanswered"));
+        }
+        if link.has_ended() && link.unread() == 0 {
+            return Ok("it has sent its last byte");
+        }
+        if self.stopped_at.is_some() && link.unread() == 0 {
+            return Ok("stopping");
+        }
+        if quiet + 1000 >= us(limits.idle_timeout) && client.partial_since.is_none() {
+            return Ok("it was idle");
+        }
+        Err(format!(
+            "closed for no reason, {} bytes unread",
+            link.unread()
+        ))
+    }
+}

@@ -1,0 +1,171 @@
+//! How an exchange feels over time: spells in which it answers well, and spells in which it does
+//! not, each in its own way. Made from a seed, before the run.
+
+use crate::support::Rng;
+
+/// One second, in microseconds.
+pub const SECOND: u64 = 1_000_000;
+
+/// How an exchange feels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weather {
+    /// It answers well: sometimes slowly, in any framing, in many pieces.
+    Fine,
+    /// So many answers of a thousand go wrong, each in its own way.
+    Flaky(u64),
+    /// It refuses connections.
+    Refusing,
+    /// Nothing that is sent to it comes back.
+    Unreachable,
+    /// It takes requests and never answers.
+    Mute,
+    /// It breaks every connection with a request on it.
+    Breaking,
+    /// It answers with this status.
+    Status(u16),
+    /// It says that there were too many requests, and when to come back, in seconds.
+    Limiting(u64),
+    /// It answers with what is no JSON.
+    Babbling,
+    /// Its name cannot be resolved, and it refuses connections.
+    Nameless,
+}
+
+/// What goes wrong with one answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Never answered.
+    Stall,
+    /// Half of it, and then nothing.
+    StallMid,
+    /// Broken off before its first byte.
+    Reset,
+    /// Broken off in the middle.
+    ResetMid,
+    /// Closed before its first byte.
+    Eof,
+    /// Closed in the middle.
+    EofMid,
+    /// It announces fewer bytes than it sends.
+    ShortLength,
+    /// It announces more bytes than it sends.
+    LongLength,
+    /// Its JSON breaks off.
+    BrokenJson,
+    /// A page for people.
+    Html,
+    /// JSON, but of another shape.
+    WrongTop,
+    /// No byte of body.
+    EmptyBody,
+    /// A list without items.
+    EmptyList,
+    /// This status, with an error's body.
+    Status(u16),
+    /// 429 with so many seconds.
+    Limited(u64),
+    /// Some items are not what they should be.
+    BadItems,
+    /// Some items are missing.
+    Missing,
+    /// Something that was said before is said differently.
+    Revised,
+}
+
+impl Weather {
+    /// What goes wrong with the next answer.
+    pub fn fault(self, rng: &mut Rng) -> Option<Fault> {
+        match self {
+            Weather::Fine | Weather::Refusing | Weather::Unreachable | Weather::Nameless => None,
+            Weather::Flaky(permille) => rng.chance(permille, 1000).then(|| some_fault(rng)),
+            Weather::Mute => Some(*rng.pick(&[Fault::Stall, Fault::StallMid])),
+            Weather::Breaking => {
+                Some(*rng.pick(&[Fault::Reset, Fault::ResetMid, Fault::Eof, Fault::EofMid]))
+            }
+            Weather::Status(status) => Some(Fault::Status(status)),
+            Weather::Limiting(seconds) => Some(Fault::Limited(seconds)),
+            Weather::Babbling => Some(*rng.pick(&[
+                Fault::BrokenJson,
+                Fault::Html,
+                Fault::WrongTop,
+                Fault::EmptyBody,
+                Fault::EmptyList,
+                Fault::ShortLength,
+            ])),
+        }
+    }
+
+    /// Whether nothing goes wrong at all.
+    pub fn is_fine(self) -> bool {
+        self == Weather::Fine
+    }
+
+    fn any(rng: &mut Rng) -> Weather {
+        match rng.below(16) {
+            0..5 => Weather::Flaky(1 + rng.below(600)),
+            5 => Weather::Refusing,
+            6 => Weather::Unreachable,
+            7 => Weather::Mute,
+            8 => Weather::Breaking,
+            9 => Weather::Status(*rng.pick(&[500, 502, 503, 504, 404, 301])),
+            10 => Weather::Limiting(1 + rng.below(40)),
+            11 => Weather::Babbling,
+            12 => Weather::Nameless,
+            _ => Weather::Fine,
+        }
+    }
+
+    /// Spells up to `until`, each with its end; fine weather from then on.
+    pub fn forecast(rng: &mut Rng, until: u64) -> Vec<(u64, Weather)> {
+        let mut spells = Vec::new();
+        let mut at = 0;
+        // A run in three begins well, so that there is something to lose.
+        let calm = rng.chance(1, 3);
+        while at < until {
+            let length = match rng.below(4) {
+                0 => 1 + rng.below(8),
+                1 => 20 + rng.below(90),
+                _ => 5 + rng.below(30),
+            };
+            at = (at + length * SECOND).min(until);
+            let weather = match calm && spells.is_empty() {
+                true => Weather::Fine,
+                false => Weather::any(rng),
+            };
+            spells.push((at, weather));
+        }
+        spells.push((u64::MAX, Weather::Fine));
+        spells
+    }
+}
+
+fn some_fault(rng: &mut Rng) -> Fault {
+    use Fault::*;
+    let simple = [
+        Stall,
+        StallMid,
+        Reset,
+        ResetMid,
+        Eof,
+        EofMid,
+        ShortLength,
+        LongLength,
+        BrokenJson,
+        Html,
+        WrongTop,
+        EmptyBody,
+        EmptyList,
+        BadItems,
+        BadItems,
+        BadItems,
+        Missing,
+        Missing,
+        Revised,
+        Revised,
+    ];
+    match rng.below(24) {
+        0 => Status(*rng.pick(&[500, 503, 400, 404, 403, 418])),
+        1 => Limited(rng.below(20)),
+        _ => *rng.pick(&simple),
+    }
+}

@@ -1,0 +1,203 @@
+//! The kernel's side of the daemon's sockets: buffers of a size, readiness that is told once.
+
+use marketd::table::Key;
+use std::io::ErrorKind;
+
+/// Who is at the other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    Client(usize),
+    /// A source's exchange, and which of its connections.
+    Exchange(usize, usize),
+}
+
+/// What one call came to.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Moved {
+    Bytes(usize),
+    End,
+    Blocked,
+    Failed(ErrorKind),
+}
+
+/// One socket of the daemon.
+#[derive(Debug)]
+pub struct Link {
+    pub key: Key,
+    pub peer: Peer,
+    /// Bytes that have come and were not read.
+    inbound: Vec<u8>,
+    eof: bool,
+    /// Broken; told once what has come is read.
+    broken: bool,
+    /// Bytes that fit into the send buffer now.
+    pub room: usize,
+    /// Whether the peer has closed its side for reading, too.
+    pub deaf: bool,
+    /// Bytes written.
+    pub sent: u64,
+    /// Bytes read.
+    pub read: u64,
+    /// When something was last read or written.
+    pub active: u64,
+    /// When it was made.
+    pub since: u64,
+    connecting: bool,
+    /// Whether the connection has ever stood.
+    pub stood: bool,
+    connected: Option<Result<(), ErrorKind>>,
+    readable: bool,
+    writable: bool,
+    pub queued: bool,
+    /// The daemon has shut its side for writing.
+    pub finished: bool,
+}
+
+impl Link {
+    /// A socket that has just been accepted: it counts as ready.
+    pub fn accepted(key: Key, client: usize, room: usize, now: u64) -> Link {
+        Link {
+            key,
+            peer: Peer::Client(client),
+            inbound: Vec::new(),
+            eof: false,
+            broken: false,
+            room,
+            deaf: false,
+            sent: 0,
+            read: 0,
+            active: now,
+            since: now,
+            connecting: false,
+            stood: true,
+            connected: None,
+            readable: true,
+            writable: true,
+            queued: false,
+            finished: false,
+        }
+    }
+
+    /// A socket that begins to connect.
+    pub fn connecting(key: Key, source: usize, conn: usize, room: usize, now: u64) -> Link {
+        Link {
+            peer: Peer::Exchange(source, conn),
+            connecting: true,
+            stood: false,
+            readable: false,
+            writable: false,
+            ..Link::accepted(key, 0, room, now)
+        }
+    }
+
+    /// Bytes come in.
+    pub fn deliver(&mut self, bytes: &[u8]) {
+        if !self.eof && !self.broken {
+            self.inbound.extend_from_slice(bytes);
+            self.readable = true;
+        }
+    }
+
+    /// The peer sends nothing more.
+    pub fn end(&mut self) {
+        self.eof = true;
+        self.readable = true;
+    }
+
+    /// The peer breaks the connection.
+    pub fn reset(&mut self) {
+        self.broken = true;
+        self.readable = true;
+        self.writable = true;
+    }
+
+    /// The attempt to connect has come to its end.
+    pub fn settle(&mut self, result: Result<(), ErrorKind>) {
+        self.connected = Some(result);
+        self.writable = true;
+    }
+
+    /// There is room for so many more bytes. Whether that is news.
+    pub fn make_room(&mut self, bytes: usize) -> bool {
+        let news = self.room == 0 && bytes > 0 && !self.writable;
+        self.room = self.room.saturating_add(bytes);
+        self.writable |= news;
+        news
+    }
+
+    /// For a link that is connecting: `Some` once.
+    pub fn connected(&mut self) -> Option<Result<(), ErrorKind>> {
+        if !self.connecting || self.connected.is_none() {
+            return None;
+        }
+        self.connecting = false;
+        self.stood = self.connected == Some(Ok(()));
+        self.connected.take()
+    }
+
+    /// Whether it does not wait for its connection to stand.
+    pub fn is_settled(&self) -> bool {
+        !self.connecting
+    }
+
+    pub fn is_readable(&self) -> bool {
+        self.readable && !self.connecting
+    }
+
+    pub fn is_writable(&self) -> bool {
+        self.writable && !self.connecting
+    }
+
+    /// Bytes that have come and were not read.
+    pub fn unread(&self) -> usize {
+        self.inbound.len()
+    }
+
+    pub fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.eof
+    }
+
+    /// Reads into `buffer`, at most its length.
+    pub fn read(&mut self, buffer: &mut Vec<u8>, most: usize, now: u64) -> Moved {
+        buffer.clear();
+        let count = most.min(self.inbound.len());
+        if count > 0 {
+            buffer.extend(self.inbound.drain(..count));
+            self.read += count as u64;
+            self.active = now;
+            // A short read has drained the socket, unless there is an end to be told.
+            if count < most && !self.eof && !self.broken {
+                self.readable = false;
+            }
+            return Moved::Bytes(count);
+        }
+        if self.broken {
+            return Moved::Failed(ErrorKind::ConnectionReset);
+        }
+        self.readable = false;
+        match self.eof {
+            true => Moved::End,
+            false => Moved::Blocked,
+        }
+    }
+
+    /// Writes as much as there is room for.
+    pub fn write(&mut self, bytes: &[u8], now: u64) -> Moved {
+        if self.broken {
+            return Moved::Failed(ErrorKind::BrokenPipe);
+        }
+        if self.room == 0 {
+            self.writable = false;
+            return Moved::Blocked;
+        }
+        let count = bytes.len().min(self.room);
+        self.room -= count;
+        self.sent += count as u64;
+        self.active = now;
+        Moved::Bytes(count)
+    }
+}

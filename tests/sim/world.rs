@@ -1,0 +1,342 @@
+//! One run: a daemon's core in a made-up world, in virtual time, all from one seed.
+//!
+//! Owns the clocks, the sockets, the clients, the exchanges, and what is yet to happen. It goes
+//! from one event to the next: what is due happens, then the driver makes one turn
+//! ([`super::driver`]), and now and then everything is looked at ([`super::watch`]).
+//!
+//! Nothing here reads a clock or a socket, and nothing depends on anything but the seed.
+
+use super::client::Client;
+use super::exchange::{Exchange, Step};
+use super::grammar::Grammar;
+use super::ledger::{Ledger, Moment};
+use super::schedule::Schedule;
+use super::trace::{Trace, seconds};
+use super::weather::{SECOND, Weather};
+use super::wire::{Link, Peer};
+use crate::support::Rng;
+use marketd::config::Config;
+use marketd::market::SourceId;
+use marketd::server::Core;
+use marketd::table::Key;
+use marketd::time::{Mono, Now, UnixMs};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
+use std::io::ErrorKind;
+
+/// What is yet to happen.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A client acts.
+    Client(usize),
+    /// An attempt to connect ends so.
+    Settle(Key, Result<(), ErrorKind>),
+    /// An exchange does this to a connection.
+    Exchange(usize, usize, Step),
+    /// There is room again on a connection to an exchange.
+    Drained(Key),
+    /// A look-up of a source's name ends.
+    Resolved(usize),
+    /// Everything is looked at.
+    Look,
+    /// Somebody sets this machine's clock, by so many milliseconds.
+    SetClock(i64),
+}
+
+/// See the module's page.
+pub struct World {
+    pub rng: Rng,
+    /// Microseconds since the begin.
+    pub now: u64,
+    /// The wall clock at the begin.
+    pub unix_ms: i64,
+    pub core: Core,
+    pub config: Config,
+    pub links: BTreeMap<Key, Link>,
+    /// Clients that have more to move, and exchanges.
+    pub hot: VecDeque<Key>,
+    pub upstream: VecDeque<Key>,
+    /// Clients that have connected and were not accepted yet.
+    pub backlog: VecDeque<usize>,
+    agenda: BinaryHeap<Reverse<(u64, u64, usize)>>,
+    events: HashMap<usize, Event>,
+    scheduled: usize,
+    pub clients: Vec<Client>,
+    pub exchanges: Vec<Exchange>,
+    pub ledgers: Vec<Ledger>,
+    pub schedules: Vec<Schedule>,
+    /// Whether a look-up is under way.
+    pub resolving: Vec<bool>,
+    pub grammar: Grammar,
+    pub symbols: Vec<String>,
+    /// The bodies that each entity tag has stood for.
+    pub tags: HashMap<(String, String), Vec<u8>>,
+    /// Longest that a turn of the driver may last.
+    pub stall: u64,
+    pub trace: Trace,
+    pub buffer: Vec<u8>,
+    pub stopped_at: Option<u64>,
+    /// Whether some event is to wake the daemon up.
+    pub woken: bool,
+    /// Turns since something last happened, and turns at this very moment.
+    pub idle_turns: (u64, u32),
+    pub repeated_turns: u32,
+    /// Whether a turn ended early and has more to do.
+    pub turns: u64,
+    pub answers: usize,
+}
+
+impl World {
+    pub fn new(rng: Rng, core: Core, config: Config, unix_ms: i64, grammar: Grammar) -> World {
+        World {
+            rng,
+            now: 0,
+            unix_ms,
+            core,
+            config,
+            links: BTreeMap::new(),
+            hot: VecDeque::new(),
+            upstream: VecDeque::new(),
+            backlog: VecDeque::new(),
+            agenda: BinaryHeap::new(),
+            events: HashMap::new(),
+            scheduled: 0,
+            clients: Vec::new(),
+            exchanges: Vec::new(),
+            ledgers: Vec::new(),
+            schedules: Vec::new(),
+            resolving: Vec::new(),
+            symbols: grammar.symbols.clone(),
+            grammar,
+            tags: HashMap::new(),
+            stall: 0,
+            trace: Trace::new(),
+            buffer: Vec::new(),
+            stopped_at: None,
+            woken: false,
+            idle_turns: (0, 0),
+            repeated_turns: 0,
+            turns: 0,
+            answers: 0,
+        }
+    }
+
+    /// The clocks, as the daemon reads them.
+    pub fn clocks(&self) -> Now {
+        Now {
+            mono: Mono(self.now),
+            unix: UnixMs(self.unix_ms + (self.now / 1000) as i64),
+        }
+    }
+
+    /// The same as plain numbers.
+    pub fn moment(&self) -> Moment {
+        Moment {
+            us: self.now,
+            unix_ms: self.clocks().unix.0,
+        }
+    }
+
+    /// Plans an event, after so long.
+    pub fn after(&mut self, wait: u64, event: Event) {
+        self.scheduled += 1;
+        self.events.insert(self.scheduled, event);
+        let order = self.scheduled as u64;
+        self.agenda
+            .push(Reverse((self.now + wait, order, self.scheduled)));
+    }
+
+    /// Ends the run: something is not as it should be.
+    #[track_caller]
+    pub fn fail(&self, why: &str) -> ! {
+        let at = seconds(self.now);
+        panic!("after {at} s of virtual time: {why}");
+    }
+
+    /// Checks, and ends the run where the check fails.
+    #[track_caller]
+    pub fn check(&self, verdict: Result<(), String>, about: &dyn Fn() -> String) {
+        if let Err(why) = verdict {
+            self.fail(&format!("{}: {why}", about()));
+        }
+    }
+
+    /// Goes on until then, or until the daemon has finished.
+    pub fn run_until(&mut self, until: u64) {
+        while self.now < until && !self.core.is_finished() {
+            self.step(until);
+        }
+    }
+
+    /// Sleeps until something happens, and makes one turn.
+    pub fn step(&mut self, until: u64) {
+        let planned = self.agenda.peek().map(|Reverse((at, _, _))| *at);
+        let timeout = self.core.poll_timeout().map(|at| at.0);
+        let busy = self.is_busy();
+        let next = match busy {
+            // A turn takes a while.
+            true => Some(self.now + 30 + self.rng.below(300)),
+            false => [planned, timeout].into_iter().flatten().min(),
+        };
+        let before = self.now;
+        let Some(next) = next.filter(|next| *next <= until) else {
+            // Nothing wakes the daemon up before then.
+            self.now = until;
+            return;
+        };
+        self.now = next.max(self.now);
+        if self.stall > 0 && self.rng.chance(1, 40) {
+            self.now += self.rng.below(self.stall);
+        }
+        self.woken = false;
+        while let Some(Reverse((at, _, _))) = self.agenda.peek().copied()
+            && at <= self.now
+        {
+            let Some(Reverse((_, _, id))) = self.agenda.pop() else {
+                break;
+            };
+            let event = self.events.remove(&id).expect("each event comes once");
+            self.happen(event);
+        }
+        // Nothing wakes the daemon but its own deadline and what its sockets have to tell.
+        if self.woken || busy || timeout.is_some_and(|at| at <= self.now) {
+            let caused = self.woken || busy;
+            self.turn();
+            self.count_turn(before, caused);
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        !self.hot.is_empty()
+            || !self.upstream.is_empty()
+            || !self.backlog.is_empty()
+            || self.core.has_work()
+    }
+
+    /// A turn without cause is a spin: `poll_timeout` named a moment at which nothing was due.
+    fn count_turn(&mut self, before: u64, caused: bool) {
+        self.turns += 1;
+        let second = self.now / SECOND;
+        if second != self.idle_turns.0 {
+            self.idle_turns = (second, 0);
+        }
+        if caused {
+            self.repeated_turns = 0;
+            return;
+        }
+        self.idle_turns.1 += 1;
+        if self.idle_turns.1 > 60 {
+            let timeout = self.core.poll_timeout();
+            let count = self.idle_turns.1;
+            self.fail(&format!(
+                "{count} turns in one second without an event; the next is wanted at {timeout:?}"
+            ));
+        }
+        if self.now == before {
+            self.repeated_turns += 1;
+            if self.repeated_turns > 3 {
+                let timeout = self.core.poll_timeout();
+                self.fail(&format!("poll_timeout stays at {timeout:?}"));
+            }
+        } else {
+            self.repeated_turns = 0;
+        }
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Client(client) => self.client_acts(client),
+            Event::Settle(key, result) => {
+                if let Some(link) = self.links.get_mut(&key) {
+                    link.settle(result);
+                    self.wake(key);
+                }
+            }
+            Event::Exchange(source, conn, step) => self.exchange_acts(source, conn, step),
+            Event::Drained(key) => {
+                if let Some(link) = self.links.get_mut(&key)
+                    && link.make_room(100_000)
+                {
+                    self.wake(key);
+                }
+            }
+            Event::Resolved(source) => self.resolve(source),
+            Event::Look => {
+                self.look();
+                self.after(SECOND, Event::Look);
+            }
+            Event::SetClock(ms) => {
+                self.unix_ms += ms;
+                self.trace
+                    .note(self.now, format!("the clock is set by {ms} ms"));
+            }
+        }
+    }
+
+    fn client_acts(&mut self, at: usize) {
+        use super::client::Stage;
+        if self.clients[at].stage == Stage::Waiting {
+            self.clients[at].stage = Stage::Talking;
+            self.backlog.push_back(at);
+            self.woken = true;
+            return;
+        }
+        let client = &mut self.clients[at];
+        let Some(link) = client.link.and_then(|key| self.links.get_mut(&key)) else {
+            return;
+        };
+        let key = link.key;
+        let before = (link.unread(), link.room, link.has_ended(), link.is_broken());
+        let again = client.act(link, &self.grammar);
+        let after = (link.unread(), link.room, link.has_ended(), link.is_broken());
+        let has_come = before.0 < after.0 || before.2 != after.2 || before.3 != after.3;
+        let can_go = before.1 == 0 && after.1 > 0;
+        if has_come || can_go {
+            self.wake(key);
+        }
+        if let Some(wait) = again {
+            self.after(wait, Event::Client(at));
+        }
+    }
+
+    fn exchange_acts(&mut self, source: usize, at: usize, step: Step) {
+        let conn = &mut self.exchanges[source].conns[at];
+        if !conn.open && !matches!(step, Step::Reset) {
+            return;
+        }
+        if !matches!(step, Step::Bytes(_)) {
+            conn.open = false;
+        }
+        let peer = Peer::Exchange(source, at);
+        let Some(link) = self.links.values_mut().find(|link| link.peer == peer) else {
+            return;
+        };
+        match step {
+            Step::Bytes(bytes) => link.deliver(&bytes),
+            Step::Eof => link.end(),
+            Step::Reset => link.reset(),
+        }
+        let key = link.key;
+        self.wake(key);
+    }
+
+    fn resolve(&mut self, source: usize) {
+        let exchange = &self.exchanges[source];
+        let nameless = matches!(exchange.weather(self.now), Weather::Nameless);
+        let addresses = match nameless {
+            true => Err("nobody knows that name".to_string()),
+            false => Ok((0..exchange.addresses.len())
+                .map(|at| super::driver::address_of(source, at))
+                .collect()),
+        };
+        self.resolving[source] = false;
+        self.woken = true;
+        self.trace.note(
+            self.now,
+            format!("source {source} resolves to {addresses:?}"),
+        );
+        self.schedules[source].resolved();
+        let now = self.clocks();
+        self.core.resolved(SourceId(source as u16), addresses, now);
+    }
+}
