@@ -504,7 +504,7 @@ mod tests {
         check("a\r\n\r\nb\r\n\r\n", Some(5));
         check("ab\r\nc: d\r\n\r\n", Some(12));
         check("abc\r\n\r", None);
-        check("abc\n\r\n\r\n", Some(9));
+        check("abc\n\r\n\r\n", Some(8));
         check("", None);
     }
 }
