@@ -14,6 +14,7 @@
 //!           ends                 how its connection ends, and why
 //!           poller, lane, dial   one source: what is asked when; one connection; the way there
 //!           stage                items read and not yet applied
+//!           failover             which source answers for a symbol, told and counted
 //!           fetches              which candles are asked for
 //!           api, long            the endpoints; answers that take several turns
 //!           guests, status       who is connected from where; counters

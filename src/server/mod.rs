@@ -15,6 +15,7 @@ mod clients;
 mod dial;
 mod ends;
 mod event;
+mod failover;
 mod fault;
 mod fetches;
 mod guests;
@@ -39,6 +40,7 @@ use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now};
 use archive::{Archive, Shelf};
+use failover::Failover;
 use guests::Guests;
 use long::Longs;
 use poller::Poller;
@@ -80,6 +82,7 @@ struct Rest {
     status: Status,
     pollers: Vec<Poller>,
     archive: Archive,
+    failover: Failover,
     /// The one behind the poller that worked last.
     worked: usize,
     longs: Longs,
@@ -141,6 +144,7 @@ impl Core {
                 market,
                 pollers,
                 archive: Archive::new(now),
+                failover: Failover::default(),
                 worked: 0,
                 demo,
                 guests: Guests::default(),
@@ -286,6 +290,7 @@ impl Core {
             self.rest
                 .with_archive(|archive, shelf| archive.handle_timeout(shelf, now));
         }
+        self.rest.watch_failover(now.mono);
         self.check_end(now);
     }
 
@@ -314,6 +319,7 @@ impl Core {
         }
         if done {
             self.wake_longs(now);
+            self.rest.watch_failover(now.mono);
         }
         if self.rest.archive.has_work() {
             self.rest
@@ -336,8 +342,8 @@ impl Core {
         let (long, stop) = (self.rest.longs.next_due(), self.rest.stop_at);
         // Once the clients have had their time, only the history is waited for.
         let stop = stop.filter(|_| !self.rest.clients_done);
-        let history = self.rest.archive.due();
-        [sweep, pollers, flip, long, stop, history]
+        let (history, failover) = (self.rest.archive.due(), self.rest.failover.next_due());
+        [sweep, pollers, flip, failover, long, stop, history]
             .into_iter()
             .flatten()
             .min()

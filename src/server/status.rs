@@ -155,6 +155,10 @@ pub struct SourceStatus {
     pub budget_spent: u64,
     /// Units that may be spent at once, as of the last answer.
     pub budget_left: u64,
+    /// Times that another source took over a symbol because this one had no fresh quote of it.
+    pub failovers: u64,
+    /// Times that a symbol came back to this source.
+    pub returns: u64,
 }
 
 impl SourceStatus {
@@ -182,6 +186,8 @@ impl SourceStatus {
             rejected: 0,
             budget_spent: 0,
             budget_left: 0,
+            failovers: 0,
+            returns: 0,
         }
     }
 

@@ -174,6 +174,8 @@ pub const METRICS: Shape = Object(&[
             ("rejected", Count),
             ("stale", Count),
             ("symbols", Count),
+            ("failovers", Count),
+            ("returns", Count),
         ]),
     ),
     (
@@ -238,6 +240,10 @@ const UPSTREAM: Shape = Object(&[
     ("bytesReceived", Count),
     ("nextPollAt", Maybe(&Time)),
     ("backoffUntil", Maybe(&Time)),
+    ("budgetSpent", Count),
+    ("budgetLeft", Count),
+    ("failovers", Count),
+    ("returns", Count),
 ]);
 
 pub const HEALTH: Shape = Object(&[

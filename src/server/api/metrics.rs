@@ -29,6 +29,8 @@ struct Quotes {
     rejected: u64,
     stale: usize,
     symbols: usize,
+    failovers: u64,
+    returns: u64,
 }
 
 #[derive(Serialize)]
@@ -61,6 +63,10 @@ struct Upstream<'a> {
     bytes_received: u64,
     next_poll_at: Option<i64>,
     backoff_until: Option<i64>,
+    budget_spent: u64,
+    budget_left: u64,
+    failovers: u64,
+    returns: u64,
     backfill: Backfill,
 }
 
@@ -155,7 +161,7 @@ fn send(
 fn metrics<'a>(view: &View<'a>) -> Metrics<'a> {
     let quotes = view.market.quotes.counts();
     let charts = view.market.charts.counts();
-    let http = &view.status.http;
+    let (http, sources) = (&view.status.http, &view.status.sources);
     let [success, redirection, client_error, server_error] = http.classes;
     Metrics {
         quotes_collected: quotes.collected,
@@ -170,6 +176,8 @@ fn metrics<'a>(view: &View<'a>) -> Metrics<'a> {
             rejected: quotes.rejected,
             stale: quotes.stale,
             symbols: quotes.symbols,
+            failovers: sources.iter().map(|source| source.failovers).sum(),
+            returns: sources.iter().map(|source| source.returns).sum(),
         },
         charts: Charts {
             series: charts.series,
@@ -182,7 +190,7 @@ fn metrics<'a>(view: &View<'a>) -> Metrics<'a> {
             persist_errors: view.status.history.persist_errors,
         },
         history: history(view),
-        upstreams: view.status.sources.iter().map(upstream).collect(),
+        upstreams: sources.iter().map(upstream).collect(),
         http: Http {
             requests: http.requests,
             in_flight: http.in_flight,
@@ -220,6 +228,10 @@ fn upstream(source: &SourceStatus) -> Upstream<'_> {
         bytes_received: source.bytes_received,
         next_poll_at: source.next_poll_at.map(|at| at.0),
         backoff_until: source.backoff_until.map(|at| at.0),
+        budget_spent: source.budget_spent,
+        budget_left: source.budget_left,
+        failovers: source.failovers,
+        returns: source.returns,
         backfill: Backfill {
             wanted: source.backfill.wanted,
             done: source.backfill.done,

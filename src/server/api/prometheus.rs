@@ -144,6 +144,11 @@ fn charts(view: &View<'_>, page: &mut Page) {
         "Candles dropped.",
         counts.evicted,
     );
+    page.counter(
+        "chart_persist_errors_total",
+        "Writes of history that failed.",
+        view.status.history.persist_errors,
+    );
 }
 
 fn history(view: &View<'_>, page: &mut Page) {
@@ -168,11 +173,6 @@ fn history(view: &View<'_>, page: &mut Page) {
         "history_candles_evicted_total",
         "Candles that left the history file for their age.",
         history.evicted,
-    );
-    page.counter(
-        "history_errors_total",
-        "Writes to the history file that failed.",
-        history.persist_errors,
     );
 }
 
@@ -239,6 +239,18 @@ fn upstreams(view: &View<'_>, page: &mut Page) {
         "Units that may be spent at once.",
     );
     page.by_source(view, left, |source| Some(source.budget_left));
+    let failovers = (
+        "source_failovers_total",
+        "counter",
+        "Symbols that another source took over.",
+    );
+    page.by_source(view, failovers, |source| Some(source.failovers));
+    let returns = (
+        "source_returns_total",
+        "counter",
+        "Symbols that came back to the source.",
+    );
+    page.by_source(view, returns, |source| Some(source.returns));
     upstream_times(view, page);
 }
 

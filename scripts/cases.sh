@@ -1,0 +1,114 @@
+# What bench.sh and instructions.sh have in common: the marketd that is measured and the requests
+# that it gets. To be sourced, from the repository's root, with `work` naming a directory for
+# what is written on the way.
+# shellcheck shell=bash
+: "${work:?names no directory}"
+
+# Twenty of the demo's markets.
+markets=ADA/USDT,AVAX/USDT,BCH/USDT,BNB/USDT,BTC/EUR,BTC/USDC,BTC/USDT,DOGE/USDT,DOT/USDT,ETH/BTC
+markets+=,ETH/EUR,ETH/USDC,ETH/USDT,LINK/ETH,LINK/USDT,LTC/BTC,LTC/USDT,SHIB/USDT,SOL/BTC,SOL/ETH
+
+# The demo exchange, polled once an hour: bodies stay the same while they are compared, and
+# requests are all there is to do (what polling costs the clients, soak.sh measures). No limit
+# closes a connection under load.
+write_config() {
+    cat >"$work/marketd.json" <<'JSON'
+{ "listen": "127.0.0.1:0", "data": ":memory:",
+  "sources": [ { "dialect": "demo", "symbols": ["BTC/USDT"], "quoteAssets": ["*"], "pollMs": 3600000,
+                 "staleAfterMs": 86400000, "frozenAfterMs": 86400000 } ],
+  "history": { "1m": { "keep": 1, "backfill": 0 }, "1h": { "keep": 2000, "backfill": 1500 },
+               "1d": { "keep": 1, "backfill": 0 } },
+  "limits": { "requestsPerConnection": 4294967295 } }
+JSON
+}
+
+# Ends the script: what is measured is not as it must be.
+fail() {
+    echo "${0##*/}: $*" >&2
+    exit 1
+}
+
+# Ends the script where a tool is missing.
+need() {
+    local tool
+    for tool in "$@"; do
+        command -v "$tool" >/dev/null && continue
+        echo "${0##*/}: $tool is missing" >&2
+        exit 2
+    done
+}
+
+# Waits until a log names an address, and prints it.
+address_in() {
+    local line
+    for _ in $(seq 300); do
+        line=$(grep -o 'http://127.0.0.1:[0-9]*' "$1" | head -n 1 || true)
+        [ -n "$line" ] && { echo "$line"; return; }
+        sleep 0.1
+    done
+    fail "nothing is listening: $(cat "$1")"
+}
+
+# What is asked for in a case. The chart is of a thousand candles up to `closed`, the last closed one.
+path_of() {
+    case $1 in
+        quote | 304) echo /api/v1/quotes/BTC-USDT ;;
+        20-quotes) echo "/api/v1/quotes?symbols=$markets" ;;
+        chart) echo "/api/ecosystem/chart?symbol=BTC/USDT&interval=1h&limit=1000&to=$closed" ;;
+        404) echo /api/v1/nothing ;;
+        health) echo /health ;;
+        *) fail "no case is called $1" ;;
+    esac
+}
+
+# What every answer of a case must be.
+status_of() {
+    case $1 in
+        304 | 404) echo "$1" ;;
+        *) echo 200 ;;
+    esac
+}
+
+# The header field of a case; nothing where it has none. `etag` is the quote's.
+header_of() {
+    [ "$1" != 304 ] || echo "If-None-Match: $etag"
+}
+
+# One header field of a saved head.
+field() {
+    sed -n "s/^$1: //Ip" "$2" | tr -d '\r'
+}
+
+# Waits until the marketd at this address has all that is asked of it, and sets `etag` and `closed`.
+await_data() {
+    local base=$1 chart='/api/ecosystem/chart?symbol=BTC/USDT&interval=1h&limit=1001'
+    for _ in $(seq 300); do
+        if curl -sf -o /dev/null "$base/health/ready" &&
+            curl -sf -D "$work/head" -o "$work/body" "$base$chart" &&
+            [ "$(field Chart-Coverage "$work/head")" = complete ] &&
+            [ "$(grep -o '\[[0-9]' "$work/body" | wc -l)" -eq 1001 ]; then
+            closed=$(field Chart-Last-Closed "$work/head")
+            curl -sf -D "$work/head" -o /dev/null "$base$(path_of quote)"
+            etag=$(field ETag "$work/head")
+            return
+        fi
+        sleep 0.1
+    done
+    fail "the demo has no chart of 1001 candles after half a minute"
+}
+
+# Asks once and holds the answer against what a case must be; the head is left in `work`.
+check_case() {
+    local name=$1 base=$2 header found
+    header=$(header_of "$name")
+    found=$(curl -s -D "$work/head" -o "$work/body" -w '%{http_code}' ${header:+-H "$header"} \
+        "$base$(path_of "$name")")
+    [ "$found" = "$(status_of "$name")" ] || fail "$name is answered with $found"
+    case $name in
+        20-quotes) count='"stale":' expected=20 ;;
+        chart) count='\[[0-9]' expected=1000 ;;
+        *) return 0 ;;
+    esac
+    found=$(grep -o "$count" "$work/body" | wc -l)
+    [ "$found" -eq "$expected" ] || fail "$name holds $found items"
+}

@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# How many instructions marketd itself spends on one request, counted by callgrind, and whether
+# that is within the limits below and a tenth: exit code 1 where it is not. The kernel's share is
+# not counted, so the figures are the same on a busy machine and an idle one.
+#
+#     scripts/instructions.sh                        every case against its limit
+#     scripts/instructions.sh CASE...                these alone
+#     scripts/instructions.sh --functions CASE...    and the functions that the instructions are in
+#
+# Each case is asked for REQUESTS times (default 2000) on one connection that is kept open.
+# Needs valgrind (Debian: apt-get install valgrind) and curl. Sends traffic to 127.0.0.1 alone.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+requests=${REQUESTS:-2000}
+
+# The most instructions a request; a case without a limit is told and not judged.
+limits='quote 2500
+20-quotes 20000
+chart 4000
+health -
+304 -'
+
+work=$(mktemp -d)
+server=
+finish() {
+    [ -z "$server" ] || kill "$server" 2>/dev/null || true
+    wait 2>/dev/null || true
+    rm -rf "$work"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+# shellcheck source=scripts/cases.sh
+. scripts/cases.sh
+
+functions=
+cases=()
+for argument in "$@"; do
+    case $argument in
+        --functions) functions=yes ;;
+        -h | --help)
+            sed -n '2,/^set /s/^# \{0,1\}//p' "$0"
+            exit
+            ;;
+        *) cases+=("$argument") ;;
+    esac
+done
+[ ${#cases[@]} -gt 0 ] || mapfile -t cases < <(cut -d ' ' -f 1 <<<"$limits")
+limit_of() {
+    awk -v name="$1" '$1 == name { print $2 }' <<<"$limits"
+}
+for name in "${cases[@]}"; do
+    [ -n "$(limit_of "$name")" ] || { echo "instructions.sh: no case is called $name" >&2; exit 2; }
+done
+
+need valgrind callgrind_control callgrind_annotate curl
+# As released, but with the names of functions; in a place of its own, so that neither build
+# undoes the other.
+built=target/callgrind/release
+CARGO_PROFILE_RELEASE_STRIP=false \
+    cargo build --release --locked --quiet --target-dir target/callgrind --bin marketd --example load
+
+write_config
+
+# A marketd for one case alone: callgrind's profile of a second one would begin in the middle of
+# calls that the first one counted.
+start() {
+    valgrind --tool=callgrind --instr-atstart=no --callgrind-out-file="$work/out.$1" \
+        "$built/marketd" --config "$work/marketd.json" >"$work/log" 2>&1 &
+    server=$!
+    base=$(address_in "$work/log")
+    await_data "$base"
+}
+
+stop() {
+    kill "$server"
+    wait "$server" || fail "marketd did not end well: $(tail -n 5 "$work/log")"
+    server=
+}
+
+control() {
+    callgrind_control "$@" "$server" >"$work/control" 2>&1 ||
+        fail "callgrind does not listen: $(cat "$work/control")"
+}
+
+# Instructions of what a command made the server do, in all; the profile is the dump of this number.
+count() {
+    local dump=$work/out.$1.$2
+    shift 2
+    control --instr=on
+    "$@" >/dev/null
+    control --dump
+    control --instr=off
+    [ -s "$dump" ] || fail "callgrind has left no profile: $(tail -n 5 "$work/log")"
+    awk '/^totals:/ { print $2; exit }' "$dump"
+}
+
+load() {
+    local name=$1 count=$2 header
+    header=$(header_of "$name")
+    "$built/examples/load" --requests "$count" --status "$(status_of "$name")" \
+        ${header:+--header "$header"} "$base$(path_of "$name")"
+}
+
+echo "| case | instructions a request | limit | |"
+echo "|---|---:|---:|---|"
+over=0
+for name in "${cases[@]}"; do
+    start "$name"
+    check_case "$name" "$base"
+    # What is made at the first request and kept is not counted.
+    load "$name" 50 >/dev/null
+    each=$(($(count "$name" 1 load "$name" "$requests") / requests))
+    limit=$(limit_of "$name")
+    verdict=
+    if [ "$limit" != - ] && [ $((each * 10)) -gt $((limit * 11)) ]; then
+        verdict="over the limit and a tenth"
+        over=$((over + 1))
+    fi
+    echo "| $name | $each | $limit | $verdict |"
+    [ "$name" != "${cases[-1]}" ] || idle=$(count "$name" 2 sleep 2)
+    stop
+done
+echo
+echo "$requests requests each. Without any, marketd spends $((idle / 2)) instructions a second, which the" \
+    "counts hold as well."
+if [ -n "$functions" ]; then
+    for name in "${cases[@]}"; do
+        printf '\n%s: functions with the calls they make, share of the instructions\n' "$name"
+        callgrind_annotate --inclusive=yes --threshold=100 --show-percs=yes "$work/out.$name.1" |
+            sed -nE '/PROGRAM TOTALS/d; s/ \[[^]]*\]$//; s/^( *[0-9,]+ \([^)]*\)) +[^:]*:/\1  /p' |
+            head -n 40
+    done
+fi
+[ "$over" -eq 0 ] || exit 1
