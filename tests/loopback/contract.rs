@@ -191,6 +191,17 @@ pub const METRICS: Shape = Object(&[
             ("persistErrors", Count),
         ]),
     ),
+    (
+        "history",
+        Object(&[
+            ("enabled", Bool),
+            ("usable", Bool),
+            ("inserted", Count),
+            ("updated", Count),
+            ("evicted", Count),
+            ("bytes", Count),
+        ]),
+    ),
     ("upstreams", List(&UPSTREAM)),
     (
         "http",
@@ -244,6 +255,15 @@ const UPSTREAM: Shape = Object(&[
     ("budgetLeft", Count),
     ("failovers", Count),
     ("returns", Count),
+    (
+        "backfill",
+        Object(&[
+            ("wanted", Count),
+            ("done", Count),
+            ("perMinute", Count),
+            ("endsAt", Maybe(&Time)),
+        ]),
+    ),
 ]);
 
 pub const HEALTH: Shape = Object(&[
