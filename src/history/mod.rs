@@ -193,6 +193,9 @@ pub struct Rows {
     /// What this answers for: all that was asked, or the part of it at [`Read::keep`]'s end that
     /// the limit has left. The rest is another read.
     pub slots: Range<i64>,
+    /// The parts of these slots that the exchange has answered for, in order. Nothing is known of
+    /// the others, whatever the caller believes: they are no slots without a candle.
+    pub covered: Vec<Range<i64>>,
     /// Oldest first. Each is sound, aligned, and lies in a covered slot.
     pub candles: Vec<Candle>,
     /// Slots whose rows are no sound candles, or not what was written, and were passed over. What

@@ -164,8 +164,8 @@ impl Series {
     }
 
     /// Tells what an answer about these closed slots makes of the archive. Called before the answer
-    /// is stored here.
-    fn archive_answer(&self, closed: &Range<i64>, found: &[Found<'_>], changes: &mut Changes) {
+    /// is stored here. Until it is written, the file's word about them is an old one.
+    fn archive_answer(&mut self, closed: &Range<i64>, found: &[Found<'_>], changes: &mut Changes) {
         let mut from = closed.start;
         let unsound = found.iter().filter(|found| found.candle.is_none());
         let ends = unsound.map(|found| found.slot).chain([closed.end]);
@@ -187,9 +187,10 @@ impl Series {
             let gone: Vec<i64> = self.row_slots(&part).into_iter().filter(has).collect();
             let candles = told.iter().map(|found| (found.slot, found.candle.cloned()));
             changes.answered(
-                part,
+                part.clone(),
                 candles.chain(gone.into_iter().map(|slot| (slot, None))),
             );
+            self.archived.remove(part);
         }
     }
 
@@ -307,9 +308,10 @@ impl Series {
     /// is no wrong clock: two answers may be applied in another order than they were made.
     fn heal_clock(&mut self, present: i64, changes: Option<&mut Changes>) {
         let begin = present.saturating_add(2);
-        if self.archived.remove(begin..i64::MAX)
-            && let Some(changes) = changes
-        {
+        // What was answered there may still be on its way to the file.
+        let known = self.newest_known();
+        if let Some(changes) = changes.filter(|_| known >= Some(begin)) {
+            self.archived.remove(begin..i64::MAX);
             changes.forget(begin..i64::MAX);
         }
         if self.frontier < begin {

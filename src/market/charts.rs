@@ -162,6 +162,14 @@ impl Charts {
         }
     }
 
+    /// Nothing is archived any more: the file cannot be read.
+    pub fn forget_archives(&mut self) {
+        self.shelved.clear();
+        for series in self.series.values_mut() {
+            series.archived = Spans::new();
+        }
+    }
+
     /// How many of these slots the exchange has answered about.
     pub fn known(&self, key: SeriesKey, slots: Range<i64>) -> u64 {
         match self.series.get(&key) {

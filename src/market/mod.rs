@@ -31,7 +31,7 @@ use crate::config::Config;
 pub use answered::{Reported, Written};
 pub use catalog::{Catalog, Category, EcosystemEntry, ListChange, Listing};
 pub use chart::{ChartInfo, ChartPlan, ChartSpec, needed};
-pub use charts::Charts;
+pub use charts::{Charts, floor_slot};
 pub use maker::ChartMaker;
 pub use quote::{Quote, Quotes};
 pub use series::{Series, SeriesKey};

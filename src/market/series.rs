@@ -272,7 +272,7 @@ impl Series {
     }
 
     /// Forgets all slots from this one on: a clock that ran ahead has judged them closed, or begun.
-    /// Whether some of them are archived.
+    /// Whether some of them are archived, or on their way there.
     pub fn forget_from(&mut self, slot: i64) -> bool {
         let was_archived = self.archived.remove(slot..i64::MAX);
         let was_covered = self.covered.remove(slot..i64::MAX);
@@ -295,7 +295,7 @@ impl Series {
             false => self.version += 1,
         }
         self.check();
-        was_archived
+        was_archived || was_covered
     }
 
     pub(super) fn open_of(&self, slot: i64) -> UnixMs {

@@ -246,17 +246,25 @@ impl Core {
 
     /// Tells what the disk thread has answered.
     pub fn stored(&mut self, answer: Answer, now: Now) {
-        let was_loading = self.rest.archive.is_loading();
-        let wakes = self
-            .rest
-            .with_archive(|archive, shelf| archive.answered(answer, shelf, now));
-        if was_loading && !self.rest.archive.is_loading() {
-            self.rest.pollers.iter_mut().for_each(|it| it.hurry(now));
-        }
+        let wakes = self.tell_archive(now, |archive, shelf| archive.answered(answer, shelf, now));
         if wakes {
             self.wake_longs(now);
         }
         self.check_end(now);
+    }
+
+    /// Lets the archive act. Pollers may have waited for what it has heard.
+    fn tell_archive<R>(
+        &mut self,
+        now: Now,
+        act: impl FnOnce(&mut Archive, &mut Shelf<'_>) -> R,
+    ) -> R {
+        let was_loading = self.rest.archive.is_loading();
+        let told = self.rest.with_archive(act);
+        if was_loading && !self.rest.archive.is_loading() {
+            self.rest.pollers.iter_mut().for_each(|it| it.hurry(now));
+        }
+        told
     }
 
     /// Tells that time has passed.
@@ -287,8 +295,7 @@ impl Core {
             self.wake_longs(now);
         }
         if self.rest.archive.due().is_some_and(|at| at <= now.mono) {
-            self.rest
-                .with_archive(|archive, shelf| archive.handle_timeout(shelf, now));
+            self.tell_archive(now, |archive, shelf| archive.handle_timeout(shelf, now));
         }
         self.rest.watch_failover(now.mono);
         self.check_end(now);

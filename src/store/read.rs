@@ -25,6 +25,7 @@ pub(super) fn rows(db: &Database, known: &mut Known, read: &Read) -> Result<Rows
     let mut rows = Rows {
         series: read.series.clone(),
         slots: read.slots.clone(),
+        covered: Vec::new(),
         candles: Vec::new(),
         unsound: Vec::new(),
     };
@@ -70,6 +71,13 @@ pub(super) fn rows(db: &Database, known: &mut Known, read: &Read) -> Result<Rows
         rows.candles.reverse();
         rows.unsound.reverse();
     }
+    drop(found);
+    drop(query);
+    let page = rows.slots.clone();
+    let inside = covered
+        .into_iter()
+        .map(|it| it.start.max(page.start)..it.end.min(page.end));
+    rows.covered = inside.filter(|part| !part.is_empty()).collect();
     Ok(rows)
 }
 

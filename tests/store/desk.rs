@@ -128,6 +128,7 @@ impl Desk {
         let mut all = Rows {
             series: series.clone(),
             slots: slots.clone(),
+            covered: Vec::new(),
             candles: Vec::new(),
             unsound: Vec::new(),
         };
@@ -140,10 +141,12 @@ impl Desk {
                     left.end = page.slots.start;
                     std::mem::swap(&mut all.candles, &mut page.candles);
                     std::mem::swap(&mut all.unsound, &mut page.unsound);
+                    std::mem::swap(&mut all.covered, &mut page.covered);
                 }
             }
             all.candles.extend(page.candles);
             all.unsound.extend(page.unsound);
+            all.covered.extend(page.covered);
         }
         Ok(all)
     }

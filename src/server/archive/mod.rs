@@ -9,31 +9,37 @@
 //!
 //! ```text
 //! Off                               without a file
-//! Loading -> On <-> Failing         the file cannot be used for now: every flush tries again
-//!                -> GivenUp         it is damaged: nothing is written to it any more
-//! On -> Closing -> Closed           at the end
+//! Loading -> On                     what the file holds has been told
+//! Loading, On -> Failing -> Loading the file cannot be used for now: every flush tries again
+//!             -> GivenUp            it is damaged: nothing is written to it any more
+//! any -> Closing -> Closed          at the end
 //! ```
 //!
 //! What is written is [archived](crate::market::Series::archived) from the moment of its
 //! acknowledgement on, and not before: what is lost with the process is unknown afterwards, and so
-//! fetched again.
+//! fetched again. What is to be changed in the file is not archived until that is done, and with a
+//! file that cannot be read nothing is: what memory lets go of is fetched again.
 
+mod evict;
+mod flush;
 mod names;
 mod quotes;
 mod recall;
+#[cfg(test)]
+mod tests;
 
 use super::Action;
 use super::status::{HistoryStatus, SourceStatus};
 use crate::config::Config;
-use crate::history::{
-    Answer, Batch, Changes, Fate, Head, Job, OpenError, SeriesName, StoreError, Unwritten, Written,
-};
+use crate::history::{Answer, Batch, Changes, Head, Job, Loaded, OpenError, StoreError};
 use crate::market::{Catalog, Market, SeriesKey, SourceId};
 use crate::time::{Mono, Now};
-use names::{key_of, name_of, ranges_of};
+use evict::Eviction;
+use flush::{STALLED, Writing};
+use names::{key_of, name_of};
 use quotes::SavedQuotes;
 use recall::Recalls;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -43,25 +49,18 @@ pub use recall::Recalled;
 /// and a closed candle is on disk well within two seconds.
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// First pause after a write that failed; it doubles up to [`RETRY_MAX`].
-const RETRY: Duration = Duration::from_secs(1);
-
 /// Longest pause after a write that failed: a disk with room again is noticed this soon.
 const RETRY_MAX: Duration = Duration::from_secs(30);
 
-/// Candles, ranges and quotes that wait for a disk that fails: some 10 MB. What comes beyond that is
-/// not archived, and fetched again when it is wanted.
+/// Candles, ranges and quotes that wait for a disk that fails, or are being written: some 10 MB.
+/// What comes beyond that is not archived, and fetched again when it is wanted.
 const PENDING: usize = 50_000;
+
+/// For telling what the file holds. On a slower disk the exchanges are asked without waiting for it.
+const LOADING: Duration = Duration::from_secs(30);
 
 /// Between two looks for candles that are older than what is kept.
 const SWEEP: Duration = Duration::from_secs(60);
-
-/// What is out of the window stays until there is this part of the window of it, so that a series
-/// is touched now and then and not every minute.
-const SLACK: i64 = 64;
-
-/// Series that may be in eviction at once.
-const EVICTIONS: usize = 48;
 
 /// For the last flush and the closing of the file, once the clients are gone.
 const CLOSING: Duration = Duration::from_secs(10);
@@ -70,7 +69,10 @@ const CLOSING: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Archive {
     state: State,
-    loaded: bool,
+    /// Until when the load is waited for.
+    load_by: Option<Mono>,
+    /// When a load that failed is tried again.
+    reload_at: Option<Mono>,
     batch: Box<Batch>,
     /// What is being written, as ranges: the candles are with the disk thread.
     writing: Option<Writing>,
@@ -79,7 +81,7 @@ pub struct Archive {
     failures: u32,
     recalls: Recalls,
     quotes: SavedQuotes,
-    evicting: BTreeSet<SeriesKey>,
+    evicting: BTreeMap<SeriesKey, Eviction>,
     sweep_at: Mono,
     close_by: Option<Mono>,
 }
@@ -93,12 +95,6 @@ enum State {
     GivenUp,
     Closing,
     Closed,
-}
-
-#[derive(Debug)]
-struct Writing {
-    number: u64,
-    ranges: Vec<(SeriesKey, Range<i64>, Fate)>,
 }
 
 /// The parts of the core that the archive works on.
@@ -120,7 +116,8 @@ impl Archive {
     pub fn new(now: Now) -> Archive {
         Archive {
             state: State::Off,
-            loaded: false,
+            load_by: None,
+            reload_at: None,
             batch: Box::default(),
             writing: None,
             writes: 0,
@@ -128,7 +125,7 @@ impl Archive {
             failures: 0,
             recalls: Recalls::default(),
             quotes: SavedQuotes::new(now.mono),
-            evicting: BTreeSet::new(),
+            evicting: BTreeMap::new(),
             sweep_at: now.mono + SWEEP,
             close_by: None,
         }
@@ -144,12 +141,12 @@ impl Archive {
     /// Whether what the file holds is still to be told: nothing is asked of an exchange that may be
     /// in it.
     pub fn is_loading(&self) -> bool {
-        self.state == State::Loading
+        self.state == State::Loading && self.load_by.is_some()
     }
 
     /// Whether what leaves memory can be had again from the file.
     pub fn keeps(&self) -> bool {
-        self.state == State::On && self.batch.weight() < PENDING
+        self.state == State::On && self.has_room()
     }
 
     /// A source's market list has come: restored quotes of what it tracks are put back.
@@ -170,12 +167,43 @@ impl Archive {
         catalog: &Catalog,
         now: Now,
     ) -> Option<&mut Changes> {
-        let writes = matches!(self.state, State::Loading | State::On | State::Failing);
-        if !writes || self.batch.weight() >= PENDING {
+        let has_room = self.has_room();
+        self.any_changes(key, config, catalog, now)
+            .filter(|_| has_room)
+    }
+
+    /// These slots are not to be believed any more. Said however much waits: it weighs nothing
+    /// beside what it is about.
+    pub fn forget(
+        &mut self,
+        key: SeriesKey,
+        slots: Range<i64>,
+        config: &Config,
+        catalog: &Catalog,
+        now: Now,
+    ) {
+        if let Some(changes) = self.any_changes(key, config, catalog, now) {
+            changes.forget(slots);
+        }
+    }
+
+    fn any_changes(
+        &mut self,
+        key: SeriesKey,
+        config: &Config,
+        catalog: &Catalog,
+        now: Now,
+    ) -> Option<&mut Changes> {
+        if !matches!(self.state, State::Loading | State::On | State::Failing) {
             return None;
         }
         self.flush_at.get_or_insert(now.mono + FLUSH);
         Some(self.batch.of(&name_of(key, config, catalog)))
+    }
+
+    fn has_room(&self) -> bool {
+        let writing = self.writing.as_ref().map_or(0, |writing| writing.weight);
+        writing + self.batch.weight() < PENDING
     }
 
     /// When [`Archive::handle_timeout`] is wanted.
@@ -183,12 +211,17 @@ impl Archive {
         match self.state {
             State::Off | State::Closed => None,
             State::Closing => self.close_by,
-            _ => {
-                let flush = self.flush_at.filter(|_| self.writing.is_none());
-                [flush, Some(self.sweep_at), self.quotes.due(), self.close_by]
-                    .into_iter()
-                    .flatten()
-                    .min()
+            state => {
+                let flush = self.flush_at.filter(|_| self.may_flush());
+                let stall = self.writing.as_ref().and_then(|writing| writing.stalls_at);
+                let load = match state {
+                    State::Loading => self.load_by,
+                    State::Failing => self.reload_at,
+                    _ => None,
+                };
+                let rest = [Some(self.sweep_at), self.quotes.due(), self.close_by];
+                let all = [flush, stall, load].into_iter().chain(rest);
+                all.flatten().min()
             }
         }
     }
@@ -208,8 +241,26 @@ impl Archive {
             self.evict(shelf, now);
         }
         self.quotes.begin(now);
+        self.watch_disk(shelf, now);
         if self.flush_at.is_some_and(|at| at <= now.mono) {
-            self.flush(shelf);
+            self.flush(shelf, Some(now.mono + STALLED));
+        }
+    }
+
+    /// What the disk has not done in its time.
+    fn watch_disk(&mut self, shelf: &mut Shelf<'_>, now: Now) {
+        let is_due = |at: &mut Mono| *at <= now.mono;
+        let writing = self.writing.as_mut();
+        if writing.is_some_and(|writing| writing.stalls_at.take_if(is_due).is_some()) {
+            log::error!("history: the disk takes very long to write");
+            shelf.status.write_failed = true;
+        }
+        if self.state == State::Loading && self.load_by.take_if(is_due).is_some() {
+            log::warn!("history: the disk takes very long to read: not waiting for it any more");
+        }
+        if self.state == State::Failing && self.reload_at.take_if(is_due).is_some() {
+            self.state = State::Loading;
+            shelf.actions.push_back(Action::Store(Job::Load));
         }
     }
 
@@ -220,10 +271,11 @@ impl Archive {
 
     /// Gathers one slice of the quotes that are to be saved.
     pub fn work(&mut self, shelf: &mut Shelf<'_>, now: Now) {
-        if self.batch.weight() >= PENDING || self.state == State::GivenUp {
+        let writes = matches!(self.state, State::Loading | State::On | State::Failing);
+        if !writes || !self.has_room() {
             return self.quotes.skip(now);
         }
-        if self.quotes.gather(shelf, &mut self.batch) {
+        if self.quotes.gather(shelf, &mut self.batch, now) {
             self.flush_at.get_or_insert(now.mono + FLUSH);
         }
     }
@@ -235,9 +287,9 @@ impl Archive {
         }
         self.close_by = Some(now.mono + shelf.config.limits.shutdown + CLOSING);
         if self.state != State::GivenUp {
-            self.quotes.gather_all(shelf, &mut self.batch);
+            self.quotes.gather_all(shelf, &mut self.batch, now);
         }
-        self.flush(shelf);
+        self.flush(shelf, None);
     }
 
     /// Closes the file, when nobody brings anything any more. Goes on with the answers.
@@ -246,7 +298,8 @@ impl Archive {
             return;
         }
         if !self.batch.is_empty() && self.failures == 0 && self.state != State::GivenUp {
-            return self.flush(shelf);
+            // While the file still tells what it holds, the answer to that leads here again.
+            return self.flush(shelf, None);
         }
         if !self.batch.is_empty() {
             let left = self.batch.weight();
@@ -261,19 +314,12 @@ impl Archive {
         match answer {
             Answer::Opened(opened) => {
                 shelf.status.bytes = opened.bytes;
-                self.opened(shelf);
+                self.opened(shelf, now);
             }
             Answer::Failed(error) => self.failed(&error, shelf),
             Answer::Heads(heads) => heads.into_iter().for_each(|head| take_head(head, shelf)),
             Answer::Quotes(list) => self.quotes.restore(list, shelf),
-            Answer::Loaded(result) => self.load_ended(result.map(|loaded| {
-                let (series, quotes) = (loaded.series, loaded.quotes);
-                log::info!("history: {series} series and {quotes} quotes are on disk");
-                if loaded.unsound > 0 {
-                    let unsound = loaded.unsound;
-                    log::warn!("history: {unsound} rows make no sense, and are passed over");
-                }
-            })),
+            Answer::Loaded(result) => self.load_ended(result, shelf, now),
             Answer::Rows { ticket, result } => return self.recalled(ticket, result, shelf, now),
             Answer::Written { number, result } => self.written(number, result, shelf, now),
             Answer::Evicted {
@@ -291,18 +337,16 @@ impl Archive {
         false
     }
 
-    fn opened(&mut self, shelf: &mut Shelf<'_>) {
+    fn opened(&mut self, shelf: &mut Shelf<'_>, now: Now) {
         if self.state != State::Failing {
             return;
         }
         if std::mem::take(&mut shelf.status.unusable) {
             log::info!("history: the file can be used again");
         }
-        self.state = State::On;
-        if !self.loaded {
-            self.state = State::Loading;
-            shelf.actions.push_back(Action::Store(Job::Load));
-        }
+        self.state = State::Loading;
+        self.load_by = Some(now.mono + LOADING);
+        shelf.actions.push_back(Action::Store(Job::Load));
     }
 
     fn failed(&mut self, error: &OpenError, shelf: &mut Shelf<'_>) {
@@ -313,6 +357,9 @@ impl Archive {
                 true => State::Failing,
                 false => State::GivenUp,
             };
+            // Nothing can be had from it. It tells what it holds once it is open again.
+            shelf.market.charts.forget_archives();
+            self.reload_at = None;
         }
         if self.state == State::GivenUp {
             *self.batch = Batch::default();
@@ -320,140 +367,33 @@ impl Archive {
         }
     }
 
-    fn load_ended(&mut self, result: Result<(), StoreError>) {
-        if let Err(error) = &result {
-            log::error!("history: cannot be read: {error}");
+    fn load_ended(&mut self, result: Result<Loaded, StoreError>, shelf: &mut Shelf<'_>, now: Now) {
+        match &result {
+            Ok(Loaded {
+                series,
+                quotes,
+                unsound,
+            }) => {
+                log::info!("history: {series} series and {quotes} quotes are on disk");
+                if *unsound > 0 {
+                    log::warn!("history: {unsound} rows make no sense, and are passed over");
+                }
+            }
+            Err(error) => log::error!("history: cannot be read: {error}"),
         }
-        if self.state == State::Loading {
-            self.state = match result {
-                Ok(()) => State::On,
-                Err(_) => State::Failing,
-            };
-        }
-        self.loaded |= self.state == State::On;
-    }
-
-    /// Sends what was gathered, unless a batch is under way.
-    fn flush(&mut self, shelf: &mut Shelf<'_>) {
-        if self.writing.is_some() {
+        if self.state != State::Loading {
             return;
         }
-        self.flush_at = None;
-        if self.batch.is_empty() {
-            // Series that were looked at, and have not changed.
-            self.batch.series.clear();
-            return;
-        }
-        self.writes += 1;
-        let batch = std::mem::take(&mut self.batch);
-        self.writing = Some(Writing {
-            number: self.writes,
-            ranges: ranges_of(&batch, shelf),
-        });
-        let number = self.writes;
-        let job = Job::Write { number, batch };
-        shelf.actions.push_back(Action::Store(job));
-    }
-
-    fn written(
-        &mut self,
-        number: u64,
-        result: Result<Written, Unwritten>,
-        shelf: &mut Shelf<'_>,
-        now: Now,
-    ) {
-        let Some(writing) = self.writing.take_if(|writing| writing.number == number) else {
-            return;
-        };
+        self.load_by = None;
         match result {
-            Ok(written) => {
-                shelf.status.bytes = written.bytes;
-                shelf.status.inserted += written.inserted;
-                shelf.status.updated += written.updated;
-                if std::mem::take(&mut self.failures) > 0 {
-                    log::info!("history: is written again");
-                }
-                shelf.status.write_failed = false;
-                let forgotten = ranges_of(&self.batch, shelf);
-                let gone = forgotten
-                    .iter()
-                    .filter(|(_, _, fate)| *fate != Fate::Covered);
-                let charts = &mut shelf.market.charts;
-                for (key, slots, fate) in writing.ranges {
-                    match fate {
-                        Fate::Forgotten => charts.unarchive(key, slots),
-                        Fate::Covered | Fate::Replaced => charts.archive(key, slots),
-                    }
-                }
-                // What is to be forgotten with the next flush is not believed until then.
-                for (key, slots, _) in gone {
-                    charts.unarchive(*key, slots.clone());
-                }
+            Ok(_) => {
+                self.state = State::On;
+                self.distrust(shelf);
             }
-            Err(unwritten) => self.unwritten(unwritten, shelf, now),
-        }
-        if !self.batch.is_empty() {
-            self.flush_at.get_or_insert(now.mono + FLUSH);
-        }
-    }
-
-    /// A batch has come back: what was gathered meanwhile goes on top of it.
-    fn unwritten(&mut self, unwritten: Unwritten, shelf: &mut Shelf<'_>, now: Now) {
-        shelf.status.persist_errors += 1;
-        shelf.status.write_failed = true;
-        if self.failures == 0 {
-            let error = &unwritten.error;
-            log::error!("history: cannot be written: {error}; trying again and again");
-        }
-        self.failures = self.failures.saturating_add(1);
-        if self.state == State::GivenUp {
-            return;
-        }
-        let later = std::mem::replace(&mut self.batch, unwritten.batch);
-        self.batch.absorb(*later);
-        let pause = RETRY * 2u32.saturating_pow((self.failures - 1).min(16));
-        self.flush_at = Some(now.mono + pause.min(RETRY_MAX));
-    }
-
-    /// Has what is older than the window taken out of the file.
-    fn evict(&mut self, shelf: &mut Shelf<'_>, now: Now) {
-        if self.state != State::On {
-            return;
-        }
-        let charts = &shelf.market.charts;
-        for (key, archived) in charts.archives() {
-            let keep = charts.keep(key.interval);
-            let floor = key.interval.slot_of(now.unix).saturating_sub(keep);
-            let is_old = (archived.first()).is_some_and(|first| first < floor - keep / SLACK);
-            if !is_old || self.evicting.contains(&key) || self.evicting.len() >= EVICTIONS {
-                continue;
+            Err(_) => {
+                self.state = State::Failing;
+                self.reload_at = Some(now.mono + RETRY_MAX);
             }
-            self.evicting.insert(key);
-            let job = Job::Evict {
-                series: name_of(key, shelf.config, &shelf.market.catalog),
-                before: floor,
-            };
-            shelf.actions.push_back(Action::Store(job));
-        }
-    }
-
-    fn evicted(
-        &mut self,
-        name: &SeriesName,
-        before: i64,
-        result: Result<u64, StoreError>,
-        shelf: &mut Shelf<'_>,
-    ) {
-        let Some(key) = key_of(name, shelf) else {
-            return;
-        };
-        self.evicting.remove(&key);
-        match result {
-            Ok(count) => {
-                shelf.status.evicted += count;
-                shelf.market.charts.unarchive(key, i64::MIN..before);
-            }
-            Err(error) => log::warn!("history: old candles could not be taken out: {error}"),
         }
     }
 }

@@ -65,7 +65,7 @@ impl SavedQuotes {
     }
 
     /// Gathers one slice. `true`: the last one of this round.
-    pub(super) fn gather(&mut self, shelf: &Shelf<'_>, batch: &mut Batch) -> bool {
+    pub(super) fn gather(&mut self, shelf: &Shelf<'_>, batch: &mut Batch, now: Now) -> bool {
         let Some(from) = self.cursor else {
             return false;
         };
@@ -82,15 +82,15 @@ impl SavedQuotes {
             return false;
         }
         self.cursor = None;
-        self.next = self.next + EVERY;
+        self.next = now.mono + EVERY;
         self.saved = self.round;
         true
     }
 
     /// Gathers all at once: nobody is served any more.
-    pub(super) fn gather_all(&mut self, shelf: &Shelf<'_>, batch: &mut Batch) {
+    pub(super) fn gather_all(&mut self, shelf: &Shelf<'_>, batch: &mut Batch, now: Now) {
         self.cursor = Some(0);
-        while !self.gather(shelf, batch) {}
+        while !self.gather(shelf, batch, now) {}
     }
 
     fn save(&self, symbol: SymbolId, shelf: &Shelf<'_>, batch: &mut Batch) {

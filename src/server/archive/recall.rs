@@ -31,7 +31,9 @@ pub(super) struct Recalls {
 struct Recall {
     /// The hull of what clients want and is not read yet.
     slots: Range<i64>,
+    /// The page that is being read, and where it ends.
     ticket: u64,
+    end: i64,
 }
 
 /// What becomes of a client's wish.
@@ -68,8 +70,12 @@ impl Archive {
         if self.recalls.wanted.len() >= SERIES {
             return Recalled::Full;
         }
-        let ticket = 0;
-        self.recalls.wanted.insert(key, Recall { slots, ticket });
+        let recall = Recall {
+            ticket: 0,
+            end: slots.end,
+            slots,
+        };
+        self.recalls.wanted.insert(key, recall);
         self.read_on(key, shelf);
         Recalled::Coming
     }
@@ -95,8 +101,11 @@ impl Archive {
         let key = *key;
         match result {
             Ok(rows) if !rows.slots.is_empty() => {
-                // Each page ends where the one before began, so that this comes to an end.
-                recall.slots.end = rows.slots.start;
+                // Each page ends where the one before began, so that this comes to an end; unless
+                // somebody has asked for newer ones meanwhile.
+                if recall.slots.end <= recall.end {
+                    recall.slots.end = rows.slots.start;
+                }
                 self.take(key, rows, shelf, now);
                 self.read_on(key, shelf);
             }
@@ -112,13 +121,19 @@ impl Archive {
     /// Puts a page into its series. What is unsound of it is asked of the exchange again.
     fn take(&mut self, key: SeriesKey, rows: Rows, shelf: &mut Shelf<'_>, now: Now) {
         for slot in rows.unsound {
-            shelf.market.charts.unarchive(key, slot..slot + 1);
-            if let Some(changes) = self.changes(key, shelf.config, &shelf.market.catalog, now) {
-                changes.forget(slot..slot + 1);
-            }
+            let slots = slot..slot.saturating_add(1);
+            shelf.market.charts.unarchive(key, slots.clone());
+            self.forget(key, slots, shelf.config, &shelf.market.catalog, now);
         }
         let exchange = shelf.sources[key.source.index()].exchange_time(now);
         let charts = &mut shelf.market.charts;
+        // The file knows less than was believed: somebody has worked on it, or it is damaged.
+        let mut from = rows.slots.start;
+        for part in rows.covered {
+            charts.unarchive(key, from..part.start);
+            from = part.end;
+        }
+        charts.unarchive(key, from..rows.slots.end);
         charts.recalled(key, rows.slots, rows.candles, exchange);
         charts.trim();
     }
@@ -133,6 +148,8 @@ impl Archive {
             self.recalls.wanted.remove(&key);
             return;
         };
+        recall.end = slots.end;
+        recall.slots.end = slots.end;
         self.recalls.tickets += 1;
         recall.ticket = self.recalls.tickets;
         let read = Read {

@@ -44,6 +44,10 @@ impl Poller {
             // Only an open series takes the answer.
             None => None,
         };
+        if changes.is_none() && charts.get(key).is_some() {
+            // Too much waits for the disk: what the file says of this is an old word from now on.
+            charts.unarchive(key, told.slots.clone());
+        }
         let Told {
             slots,
             mut rows,
@@ -99,9 +103,7 @@ impl Poller {
             let elapsed = now.mono.since(self.clock_set).as_millis() as i64;
             for (key, slot) in desk.market.charts.doubt(self.id, time - elapsed) {
                 let catalog = &desk.market.catalog;
-                if let Some(changes) = desk.archive.changes(key, desk.config, catalog, now) {
-                    changes.forget(slot..i64::MAX);
-                }
+                (desk.archive).forget(key, slot..i64::MAX, desk.config, catalog, now);
             }
             self.fetches.hurry(now);
         }

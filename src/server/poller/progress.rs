@@ -22,6 +22,7 @@ pub(super) struct Progress {
     mark: (Mono, u64),
     /// Whether the log has told of it.
     told: bool,
+    was_over: bool,
 }
 
 impl Progress {
@@ -31,6 +32,7 @@ impl Progress {
             tell_at: now + TOLD,
             mark: (now, 0),
             told: false,
+            was_over: false,
         }
     }
 }
@@ -39,7 +41,9 @@ impl Poller {
     /// Candles have come: counts anew where that is due, or where there is nothing left to fetch.
     pub(super) fn note_progress(&mut self, desk: &mut Desk<'_>, now: Now) {
         let is_over = !self.fetches.has_backfill();
-        if now.mono < self.progress.count_at && !is_over {
+        let was_over = std::mem::replace(&mut self.progress.was_over, is_over);
+        let has_ended = is_over && !was_over;
+        if now.mono < self.progress.count_at && !has_ended {
             return;
         }
         self.progress.count_at = now.mono + COUNTED;

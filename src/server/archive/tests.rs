@@ -1,0 +1,801 @@
+//! The archive alone, without a disk: jobs are taken from it, and answers made up.
+
+use super::*;
+use crate::config::{Depth, History, SourceConfig};
+use crate::decimal::Decimal;
+use crate::history::{Opened, QuoteName, Read, Rows, SavedQuote, SeriesName, Unwritten, Written};
+use crate::interval::Stored;
+use crate::market::{Reported, Spans, SymbolId};
+use crate::record::{Candle, Ticker};
+use crate::time::UnixMs;
+use std::path::PathBuf;
+
+/// Slots of a minute that the candles of these tests lie in.
+const BEGIN: i64 = 28_000_000;
+
+/// Jobs that the disk thread's queue takes.
+const QUEUE: usize = 128;
+
+struct Bench {
+    config: Config,
+    market: Market,
+    status: HistoryStatus,
+    sources: Vec<SourceStatus>,
+    actions: VecDeque<Action>,
+    archive: Archive,
+    now: Now,
+    /// Jobs without an answer.
+    jobs: VecDeque<Job>,
+}
+
+impl Bench {
+    /// An archive whose file is open and empty.
+    fn new() -> Bench {
+        let mut bench = Bench::unopened(|_| {});
+        bench.open();
+        bench.tell(Answer::Loaded(Ok(Loaded::default())));
+        assert_eq!(bench.archive.state, State::On);
+        bench
+    }
+
+    fn unopened(set: impl FnOnce(&mut Config)) -> Bench {
+        let mut source = SourceConfig::of("binance");
+        source.symbols = vec!["BTC/USDT".to_string(), "ETH/USDT".to_string()];
+        let id = source.id.clone();
+        let mut config = Config {
+            sources: vec![source],
+            ..Config::default()
+        };
+        set(&mut config);
+        let now = Now {
+            mono: Mono(0),
+            unix: Stored::M1.open_of(BEGIN),
+        };
+        let mut status = SourceStatus::new(&id);
+        status.clock = Some(now.unix.0);
+        Bench {
+            market: Market::new(&config),
+            config,
+            status: HistoryStatus::default(),
+            sources: vec![status],
+            actions: VecDeque::new(),
+            archive: Archive::new(now),
+            now,
+            jobs: VecDeque::new(),
+        }
+    }
+
+    fn with<R>(&mut self, act: impl FnOnce(&mut Archive, &mut Shelf<'_>, Now) -> R) -> R {
+        let mut shelf = Shelf {
+            config: &self.config,
+            market: &mut self.market,
+            status: &mut self.status,
+            sources: &self.sources,
+            actions: &mut self.actions,
+        };
+        let done = act(&mut self.archive, &mut shelf, self.now);
+        while let Some(action) = self.actions.pop_front() {
+            match action {
+                Action::Store(job) => self.jobs.push_back(job),
+                other => panic!("what has the archive to do with {other:?}?"),
+            }
+        }
+        assert!(self.jobs.len() <= QUEUE, "the queue is full");
+        done
+    }
+
+    fn open(&mut self) {
+        let opened = Answer::Opened(Opened {
+            created: false,
+            bytes: 4096,
+        });
+        self.with(|archive, shelf, now| archive.begin(opened, shelf, now));
+        assert_eq!(self.job(), Job::Load);
+    }
+
+    fn tell(&mut self, answer: Answer) -> bool {
+        self.with(|archive, shelf, now| archive.answered(answer, shelf, now))
+    }
+
+    fn job(&mut self) -> Job {
+        self.jobs.pop_front().expect("a job")
+    }
+
+    fn read_job(&mut self) -> Read {
+        match self.job() {
+            Job::Read(read) => read,
+            other => panic!("no read: {other:?}"),
+        }
+    }
+
+    fn batch(&mut self) -> (u64, Box<Batch>) {
+        match self.job() {
+            Job::Write { number, batch } => (number, batch),
+            other => panic!("no batch: {other:?}"),
+        }
+    }
+
+    /// Lets time pass; each deadline is kept, and none lies in the past.
+    fn pass(&mut self, seconds: u64) {
+        let end = self.now.mono + Duration::from_secs(seconds);
+        while let Some(due) = self.archive.due().filter(|due| *due <= end) {
+            self.at(due.max(self.now.mono));
+            self.with(Archive::handle_timeout);
+            while self.archive.has_work() {
+                self.with(Archive::work);
+            }
+            let next = self.archive.due();
+            assert!(next.is_none_or(|at| at > self.now.mono), "it would spin");
+        }
+        self.at(end);
+    }
+
+    fn at(&mut self, mono: Mono) {
+        let passed = mono.since(self.now.mono).as_millis() as i64;
+        self.now = Now {
+            mono,
+            unix: self.now.unix + passed,
+        };
+    }
+
+    fn key(&mut self, symbol: &str) -> SeriesKey {
+        SeriesKey {
+            source: SourceId(0),
+            symbol: self.market.catalog.number_of(symbol).expect("a name"),
+            interval: Stored::M1,
+        }
+    }
+
+    /// An open series.
+    fn btc(&mut self) -> SeriesKey {
+        let key = self.key("BTC/USDT");
+        assert!(self.market.charts.open(key));
+        key
+    }
+
+    /// What the exchange has told of these slots: a candle in each, of this price.
+    fn fetched(&mut self, key: SeriesKey, slots: Range<i64>, price: i64) {
+        let candles: Vec<Reported> = slots.clone().map(|slot| reported(slot, price)).collect();
+        let now = self.now;
+        let catalog = &self.market.catalog;
+        let changes = self.archive.changes(key, &self.config, catalog, now);
+        let charts = &mut self.market.charts;
+        let written = charts.answered(key, slots, &candles, now.unix, changes);
+        assert!(written.is_some(), "the series is open");
+    }
+
+    fn archived(&self, key: SeriesKey) -> Vec<(i64, i64)> {
+        let spans = self.market.charts.archived(key);
+        let spans = spans.into_iter().flat_map(Spans::iter);
+        spans.map(|it| (it.start - BEGIN, it.end - BEGIN)).collect()
+    }
+
+    fn covered(&self, key: SeriesKey) -> Vec<(i64, i64)> {
+        let series = self.market.charts.get(key).expect("it is open");
+        let spans = series.covered().iter();
+        spans.map(|it| (it.start - BEGIN, it.end - BEGIN)).collect()
+    }
+
+    fn written(&mut self, number: u64) {
+        let written = Written {
+            inserted: 1,
+            ..Written::default()
+        };
+        let result = Ok(written);
+        self.tell(Answer::Written { number, result });
+    }
+
+    fn unwritten(&mut self, number: u64, batch: Box<Batch>) {
+        let error = StoreError::Full("no room".to_string());
+        let result = Err(Unwritten { error, batch });
+        self.tell(Answer::Written { number, result });
+    }
+
+    /// What the file holds of the series of this symbol.
+    fn head(&mut self, symbol: &str, slots: Range<i64>) {
+        let head = Head {
+            series: name(symbol, &self.config),
+            first: Some(slots.start),
+            last: Some(slots.end - 1),
+            count: 1,
+            covered: vec![slots],
+        };
+        self.tell(Answer::Heads(vec![head]));
+    }
+
+    fn recall(&mut self, key: SeriesKey, slots: Range<i64>) -> Recalled {
+        self.with(|archive, shelf, _| archive.recall(key, &slots, shelf))
+    }
+
+    /// A page of a read, of which the file knows all; with a candle in every other slot.
+    fn rows(&mut self, read: &Read, slots: Range<i64>) -> bool {
+        let result = Ok(page(read, slots.clone(), vec![slots]));
+        let ticket = read.ticket;
+        self.tell(Answer::Rows { ticket, result })
+    }
+}
+
+fn page(read: &Read, slots: Range<i64>, covered: Vec<Range<i64>>) -> Rows {
+    let inside = covered.iter().flat_map(Clone::clone);
+    let slots_with = inside.filter(|slot| slot % 2 == 0);
+    Rows {
+        series: read.series.clone(),
+        slots,
+        candles: slots_with.map(|slot| reported(slot, 7).candle).collect(),
+        covered,
+        unsound: Vec::new(),
+    }
+}
+
+fn name(symbol: &str, config: &Config) -> SeriesName {
+    SeriesName {
+        source: config.sources[0].id.as_str().into(),
+        symbol: symbol.into(),
+        interval: Stored::M1,
+    }
+}
+
+fn reported(slot: i64, price: i64) -> Reported {
+    Reported {
+        candle: Candle {
+            open_time: Stored::M1.open_of(slot),
+            open: Decimal::from(price),
+            high: Decimal::from(price + 1),
+            low: Decimal::from(price),
+            close: Decimal::from(price),
+            volume: Decimal::from(1),
+        },
+        closed: Some(true),
+    }
+}
+
+fn ago(from: i64, to: i64) -> Range<i64> {
+    BEGIN - from..BEGIN - to
+}
+
+fn broken(may_pass: bool) -> Answer {
+    let path = PathBuf::from("history.db");
+    Answer::Failed(match may_pass {
+        true => OpenError::Io {
+            path,
+            error: StoreError::Io("a bad sector".to_string()),
+        },
+        false => OpenError::Damaged {
+            path,
+            what: "a page is torn".to_string(),
+        },
+    })
+}
+
+#[test]
+fn what_is_written_is_archived_when_it_is_acknowledged() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    bench.fetched(key, ago(10, 0), 5);
+    bench.pass(1);
+    let (number, batch) = bench.batch();
+    assert_eq!(batch.weight(), 11);
+    assert!(bench.archived(key).is_empty());
+    bench.written(number);
+    assert_eq!(bench.archived(key), [(-10, 0)]);
+    assert_eq!(bench.status.inserted, 1);
+    // Nothing has changed: nothing is written.
+    bench.pass(5);
+    assert!(bench.jobs.is_empty());
+}
+
+#[test]
+fn what_changes_while_it_is_written_is_not_archived_before_that_is_written_too() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    bench.fetched(key, ago(10, 0), 5);
+    bench.pass(1);
+    let (first, _) = bench.batch();
+    bench.fetched(key, ago(3, 1), 6);
+    bench.pass(5);
+    assert!(bench.jobs.is_empty(), "one batch at a time");
+    bench.written(first);
+    assert_eq!(bench.archived(key), [(-10, -3), (-1, 0)]);
+    bench.pass(1);
+    let (second, _) = bench.batch();
+    assert_eq!(bench.archived(key), [(-10, -3), (-1, 0)]);
+    bench.written(second);
+    assert_eq!(bench.archived(key), [(-10, 0)]);
+}
+
+#[test]
+fn a_batch_that_comes_back_waits_longer_each_time_and_takes_in_what_came_since() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    bench.fetched(key, ago(10, 5), 5);
+    bench.pass(1);
+    for (round, pause) in [1, 2, 4, 8, 16, 30, 30].into_iter().enumerate() {
+        let (number, batch) = bench.batch();
+        bench.unwritten(number, batch);
+        assert!(bench.status.write_failed);
+        assert_eq!(bench.status.persist_errors, round as u64 + 1);
+        bench.fetched(key, ago(5, 4), round as i64 + 1);
+        bench.pass(pause - 1);
+        assert!(bench.jobs.is_empty(), "it rests for {pause} s");
+        bench.pass(1);
+    }
+    let (number, batch) = bench.batch();
+    assert_eq!(batch.weight(), 6 + 1, "six candles in one range");
+    bench.written(number);
+    assert!(!bench.status.write_failed);
+    assert_eq!(bench.archived(key), [(-10, -4)]);
+}
+
+#[test]
+fn a_disk_that_fails_again_and_again_takes_no_more_memory() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    let (mut begin, mut refused) = (BEGIN, 0);
+    for _ in 0..40 {
+        for _ in 0..8 {
+            begin -= 1000;
+            bench.fetched(key, begin..begin + 1000, 5);
+        }
+        bench.pass(30);
+        if let Some(Job::Write { number, batch }) = bench.jobs.pop_front() {
+            assert!(batch.weight() < PENDING + 2000, "{}", batch.weight());
+            // What comes while it is under way counts as well.
+            for _ in 0..8 {
+                begin -= 1000;
+                bench.fetched(key, begin..begin + 1000, 5);
+            }
+            bench.unwritten(number, batch);
+        }
+        refused += usize::from(!bench.archive.has_room());
+    }
+    assert!(refused > 20);
+    assert!(!bench.archive.keeps());
+    // What is to be forgotten is said nevertheless.
+    let (now, catalog) = (bench.now, &bench.market.catalog);
+    let slots = BEGIN..i64::MAX;
+    (bench.archive).forget(key, slots, &bench.config, catalog, now);
+    let changes = &bench.archive.batch.series[&name("BTC/USDT", &bench.config)];
+    assert!(changes.ranges().any(|(slots, _)| slots.end == i64::MAX));
+}
+
+#[test]
+fn nothing_of_a_damaged_file_is_believed_and_nothing_is_written_to_it() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    let other = bench.key("ETH/USDT");
+    bench.market.charts.archive(other, ago(9, 0));
+    bench.fetched(key, ago(10, 0), 5);
+    bench.pass(1);
+    let (number, _) = bench.batch();
+    bench.written(number);
+    bench.fetched(key, ago(10, 9), 6);
+    bench.pass(1);
+    let (number, batch) = bench.batch();
+    bench.tell(broken(false));
+    bench.unwritten(number, batch);
+    assert!(bench.status.unusable);
+    assert!(bench.archived(key).is_empty() && bench.archived(other).is_empty());
+    bench.fetched(key, ago(20, 10), 5);
+    bench.pass(1000);
+    assert!(bench.jobs.is_empty());
+    assert_eq!(bench.recall(key, ago(30, 0)), Recalled::Nothing);
+    bench.with(Archive::shut_down);
+    bench.with(|archive, shelf, _| archive.close(shelf));
+    assert_eq!(bench.job(), Job::Stop);
+    bench.tell(Answer::Stopped(Ok(())));
+    assert!(bench.archive.is_closed());
+}
+
+#[test]
+fn a_file_that_can_be_used_again_is_read_anew() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    bench.market.charts.archive(key, ago(50, 0));
+    bench.tell(broken(true));
+    assert!(bench.status.unusable && bench.archived(key).is_empty());
+    let unknown = |bench: &Bench| {
+        let series = bench.market.charts.get(key).expect("it is open");
+        series.unknown(ago(50, 0)).len()
+    };
+    assert_eq!(unknown(&bench), 1, "the exchange is asked meanwhile");
+    bench.fetched(key, ago(3, 0), 5);
+    bench.pass(1);
+    let (number, batch) = bench.batch();
+    bench.open_again();
+    assert!(bench.archive.is_loading());
+    bench.unwritten(number, batch);
+    bench.pass(10);
+    assert!(
+        bench.jobs.is_empty(),
+        "not before it has told what it holds"
+    );
+    bench.head("BTC/USDT", ago(50, 0));
+    bench.tell(Answer::Loaded(Ok(Loaded::default())));
+    assert!(!bench.status.unusable && !bench.archive.is_loading());
+    assert_eq!(
+        bench.archived(key),
+        [(-50, -3)],
+        "the rest waits to be written"
+    );
+    bench.pass(1);
+    let (number, _) = bench.batch();
+    bench.written(number);
+    assert_eq!(bench.archived(key), [(-50, 0)]);
+}
+
+impl Bench {
+    fn open_again(&mut self) {
+        self.tell(Answer::Opened(Opened {
+            created: false,
+            bytes: 4096,
+        }));
+        assert_eq!(self.job(), Job::Load);
+    }
+}
+
+#[test]
+fn a_load_that_failed_is_tried_again() {
+    let mut bench = Bench::unopened(|_| {});
+    bench.open();
+    assert!(bench.archive.is_loading());
+    let error = StoreError::Io("a bad sector".to_string());
+    bench.tell(Answer::Loaded(Err(error)));
+    assert!(!bench.archive.is_loading(), "nobody waits for a bad disk");
+    bench.pass(29);
+    assert!(bench.jobs.is_empty());
+    bench.pass(1);
+    assert_eq!(bench.job(), Job::Load);
+    bench.tell(Answer::Loaded(Ok(Loaded::default())));
+    assert!(bench.archive.keeps());
+}
+
+#[test]
+fn a_load_that_takes_long_is_not_waited_for() {
+    let mut bench = Bench::unopened(|_| {});
+    bench.open();
+    bench.pass(29);
+    assert!(bench.archive.is_loading());
+    bench.pass(2);
+    assert!(!bench.archive.is_loading());
+    bench.pass(500);
+    bench.head("BTC/USDT", ago(50, 0));
+    bench.tell(Answer::Loaded(Ok(Loaded::default())));
+    assert!(bench.archive.keeps());
+}
+
+#[test]
+fn a_write_that_never_ends_shows() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    bench.fetched(key, ago(10, 0), 5);
+    bench.pass(10);
+    let (number, _) = bench.batch();
+    assert!(!bench.status.write_failed);
+    bench.pass(2);
+    assert!(bench.status.write_failed);
+    bench.written(number);
+    assert!(!bench.status.write_failed);
+}
+
+#[test]
+fn many_who_want_the_same_share_one_read_the_newest_first() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    bench.market.charts.archive(key, ago(2000, 0));
+    assert_eq!(bench.recall(key, ago(1000, 500)), Recalled::Coming);
+    let first = bench.read_job();
+    assert_eq!(first.slots, ago(1000, 500));
+    assert_eq!(bench.recall(key, ago(900, 600)), Recalled::Coming);
+    assert!(bench.jobs.is_empty());
+    assert!(bench.rows(&first, ago(800, 500)));
+    let second = bench.read_job();
+    assert_eq!(second.slots, ago(1000, 800));
+    assert!(bench.archive.is_recalling(key, &ago(900, 890)));
+    assert!(!bench.archive.is_recalling(key, &ago(700, 500)));
+    bench.rows(&second, ago(1000, 800));
+    assert!(bench.jobs.is_empty());
+    assert_eq!(bench.covered(key), [(-1000, -500)]);
+    assert_eq!(bench.recall(key, ago(1000, 500)), Recalled::Nothing);
+    assert_eq!(bench.market.charts.get(key).map(|it| it.count()), Some(250));
+}
+
+#[test]
+fn who_wants_newer_candles_than_the_page_that_is_read_gets_them_too() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    bench.market.charts.archive(key, ago(2000, 0));
+    bench.recall(key, ago(1000, 500));
+    let first = bench.read_job();
+    bench.recall(key, ago(200, 100));
+    bench.rows(&first, ago(800, 500));
+    assert!(bench.archive.is_recalling(key, &ago(200, 100)));
+    let second = bench.read_job();
+    assert_eq!(second.slots, ago(500, 100));
+    bench.rows(&second, ago(500, 100));
+    let third = bench.read_job();
+    assert_eq!(third.slots, ago(1000, 800));
+    bench.rows(&third, ago(1000, 800));
+    assert!(bench.jobs.is_empty());
+    assert_eq!(bench.covered(key), [(-1000, -100)]);
+}
+
+#[test]
+fn a_part_that_the_file_does_not_know_is_no_market_without_trades() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    bench.market.charts.archive(key, ago(100, 0));
+    bench.recall(key, ago(100, 0));
+    let read = bench.read_job();
+    let mut rows = page(&read, ago(100, 0), vec![ago(90, 60), ago(50, 10)]);
+    rows.unsound = vec![BEGIN - 30];
+    rows.candles
+        .retain(|it| it.open_time != Stored::M1.open_of(BEGIN - 30));
+    let (ticket, result) = (read.ticket, Ok(rows));
+    bench.tell(Answer::Rows { ticket, result });
+    let known = [(-90, -60), (-50, -30), (-29, -10)];
+    assert_eq!(bench.covered(key), known);
+    assert_eq!(bench.archived(key), known);
+    assert!(bench.jobs.is_empty(), "it is not read again and again");
+    bench.pass(1);
+    let (_, batch) = bench.batch();
+    let changes = &batch.series[&name("BTC/USDT", &bench.config)];
+    let forgotten: Vec<_> = changes.ranges().map(|(slots, _)| slots).collect();
+    assert_eq!(forgotten, [BEGIN - 30..BEGIN - 29]);
+}
+
+#[test]
+fn a_read_that_fails_ends_the_wait() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    bench.market.charts.archive(key, ago(100, 0));
+    bench.recall(key, ago(100, 0));
+    let Read { ticket, .. } = bench.read_job();
+    let result = Err(StoreError::Busy("somebody writes".to_string()));
+    assert!(bench.tell(Answer::Rows { ticket, result }));
+    assert!(!bench.archive.is_recalling(key, &ago(100, 0)));
+    assert_eq!(bench.recall(key, ago(100, 0)), Recalled::Coming);
+}
+
+#[test]
+fn a_series_that_closes_on_the_way_keeps_what_is_written_and_reads_no_more() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    bench.market.charts.archive(key, ago(2000, 1000));
+    bench.recall(key, ago(2000, 1000));
+    let read = bench.read_job();
+    bench.fetched(key, ago(10, 0), 5);
+    bench.market.charts.close(key);
+    bench.rows(&read, ago(1500, 1000));
+    assert!(bench.jobs.is_empty());
+    bench.pass(1);
+    let (number, batch) = bench.batch();
+    assert_eq!(batch.weight(), 11);
+    bench.written(number);
+    assert_eq!(bench.archived(key), [(-2000, -1000), (-10, 0)]);
+    bench.market.charts.open(key);
+    assert_eq!(bench.archived(key), [(-2000, -1000), (-10, 0)]);
+}
+
+#[test]
+fn what_a_clock_that_ran_ahead_has_judged_is_taken_back_also_on_its_way() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    bench.fetched(key, ago(10, 4), 5);
+    bench.pass(1);
+    let (first, _) = bench.batch();
+    bench.fetched(key, ago(4, 0), 5);
+    let since = Stored::M1.open_of(BEGIN - 6);
+    let cut = bench.market.charts.doubt(SourceId(0), since);
+    assert_eq!(cut, [(key, BEGIN - 6)]);
+    for (key, slot) in cut {
+        let (now, catalog) = (bench.now, &bench.market.catalog);
+        (bench.archive).forget(key, slot..i64::MAX, &bench.config, catalog, now);
+    }
+    bench.written(first);
+    assert_eq!(bench.archived(key), [(-10, -6)]);
+    bench.pass(1);
+    let (second, batch) = bench.batch();
+    let changes = &batch.series[&name("BTC/USDT", &bench.config)];
+    assert_eq!(changes.candles().count(), 0);
+    bench.written(second);
+    assert_eq!(bench.archived(key), [(-10, -6)]);
+}
+
+#[test]
+fn what_is_evicted_is_archived_no_longer_and_tried_again_when_that_fails() {
+    let mut bench = Bench::unopened(|config| {
+        config.history = History {
+            m1: Depth {
+                keep: 1000,
+                backfill: 0,
+            },
+            ..History::default()
+        };
+    });
+    bench.open();
+    bench.head("BTC/USDT", ago(3000, 10));
+    bench.head("ETH/USDT", ago(990, 10));
+    bench.tell(Answer::Loaded(Ok(Loaded::default())));
+    let key = bench.key("BTC/USDT");
+    bench.pass(61);
+    let before = BEGIN + 1 - 1000;
+    let evict = Job::Evict {
+        series: name("BTC/USDT", &bench.config),
+        before,
+    };
+    assert_eq!(bench.jobs, [evict.clone()]);
+    assert_eq!(bench.archived(key), [(-999, -10)]);
+    bench.pass(200);
+    assert_eq!(bench.jobs.len(), 1, "it is under way");
+    let series = name("BTC/USDT", &bench.config);
+    let error = StoreError::Full("no room".to_string());
+    let result = Err(error);
+    bench.jobs.clear();
+    bench.tell(Answer::Evicted {
+        series: series.clone(),
+        before,
+        result,
+    });
+    bench.pass(60);
+    assert!(matches!(&bench.jobs[0], Job::Evict { series: it, .. } if *it == series));
+    let result = Ok(2001);
+    bench.jobs.clear();
+    bench.tell(Answer::Evicted {
+        series,
+        before,
+        result,
+    });
+    assert_eq!(bench.status.evicted, 2001);
+    bench.pass(60);
+    assert!(bench.jobs.is_empty());
+}
+
+#[test]
+fn a_clock_that_the_exchange_has_not_confirmed_evicts_nothing() {
+    let mut bench = Bench::unopened(|_| {});
+    bench.sources[0].clock = None;
+    bench.now.unix = UnixMs(bench.now.unix.0 * 3);
+    bench.open();
+    bench.head("BTC/USDT", ago(3000, 10));
+    bench.tell(Answer::Loaded(Ok(Loaded::default())));
+    bench.pass(200);
+    assert!(bench.jobs.is_empty());
+}
+
+#[test]
+fn whatever_is_wanted_the_queue_of_the_disk_has_room_for_it() {
+    let mut bench = Bench::unopened(|config| config.limits.candle_series = 500);
+    bench.open();
+    let keys: Vec<SeriesKey> = (0..200)
+        .map(|at| bench.key(&format!("C{at}/USDT")))
+        .collect();
+    for key in &keys {
+        assert!(bench.market.charts.open(*key));
+        bench.market.charts.archive(*key, 10..20_000);
+        bench.market.charts.archive(*key, ago(3000, 10));
+    }
+    bench.tell(Answer::Loaded(Ok(Loaded::default())));
+    let mut wishes = Vec::new();
+    for key in &keys {
+        bench.fetched(*key, ago(3, 1), 5);
+        wishes.push(bench.recall(*key, ago(3000, 2000)));
+    }
+    bench.pass(100);
+    // The harness looks at the length of the queue; here, that it was put to the test.
+    assert!(wishes.contains(&Recalled::Coming) && wishes.contains(&Recalled::Full));
+    let evictions = bench
+        .jobs
+        .iter()
+        .filter(|it| matches!(it, Job::Evict { .. }));
+    assert!(evictions.count() > 10);
+    assert!(bench.jobs.len() > 100);
+}
+
+#[test]
+fn the_end_writes_what_waits_and_closes_the_file() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    bench.fetched(key, ago(10, 5), 5);
+    bench.with(Archive::shut_down);
+    let (first, _) = bench.batch();
+    bench.fetched(key, ago(5, 0), 5);
+    bench.with(|archive, shelf, _| archive.close(shelf));
+    assert!(bench.jobs.is_empty(), "the batch is under way");
+    bench.written(first);
+    bench.with(|archive, shelf, _| archive.close(shelf));
+    let (second, batch) = bench.batch();
+    assert_eq!(batch.weight(), 6);
+    bench.written(second);
+    bench.with(|archive, shelf, _| archive.close(shelf));
+    assert_eq!(bench.job(), Job::Stop);
+    assert!(!bench.archive.is_closed());
+    bench.tell(Answer::Stopped(Ok(())));
+    assert!(bench.archive.is_closed());
+    assert_eq!(bench.archive.due(), None);
+}
+
+#[test]
+fn the_end_while_the_file_still_tells_what_it_holds_loses_nothing() {
+    let mut bench = Bench::unopened(|_| {});
+    bench.open();
+    let key = bench.btc();
+    bench.fetched(key, ago(10, 5), 5);
+    bench.with(Archive::shut_down);
+    bench.with(|archive, shelf, _| archive.close(shelf));
+    assert!(bench.jobs.is_empty());
+    bench.tell(Answer::Loaded(Ok(Loaded::default())));
+    bench.with(|archive, shelf, _| archive.close(shelf));
+    let (number, _) = bench.batch();
+    bench.written(number);
+    bench.with(|archive, shelf, _| archive.close(shelf));
+    assert_eq!(bench.job(), Job::Stop);
+}
+
+#[test]
+fn the_end_waits_for_a_disk_that_hangs_no_longer_than_its_deadline() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    bench.fetched(key, ago(10, 5), 5);
+    bench.with(Archive::shut_down);
+    bench.with(|archive, shelf, _| archive.close(shelf));
+    let deadline = bench.config.limits.shutdown + CLOSING;
+    bench.pass(deadline.as_secs() - 1);
+    assert!(!bench.archive.is_closed());
+    bench.pass(1);
+    assert!(bench.archive.is_closed());
+}
+
+#[test]
+fn the_end_with_a_disk_that_fails_gives_up_after_one_try() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    bench.fetched(key, ago(10, 5), 5);
+    bench.with(Archive::shut_down);
+    let (number, batch) = bench.batch();
+    bench.unwritten(number, batch);
+    bench.with(|archive, shelf, _| archive.close(shelf));
+    assert_eq!(bench.job(), Job::Stop);
+}
+
+#[test]
+fn quotes_are_saved_when_they_have_changed_and_put_back_as_stale() {
+    let mut bench = Bench::new();
+    let symbol = bench.key("BTC/USDT").symbol;
+    let price = Decimal::from(5);
+    let quote = ticker(&price);
+    let now = bench.now;
+    let applied = (bench.market.quotes).apply(SourceId(0), symbol, quote.clone(), now);
+    assert!(applied.is_ok());
+    bench.pass(302);
+    let (number, batch) = bench.batch();
+    assert_eq!(batch.quotes.len(), 1);
+    bench.written(number);
+    bench.pass(302);
+    assert!(bench.jobs.is_empty(), "it has not changed");
+
+    let mut later = Bench::unopened(|_| {});
+    later.open();
+    let list: Vec<(QuoteName, SavedQuote)> = batch.quotes.into_iter().collect();
+    later.tell(Answer::Quotes(list));
+    let symbol: SymbolId = later.key("BTC/USDT").symbol;
+    let restored = later.market.quotes.of(SourceId(0), symbol);
+    assert!(restored.is_some_and(|it| it.stale() && it.ticker.last == price));
+}
+
+fn ticker(price: &Decimal) -> Ticker {
+    Ticker {
+        last: price.clone(),
+        bid: None,
+        ask: None,
+        bid_volume: None,
+        ask_volume: None,
+        open: None,
+        high: None,
+        low: None,
+        change: None,
+        percentage: None,
+        base_volume: None,
+        quote_volume: None,
+        timestamp: None,
+    }
+}
