@@ -1,0 +1,146 @@
+//! The process and its file: who may not begin, and what an end leaves behind.
+
+use super::support::daemon::TempDir;
+use super::support::*;
+use super::*;
+use std::path::Path;
+use std::sync::Arc;
+
+fn refused(launch: Launch, part: &str) {
+    let finished = launch.run();
+    assert_eq!(finished.code, Some(2), "{finished:?}");
+    assert_eq!(finished.stderr.lines().count(), 1, "{finished:?}");
+    assert!(finished.stderr.contains(part), "{finished:?}");
+}
+
+fn of(path: &Path) -> Launch {
+    let path = path.to_string_lossy();
+    Launch::new(&["--data", &path, "--listen", "127.0.0.1:0"])
+}
+
+#[test]
+fn a_second_process_on_the_same_file_is_refused() {
+    let dir = Arc::new(TempDir::new());
+    let first = Launch::new(&["--data", FILE]).in_dir(dir.clone()).start();
+    await_health(&first, "ok");
+    let pid = first.pid().to_string();
+    let second = of(Path::new(FILE)).in_dir(dir.clone());
+    let finished = second.run();
+    assert_eq!(finished.code, Some(2), "{finished:?}");
+    assert_eq!(finished.stderr.lines().count(), 1, "{finished:?}");
+    assert!(finished.stderr.contains("in use"), "{finished:?}");
+    assert!(finished.stderr.contains(&pid), "{finished:?}");
+    await_health(&first, "ok");
+}
+
+#[test]
+fn a_file_that_is_not_ours_or_of_a_later_version_is_refused_and_left_alone() {
+    let dir = TempDir::new();
+    let foreign = dir.path().join("foreign.db");
+    let shell = rusqlite::Connection::open(&foreign).expect("a new file");
+    shell.execute_batch("CREATE TABLE notes (a)").expect("sql");
+    drop(shell);
+    let text = dir.path().join("text.db");
+    std::fs::write(&text, "dear diary").expect("a new file");
+    let newer = dir.path().join("newer.db");
+    let marketd = of(&newer).start();
+    await_health(&marketd, "ok");
+    marketd.stop(LONG);
+    let shell = rusqlite::Connection::open(&newer).expect("it is there");
+    shell
+        .execute_batch("PRAGMA user_version = 99")
+        .expect("sql");
+    drop(shell);
+    for (path, part) in [
+        (&foreign, "not marketd's"),
+        (&text, "not marketd's"),
+        (&newer, "later"),
+    ] {
+        let before = std::fs::read(path).expect("it is there");
+        refused(of(path), part);
+        assert_eq!(std::fs::read(path).expect("it is there"), before);
+    }
+}
+
+#[test]
+fn a_place_where_nothing_can_be_written_is_refused() {
+    refused(
+        of(Path::new("/no/such/folder/history.db")),
+        "/no/such/folder",
+    );
+    // Nobody, not even root, makes a file there.
+    if cfg!(target_os = "linux") {
+        refused(of(Path::new("/proc/history.db")), "/proc");
+    }
+}
+
+#[test]
+fn a_damaged_file_is_left_alone_and_the_service_goes_on_without_it() {
+    let exchange = Binance::generated(3, 7);
+    let config = config(&[source(&exchange, &["BTC/USDT"])], 600);
+    let marketd = Launch::new(&[]).config(&config).start();
+    eventually(LONG, || {
+        (history(&marketd, "inserted") >= 1800).then_some(())
+    });
+    let dir = marketd.dir();
+    marketd.stop(LONG);
+    let path = dir.path().join(FILE);
+    let mut bytes = std::fs::read(&path).expect("it is there");
+    let middle = bytes.len() / 2;
+    bytes[4096..middle].fill(0x5a);
+    std::fs::write(&path, &bytes).expect("it may be written");
+    let marketd = launch(&dir, &config).start();
+    await_health(&marketd, "degraded");
+    let target = "/api/ecosystem/chart?symbol=BTC/USDT&interval=1m&limit=300";
+    assert_eq!(await_complete(&marketd, target).exact().items().len(), 300);
+    assert_eq!(metrics(&marketd)["history"]["usable"], Json::Bool(false));
+    let finished = marketd.stop(LONG);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert!(finished.stderr.contains("damaged"), "{finished:?}");
+    assert!(finished.stderr.contains(".recover"), "{finished:?}");
+    assert!(
+        std::fs::read(&path).expect("it is there") == bytes,
+        "it was written to"
+    );
+}
+
+#[test]
+fn without_a_file_nothing_is_written() {
+    let dir = Arc::new(TempDir::new());
+    let marketd = Launch::new(&["--data", ":memory:"])
+        .in_dir(dir.clone())
+        .start();
+    await_health(&marketd, "ok");
+    let target = "/api/ecosystem/chart?symbol=BTC/USDT&interval=1m&limit=300";
+    await_complete(&marketd, target);
+    assert_eq!(marketd.stop(LONG).code, Some(0));
+    let left: Vec<_> = std::fs::read_dir(dir.path())
+        .expect("a directory")
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn the_end_writes_what_waits_and_leaves_one_file() {
+    let dir = Arc::new(TempDir::new());
+    let marketd = Launch::new(&["--data", FILE]).in_dir(dir.clone()).start();
+    let target = "/api/ecosystem/chart?symbol=BTC/USDT&interval=1m&limit=300";
+    // Told to end as soon as it has something: most of it is not on disk yet.
+    await_complete(&marketd, target);
+    let finished = marketd.stop(LONG);
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let names = std::fs::read_dir(dir.path()).expect("a directory");
+    let names = names.map(|entry| entry.expect("an entry").file_name());
+    let beside: Vec<_> = names
+        .filter(|name| {
+            let name = name.to_string_lossy();
+            name.ends_with("-wal") || name.ends_with("-shm")
+        })
+        .collect();
+    assert!(beside.is_empty(), "{beside:?}");
+    let path = dir.path().join(FILE);
+    let stored = "SELECT count(*) FROM candle JOIN series ON series.id = series
+                  WHERE symbol = 'BTC/USDT' AND interval = '1m'";
+    assert!(file::number(&path, stored) >= 299);
+    assert!(file::number(&path, "SELECT count(*) FROM quote") > 20);
+}

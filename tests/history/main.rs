@@ -1,0 +1,111 @@
+//! History that lasts: the built binary with a file, killed, cut off, restarted, short of room.
+//!
+//! What it serves is compared with what the exchange has, over sockets; what it has written, with
+//! the rows of the file as a person with the `sqlite3` shell sees them.
+#![cfg(feature = "sqlite")]
+
+mod ends;
+mod file;
+mod kills;
+mod outage;
+mod room;
+#[path = "../support/mod.rs"]
+mod support;
+mod truth;
+
+use serde_json::{Value, json};
+use std::time::Duration;
+use support::daemon::TempDir;
+use support::*;
+
+/// For what takes seconds by itself, on a machine that is busy with other tests.
+const LONG: Duration = Duration::from_secs(60);
+
+/// The file, in the daemon's own directory.
+const FILE: &str = "history.db";
+
+/// A source of this id that polls a fake ten times a second and tracks these symbols.
+fn source(exchange: &Binance, symbols: &[&str]) -> Value {
+    json!({
+        "id": "fake", "dialect": "binance", "url": exchange.url(), "pollMs": 100,
+        "timeoutMs": 1000, "symbols": symbols,
+    })
+}
+
+/// A daemon with a file and this backfill of each interval.
+fn config(sources: &[Value], backfill: i64) -> Value {
+    let depth = |keep: i64| json!({ "keep": keep, "backfill": backfill });
+    json!({
+        "sources": sources,
+        "data": FILE,
+        "history": { "1m": depth(1_000_000), "1h": depth(100_000), "1d": depth(10_000) },
+    })
+}
+
+#[track_caller]
+fn read(marketd: &Marketd, target: &str) -> Json {
+    let answer = get(marketd.addr(), target);
+    assert_eq!(answer.status, 200, "{target}: {}", answer.text());
+    answer.exact()
+}
+
+#[track_caller]
+fn metrics(marketd: &Marketd) -> Json {
+    read(marketd, "/api/v1/metrics")
+}
+
+/// A counter of `history`.
+#[track_caller]
+fn history(marketd: &Marketd, key: &str) -> i64 {
+    let value = metrics(marketd)["history"][key].integer();
+    value.unwrap_or_else(|| panic!("no {key}"))
+}
+
+#[track_caller]
+fn await_health(marketd: &Marketd, status: &str) {
+    let caller = std::panic::Location::caller();
+    let mut last = String::new();
+    let found = poll_until(LONG, || {
+        last = get(marketd.addr(), "/health").text().to_string();
+        last.contains(&format!("\"status\":\"{status}\""))
+            .then_some(())
+    });
+    found.unwrap_or_else(|| panic!("{caller}: health never said {status}, but {last}"));
+}
+
+/// A chart that the daemon calls complete.
+#[track_caller]
+fn await_complete(marketd: &Marketd, target: &str) -> Response {
+    let caller = std::panic::Location::caller();
+    let mut last = None;
+    let found = poll_until(LONG, || {
+        let answer = get(marketd.addr(), target);
+        last = Some((answer.status, answer.head_text()));
+        (answer.header("Chart-Coverage") == Some("complete")).then_some(answer)
+    });
+    found.unwrap_or_else(|| panic!("{caller}: {target} never was complete: {last:?}"))
+}
+
+/// Ends it as a power cut would.
+fn kill(marketd: Marketd) {
+    marketd.signal("KILL");
+    let finished = marketd.await_end(LONG);
+    assert_eq!(finished.code, None, "a signal ended it");
+    assert!(!finished.stderr.contains("panicked"), "{}", finished.stderr);
+}
+
+/// A daemon in a directory where an earlier one was.
+fn launch(dir: &std::sync::Arc<TempDir>, config: &Value) -> Launch {
+    Launch::new(&[]).in_dir(dir.clone()).config(config)
+}
+
+trait HeadText {
+    fn head_text(&self) -> String;
+}
+
+impl HeadText for Response {
+    fn head_text(&self) -> String {
+        let fields = ["Chart-Coverage", "Chart-Gaps", "Chart-Last-Closed"];
+        format!("{:?}", fields.map(|name| self.header(name)))
+    }
+}

@@ -1,0 +1,140 @@
+//! An exchange that goes and comes back, and what the file is good for while it is away.
+
+use super::support::daemon::TempDir;
+use super::support::*;
+use super::truth::{check, closed, fake_klines, rows_of};
+use super::*;
+use std::sync::Arc;
+
+const MINUTE: i64 = 60_000;
+
+fn chart(interval: &str, rest: &str) -> String {
+    format!("/api/ecosystem/chart?symbol=BTC/USDT&interval={interval}&decimals=string{rest}")
+}
+
+/// A fake with one market whose clock stands still.
+fn exchange() -> Binance {
+    let exchange = Binance::generated(3, 7);
+    exchange.set_time(ServerTime::Fixed(1_700_000_030_000));
+    exchange
+}
+
+#[test]
+fn the_hole_that_an_outage_leaves_is_filled_and_told_until_then() {
+    let exchange = exchange();
+    let begin = exchange.now();
+    let config = config(&[source(&exchange, &["BTC/USDT"])], 300);
+    let dir = Arc::new(TempDir::new());
+    let marketd = launch(&dir, &config).start();
+    await_complete(&marketd, &chart("1m", "&limit=200"));
+    eventually(LONG, || {
+        (history(&marketd, "inserted") >= 900).then_some(())
+    });
+    kill(marketd);
+    // Ten minutes pass; it comes back before the exchange does.
+    exchange.set_time(ServerTime::Fixed(begin + 600_000));
+    let (from, to) = (begin - 10 * MINUTE, begin + 9 * MINUTE);
+    let truth = fake_klines(&exchange, "BTCUSDT", "1m", from, to);
+    exchange.fault_on(binance::KLINES, Fault::Status(500));
+    let marketd = launch(&dir, &config).start();
+    let hole = chart("1m", &format!("&from={from}&to={to}"));
+    let answer = eventually(LONG, || {
+        let answer = get(marketd.addr(), &hole);
+        let is_partial = answer.header("Chart-Coverage") == Some("partial");
+        (answer.status == 200 && is_partial && !closed(&answer).is_empty()).then_some(answer)
+    });
+    let rows = closed(&answer);
+    assert!(rows.iter().all(|row| row.0 < begin), "{rows:?}");
+    check(&rows, &truth, false, "before the hole");
+    exchange.heal();
+    let rows = closed(&await_complete(&marketd, &hole));
+    check(&rows, &truth, true, "after the hole");
+}
+
+#[test]
+fn a_chart_of_three_years_ago_that_nobody_asked_for_before_is_complete() {
+    let exchange = exchange();
+    let config = config(&[source(&exchange, &["BTC/USDT"])], 10);
+    let marketd = Launch::new(&[]).config(&config).start();
+    await_health(&marketd, "ok");
+    let from = exchange.now() - 3 * 365 * 86_400_000;
+    let target = chart("1d", &format!("&from={from}&limit=365"));
+    let answer = get(marketd.addr(), &target);
+    assert_eq!(answer.header("Chart-Coverage"), Some("complete"));
+    let rows = rows_of(&answer.exact());
+    assert_eq!(rows.len(), 365);
+    let truth = fake_klines(&exchange, "BTCUSDT", "1d", rows[0].0, rows[364].0);
+    check(&rows, &truth, true, "three years ago");
+    // And from the file, when the exchange is gone.
+    eventually(LONG, || {
+        (history(&marketd, "inserted") >= 365).then_some(())
+    });
+    let dir = marketd.dir();
+    kill(marketd);
+    exchange.fault_on(binance::KLINES, Fault::Status(500));
+    let marketd = launch(&dir, &config).start();
+    let answer = await_complete(&marketd, &target);
+    assert_eq!(rows_of(&answer.exact()), rows);
+}
+
+#[test]
+fn what_is_on_disk_is_not_asked_for_again() {
+    let exchange = exchange();
+    let config = config(&[source(&exchange, &["BTC/USDT", "ETH/USDT"])], 1200);
+    let marketd = Launch::new(&[]).config(&config).start();
+    let done = |marketd: &Marketd| {
+        let backfill = &metrics(marketd)["upstreams"][0]["backfill"];
+        let wanted = backfill["wanted"].integer();
+        wanted.is_some_and(|wanted| wanted >= 7200) && backfill["done"].integer() == wanted
+    };
+    eventually(LONG, || done(&marketd).then_some(()));
+    let dir = marketd.dir();
+    marketd.stop(LONG);
+    exchange.forget();
+    let marketd = launch(&dir, &config).start();
+    eventually(LONG, || done(&marketd).then_some(()));
+    for interval in ["1m", "1h", "1d", "5m", "4h"] {
+        await_complete(&marketd, &chart(interval, "&limit=200"));
+    }
+    let pages = exchange.asked_of(binance::KLINES);
+    // The newest of each series is read again, and some while it waits for its clock.
+    assert!(pages.len() <= 24, "{} pages", pages.len());
+    let rows: usize = pages
+        .iter()
+        .map(|asked| {
+            let time = |name| asked.param(name).and_then(|text| text.parse::<i64>().ok());
+            let length = match asked.param("interval").as_deref() {
+                Some("1m") => MINUTE,
+                Some("1h") => 60 * MINUTE,
+                _ => 1440 * MINUTE,
+            };
+            let (from, to) = (time("startTime"), time("endTime"));
+            ((to.unwrap_or(0) - from.unwrap_or(0)) / length) as usize
+        })
+        .sum();
+    assert!(rows < 200, "{rows} rows in {} pages", pages.len());
+}
+
+#[test]
+fn quotes_are_back_as_stale_at_once_when_the_exchange_is_dead() {
+    let exchange = exchange();
+    let config = config(&[source(&exchange, &["BTC/USDT"])], 0);
+    let marketd = Launch::new(&[]).config(&config).start();
+    await_health(&marketd, "ok");
+    let before = read(&marketd, "/api/v1/quotes/BTC/USDT");
+    let dir = marketd.dir();
+    marketd.stop(LONG);
+    exchange.refuse();
+    exchange.cut();
+    let marketd = launch(&dir, &config).start();
+    let after = eventually(LONG, || {
+        let answer = get(marketd.addr(), "/api/v1/quotes/BTC/USDT");
+        (answer.status == 200).then(|| answer.exact())
+    });
+    assert_eq!(after["stale"], Json::Bool(true));
+    assert_eq!(before["last"], after["last"]);
+    assert_eq!(before["bid"], after["bid"]);
+    let health = get(marketd.addr(), "/health");
+    assert_eq!(health.status, 200);
+    assert_eq!(health.exact()["status"], "degraded");
+}
