@@ -12,6 +12,7 @@ mod room;
 #[path = "../support/mod.rs"]
 mod support;
 mod truth;
+mod year;
 
 use serde_json::{Value, json};
 use std::time::Duration;

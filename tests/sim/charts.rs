@@ -204,7 +204,12 @@ impl Chart<'_> {
             let verdict = if known {
                 Ok(())
             } else if hollow && self.ask.fill {
-                check_flat(previous, row)
+                // What was said by a clock that ran ahead may be forgotten, and begun anew.
+                let forming = self.ledger.has_left && *open > last_closed;
+                check_flat(previous, row).or_else(|why| match forming {
+                    true => self.check_open(row),
+                    false => Err(why),
+                })
             } else if *open <= last_closed {
                 Err(format!("the exchange said {closed:?}"))
             } else {

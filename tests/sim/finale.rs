@@ -30,6 +30,9 @@ fn us(span: std::time::Duration) -> u64 {
 impl World {
     /// All is well again, for everybody; then the end, in order.
     pub fn recover_and_stop(&mut self, rng: &mut Rng) {
+        if let Some(disk) = &mut self.disk {
+            disk.calm = true;
+        }
         self.expect_ok(rng);
         self.expect_quotes(rng);
         self.expect_charts(rng);
@@ -109,7 +112,10 @@ impl World {
                 let begin = schedule.not_before.max(world.now + 4 * us(source.timeout));
                 begin + us(source.poll) + us(source.timeout)
             });
-            begin.max().unwrap_or(0) + us(world.config.limits.backoff_max) + 5 * SECOND
+            // Writes that failed are tried again.
+            let disk = world.disk.as_ref().map_or(0, |_| 90 * SECOND);
+            let slack = us(world.config.limits.backoff_max) + 5 * SECOND + disk;
+            begin.max().unwrap_or(0) + slack
         };
         let limit = slowest(self);
         loop {
@@ -279,13 +285,16 @@ impl World {
             }
         }
         self.carry_out();
-        let limit = self.now + us(self.config.limits.shutdown) + 50_000 + self.stall;
+        // The last batch is written, and the file closed.
+        let disk = self.disk.as_ref().map_or(0, |_| 10 * SECOND);
+        let slack = 50_000 + self.stall + disk;
+        let limit = self.now + us(self.config.limits.shutdown) + slack;
         let mut alone_since = self.now;
         while self.now < limit && !self.core.is_finished() {
             self.step(limit.min(self.now + 50_000));
             if self.clients_open() > 0 {
                 alone_since = self.now;
-            } else if self.now > alone_since + 100_000 + self.stall && !self.core.is_finished() {
+            } else if self.now > alone_since + 50_000 + slack && !self.core.is_finished() {
                 self.fail("told to stop, all clients have left, and it is not over");
             }
         }

@@ -114,12 +114,12 @@ pub struct Page {
 }
 
 /// What was said about a candle: at which time, and the row; `None`: there is none.
-type Words = Vec<(u64, Option<Rc<Row>>)>;
+pub type Words = Vec<(u64, Option<Rc<Row>>)>;
 
 /// The candles of one market and stored interval.
 #[derive(Clone, Debug, Default)]
 pub struct Candles {
-    said: BTreeMap<i64, Words>,
+    pub said: BTreeMap<i64, Words>,
 }
 
 /// The clocks at one moment.

@@ -13,12 +13,14 @@
 //! - [`exchange`], [`replies`], [`weather`], [`brain`]: exchanges, and what goes wrong with them
 //! - [`ledger`]: what an exchange has said; [`verdict`], [`quotes`], [`charts`]: answers compared
 //!   with that; [`schedule`]: polling; [`watch`]: deadlines; [`naive`]: slow and obvious sums
+//! - [`disk`]: where history is kept, and what goes wrong there
 //! - [`setup`]: a world of a seed; [`finale`]: how each run ends
 
 mod answers;
 mod brain;
 mod charts;
 mod client;
+mod disk;
 mod driver;
 mod exchange;
 mod finale;
@@ -38,17 +40,86 @@ mod weather;
 mod wire;
 mod world;
 
+use disk::Disk;
 use setup::Theme;
+use support::daemon::TempDir;
 use support::{Rng, for_each_seed};
 
 fn run(theme: Theme, rng: &mut Rng) {
     let until = setup::busy_time(theme, rng);
-    let mut world = setup::world(theme, until, rng);
+    let mut world = setup::world(theme, until, None, rng);
     world.run_until(until);
     match rng.chance(1, 5) {
         true => world.stop(rng, false),
         false => world.recover_and_stop(rng),
     }
+}
+
+/// Lives of a daemon, one after the other, over one file.
+fn lives(rng: &mut Rng) {
+    let theme = *rng.pick(&[Theme::Clients, Theme::Exchanges]);
+    let disk = Disk::new(rng.chance(1, 2), Rng::new(rng.next()));
+    let mut until = setup::busy_time(theme, rng);
+    let mut world = setup::world(theme, until, Some(disk), rng);
+    for _ in 0..rng.below(4) {
+        world.run_until(rng.below(until));
+        world.check_disk();
+        until = setup::busy_time(theme, rng);
+        let longest = *rng.pick(&[2000, 200_000, 7_200_000]);
+        let away = rng.below(longest);
+        world = setup::next_life(world, theme, until, away, rng);
+    }
+    world.run_until(until);
+    match rng.chance(1, 3) {
+        true => world.stop(rng, false),
+        false => world.recover_and_stop(rng),
+    }
+    world.check_disk();
+    world.check_all_on_disk();
+}
+
+#[test]
+#[ignore = "a year takes a minute or more"]
+fn over_a_year_of_outages_the_file_stays_as_large_as_what_is_kept() {
+    for_each_seed(1, |_, rng| year(rng));
+}
+
+/// A year in which the daemon is away most of the time: what it missed is filled in, and what is too
+/// old leaves.
+fn year(rng: &mut Rng) {
+    const KEEP: i64 = 2000;
+    const LIFE: u64 = 200 * weather::SECOND;
+    let dir = TempDir::new();
+    let disk = Disk::real(dir.path().join("history.db"), Rng::new(rng.next()));
+    let mut world = setup::small_world(KEEP, LIFE, disk, rng);
+    let begin = world.unix_ms;
+    let mut early = 0;
+    while world.unix_ms < begin + 365 * 86_400_000 {
+        world.run_until(LIFE);
+        world.check_disk();
+        let bytes = world.disk.as_ref().map_or(0, |disk| disk.bytes);
+        if world.unix_ms < begin + 40 * 86_400_000 {
+            early = bytes.max(early);
+        } else {
+            assert!(bytes <= early * 3 / 2, "{bytes} bytes, {early} at first");
+        }
+        let away = rng.below(2 * 86_400_000);
+        world = setup::next_life(world, Theme::Exchanges, LIFE, away, rng);
+    }
+    world.run_until(LIFE);
+    world.recover_and_stop(rng);
+    world.check_disk();
+    let disk = world.disk.expect("it is there");
+    assert!(disk.evicted > 300_000, "{} were evicted", disk.evicted);
+    eprintln!(
+        "{} evicted, {} bytes, {early} at first",
+        disk.evicted, disk.bytes
+    );
+}
+
+#[test]
+fn a_crash_loses_nothing_that_was_on_disk() {
+    for_each_seed(24, |_, rng| lives(rng));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::brain::Brain;
 use super::client::{Client, Nature};
+use super::disk::{self, Disk};
 use super::exchange::{Address, Exchange};
 use super::grammar::{Grammar, Side};
 use super::ledger::Ledger;
@@ -58,13 +59,45 @@ pub fn busy_time(theme: Theme, rng: &mut Rng) -> u64 {
 }
 
 /// A world of that theme; things go wrong in it until then.
-pub fn world(theme: Theme, until: u64, rng: &mut Rng) -> World {
+pub fn world(theme: Theme, until: u64, disk: Option<Disk>, rng: &mut Rng) -> World {
     let extra = match theme {
         Theme::Wide | Theme::WideAndLong => 300 + rng.below(300) as usize,
         _ => 0,
     };
     let brain = Rc::new(Brain::new(1 + rng.below(2), extra));
     let config = config(theme, &brain, rng);
+    world_of(config, &brain, (theme, until), disk, rng)
+}
+
+/// A world of one market whose candles are kept for so long, and that nobody visits much.
+pub fn small_world(keep: i64, until: u64, disk: Disk, rng: &mut Rng) -> World {
+    let theme = Theme::Exchanges;
+    let brain = Rc::new(Brain::new(1, 0));
+    let mut config = config(theme, &brain, rng);
+    config.sources.truncate(1);
+    config.sources[0].symbols.truncate(1);
+    config.sources[0].poll = ms(30_000);
+    config.sources[0].stale_after = ms(120_000);
+    config.limits = Limits::default();
+    let depth = Depth {
+        keep,
+        backfill: keep,
+    };
+    config.history = History {
+        m1: depth,
+        h1: depth,
+        d1: depth,
+    };
+    world_of(config, &brain, (theme, until), Some(disk), rng)
+}
+
+fn world_of(
+    config: Config,
+    brain: &Rc<Brain>,
+    (theme, until): (Theme, u64),
+    disk: Option<Disk>,
+    rng: &mut Rng,
+) -> World {
     let begin = *rng.pick(&BEGINS) + rng.between(0, 9) * 1000;
     // Clocks differ: mostly by little, sometimes by minutes.
     let skew = match rng.below(4) {
@@ -76,14 +109,15 @@ pub fn world(theme: Theme, until: u64, rng: &mut Rng) -> World {
         mono: Mono(0),
         unix: UnixMs(unix_ms),
     };
-    let core = Core::new(config.clone(), None, ProcessFacts::default, rng.next(), now);
-    let grammar = grammar(&config, &brain, begin, rng);
+    let core = core(&config, disk.is_some(), now, rng);
+    let grammar = grammar(&config, brain, begin, rng);
     let mut world = World::new(Rng::new(rng.next()), core, config, unix_ms, grammar);
+    world.disk = disk;
     if rng.chance(1, 4) {
         world.stall = 1000 * rng.below(60);
     }
     for source in 0..world.config.sources.len() {
-        add_source(&mut world, theme, source, (&brain, begin, until), rng);
+        add_source(&mut world, theme, source, (brain, begin, until), rng);
     }
     add_clients(&mut world, theme, until, rng);
     if rng.chance(1, 10) {
@@ -93,6 +127,46 @@ pub fn world(theme: Theme, until: u64, rng: &mut Rng) -> World {
     world.after(SECOND, Event::Look);
     world.carry_out();
     world
+}
+
+/// The daemon has died, and begins anew after so many milliseconds, in the same world and with the same file.
+pub fn next_life(old: World, theme: Theme, until: u64, away: u64, rng: &mut Rng) -> World {
+    let passed = (old.now / 1000 + away) as i64;
+    let unix_ms = old.unix_ms + passed;
+    let now = Now {
+        mono: Mono(0),
+        unix: UnixMs(unix_ms),
+    };
+    let mut disk = old.disk.expect("there is a file");
+    disk.survive();
+    let core = core(&old.config, true, now, rng);
+    let mut grammar = old.grammar;
+    grammar.now_ms += passed;
+    let mut world = World::new(Rng::new(rng.next()), core, old.config, unix_ms, grammar);
+    for (source, exchange) in old.exchanges.into_iter().enumerate() {
+        let brain = exchange.mouth.brain.clone();
+        add_source(&mut world, theme, source, (&brain, 0, until), rng);
+        let mouth = &mut world.exchanges[source].mouth;
+        *mouth = exchange.mouth;
+        mouth.clock_ms += passed;
+        (mouth.freeze, mouth.changes) = (None, Vec::new());
+        let new = &mut world.ledgers[source];
+        disk::remembered(&old.ledgers[source], new, &world.symbols, &disk);
+    }
+    world.disk = Some(disk);
+    add_clients(&mut world, theme, until, rng);
+    world.after(SECOND, Event::Look);
+    world.carry_out();
+    world
+}
+
+/// A daemon that begins.
+fn core(config: &Config, with_file: bool, now: Now, rng: &mut Rng) -> Core {
+    let mut core = Core::new(config.clone(), None, ProcessFacts::default, rng.next(), now);
+    if with_file {
+        core.keep_history(Disk::opened(), now);
+    }
+    core
 }
 
 fn ms(count: u64) -> Duration {

@@ -7,6 +7,7 @@
 //! Nothing here reads a clock or a socket, and nothing depends on anything but the seed.
 
 use super::client::Client;
+use super::disk::Disk;
 use super::exchange::{Exchange, Step};
 use super::grammar::Grammar;
 use super::ledger::{Ledger, Moment};
@@ -37,6 +38,8 @@ pub enum Event {
     Drained(Key),
     /// A look-up of a source's name ends.
     Resolved(usize),
+    /// The disk has done a job.
+    Disk,
     /// Everything is looked at.
     Look,
     /// Somebody sets this machine's clock, by so many milliseconds.
@@ -67,6 +70,8 @@ pub struct World {
     pub schedules: Vec<Schedule>,
     /// Whether a look-up is under way.
     pub resolving: Vec<bool>,
+    /// Where history is kept, if it is.
+    pub disk: Option<Disk>,
     pub grammar: Grammar,
     pub symbols: Vec<String>,
     /// The bodies that each entity tag has stood for.
@@ -106,6 +111,7 @@ impl World {
             ledgers: Vec::new(),
             schedules: Vec::new(),
             resolving: Vec::new(),
+            disk: None,
             symbols: grammar.symbols.clone(),
             grammar,
             tags: HashMap::new(),
@@ -261,6 +267,7 @@ impl World {
                 }
             }
             Event::Resolved(source) => self.resolve(source),
+            Event::Disk => self.disk_acts(),
             Event::Look => {
                 self.look();
                 self.after(SECOND, Event::Look);

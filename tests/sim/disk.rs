@@ -1,0 +1,473 @@
+//! A disk in the made-up world: a naive file, and somebody who works on it slowly and not always.
+//!
+//! Owns what has been written, slot by slot, and the jobs that wait. Answers come after a while;
+//! writes and reads fail, the file closes and opens again. What was not acknowledged when the
+//! daemon dies may be there or not, and all that was is.
+
+use super::ledger::Ledger;
+use super::weather::SECOND;
+use super::world::{Event, World};
+use crate::support::{PATIENCE, Rng};
+use marketd::history::{
+    Answer, Batch, Fate, Head, Job, Loaded, OpenError, Opened, Read, Rows, SeriesName, StoreError,
+    Unwritten, Written,
+};
+use marketd::record::{Candle, Edge};
+use marketd::store::Store;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
+use std::path::PathBuf;
+
+/// Jobs that the real queue takes: the daemon is never to send more.
+const QUEUE: usize = 128;
+
+/// One series of the file.
+#[derive(Clone, Debug, Default)]
+pub struct Kept {
+    pub covered: BTreeSet<i64>,
+    pub candles: BTreeMap<i64, Candle>,
+}
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct Disk {
+    pub series: BTreeMap<SeriesName, Kept>,
+    queue: VecDeque<Job>,
+    /// When the file can be opened again; `None`: it is open.
+    shut_until: Option<u64>,
+    /// Whether the daemon has been told that it is shut.
+    told: bool,
+    /// Whether nothing goes wrong, and nothing ever did.
+    pub calm: bool,
+    pub unhurt: bool,
+    rng: Rng,
+    /// A real file that does the same, and answers.
+    real: Option<(PathBuf, Store)>,
+    /// Candles that were evicted, and the size of the real file in bytes.
+    pub evicted: u64,
+    pub bytes: u64,
+}
+
+impl Disk {
+    /// A disk that never fails, and is a real file.
+    pub fn real(path: PathBuf, rng: Rng) -> Disk {
+        let mut disk = Disk::new(true, rng);
+        disk.real = Some((path.clone(), open(path)));
+        disk
+    }
+
+    pub fn new(calm: bool, rng: Rng) -> Disk {
+        Disk {
+            series: BTreeMap::new(),
+            queue: VecDeque::new(),
+            shut_until: None,
+            told: false,
+            calm,
+            unhurt: calm,
+            rng,
+            real: None,
+            evicted: 0,
+            bytes: 0,
+        }
+    }
+
+    /// The daemon has died: what was under way is whole or not there at all.
+    pub fn survive(&mut self) {
+        if let Some(Job::Write { batch, .. }) = self.queue.front().cloned()
+            && self.rng.chance(1, 2)
+        {
+            self.write(&batch);
+            if let Some((_, store)) = &self.real {
+                ask(store, Job::Write { number: 0, batch });
+            }
+        }
+        self.queue.clear();
+        (self.shut_until, self.told) = (None, false);
+        if let Some((path, store)) = self.real.take() {
+            store.join();
+            self.real = Some((path.clone(), open(path)));
+        }
+    }
+
+    /// How the first look at the file ends.
+    pub fn opened() -> Answer {
+        Answer::Opened(Opened {
+            created: false,
+            bytes: 4096,
+        })
+    }
+
+    fn wait(&mut self) -> u64 {
+        match self.rng.below(if self.calm { 20 } else { 40 }) {
+            0..18 => 100 + self.rng.below(3000),
+            18..39 => self.rng.below(300_000),
+            _ => self.rng.below(20 * SECOND),
+        }
+    }
+
+    /// Does one job: what the daemon hears of it.
+    fn work(&mut self, job: Job, now: u64) -> Vec<Answer> {
+        let mut said = Vec::new();
+        if let Some(until) = self.shut_until.filter(|_| job != Job::Stop) {
+            if now < until {
+                if !std::mem::replace(&mut self.told, true) {
+                    let error = StoreError::Io("no such device".to_string());
+                    let path = "history.db".into();
+                    said.push(Answer::Failed(OpenError::Io { path, error }));
+                }
+                said.push(refused(job, StoreError::NotOpen));
+                return said;
+            }
+            self.shut_until = None;
+            if std::mem::take(&mut self.told) {
+                said.push(Disk::opened());
+            }
+        }
+        if !self.calm && self.rng.chance(1, 10) && job != Job::Stop {
+            let error = match (&job, self.rng.below(3)) {
+                (Job::Write { .. }, 0) => StoreError::Full("no room".to_string()),
+                _ => {
+                    self.shut_until = Some(now + self.rng.below(2) * self.rng.below(40 * SECOND));
+                    StoreError::Io("a bad sector".to_string())
+                }
+            };
+            if let Job::Evict { series, before } = &job {
+                // Some of it has gone.
+                let some = before - self.rng.below(50) as i64;
+                self.forget(series, i64::MIN..some);
+            }
+            said.push(refused(job, error));
+            return said;
+        }
+        let real = self.real.as_ref().map(|(_, store)| ask(store, job.clone()));
+        self.succeed(job, &mut said);
+        let said = real.unwrap_or(said);
+        for answer in &said {
+            match answer {
+                Answer::Written { result, .. } => {
+                    self.bytes = result.as_ref().map_or(self.bytes, |written| written.bytes);
+                }
+                Answer::Evicted { result, .. } => self.evicted += result.as_ref().unwrap_or(&0),
+                _ => {}
+            }
+        }
+        said
+    }
+
+    fn succeed(&mut self, job: Job, said: &mut Vec<Answer>) {
+        match job {
+            Job::Load => {
+                for (name, kept) in &self.series {
+                    said.push(Answer::Heads(vec![Head {
+                        series: name.clone(),
+                        covered: spans(&kept.covered),
+                        first: kept.candles.keys().next().copied(),
+                        last: kept.candles.keys().next_back().copied(),
+                        count: kept.candles.len() as u64,
+                    }]));
+                }
+                said.push(Answer::Loaded(Ok(Loaded::default())));
+            }
+            Job::Read(read) => said.push(Answer::Rows {
+                ticket: read.ticket,
+                result: Ok(self.read(read)),
+            }),
+            Job::Write { number, batch } => {
+                self.write(&batch);
+                let result = Ok(Written::default());
+                said.push(Answer::Written { number, result });
+            }
+            Job::Evict { series, before } => {
+                let gone = self.forget(&series, i64::MIN..before);
+                said.push(Answer::Evicted {
+                    series,
+                    before,
+                    result: Ok(gone),
+                });
+            }
+            Job::Stop => said.push(Answer::Stopped(Ok(()))),
+        }
+    }
+
+    fn write(&mut self, batch: &Batch) {
+        for (name, changes) in &batch.series {
+            for (slots, fate) in changes.ranges() {
+                if fate != Fate::Covered {
+                    self.forget(name, slots.clone());
+                }
+                let kept = self.series.entry(name.clone()).or_default();
+                if fate != Fate::Forgotten {
+                    kept.covered.extend(slots);
+                }
+            }
+            let kept = self.series.entry(name.clone()).or_default();
+            for (slot, candle) in changes.candles() {
+                match candle {
+                    Some(candle) => drop(kept.candles.insert(slot, candle.clone())),
+                    None => drop(kept.candles.remove(&slot)),
+                }
+            }
+        }
+    }
+
+    fn forget(&mut self, name: &SeriesName, slots: Range<i64>) -> u64 {
+        let Some(kept) = self.series.get_mut(name) else {
+            return 0;
+        };
+        let before = kept.candles.len();
+        kept.covered.retain(|slot| !slots.contains(slot));
+        kept.candles.retain(|slot, _| !slots.contains(slot));
+        (before - kept.candles.len()) as u64
+    }
+
+    fn read(&mut self, read: Read) -> Rows {
+        let kept = self.series.get(&read.series).cloned().unwrap_or_default();
+        let mut slots = read.slots.clone();
+        let mut found: Vec<_> = kept.candles.range(slots.clone()).collect();
+        // Pages may be shorter than they may be long.
+        let limit = 1 + self.rng.below(read.limit as u64) as usize;
+        if found.len() > limit {
+            match read.keep {
+                Edge::Newest => {
+                    found.drain(..found.len() - limit);
+                    slots.start = *found[0].0;
+                }
+                Edge::Oldest => {
+                    slots.end = *found[limit].0;
+                    found.truncate(limit);
+                }
+            }
+        }
+        Rows {
+            series: read.series,
+            covered: spans(&kept.covered.range(slots.clone()).copied().collect()),
+            candles: found
+                .into_iter()
+                .map(|(_, candle)| candle.clone())
+                .collect(),
+            slots,
+            unsound: Vec::new(),
+        }
+    }
+}
+
+fn open(path: PathBuf) -> Store {
+    let store = Store::start(path, Box::new(|| ())).expect("a thread");
+    let opened = store.wait(PATIENCE);
+    assert!(matches!(opened, Some(Answer::Opened(_))), "{opened:?}");
+    store
+}
+
+/// All that the real one answers.
+fn ask(store: &Store, job: Job) -> Vec<Answer> {
+    store.send(job).expect("nothing else waits");
+    let mut said = Vec::new();
+    loop {
+        said.push(store.wait(PATIENCE).expect("an answer"));
+        if !matches!(said.last(), Some(Answer::Heads(_) | Answer::Quotes(_))) {
+            return said;
+        }
+    }
+}
+
+/// What a job that failed is answered with.
+fn refused(job: Job, error: StoreError) -> Answer {
+    match job {
+        Job::Load => Answer::Loaded(Err(error)),
+        Job::Read(Read { ticket, .. }) => Answer::Rows {
+            ticket,
+            result: Err(error),
+        },
+        Job::Write { number, batch } => Answer::Written {
+            number,
+            result: Err(Unwritten { error, batch }),
+        },
+        Job::Evict { series, before } => Answer::Evicted {
+            series,
+            before,
+            result: Err(error),
+        },
+        Job::Stop => Answer::Stopped(Err(error)),
+    }
+}
+
+fn spans(slots: &BTreeSet<i64>) -> Vec<Range<i64>> {
+    let mut spans: Vec<Range<i64>> = Vec::new();
+    for slot in slots {
+        match spans.last_mut() {
+            Some(span) if span.end == *slot => span.end += 1,
+            _ => spans.push(*slot..slot + 1),
+        }
+    }
+    spans
+}
+
+impl World {
+    /// The daemon has something for the disk.
+    pub fn store(&mut self, job: Job) {
+        let now = self.now;
+        let Some(disk) = &mut self.disk else {
+            self.fail("there is a job for a disk, and there is no disk");
+        };
+        self.trace.note(now, format!("disk < {}", brief(&job)));
+        disk.queue.push_back(job);
+        if disk.queue.len() > QUEUE {
+            self.fail("more jobs than the disk's queue takes");
+        }
+        if disk.queue.len() == 1 {
+            let wait = disk.wait();
+            self.after(wait, Event::Disk);
+        }
+    }
+
+    /// The disk has done the job that it was at.
+    pub fn disk_acts(&mut self) {
+        let now = self.clocks();
+        let Some(disk) = &mut self.disk else { return };
+        let Some(job) = disk.queue.pop_front() else {
+            return;
+        };
+        let said = disk.work(job, self.now);
+        if !disk.queue.is_empty() {
+            let wait = disk.wait();
+            self.after(wait, Event::Disk);
+        }
+        for answer in said {
+            self.trace
+                .note(self.now, format!("disk > {}", word(&answer)));
+            self.core.stored(answer, now);
+        }
+        self.woken = true;
+    }
+
+    /// Nothing is in the file but what the exchanges have said.
+    pub fn check_disk(&self) {
+        let Some(disk) = &self.disk else { return };
+        for (name, kept) in &disk.series {
+            for slot in &kept.covered {
+                let said = self.said(name, *slot);
+                let shown = kept.candles.get(slot).map(figures);
+                if !said.contains(&shown) {
+                    self.fail(&format!(
+                        "{name:?} {slot}: {shown:?} is on disk for {said:?}"
+                    ));
+                }
+            }
+            if kept.candles.keys().any(|slot| !kept.covered.contains(slot)) {
+                self.fail(&format!(
+                    "{name:?}: a candle lies outside of what is covered"
+                ));
+            }
+        }
+    }
+
+    /// All that the exchange ever said of a candle.
+    fn said(&self, name: &SeriesName, slot: i64) -> Vec<Option<[String; 5]>> {
+        let ledger = self.ledgers.iter().find(|it| *it.id == *name.source);
+        let market = self.symbols.iter().position(|it| **it == *name.symbol);
+        let (Some(ledger), Some(market)) = (ledger, market) else {
+            return Vec::new();
+        };
+        let candles = ledger.candles.get(&(market, name.interval.name()));
+        let words = candles.and_then(|candles| candles.said.get(&slot));
+        let words = words.into_iter().flatten();
+        words
+            .map(|(_, word)| word.as_ref().map(|row| row.figures.clone()))
+            .collect()
+    }
+
+    /// After the end: the last word on each candle that is kept is on disk.
+    pub fn check_all_on_disk(&self) {
+        let Some(disk) = self.disk.as_ref().filter(|disk| disk.unhurt) else {
+            return;
+        };
+        for ledger in self.ledgers.iter().filter(|ledger| !ledger.has_left) {
+            for ((market, interval), candles) in &ledger.candles {
+                let name = disk.series.keys().find(|name| {
+                    *name.source == *ledger.id
+                        && *name.symbol == *self.symbols[*market]
+                        && name.interval.name() == *interval
+                });
+                let Some(name) = name else { continue };
+                let keep = match *interval {
+                    "1m" => self.config.history.m1.keep,
+                    "1h" => self.config.history.h1.keep,
+                    _ => self.config.history.d1.keep,
+                };
+                let length = super::naive::length_ms(interval).expect("stored");
+                let present = ledger.exchange_ms(self.moment()).div_euclid(length);
+                let kept = &disk.series[name];
+                for (slot, words) in candles.said.range(present - keep + 2..) {
+                    let last = words.last().map(|(_, word)| word);
+                    let last = last.and_then(|word| word.as_ref().map(|row| &row.figures));
+                    let shown = kept.candles.get(slot).map(figures);
+                    if !kept.covered.contains(slot) || shown.as_ref() != last {
+                        self.fail(&format!("{name:?} {slot}: {shown:?} is left of {last:?}"));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a ledger says of the candles that are on disk; the others were never asked for.
+pub fn remembered(old: &Ledger, new: &mut Ledger, symbols: &[String], disk: &Disk) {
+    new.prices = old.prices.clone();
+    new.lied = old.lied.clone();
+    // What is newest in memory need not be the newest that was said.
+    new.has_left = true;
+    for (name, kept) in &disk.series {
+        let market = symbols.iter().position(|it| **it == *name.symbol);
+        let Some(market) = market.filter(|_| *name.source == *old.id) else {
+            continue;
+        };
+        let key = (market, name.interval.name());
+        let Some(before) = old.candles.get(&key) else {
+            continue;
+        };
+        let candles = new.candles.entry(key).or_default();
+        for slot in &kept.covered {
+            let shown = kept.candles.get(slot).map(figures);
+            let words = before.said.get(slot).into_iter().flatten();
+            let word = words
+                .map(|(_, word)| word)
+                .find(|word| word.as_ref().map(|row| row.figures.clone()) == shown);
+            if let Some(word) = word {
+                candles.said.insert(*slot, vec![(0, word.clone())]);
+            }
+        }
+    }
+}
+
+fn figures(candle: &Candle) -> [String; 5] {
+    let Candle {
+        open,
+        high,
+        low,
+        close,
+        volume,
+        ..
+    } = candle;
+    [open, high, low, close, volume].map(ToString::to_string)
+}
+
+fn brief(job: &Job) -> String {
+    match job {
+        Job::Write { number, batch } => format!("write {number}: {}", batch.weight()),
+        other => format!("{other:?}"),
+    }
+}
+
+fn word(answer: &Answer) -> String {
+    match answer {
+        Answer::Written {
+            number,
+            result: Err(why),
+        } => format!("{number} is not written: {:?}", why.error),
+        Answer::Rows {
+            ticket,
+            result: Ok(rows),
+        } => format!("{ticket}: {} rows of {:?}", rows.candles.len(), rows.slots),
+        other => format!("{other:?}"),
+    }
+}
