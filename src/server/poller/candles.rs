@@ -83,7 +83,10 @@ impl Poller {
         let forgotten = series.forgotten_before().unwrap_or(0);
         let window = Window {
             depth: desk.config.history.of(key.interval).backfill.min(told),
-            floor: if desk.archive.keeps() { 0 } else { forgotten },
+            floor: match (desk.archive).keeps(key, desk.config, &desk.market.catalog) {
+                true => 0,
+                false => forgotten,
+            },
         };
         self.fetches.answered(key, series, window, exchange, now);
         self.note_progress(desk, now);
