@@ -25,6 +25,7 @@ mod poller;
 mod session;
 mod stage;
 mod status;
+mod task;
 
 pub use dial::Broken;
 pub use event::{Action, Census, Event, ProcessFacts, Service};
