@@ -40,3 +40,5 @@ mod quotes;
 mod setup;
 #[path = "loopback/symbols.rs"]
 mod symbols;
+#[path = "loopback/watch.rs"]
+mod watch;

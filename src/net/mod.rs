@@ -216,7 +216,9 @@ impl Driver {
         self.carry_out(now);
         self.long_work(now);
         self.turned = self.clock.mono();
-        self.core.note_turn(self.turned.since(now.mono), now);
+        let waiting = (self.hot.len(), self.upstream.len());
+        let took = self.turned.since(now.mono);
+        self.core.note_turn(took, waiting, now);
         Ok(())
     }
 

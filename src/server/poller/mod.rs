@@ -195,6 +195,11 @@ impl Poller {
         !self.applying.is_empty() || self.unpacking().is_some()
     }
 
+    /// Answers that have been read and are not yet wholly in the market.
+    pub fn staged(&self) -> usize {
+        self.applying.len()
+    }
+
     /// Asks for candles on a client's behalf. `false`: it need not wait, they will not come.
     pub fn ask(
         &mut self,
