@@ -15,6 +15,8 @@ mod chart;
 mod contract;
 #[path = "loopback/demo.rs"]
 mod demo;
+#[path = "loopback/described.rs"]
+mod described;
 #[path = "loopback/encodings.rs"]
 mod encodings;
 #[path = "loopback/errors.rs"]

@@ -5,10 +5,11 @@
 //! [`Long`], to be made in parts.
 //!
 //! One file a family: [`quotes`], [`categories`], [`ecosystem`], [`chart`], [`metrics`] with
-//! `prometheus`, and [`health`].
+//! `prometheus`, [`health`], and `described`, which describes them.
 
 pub mod categories;
 pub mod chart;
+mod described;
 pub mod ecosystem;
 mod error;
 pub mod health;
@@ -150,6 +151,7 @@ enum Route<'a> {
     Metrics,
     Prometheus,
     Health(health::Kind),
+    OpenApi,
 }
 
 impl Route<'_> {
@@ -165,6 +167,7 @@ impl Route<'_> {
             Route::Metrics => Endpoint::Metrics,
             Route::Prometheus => Endpoint::Prometheus,
             Route::Health(_) => Endpoint::Health,
+            Route::OpenApi => Endpoint::OpenApi,
         }
     }
 }
@@ -198,6 +201,7 @@ pub fn answer(
         Some(Route::Metrics) => metrics::json(view, responder),
         Some(Route::Prometheus) => metrics::text(view, responder),
         Some(Route::Health(kind)) => health::health(view, kind, responder),
+        Some(Route::OpenApi) => described::document(view, responder),
     };
     let outcome = result.unwrap_or_else(|error| {
         // Below, only the end of the address is seen.
@@ -261,6 +265,7 @@ fn common_route(path: &[u8]) -> Option<Route<'_>> {
         b"/health/live" => Some(Route::Health(health::Kind::Live)),
         b"/health/ready" => Some(Route::Health(health::Kind::Ready)),
         b"/metrics" => Some(Route::Prometheus),
+        b"/openapi.json" => Some(Route::OpenApi),
         _ => None,
     }
 }
