@@ -13,6 +13,8 @@ mod catalog;
 mod chart;
 #[path = "loopback/contract.rs"]
 mod contract;
+#[path = "loopback/crowd.rs"]
+mod crowd;
 #[path = "loopback/demo.rs"]
 mod demo;
 #[path = "loopback/described.rs"]

@@ -4,6 +4,7 @@
 //! It never sends anything, never reads a clock, and keeps no count of what was spent: it only
 //! tells what a call costs.
 
+use super::RefusalKind;
 use super::binance::BINANCE;
 use super::bitget::BITGET;
 use super::bybit::BYBIT;
@@ -16,7 +17,7 @@ use super::kraken::KRAKEN;
 use super::kucoin::KUCOIN;
 use super::listing::ListingForm;
 use super::okx::OKX;
-use super::refusal::Refusal;
+use super::refusal::{Refusal, Statuses};
 use super::ticker::TickerForm;
 use super::value::TimeForm;
 use crate::interval::Stored;
@@ -111,6 +112,7 @@ pub struct Dialect {
     pub(super) budget: Budget,
     pub(super) meter: Option<Meter>,
     pub(super) refusal: Refusal,
+    pub(super) statuses: Statuses,
     pub(super) tickers: Tickers,
     pub(super) candles: Candles,
     pub(super) markets: Markets,
@@ -213,6 +215,11 @@ impl Dialect {
     /// Where answers tell how the budget stands.
     pub fn meter(&self) -> Option<Meter> {
         self.meter
+    }
+
+    /// What an answer's status says, before any word of its body.
+    pub fn status_kind(&self, status: u16) -> RefusalKind {
+        self.statuses.kind(status)
     }
 
     /// What one call for candles of this interval may bring.

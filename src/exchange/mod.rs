@@ -21,7 +21,8 @@
 //!    - `budget`: what the exchange allows, in its own weights, or in calls that cost 1. Where
 //!      limits differ by address, take the widest as the budget and let narrower ones cost more.
 //!      `meter`: the header that tells how much is spent or left.
-//!    - `refusal`: where a body says that it is an error, and with which codes.
+//!    - `refusal`: where a body says that it is an error, and with which codes. `statuses`: what
+//!      the statuses of refusals mean, where that is not `Statuses::USUAL`.
 //!    - Each `Endpoint`: the target with its `{...}` names (see `dialect::Endpoint`), its cost,
 //!      and its `Place`: the path to the items and whether they are the `elements` of an array,
 //!      the `members` of an object, or the one value `itself`.

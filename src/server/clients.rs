@@ -9,6 +9,7 @@
 
 use super::access::Answer;
 use super::api::{self, Outcome, View};
+use super::archive::Recalled;
 use super::long::Reply;
 use super::session::{PendingBody, Phase, Session};
 use super::{Action, CloseReason, Conn, Core, Endpoint, Event, Rest, Service};
@@ -16,14 +17,19 @@ use crate::http::{
     BodyReader, CONTINUE, Cache, ContentType, Head, HeadLimits, Parsed, Request, RequestBody,
     RequestError, Responder, empty_lines, parse,
 };
+use crate::market::SeriesKey;
 use crate::table::Key;
 use crate::time::Now;
+use std::ops::Range;
 
 /// Largest output buffer that is kept for the next answer.
 const SPARE_BYTES: usize = 256 * 1024;
 
 /// Seconds after which a client that was turned away may try again.
 const RETRY_REFUSED_S: u32 = 1;
+
+/// Said where the disk thread has as many questions as it may have.
+const FULL_QUEUE: &str = "Too many charts wait for the history file.";
 
 impl Core {
     pub(super) fn handle_client(&mut self, key: Key, event: Event<'_>, now: Now) {
@@ -108,9 +114,10 @@ impl Core {
     pub(super) fn wake_longs(&mut self, now: Now) {
         let rest = &mut self.rest;
         let view = View::new(&rest.config, &rest.market, &rest.status, rest.boot, now);
-        let pollers = &rest.pollers;
+        let (pollers, archive) = (&rest.pollers, &rest.archive);
         rest.longs.wake(&view, |key, range| {
-            pollers[usize::from(key.source.0)].is_asking(key, range)
+            archive.is_recalling(key, range)
+                || pollers[usize::from(key.source.0)].is_asking(key, range)
         });
     }
 }
@@ -351,33 +358,56 @@ impl Rest {
     ) {
         let until = now.mono + self.config.limits.chart_wait;
         let wanted = long.wants();
-        let closing = reply.closing;
         let held = match &wanted {
-            Some((series, range)) => {
-                let (series, range) = (*series, range.clone());
-                self.with_poller(series.source, |poller, desk| {
-                    poller.ask(series, range, desk, now)
-                })
-            }
+            Some((series, range)) => match self.want(*series, range, now) {
+                Some(held) => held,
+                None => return self.turn_away(session, reply, FULL_QUEUE, now),
+            },
             None => false,
         };
         match self.longs.insert(key, long, reply, held.then_some(until)) {
             Ok(job) => session.enter(Phase::Waiting(job), now.mono, &self.config.limits),
             Err(reply) => {
-                let error = api::Error::unavailable("Too many long answers are being made.", 1);
-                let before = session.output.bytes.len();
-                let mut responder = reply.responder(&mut session.output.bytes, &self.stamp);
-                api::send_error(&error, &mut responder);
-                let answer = Answer {
-                    peer: session.peer,
-                    status: error.status,
-                    bytes: session.output.bytes.len() - before,
-                };
-                self.count_answer(reply.endpoint, error.status);
-                self.access.note(answer, reply.line.as_deref());
-                self.after_answer(session, closing, now);
+                let why = "Too many long answers are being made.";
+                self.turn_away(session, reply, why, now);
             }
         }
+    }
+
+    /// Has candles read from the file, or fetched. Whether they will come; `None`: too many wait for
+    /// the file already.
+    fn want(&mut self, series: SeriesKey, slots: &Range<i64>, now: Now) -> Option<bool> {
+        let is_open = self.with_poller(series.source, |poller, desk| {
+            poller.follow(series, desk, now)
+        });
+        if !is_open {
+            return Some(false);
+        }
+        let recalled = self.with_archive(|archive, shelf| archive.recall(series, slots, shelf));
+        let asked = self.with_poller(series.source, |poller, desk| {
+            poller.ask(series, slots, desk, now)
+        });
+        match recalled {
+            Recalled::Nothing => Some(asked),
+            Recalled::Coming => Some(true),
+            Recalled::Full => None,
+        }
+    }
+
+    /// Sends 503 in place of an answer that takes longer.
+    fn turn_away(&mut self, session: &mut Session, reply: Reply, why: &'static str, now: Now) {
+        let error = api::Error::unavailable(why, 1);
+        let before = session.output.bytes.len();
+        let mut responder = reply.responder(&mut session.output.bytes, &self.stamp);
+        api::send_error(&error, &mut responder);
+        let answer = Answer {
+            peer: session.peer,
+            status: error.status,
+            bytes: session.output.bytes.len() - before,
+        };
+        self.count_answer(reply.endpoint, error.status);
+        self.access.note(answer, reply.line.as_deref());
+        self.after_answer(session, reply.closing, now);
     }
 
     fn after_answer(&mut self, session: &mut Session, closing: Option<CloseReason>, now: Now) {

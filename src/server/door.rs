@@ -80,7 +80,8 @@ impl Core {
             let reason = session.reason.unwrap_or(CloseReason::Broken);
             http.closes[reason as usize] += 1;
             // Nobody is left to wait for: the end need not wait for the next deadline.
-            self.rest.finished |= self.rest.stop_at.is_some() && http.open == 0;
+            self.rest.clients_done |= self.rest.stop_at.is_some() && http.open == 0;
+            self.rest.end();
         }
     }
 }

@@ -151,6 +151,8 @@ pub struct Answered {
     pub staged: Staged,
     /// Items refused.
     pub rejected: u64,
+    /// Whether one of them is a candle of nobody knows which slot.
+    pub undated: bool,
 }
 
 impl Asking {
@@ -368,6 +370,7 @@ impl Asking {
         match &self.head {
             Some(head) if !is_success(head.status) => Fault::Status {
                 status: head.status,
+                kind: self.reading.status_kind(head.status),
                 retry_after: head.retry_after,
                 message: None,
             },
@@ -376,20 +379,21 @@ impl Asking {
     }
 
     /// What the whole answer comes to.
-    pub fn finish(mut self, now: Now) -> Result<Answered, Fault> {
+    pub fn finish(self, now: Now) -> Result<Answered, Fault> {
         let head = self.head.as_ref().expect("finished answers have a head");
         let (status, retry_after) = (head.status, head.retry_after);
-        let verdict = match self.read_error.take() {
-            Some(error) => Err(error),
-            None => self.reading.finish(status),
-        };
+        let by_status = self.reading.status_kind(status);
+        // It knows of every fault of the body that was met on the way.
+        let verdict = self.reading.finish(status);
         if !is_success(status) {
-            let message = match verdict {
-                Err(error @ ReadError::Refused { .. }) => Some(error.to_string()),
-                _ => None,
+            let (kind, message) = match verdict {
+                Err(ReadError::Refused { kind, .. }) => (kind, verdict.err()),
+                _ => (by_status, None),
             };
+            let message = message.map(|refusal| refusal.to_string());
             return Err(Fault::Status {
                 status,
+                kind,
                 retry_after,
                 message,
             });
@@ -398,15 +402,12 @@ impl Asking {
         if self.staged.is_empty() {
             return Err(Fault::Empty);
         }
-        // It may be any of the slots that would now seem to be without a candle.
-        if self.undated {
-            return Err(Fault::Undated);
-        }
         Ok(Answered {
             task: self.task,
             sent_at: self.sent_at.unwrap_or(now),
             staged: self.staged,
             rejected: self.rejected,
+            undated: self.undated,
         })
     }
 }
