@@ -29,6 +29,7 @@ mod poller;
 mod session;
 mod stage;
 mod status;
+mod task;
 
 pub use dial::Broken;
 pub use durations::Endpoint;

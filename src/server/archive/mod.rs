@@ -77,6 +77,8 @@ pub struct Archive {
     writes: u64,
     flush_at: Option<Mono>,
     failures: u32,
+    /// Size of the file.
+    bytes: u64,
     recalls: Recalls,
     quotes: SavedQuotes,
     evicting: BTreeSet<SeriesKey>,
@@ -126,6 +128,7 @@ impl Archive {
             writes: 0,
             flush_at: None,
             failures: 0,
+            bytes: 0,
             recalls: Recalls::default(),
             quotes: SavedQuotes::new(now.mono),
             evicting: BTreeSet::new(),
@@ -147,9 +150,16 @@ impl Archive {
         self.state == State::Loading
     }
 
-    /// Whether what leaves memory can be had again from the file.
-    pub fn keeps(&self) -> bool {
-        self.state == State::On && self.batch.weight() < PENDING
+    /// Whether what leaves memory of this series can be had again from the file.
+    pub fn keeps(&self, key: SeriesKey, config: &Config, catalog: &Catalog) -> bool {
+        self.state == State::On && self.has_room(key, config, catalog)
+    }
+
+    /// Whether changes of this series are taken: what waits for the disk is bounded, and the file
+    /// grows for clients' wishes only so far.
+    fn has_room(&self, key: SeriesKey, config: &Config, catalog: &Catalog) -> bool {
+        let is_small = self.bytes < config.limits.history_bytes;
+        self.batch.weight() < PENDING && (is_small || catalog.is_named(key.source, key.symbol))
     }
 
     /// A source's market list has come: restored quotes of what it tracks are put back.
@@ -171,7 +181,7 @@ impl Archive {
         now: Now,
     ) -> Option<&mut Changes> {
         let writes = matches!(self.state, State::Loading | State::On | State::Failing);
-        if !writes || self.batch.weight() >= PENDING {
+        if !writes || !self.has_room(key, config, catalog) {
             return None;
         }
         self.flush_at.get_or_insert(now.mono + FLUSH);
@@ -260,6 +270,7 @@ impl Archive {
     pub fn answered(&mut self, answer: Answer, shelf: &mut Shelf<'_>, now: Now) -> bool {
         match answer {
             Answer::Opened(opened) => {
+                self.bytes = opened.bytes;
                 shelf.status.bytes = opened.bytes;
                 self.opened(shelf);
             }
@@ -367,6 +378,7 @@ impl Archive {
         };
         match result {
             Ok(written) => {
+                self.bytes = written.bytes;
                 shelf.status.bytes = written.bytes;
                 shelf.status.inserted += written.inserted;
                 shelf.status.updated += written.updated;

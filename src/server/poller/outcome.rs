@@ -12,8 +12,9 @@ use crate::record::Ticker;
 use crate::server::Conn;
 use crate::server::durations::POLL_BOUNDS_US;
 use crate::server::fault::{Blame, Fault};
-use crate::server::lane::{Answered, Staged, Task};
+use crate::server::lane::{Answered, Staged};
 use crate::server::status::SourceState;
+use crate::server::task::Task;
 use crate::table::Table;
 use crate::time::{Mono, Now, UnixMs};
 use std::time::Duration;
@@ -23,9 +24,6 @@ const HOURLY_RETRY: Duration = Duration::from_secs(60);
 
 /// Tickers applied in one slice: some 0.1 ms.
 const TICKERS_A_SLICE: usize = 256;
-
-/// A difference between the exchange's clock and ours that is worth a line in the log.
-pub(super) const CLOCK_OFFSET_MS: i64 = 2000;
 
 /// Longest that an exchange's `Retry-After` is believed: a day. A ban can last that long.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(86_400);
