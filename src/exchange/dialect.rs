@@ -1,22 +1,14 @@
 //! A dialect: what one exchange's addresses and JSON mean, as data.
 //!
-//! Owns the table of the exchanges, and how a [`Call`] becomes the path and query of a request.
+//! Owns how a [`Call`] becomes the path and query of a request.
 //! It never sends anything, never reads a clock, and keeps no count of what was spent: it only
 //! tells what a call costs.
 
 use super::RefusalKind;
-use super::binance::BINANCE;
-use super::bitget::BITGET;
-use super::bybit::BYBIT;
 use super::candle::CandleForm;
-use super::coinbase::COINBASE;
 use super::envelope::Place;
-use super::gate::GATE;
 use super::json::Step;
-use super::kraken::KRAKEN;
-use super::kucoin::KUCOIN;
 use super::listing::ListingForm;
-use super::okx::OKX;
 use super::refusal::{Refusal, Statuses};
 use super::ticker::TickerForm;
 use super::value::TimeForm;
@@ -24,10 +16,6 @@ use crate::interval::Stored;
 use crate::time::UnixMs;
 use std::fmt::Write;
 use std::time::Duration;
-
-static DIALECTS: [&Dialect; 8] = [
-    &BINANCE, &OKX, &BYBIT, &KRAKEN, &COINBASE, &KUCOIN, &GATE, &BITGET,
-];
 
 /// Something to ask of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,16 +163,6 @@ pub(super) struct Time {
 }
 
 impl Dialect {
-    /// The dialect of this name.
-    pub fn by_name(name: &str) -> Option<&'static Dialect> {
-        DIALECTS.into_iter().find(|dialect| dialect.name == name)
-    }
-
-    /// The names of all dialects.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        DIALECTS.iter().map(|dialect| dialect.name)
-    }
-
     /// The exchange's name, as the configuration knows it.
     pub fn name(&self) -> &'static str {
         self.name

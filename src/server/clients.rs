@@ -7,11 +7,12 @@
 //!
 //! It never knows what an answer says: [`super::api`] does.
 
+use super::access::Answer;
 use super::api::{self, Outcome, View};
 use super::archive::Recalled;
 use super::long::Reply;
 use super::session::{PendingBody, Phase, Session};
-use super::{Action, CloseReason, Conn, Core, Event, Rest, Service};
+use super::{Action, CloseReason, Conn, Core, Endpoint, Event, Rest, Service};
 use crate::http::{
     BodyReader, CONTINUE, Cache, ContentType, Head, HeadLimits, Parsed, Request, RequestBody,
     RequestError, Responder, empty_lines, parse,
@@ -92,10 +93,15 @@ impl Core {
             reply.end(CloseReason::Stopping);
         }
         let busy = session.is_busy();
+        let before = session.output.bytes.len();
         let mut responder = reply.responder(&mut session.output.bytes, &rest.stamp);
         long.finish(&view, &mut responder);
-        let status = responder.status();
-        rest.count_answer(session.service, status);
+        let answer = Answer {
+            peer: session.peer,
+            status: responder.status(),
+            bytes: session.output.bytes.len() - before,
+        };
+        rest.count_long(answer, &reply, now);
         rest.after_answer(session, reply.closing, now);
         if matches!(session.phase, Phase::Idle | Phase::Writing) {
             rest.resume(client, session, now);
@@ -292,6 +298,7 @@ impl Rest {
             Some(CloseReason::Answered)
         };
         session.output.borrow(&mut self.spare);
+        let before = session.output.bytes.len();
         let mut responder = Responder::new(
             &mut session.output.bytes,
             &self.stamp,
@@ -316,14 +323,25 @@ impl Rest {
         self.status.http.requests += 1;
         let mut view = View::new(&self.config, &self.market, &self.status, self.boot, now);
         view.facts = Some(self.facts);
-        match api::answer(&view, session.service, request, &mut responder) {
+        let (endpoint, outcome) = api::answer(&view, session.service, request, &mut responder);
+        match outcome {
             Outcome::Answered => {
                 let status = responder.status();
-                self.count_answer(session.service, status);
+                self.count_answer(endpoint, status);
+                if self.access.is_on() {
+                    let answer = Answer {
+                        peer: session.peer,
+                        status,
+                        bytes: session.output.bytes.len() - before,
+                    };
+                    let line = self.access.describe(request);
+                    self.access.note(answer, line.as_deref());
+                }
                 self.after_answer(session, closing, now);
             }
             Outcome::Later(long) => {
-                let reply = Reply::of(request, closing);
+                let line = self.access.describe(request);
+                let reply = Reply::of(request, endpoint, closing, line, now.mono);
                 self.put_off(key, session, long, reply, now);
             }
         }
@@ -379,9 +397,16 @@ impl Rest {
     /// Sends 503 in place of an answer that takes longer.
     fn turn_away(&mut self, session: &mut Session, reply: Reply, why: &'static str, now: Now) {
         let error = api::Error::unavailable(why, 1);
+        let before = session.output.bytes.len();
         let mut responder = reply.responder(&mut session.output.bytes, &self.stamp);
         api::send_error(&error, &mut responder);
-        self.count_answer(session.service, error.status);
+        let answer = Answer {
+            peer: session.peer,
+            status: error.status,
+            bytes: session.output.bytes.len() - before,
+        };
+        self.count_answer(reply.endpoint, error.status);
+        self.access.note(answer, reply.line.as_deref());
         self.after_answer(session, reply.closing, now);
     }
 
@@ -412,9 +437,18 @@ impl Rest {
         reason: CloseReason,
         now: Now,
     ) {
+        let before = session.output.bytes.len();
         let mut responder = Responder::closing(&mut session.output.bytes, &self.stamp);
         api::send_error(error, &mut responder);
-        self.count_answer(session.service, error.status);
+        if session.service != Service::Demo {
+            let answer = Answer {
+                peer: session.peer,
+                status: error.status,
+                bytes: session.output.bytes.len() - before,
+            };
+            self.count_answer(Endpoint::Unread, error.status);
+            self.access.note(answer, None);
+        }
         session.inbox = Vec::new();
         session.reason = Some(reason);
         session.enter(Phase::Finishing, now.mono, &self.config.limits);
@@ -453,28 +487,6 @@ impl Rest {
         if buffer.capacity() <= SPARE_BYTES {
             buffer.clear();
             self.spare = buffer;
-        }
-    }
-
-    fn count_answer(&mut self, service: Service, status: u16) {
-        if service == Service::Demo {
-            return;
-        }
-        let http = &mut self.status.http;
-        http.not_modified += u64::from(status == 304);
-        let class = usize::from(status / 100).clamp(2, 5) - 2;
-        http.classes[class] += 1;
-    }
-
-    fn count_busy(&mut self, before: bool, session: &Session) {
-        if session.service == Service::Demo {
-            return;
-        }
-        let http = &mut self.status.http;
-        match (before, session.is_busy()) {
-            (false, true) => http.in_flight += 1,
-            (true, false) => http.in_flight -= 1,
-            _ => {}
         }
     }
 }

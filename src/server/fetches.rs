@@ -186,10 +186,16 @@ impl Fetches {
         rows: impl Fn(Stored) -> usize,
         newest: impl Fn(&SeriesKey) -> (i64, i64),
     ) -> Option<Page> {
-        let mut best: Option<Page> = None;
-        for plan in self.plans.iter().filter(|plan| plan.in_flight.is_none()) {
-            let interval = plan.series.interval;
-            let (when, urgency, slots) = if let Some(range) = plan.asked.last() {
+        // Of hundreds of series one is chosen by its time, and only that one is looked at closer.
+        let rank = |plan: &&Plan| {
+            let (when, urgency) = plan.next(now);
+            (when.max(now.mono), urgency, when)
+        };
+        let free = self.plans.iter().filter(|plan| plan.in_flight.is_none());
+        let plan = free.min_by_key(rank)?;
+        let (when, urgency) = plan.next(now);
+        let slots = match (urgency, plan.asked.last()) {
+            (Urgency::Asked, Some(range)) => {
                 // Whoever asks for the newest closed candles wants to see the forming one too, and
                 // it comes with the same page.
                 let (_, current) = newest(&plan.series);
@@ -197,35 +203,21 @@ impl Fetches {
                     true => current + 1,
                     false => range.end,
                 };
-                (plan.rest_until, Urgency::Asked, range.start..end)
-            } else if plan.live <= now.mono || plan.backfill.is_none() {
+                range.start..end
+            }
+            (Urgency::Hole | Urgency::Backfill, _) => plan.backfill.clone().unwrap_or_default(),
+            _ => {
                 let (covered_end, current) = newest(&plan.series);
                 let from = covered_end.saturating_sub(REREAD).min(current);
-                (
-                    plan.live.max(plan.rest_until),
-                    Urgency::Live,
-                    from..current + 1,
-                )
-            } else {
-                let range = plan.backfill.clone().unwrap_or_default();
-                let urgency = match plan.is_hole {
-                    true => Urgency::Hole,
-                    false => Urgency::Backfill,
-                };
-                (plan.rest_until, urgency, range)
-            };
-            let page = Page {
-                when,
-                urgency,
-                series: plan.series,
-                slots: newest_page(&slots, rows(interval)),
-            };
-            let rank = |page: &Page| (page.when.max(now.mono), page.urgency, page.when);
-            if best.as_ref().is_none_or(|best| rank(&page) < rank(best)) {
-                best = Some(page);
+                from..current + 1
             }
-        }
-        best
+        };
+        Some(Page {
+            when,
+            urgency,
+            series: plan.series,
+            slots: newest_page(&slots, rows(plan.series.interval)),
+        })
     }
 
     /// A page has been asked.
@@ -332,6 +324,19 @@ impl Fetches {
 }
 
 impl Plan {
+    /// When its next page may be asked, and how urgent that is.
+    fn next(&self, now: Now) -> (Mono, Urgency) {
+        if !self.asked.is_empty() {
+            (self.rest_until, Urgency::Asked)
+        } else if self.live <= now.mono || self.backfill.is_none() {
+            (self.live.max(self.rest_until), Urgency::Live)
+        } else if self.is_hole {
+            (self.rest_until, Urgency::Hole)
+        } else {
+            (self.rest_until, Urgency::Backfill)
+        }
+    }
+
     fn asks(&self, range: &Range<i64>) -> bool {
         self.asked
             .iter()

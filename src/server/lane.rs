@@ -19,48 +19,15 @@ use super::dial::Dial;
 use super::fault::Fault;
 pub use super::stage::Staged;
 use super::stage::Stager;
+use super::task::Task;
 use crate::config::Limits;
 use crate::exchange::{ReadError, Reading};
 use crate::http::{BodyReader, Encoding, Framing, Gunzip, HeadLimits, RetryAfter, parse_response};
 use crate::interval::Stored;
-use crate::market::{Catalog, SeriesKey, SourceId, SymbolId};
+use crate::market::{Catalog, SourceId};
 use crate::table::Key;
 use crate::time::{Mono, Now, UnixMs};
 use std::ops::Range;
-
-/// What is asked of an exchange.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Task {
-    /// Its market list.
-    Markets,
-    /// Its clock.
-    Time,
-    /// All its tickers.
-    Tickers,
-    /// The ticker of one market.
-    Ticker(SymbolId),
-    /// The figures of 24 hours of one market, where its ticker lacks them.
-    Stats(SymbolId),
-    /// Candles of these slots.
-    Candles {
-        /// Of which series.
-        series: SeriesKey,
-        /// Slots of the series' interval.
-        slots: Range<i64>,
-    },
-}
-
-impl Task {
-    /// Whether it brings quotes.
-    pub fn is_quotes(&self) -> bool {
-        matches!(self, Task::Tickers | Task::Ticker(_))
-    }
-
-    /// Whether both ask for the same kind of thing.
-    pub fn is_like(&self, other: &Task) -> bool {
-        std::mem::discriminant(self) == std::mem::discriminant(other)
-    }
-}
 
 /// See the module's page.
 #[derive(Default)]
@@ -414,15 +381,6 @@ impl Asking {
 
 fn is_success(status: u16) -> bool {
     (200..300).contains(&status)
-}
-
-/// How long a request of this kind may take. A market list is up to a hundred times the size of
-/// anything else, and nobody waits for it.
-pub fn time_for(task: &Task, timeout: std::time::Duration) -> std::time::Duration {
-    match task {
-        Task::Markets => timeout * 4,
-        _ => timeout,
-    }
 }
 
 /// The page of a series that ends before `end`: at most `rows` slots of `range`, the newest.

@@ -79,7 +79,7 @@ fn lives(rng: &mut Rng) {
 }
 
 #[test]
-#[ignore = "a year takes a minute or more"]
+#[ignore = "a year takes some minutes on a busy machine"]
 fn over_a_year_of_outages_the_file_stays_as_large_as_what_is_kept() {
     for_each_seed(1, |_, rng| year(rng));
 }
@@ -88,7 +88,7 @@ fn over_a_year_of_outages_the_file_stays_as_large_as_what_is_kept() {
 /// old leaves.
 fn year(rng: &mut Rng) {
     const KEEP: i64 = 2000;
-    const LIFE: u64 = 200 * weather::SECOND;
+    const LIFE: u64 = 130 * weather::SECOND;
     let dir = TempDir::new();
     let disk = Disk::real(dir.path().join("history.db"), Rng::new(rng.next()));
     let mut world = setup::small_world(KEEP, LIFE, disk, rng);
@@ -103,14 +103,14 @@ fn year(rng: &mut Rng) {
         } else {
             assert!(bytes <= early * 3 / 2, "{bytes} bytes, {early} at first");
         }
-        let away = rng.below(2 * 86_400_000);
+        let away = rng.below(3 * 86_400_000);
         world = setup::next_life(world, Theme::Exchanges, LIFE, away, rng);
     }
     world.run_until(LIFE);
     world.recover_and_stop(rng);
     world.check_disk();
     let disk = world.disk.expect("it is there");
-    assert!(disk.evicted > 300_000, "{} were evicted", disk.evicted);
+    assert!(disk.evicted > 200_000, "{} were evicted", disk.evicted);
     eprintln!(
         "{} evicted, {} bytes, {early} at first",
         disk.evicted, disk.bytes

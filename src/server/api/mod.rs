@@ -5,10 +5,11 @@
 //! [`Long`], to be made in parts.
 //!
 //! One file a family: [`quotes`], [`categories`], [`ecosystem`], [`chart`], [`metrics`] with
-//! `prometheus`, and [`health`].
+//! `prometheus`, [`health`], and `described`, which describes them.
 
 pub mod categories;
 pub mod chart;
+mod described;
 pub mod ecosystem;
 mod error;
 pub mod health;
@@ -20,7 +21,7 @@ pub mod write;
 
 pub use error::{Error, send_error};
 
-use super::{ProcessFacts, Service, Status};
+use super::{Endpoint, ProcessFacts, Service, Status};
 use crate::config::Config;
 use crate::http::{Cache, Head, Method, Request, Responder, normal_path};
 use crate::market::{Market, SeriesKey, SourceId};
@@ -150,21 +151,42 @@ enum Route<'a> {
     Metrics,
     Prometheus,
     Health(health::Kind),
+    OpenApi,
 }
 
-/// Answers one request, or says how its answer is to be made.
+impl Route<'_> {
+    fn endpoint(self) -> Endpoint {
+        match self {
+            Route::Quote(_) => Endpoint::Quote,
+            Route::Quotes => Endpoint::Quotes,
+            Route::Categories => Endpoint::Categories,
+            Route::CategoryMarkets(_) => Endpoint::CategoryMarkets,
+            Route::EcosystemMarkets => Endpoint::EcosystemMarkets,
+            Route::EcosystemMarket(_) => Endpoint::EcosystemMarket,
+            Route::Chart => Endpoint::Chart,
+            Route::Metrics => Endpoint::Metrics,
+            Route::Prometheus => Endpoint::Prometheus,
+            Route::Health(_) => Endpoint::Health,
+            Route::OpenApi => Endpoint::OpenApi,
+        }
+    }
+}
+
+/// Answers one request, or says how its answer is to be made; and what it was for.
 pub fn answer(
     view: &View<'_>,
     service: Service,
     request: &Request<'_>,
     responder: &mut Responder<'_>,
-) -> Outcome {
+) -> (Endpoint, Outcome) {
     if request.method == Method::Options {
         responder.send(&Head::options(), b"");
-        return Outcome::Answered;
+        return (Endpoint::Options, Outcome::Answered);
     }
     let path = normal_path(request.path);
-    let result = match route(view.config, service, &path) {
+    let route = route(view.config, service, &path);
+    let endpoint = route.map_or(Endpoint::Unknown, Route::endpoint);
+    let result = match route {
         // No address at all, but the far end of a tunnel: CONNECT.
         None if !path.starts_with(b"/") => Err(Error::method_not_allowed()),
         None => Err(Error::not_found(request.path)),
@@ -179,8 +201,9 @@ pub fn answer(
         Some(Route::Metrics) => metrics::json(view, responder),
         Some(Route::Prometheus) => metrics::text(view, responder),
         Some(Route::Health(kind)) => health::health(view, kind, responder),
+        Some(Route::OpenApi) => described::document(view, responder),
     };
-    result.unwrap_or_else(|error| {
+    let outcome = result.unwrap_or_else(|error| {
         // Below, only the end of the address is seen.
         let error = match error.code {
             "not_found" => Error::not_found(request.path),
@@ -188,7 +211,8 @@ pub fn answer(
         };
         send_error(&error, responder);
         Outcome::Answered
-    })
+    });
+    (endpoint, outcome)
 }
 
 /// What an address means on a listener of this service.
@@ -241,6 +265,7 @@ fn common_route(path: &[u8]) -> Option<Route<'_>> {
         b"/health/live" => Some(Route::Health(health::Kind::Live)),
         b"/health/ready" => Some(Route::Health(health::Kind::Ready)),
         b"/metrics" => Some(Route::Prometheus),
+        b"/openapi.json" => Some(Route::OpenApi),
         _ => None,
     }
 }

@@ -71,6 +71,7 @@ impl Archive {
         };
         match result {
             Ok(written) => {
+                self.bytes = written.bytes;
                 shelf.status.bytes = written.bytes;
                 shelf.status.inserted += written.inserted;
                 shelf.status.updated += written.updated;

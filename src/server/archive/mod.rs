@@ -79,6 +79,8 @@ pub struct Archive {
     writes: u64,
     flush_at: Option<Mono>,
     failures: u32,
+    /// Size of the file.
+    bytes: u64,
     recalls: Recalls,
     quotes: SavedQuotes,
     evicting: BTreeMap<SeriesKey, Eviction>,
@@ -123,6 +125,7 @@ impl Archive {
             writes: 0,
             flush_at: None,
             failures: 0,
+            bytes: 0,
             recalls: Recalls::default(),
             quotes: SavedQuotes::new(now.mono),
             evicting: BTreeMap::new(),
@@ -144,9 +147,16 @@ impl Archive {
         self.state == State::Loading && self.load_by.is_some()
     }
 
-    /// Whether what leaves memory can be had again from the file.
-    pub fn keeps(&self) -> bool {
-        self.state == State::On && self.has_room()
+    /// Whether what leaves memory of this series can be had again from the file.
+    pub fn keeps(&self, key: SeriesKey, config: &Config, catalog: &Catalog) -> bool {
+        self.state == State::On && self.takes(key, config, catalog)
+    }
+
+    /// Whether changes of this series are taken: what waits for the disk is bounded, and the file
+    /// grows for clients' wishes only so far.
+    fn takes(&self, key: SeriesKey, config: &Config, catalog: &Catalog) -> bool {
+        let is_small = self.bytes < config.limits.history_bytes;
+        self.has_room() && (is_small || catalog.is_named(key.source, key.symbol))
     }
 
     /// A source's market list has come: restored quotes of what it tracks are put back.
@@ -167,9 +177,9 @@ impl Archive {
         catalog: &Catalog,
         now: Now,
     ) -> Option<&mut Changes> {
-        let has_room = self.has_room();
+        let takes = self.takes(key, config, catalog);
         self.any_changes(key, config, catalog, now)
-            .filter(|_| has_room)
+            .filter(|_| takes)
     }
 
     /// These slots are not to be believed any more. Said however much waits: it weighs nothing
@@ -313,6 +323,7 @@ impl Archive {
     pub fn answered(&mut self, answer: Answer, shelf: &mut Shelf<'_>, now: Now) -> bool {
         match answer {
             Answer::Opened(opened) => {
+                self.bytes = opened.bytes;
                 shelf.status.bytes = opened.bytes;
                 self.opened(shelf, now);
             }

@@ -349,7 +349,7 @@ fn a_disk_that_fails_again_and_again_takes_no_more_memory() {
         refused += usize::from(!bench.archive.has_room());
     }
     assert!(refused > 20);
-    assert!(!bench.archive.keeps());
+    assert!(!bench.keeps(key));
     // What is to be forgotten is said nevertheless.
     let (now, catalog) = (bench.now, &bench.market.catalog);
     let slots = BEGIN..i64::MAX;
@@ -424,6 +424,11 @@ fn a_file_that_can_be_used_again_is_read_anew() {
 }
 
 impl Bench {
+    fn keeps(&self, key: SeriesKey) -> bool {
+        let catalog = &self.market.catalog;
+        self.archive.keeps(key, &self.config, catalog)
+    }
+
     fn open_again(&mut self) {
         self.tell(Answer::Opened(Opened {
             created: false,
@@ -446,7 +451,8 @@ fn a_load_that_failed_is_tried_again() {
     bench.pass(1);
     assert_eq!(bench.job(), Job::Load);
     bench.tell(Answer::Loaded(Ok(Loaded::default())));
-    assert!(bench.archive.keeps());
+    let key = bench.key("BTC/USDT");
+    assert!(bench.keeps(key));
 }
 
 #[test]
@@ -460,7 +466,8 @@ fn a_load_that_takes_long_is_not_waited_for() {
     bench.pass(500);
     bench.head("BTC/USDT", ago(50, 0));
     bench.tell(Answer::Loaded(Ok(Loaded::default())));
-    assert!(bench.archive.keeps());
+    let key = bench.key("BTC/USDT");
+    assert!(bench.keeps(key));
 }
 
 #[test]

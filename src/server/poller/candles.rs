@@ -3,13 +3,15 @@
 //! Owns the step from a page of candles to a series, to what is archived of it and to what is asked
 //! next; and the judgement of which slots are closed, which is the exchange's clock's.
 
-use super::outcome::CLOCK_OFFSET_MS;
 use super::{Desk, Poller};
 use crate::interval::Stored;
 use crate::market::{Market, Reported, SeriesKey};
 use crate::server::fetches::Window;
 use crate::time::{Now, UnixMs};
 use std::ops::Range;
+
+/// A difference between the exchange's clock and ours that is worth a line in the log.
+const CLOCK_OFFSET_MS: i64 = 2000;
 
 /// A page of candles as an exchange has told it.
 pub(super) struct Told {
@@ -87,7 +89,10 @@ impl Poller {
         let forgotten = series.forgotten_before().unwrap_or(0);
         let window = Window {
             depth: desk.config.history.of(key.interval).backfill.min(told),
-            floor: if desk.archive.keeps() { 0 } else { forgotten },
+            floor: match (desk.archive).keeps(key, desk.config, &desk.market.catalog) {
+                true => 0,
+                false => forgotten,
+            },
         };
         self.fetches.answered(key, series, window, exchange, now);
         self.note_progress(desk, now);

@@ -10,9 +10,11 @@ use crate::interval::Stored;
 use crate::market::{Lookup, Market, SeriesKey, SourceId, SymbolId};
 use crate::record::Ticker;
 use crate::server::Conn;
+use crate::server::durations::POLL_BOUNDS_US;
 use crate::server::fault::{Blame, Fault};
-use crate::server::lane::{Answered, Staged, Task};
+use crate::server::lane::{Answered, Staged};
 use crate::server::status::SourceState;
+use crate::server::task::Task;
 use crate::table::Table;
 use crate::time::{Mono, Now, UnixMs};
 use std::time::Duration;
@@ -22,9 +24,6 @@ const HOURLY_RETRY: Duration = Duration::from_secs(60);
 
 /// Tickers applied in one slice: some 0.1 ms.
 const TICKERS_A_SLICE: usize = 256;
-
-/// A difference between the exchange's clock and ours that is worth a line in the log.
-pub(super) const CLOCK_OFFSET_MS: i64 = 2000;
 
 /// Longest that an exchange's `Retry-After` is believed: a day. A ban can last that long.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(86_400);
@@ -68,7 +67,9 @@ impl Poller {
         status.rejected += answered.rejected;
         status.last_success_at = Some(now.unix);
         self.last_success = Some(now.mono);
-        status.last_latency_ms = Some(now.mono.since(answered.sent_at.mono).as_millis() as u64);
+        let took = now.mono.since(answered.sent_at.mono);
+        status.last_latency_ms = Some(took.as_millis() as u64);
+        (status.latencies).note(&POLL_BOUNDS_US, took.as_micros() as u64, 1);
         // Nothing is served without quotes: that others succeed is not enough.
         if task.is_quotes() {
             self.recovered(desk, now);
