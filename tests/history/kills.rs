@@ -59,11 +59,8 @@ fn kill_often(rng: &mut Rng, kills: u64) {
         check_chart(&answer, id, interval);
         // A series that nobody has asked for before, so that there is something to write.
         let from = 1_500_000_000_000 + rng.below(200) as i64 * 1_000_000_000;
-        let more = target(
-            symbol,
-            *rng.pick(&["1m", "1h", "1d"]),
-            &format!("&from={from}"),
-        );
+        let base = *rng.pick(&["1m", "1h", "1d"]);
+        let more = target(symbol, base, &format!("&from={from}"));
         let _ = get(marketd.addr(), &more);
         match rng.below(3) {
             0 => (),
@@ -71,9 +68,9 @@ fn kill_often(rng: &mut Rng, kills: u64) {
                 let wait = Duration::from_millis(rng.below(1500));
                 let _ = poll_until(wait, || None::<()>);
             }
-            _ => drop(eventually(super::LONG, || {
+            _ => eventually(super::LONG, || {
                 (history(&marketd, "inserted") > 0).then_some(())
-            })),
+            }),
         }
         if path.exists() {
             let before = std::mem::replace(&mut on_disk, candles(&path));

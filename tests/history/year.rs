@@ -43,12 +43,11 @@ fn with_a_year_of_minutes_on_disk_the_first_answer_comes_at_once() {
 
     let named: Vec<&str> = symbols.iter().map(String::as_str).collect();
     let config = config(&[source(&exchange, &named)], 1500);
-    for round in 0..5 {
+    for (round, symbol) in symbols.iter().enumerate().take(5) {
         // The second half: the exchange is dead, and what is served is what is on disk.
         if round == 3 {
             exchange.fault_on(binance::KLINES, Fault::Status(500));
         }
-        let symbol = &symbols[round];
         let mut launch = launch(&dir, &config);
         if let Ok(program) = std::env::var("MARKETD_PROGRAM") {
             launch = launch.program(program);
