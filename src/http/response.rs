@@ -11,6 +11,7 @@ mod tail;
 
 use self::tail::Tail;
 use super::error::{ErrorAnswer, RequestError, write_error_body};
+use super::output::Output;
 use super::request::{Method, Request, Version};
 use crate::time::UnixMs;
 use std::borrow::Cow;
@@ -188,7 +189,7 @@ impl Persistence {
 /// Writes one answer to one request.
 #[derive(Debug)]
 pub struct Responder<'a> {
-    out: &'a mut Vec<u8>,
+    out: &'a mut Output,
     stamp: &'a Stamp,
     head_only: bool,
     persistence: Persistence,
@@ -200,7 +201,7 @@ impl<'a> Responder<'a> {
     /// Answers `request`, appending to `out`. Without `keep`, or where the client would not send
     /// another request, the answer says that the connection closes.
     pub fn new(
-        out: &'a mut Vec<u8>,
+        out: &'a mut Output,
         stamp: &'a Stamp,
         request: &Request<'a>,
         keep: bool,
@@ -217,7 +218,7 @@ impl<'a> Responder<'a> {
 
     /// Answers a request that is gone, from what its answer's head depends on.
     pub fn resumed(
-        out: &'a mut Vec<u8>,
+        out: &'a mut Output,
         stamp: &'a Stamp,
         head_only: bool,
         persistence: Persistence,
@@ -234,7 +235,7 @@ impl<'a> Responder<'a> {
     }
 
     /// Answers bytes that are no request, or nobody's request: in full, and for the last time.
-    pub fn closing(out: &'a mut Vec<u8>, stamp: &'a Stamp) -> Responder<'a> {
+    pub fn closing(out: &'a mut Output, stamp: &'a Stamp) -> Responder<'a> {
         Responder {
             out,
             stamp,
@@ -245,10 +246,10 @@ impl<'a> Responder<'a> {
         }
     }
 
-    /// Writes the head. `Some` when the body, exactly `body_len` bytes, is to follow; `None` when
+    /// Writes the head. `Some` when the body, exactly `body_len` bytes, written or shared, is to follow; `None` when
     /// nothing is: to HEAD, and with 204 and 304. A 200 with a tag that the client already has
     /// becomes a 304.
-    pub fn begin(&mut self, head: &Head, body_len: usize) -> Option<&mut Vec<u8>> {
+    pub fn begin(&mut self, head: &Head, body_len: usize) -> Option<&mut Output> {
         let mut tail = Tail::new();
         self.status = head.status;
         if let Some(etag) = head.etag {
@@ -278,23 +279,24 @@ impl<'a> Responder<'a> {
         let has_body = has_length && !self.head_only;
         let body_room = if has_body { body_len } else { 0 };
         let room = self.stamp.ok_json.len() + LINE_ROOM + head.fields.len() + tail.text().len();
-        self.out.reserve(room + body_room);
+        let out = self.out.bytes();
+        out.reserve(room + body_room);
         if self.status == 200 && head.content_type == ContentType::Json {
-            self.out.extend_from_slice(&self.stamp.ok_json);
+            out.extend_from_slice(&self.stamp.ok_json);
         } else {
             self.begin_other(head);
         }
         if !head.fields.is_empty() {
-            self.out.extend_from_slice(head.fields);
+            self.out.bytes().extend_from_slice(head.fields);
         }
-        self.out.extend_from_slice(tail.text());
+        self.out.bytes().extend_from_slice(tail.text());
         has_body.then_some(&mut *self.out)
     }
 
     /// Writes head and body.
     pub fn send(&mut self, head: &Head, body: &[u8]) {
         if let Some(out) = self.begin(head, body.len()) {
-            out.extend_from_slice(body);
+            out.bytes().extend_from_slice(body);
         }
     }
 
@@ -339,9 +341,10 @@ impl<'a> Responder<'a> {
         line.push(b" ");
         line.push(reason(self.status));
         line.push(b"\r\n");
-        self.out.extend_from_slice(line.text());
-        self.out.extend_from_slice(self.stamp.common());
-        self.out.extend_from_slice(content_type);
+        let out = self.out.bytes();
+        out.extend_from_slice(line.text());
+        out.extend_from_slice(self.stamp.common());
+        out.extend_from_slice(content_type);
     }
 }
 
@@ -419,9 +422,10 @@ mod tests {
         };
         let mut stamp = Stamp::new();
         stamp.refresh(UnixMs(784_111_777_999));
-        let mut out = b"before".to_vec();
+        let mut out = Output::default();
+        out.bytes().extend_from_slice(b"before");
         write(&mut Responder::new(&mut out, &stamp, &request, true));
-        let out = String::from_utf8(out).expect("ASCII");
+        let out = String::from_utf8(out.pending().to_vec()).expect("ASCII");
         out.strip_prefix("before").expect("appended").to_string()
     }
 
@@ -532,13 +536,13 @@ mod tests {
         });
         assert_eq!(found, format!("{line}{}{tail}", common()));
 
-        let mut out = Vec::new();
+        let mut out = Output::default();
         let mut stamp = Stamp::new();
         stamp.refresh(UnixMs(784_111_777_000));
         let mut responder = Responder::closing(&mut out, &stamp);
         responder.refuse(&RequestError::UriTooLong);
         assert_eq!(responder.status(), 414);
-        let out = String::from_utf8(out).expect("ASCII");
+        let out = String::from_utf8(out.pending().to_vec()).expect("ASCII");
         assert!(out.starts_with("HTTP/1.1 414 URI Too Long\r\nDate: Sun, 06 Nov 1994"));
         assert!(out.contains("\r\nConnection: close\r\n\r\n{\"status\":414,"));
     }

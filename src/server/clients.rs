@@ -9,6 +9,7 @@
 
 use super::api::{self, Outcome, View};
 use super::long::Reply;
+use super::recall::Mark;
 use super::session::{PendingBody, Phase, Session};
 use super::{Action, CloseReason, Conn, Core, Event, Rest, Service};
 use crate::http::{
@@ -18,11 +19,21 @@ use crate::http::{
 use crate::table::Key;
 use crate::time::Now;
 
-/// Largest output buffer that is kept for the next answer.
+/// Largest output buffers that are kept for the next answer.
 const SPARE_BYTES: usize = 256 * 1024;
 
 /// Seconds after which a client that was turned away may try again.
 const RETRY_REFUSED_S: u32 = 1;
+
+/// What came of the bytes at the begin of a request.
+enum Next {
+    /// Its head is whole, so long, and done with.
+    Taken(usize),
+    /// Its head is not whole; so many bytes before it are done with.
+    Partial(usize),
+    /// It is none, and the client has been told.
+    Rejected,
+}
 
 impl Core {
     pub(super) fn handle_client(&mut self, key: Key, event: Event<'_>, now: Now) {
@@ -86,7 +97,7 @@ impl Core {
             reply.end(CloseReason::Stopping);
         }
         let busy = session.is_busy();
-        let mut responder = reply.responder(&mut session.output.bytes, &rest.stamp);
+        let mut responder = reply.responder(&mut session.output, &rest.stamp);
         long.finish(&view, &mut responder);
         let status = responder.status();
         rest.count_answer(session.service, status);
@@ -139,7 +150,7 @@ impl Rest {
         loop {
             // No further request is begun; what has begun goes on as it is.
             let is_between = matches!(session.phase, Phase::Idle | Phase::Head | Phase::Writing);
-            let pending = session.output.pending().len();
+            let pending = session.output.len();
             if is_between && pending >= self.config.limits.output_high_water {
                 session.enter(Phase::Writing, now.mono, &self.config.limits);
                 break;
@@ -151,34 +162,13 @@ impl Rest {
                     None => return bytes.len(),
                 },
                 Phase::Idle | Phase::Head | Phase::Writing if !rest.is_empty() => {
-                    match parse(rest, &self.head_limits(session)) {
-                        Ok(Parsed::Complete {
-                            request,
-                            used: head,
-                        }) => {
-                            used += head;
-                            session.blank = 0;
-                            self.take(key, session, &request, &rest[..head], now);
-                        }
-                        Ok(Parsed::Partial) => {
-                            // Some clients send an empty line after a body: nobody has begun a
-                            // request with it, and it renews no deadline.
-                            let blank = empty_lines(rest);
+                    match self.next_request(key, session, rest, now) {
+                        Next::Taken(head) => used += head,
+                        Next::Partial(blank) => {
                             used += blank;
-                            session.blank += blank;
-                            if session.blank >= self.config.limits.head_bytes {
-                                self.reject(session, RequestError::HeadersTooLarge, now);
-                                return bytes.len();
-                            }
-                            if !matches!(&rest[blank..], [] | [b'\r']) {
-                                session.enter(Phase::Head, now.mono, &self.config.limits);
-                            }
                             break;
                         }
-                        Err(error) => {
-                            self.reject(session, error, now);
-                            return bytes.len();
-                        }
+                        Next::Rejected => return bytes.len(),
                     }
                 }
                 Phase::Head => {
@@ -194,6 +184,47 @@ impl Rest {
             session.enter(Phase::Writing, now.mono, &self.config.limits);
         }
         used
+    }
+
+    /// Takes the request at the begin of `bytes`, if its head is whole.
+    fn next_request(&mut self, key: Key, session: &mut Session, bytes: &[u8], now: Now) -> Next {
+        // A head behind empty lines may measure less than others: it is not looked for.
+        let mark = (session.blank == 0).then(|| Mark::of(bytes));
+        if let Some(mark) = mark
+            && let Some((request, head)) = self.recall.find(mark, bytes)
+        {
+            self.answer(key, session, &request, Some(mark), now);
+            return Next::Taken(head);
+        }
+        match parse(bytes, &self.head_limits(session)) {
+            Ok(Parsed::Complete { request, used }) => {
+                session.blank = 0;
+                let head = &bytes[..used];
+                if let Some(mark) = mark {
+                    self.recall.met(mark, &request, head);
+                }
+                self.take(key, session, &request, head, now);
+                Next::Taken(used)
+            }
+            Ok(Parsed::Partial) => {
+                // Some clients send an empty line after a body: nobody has begun a request with
+                // it, and it renews no deadline.
+                let blank = empty_lines(bytes);
+                session.blank += blank;
+                if session.blank >= self.config.limits.head_bytes {
+                    self.reject(session, RequestError::HeadersTooLarge, now);
+                    return Next::Rejected;
+                }
+                if !matches!(&bytes[blank..], [] | [b'\r']) {
+                    session.enter(Phase::Head, now.mono, &self.config.limits);
+                }
+                Next::Partial(blank)
+            }
+            Err(error) => {
+                self.reject(session, error, now);
+                Next::Rejected
+            }
+        }
     }
 
     /// What the next head may measure: empty lines before it count, also those that are gone.
@@ -214,7 +245,7 @@ impl Rest {
     ) {
         let cap = self.config.limits.body_bytes as u64;
         let reader = match request.body {
-            RequestBody::None => return self.answer(key, session, request, now),
+            RequestBody::None => return self.answer(key, session, request, None, now),
             body => BodyReader::new(body.into(), cap),
         };
         let reader = match reader {
@@ -222,7 +253,7 @@ impl Rest {
             Err(error) => return self.reject(session, error.into(), now),
         };
         if request.expect_continue {
-            session.output.bytes.extend_from_slice(CONTINUE);
+            session.output.bytes().extend_from_slice(CONTINUE);
         }
         let pending = PendingBody {
             head: head.to_vec(),
@@ -266,13 +297,21 @@ impl Rest {
         session.enter(Phase::Idle, now.mono, &self.config.limits);
         let head_limits = HeadLimits::from(&self.config.limits);
         if let Ok(Parsed::Complete { request, .. }) = parse(&head, &head_limits) {
-            self.answer(key, session, &request, now);
+            self.answer(key, session, &request, None, now);
         }
         Some(before - bytes.len())
     }
 
-    /// Answers one request, or sees to it that its answer is made.
-    fn answer(&mut self, key: Key, session: &mut Session, request: &Request<'_>, now: Now) {
+    /// Answers one request, or sees to it that its answer is made. `mark`: its head was found among
+    /// those that are known.
+    fn answer(
+        &mut self,
+        key: Key,
+        session: &mut Session,
+        request: &Request<'_>,
+        mark: Option<Mark>,
+        now: Now,
+    ) {
         session.served += 1;
         let last = session.served >= self.config.limits.requests_per_connection;
         let closing = if last {
@@ -285,12 +324,8 @@ impl Rest {
             Some(CloseReason::Answered)
         };
         session.output.borrow(&mut self.spare);
-        let mut responder = Responder::new(
-            &mut session.output.bytes,
-            &self.stamp,
-            request,
-            closing.is_none(),
-        );
+        let mut responder =
+            Responder::new(&mut session.output, &self.stamp, request, closing.is_none());
         if session.service == Service::Demo {
             if let Some(demo) = &mut self.demo {
                 self.scratch.clear();
@@ -309,7 +344,20 @@ impl Rest {
         self.status.http.requests += 1;
         let mut view = View::new(&self.config, &self.market, &self.status, self.boot, now);
         view.facts = Some(self.facts);
-        match api::answer(&view, session.service, request, &mut responder) {
+        let (service, catalog) = (session.service, self.market.catalog.version());
+        let known = mark.and_then(|mark| self.recall.meaning(mark, service, catalog));
+        let outcome = match known {
+            Some(meaning) => api::answer_again(&view, meaning, &mut responder),
+            None => {
+                let mut meant = None;
+                let outcome = api::answer(&view, service, request, &mut responder, &mut meant);
+                if let (Some(mark), Some(meaning)) = (mark, meant) {
+                    self.recall.understand(mark, service, catalog, meaning);
+                }
+                outcome
+            }
+        };
+        match outcome {
             Outcome::Answered => {
                 let status = responder.status();
                 self.count_answer(session.service, status);
@@ -347,7 +395,7 @@ impl Rest {
             Ok(job) => session.enter(Phase::Waiting(job), now.mono, &self.config.limits),
             Err(reply) => {
                 let error = api::Error::unavailable("Too many long answers are being made.", 1);
-                let mut responder = reply.responder(&mut session.output.bytes, &self.stamp);
+                let mut responder = reply.responder(&mut session.output, &self.stamp);
                 api::send_error(&error, &mut responder);
                 self.count_answer(session.service, error.status);
                 self.after_answer(session, closing, now);
@@ -382,7 +430,7 @@ impl Rest {
         reason: CloseReason,
         now: Now,
     ) {
-        let mut responder = Responder::closing(&mut session.output.bytes, &self.stamp);
+        let mut responder = Responder::closing(&mut session.output, &self.stamp);
         api::send_error(error, &mut responder);
         self.count_answer(session.service, error.status);
         session.inbox = Vec::new();
@@ -391,8 +439,12 @@ impl Rest {
     }
 
     fn sent(&mut self, key: Key, session: &mut Session, count: usize, now: Now) {
-        if let Some(buffer) = session.output.advance(count) {
-            self.keep_spare(buffer);
+        if let Some(emptied) = session.output.advance(count)
+            && emptied.capacity() <= SPARE_BYTES
+        {
+            // Nearly all answers are written and sent within one turn of their connection, so
+            // that the same buffers serve all of them.
+            self.spare = emptied;
         }
         if session.service != Service::Demo {
             self.status.http.bytes_out += count as u64;
@@ -414,15 +466,6 @@ impl Rest {
             }
             Phase::Finishing => self.finish(key, session, now),
             _ => {}
-        }
-    }
-
-    /// Keeps an emptied buffer for the next answer: nearly all are written and sent within one
-    /// turn of their connection, so that one buffer serves all of them.
-    fn keep_spare(&mut self, mut buffer: Vec<u8>) {
-        if buffer.capacity() <= SPARE_BYTES {
-            buffer.clear();
-            self.spare = buffer;
         }
     }
 

@@ -19,6 +19,7 @@ mod guests;
 mod lane;
 mod long;
 mod poller;
+mod recall;
 mod session;
 mod stage;
 mod status;
@@ -29,7 +30,7 @@ pub use status::{SourceState, SourceStatus, Status};
 
 use crate::config::Config;
 use crate::demo::Demo;
-use crate::http::Stamp;
+use crate::http::{Outgoing, Output, Stamp};
 use crate::market::{Market, SourceId};
 use crate::rng::Rng;
 use crate::table::{Key, Table};
@@ -37,6 +38,7 @@ use crate::time::{Mono, Now};
 use guests::Guests;
 use long::Longs;
 use poller::Poller;
+use recall::Recall;
 use session::Session;
 use status::{HttpStatus, Turns};
 use std::collections::VecDeque;
@@ -181,8 +183,9 @@ struct Rest {
     actions: VecDeque<Action>,
     /// Reused for the demo exchange's bodies.
     scratch: Vec<u8>,
+    recall: Recall,
     /// Lent to the next answer.
-    spare: Vec<u8>,
+    spare: Output,
     next_sweep: Mono,
     /// When the end comes in any case.
     stop_at: Option<Mono>,
@@ -234,7 +237,8 @@ impl Core {
                 facts,
                 actions: VecDeque::new(),
                 scratch: Vec::new(),
-                spare: Vec::new(),
+                recall: Recall::new(),
+                spare: Output::default(),
                 next_sweep: now.mono + SWEEP,
                 stop_at: None,
                 finished: false,
@@ -392,13 +396,13 @@ impl Core {
     }
 
     /// Bytes to be sent on a connection now.
-    pub fn outgoing(&self, key: Key) -> &[u8] {
+    pub fn outgoing(&self, key: Key) -> Outgoing<'_> {
         match self.conns.get(key) {
             Some(Conn::Client(session)) => session.output.pending(),
-            Some(Conn::Upstream { source, lane }) => {
-                self.rest.pollers[usize::from(source.0)].outgoing(*lane, key)
-            }
-            None => &[],
+            Some(Conn::Upstream { source, lane }) => self.rest.pollers[usize::from(source.0)]
+                .outgoing(*lane, key)
+                .into(),
+            None => Outgoing::from(&[][..]),
         }
     }
 

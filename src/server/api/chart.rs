@@ -11,7 +11,8 @@ use crate::http::{Cache, ETag, Head, Responder};
 use crate::market::{ChartInfo, ChartMaker, ChartPlan, Series, SeriesKey, needed};
 use crate::server::fetches::{REREAD, UNSETTLED};
 use crate::time::UnixMs;
-use asked::{Asked, SECONDS_BELOW, read};
+use asked::SECONDS_BELOW;
+pub use asked::{Asked, read};
 use std::io::Write;
 use std::ops::Range;
 
@@ -33,11 +34,10 @@ pub struct LongChart {
 /// Answers a chart.
 pub fn chart(
     view: &View<'_>,
-    query: &[u8],
+    asked: &Asked,
     responder: &mut Responder<'_>,
 ) -> Result<Outcome, Error> {
-    let asked = read(view, query)?;
-    let key = choose(view, &asked)?;
+    let key = choose(view, asked)?;
     let series = view.market.charts.get(key);
     let (now, keep) = (
         exchange_time(view, key),
@@ -48,9 +48,9 @@ pub fn chart(
     let wants_newest = asked.spec.from.is_none_or(|from| from <= now)
         && needed.end == key.interval.slot_of(now)
         && !is_followed(series, key, now);
-    let depends = match &plan {
+    let depends = match plan {
         Some(plan) if plan.info().complete && !wants_newest => {
-            send_plan(view, &asked, key, plan, responder);
+            send_plan(view, asked, key, plan, responder);
             return Ok(Outcome::Answered);
         }
         Some(plan) => plan.info().depends.clone(),
@@ -66,7 +66,7 @@ pub fn chart(
     };
     let mut long = LongChart {
         wanted,
-        asked,
+        asked: asked.clone(),
         key,
         maker: None,
     };
@@ -113,7 +113,7 @@ impl LongChart {
             let keep = view.market.charts.keep(key.interval);
             let now = exchange_time(view, key);
             if let Some(plan) = ChartPlan::new(series, &asked.spec, now, keep) {
-                send_plan(view, &asked, key, &plan, responder);
+                send_plan(view, &asked, key, plan, responder);
             }
             return;
         };
@@ -129,13 +129,17 @@ fn send_plan(
     view: &View<'_>,
     asked: &Asked,
     key: SeriesKey,
-    plan: &ChartPlan,
+    plan: ChartPlan,
     responder: &mut Responder<'_>,
 ) {
     let fields = fields(view, asked, key, plan.info());
     let head = head(view, asked, key, plan.info(), &fields);
     if let Some(out) = responder.begin(&head, plan.body_len()) {
-        plan.write(out);
+        out.bytes().push(b'[');
+        for (rows, part) in plan.into_pieces() {
+            out.share(rows, part);
+        }
+        out.bytes().push(b']');
     }
 }
 
@@ -261,33 +265,24 @@ fn head<'a>(
 
 fn fields(view: &View<'_>, asked: &Asked, key: SeriesKey, info: &ChartInfo) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
-    let mut field = |name: &str, value: &[u8]| {
-        out.extend_from_slice(name.as_bytes());
-        out.extend_from_slice(b": ");
-        out.extend_from_slice(value);
-        out.extend_from_slice(b"\r\n");
-    };
-    field("Chart-Interval", asked.spec.interval.name().as_bytes());
-    field(
-        "Chart-Source",
-        view.config.sources[key.source.index()].id.as_bytes(),
-    );
-    let mut number = Vec::with_capacity(20);
+    out.extend_from_slice(b"Chart-Interval: ");
+    out.extend_from_slice(asked.spec.interval.name().as_bytes());
+    out.extend_from_slice(b"\r\nChart-Source: ");
+    out.extend_from_slice(view.config.sources[key.source.index()].id.as_bytes());
     if let Some(closed) = info.last_closed {
-        write::write_integer(&mut number, closed.0);
-        field("Chart-Last-Closed", &number);
+        out.extend_from_slice(b"\r\nChart-Last-Closed: ");
+        write::write_integer(&mut out, closed.0);
     }
-    number.clear();
-    write::write_integer(&mut number, i64::try_from(info.gaps).unwrap_or(i64::MAX));
-    field("Chart-Gaps", &number);
-    let coverage: &[u8] = if info.complete {
-        b"complete"
-    } else {
-        b"partial"
-    };
-    field("Chart-Coverage", coverage);
+    out.extend_from_slice(b"\r\nChart-Gaps: ");
+    write::write_integer(&mut out, i64::try_from(info.gaps).unwrap_or(i64::MAX));
+    out.extend_from_slice(match info.complete {
+        true => b"\r\nChart-Coverage: complete\r\n",
+        false => b"\r\nChart-Coverage: partial\r\n".as_slice(),
+    });
     if let Some(from) = info.next_from {
-        field("Link", &link(view, asked, from));
+        out.extend_from_slice(b"Link: ");
+        out.extend_from_slice(&link(view, asked, from));
+        out.extend_from_slice(b"\r\n");
     }
     out
 }

@@ -152,12 +152,42 @@ enum Route<'a> {
     Health(health::Kind),
 }
 
-/// Answers one request, or says how its answer is to be made.
+/// What a request asks for, as far as it can be told without the market's figures: the same for
+/// the same request, until the catalog changes.
+#[derive(Clone, Debug)]
+pub enum Meaning {
+    /// One quote.
+    Quote(quotes::Asked),
+    /// A chart.
+    Chart(chart::Asked),
+}
+
+impl Meaning {
+    /// Answers a request that means this, or says how its answer is to be made.
+    fn answer(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+        match self {
+            Meaning::Quote(asked) => quotes::one(view, asked, responder),
+            Meaning::Chart(asked) => chart::chart(view, asked, responder),
+        }
+    }
+}
+
+/// Answers a request that was understood before.
+pub fn answer_again(view: &View<'_>, meaning: &Meaning, responder: &mut Responder<'_>) -> Outcome {
+    meaning.answer(view, responder).unwrap_or_else(|error| {
+        send_error(&error, responder);
+        Outcome::Answered
+    })
+}
+
+/// Answers one request, or says how its answer is to be made. What it means is left in `meant`,
+/// where that is worth to be kept.
 pub fn answer(
     view: &View<'_>,
     service: Service,
     request: &Request<'_>,
     responder: &mut Responder<'_>,
+    meant: &mut Option<Meaning>,
 ) -> Outcome {
     if request.method == Method::Options {
         responder.send(&Head::options(), b"");
@@ -169,13 +199,19 @@ pub fn answer(
         None if !path.starts_with(b"/") => Err(Error::method_not_allowed()),
         None => Err(Error::not_found(request.path)),
         Some(_) if request.method == Method::Other => Err(Error::method_not_allowed()),
-        Some(Route::Quote(symbol)) => quotes::one(view, symbol, request.query, responder),
+        Some(Route::Quote(symbol)) => {
+            let asked = quotes::read(view, symbol, request.query);
+            asked.and_then(|asked| meant.insert(Meaning::Quote(asked)).answer(view, responder))
+        }
         Some(Route::Quotes) => quotes::many(view, request.query, responder),
         Some(Route::Categories) => categories::list(view, request.query, responder),
         Some(Route::CategoryMarkets(id)) => categories::markets(view, id, request.query, responder),
         Some(Route::EcosystemMarkets) => ecosystem::list(view, request.query, responder),
         Some(Route::EcosystemMarket(id)) => ecosystem::one(view, id, request.query, responder),
-        Some(Route::Chart) => chart::chart(view, request.query, responder),
+        Some(Route::Chart) => {
+            let asked = chart::read(view, request.query);
+            asked.and_then(|asked| meant.insert(Meaning::Chart(asked)).answer(view, responder))
+        }
         Some(Route::Metrics) => metrics::json(view, responder),
         Some(Route::Prometheus) => metrics::text(view, responder),
         Some(Route::Health(kind)) => health::health(view, kind, responder),

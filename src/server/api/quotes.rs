@@ -11,17 +11,38 @@ use crate::http::{Cache, ETag, Head, Responder, decode_segment, write_json_strin
 use crate::market::{Lookup, Quote, SourceId, SymbolId};
 use std::borrow::Cow;
 
-/// Answers `/api/v1/quotes/:symbol`. `path` is what follows the last fixed slash.
-pub fn one(
-    view: &View<'_>,
-    path: &[u8],
-    query: &[u8],
-    responder: &mut Responder<'_>,
-) -> Result<Outcome, Error> {
+/// Which quote is asked for, and how it is to be written.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    symbol: SymbolId,
+    source: Option<SourceId>,
+    decimals: Decimals,
+}
+
+/// Reads a request for `/api/v1/quotes/:symbol`. `path` is what follows the last fixed slash.
+pub fn read(view: &View<'_>, path: &[u8], query: &[u8]) -> Result<Asked, Error> {
     let [decimals, source] = params::read(query, &["decimals", "source"])?;
     let decimals = params::decimals(&decimals)?;
     let source = params::source(view, &source)?;
     let symbol = symbol_in_path(view, path)?;
+    Ok(Asked {
+        symbol,
+        source,
+        decimals,
+    })
+}
+
+/// Answers `/api/v1/quotes/:symbol`.
+pub fn one(
+    view: &View<'_>,
+    asked: &Asked,
+    responder: &mut Responder<'_>,
+) -> Result<Outcome, Error> {
+    let Asked {
+        symbol,
+        source,
+        decimals,
+    } = *asked;
     let quote = find(view, symbol, source)?;
     let etag = ETag {
         boot: view.boot,
@@ -173,6 +194,7 @@ fn send_batch(
         + batch.errors.len()
         + CLOSE.len();
     if let Some(out) = responder.begin(head, length) {
+        let out = out.bytes();
         out.extend_from_slice(OPEN);
         for (at, fragment) in fragments.iter().enumerate() {
             if at > 0 {

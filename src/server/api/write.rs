@@ -9,7 +9,6 @@ use crate::decimal::Decimal;
 use crate::http::{Cache, ETag, Head, Responder, write_json_string};
 use crate::market::{SourceId, SymbolId};
 use crate::time::UnixMs;
-use std::io::Write;
 
 /// Rows made in one part: some 0.2 ms.
 const ROWS_A_PART: usize = 128;
@@ -115,9 +114,21 @@ pub fn write_decimal(out: &mut Vec<u8>, value: Option<&Decimal>, decimals: Decim
     }
 }
 
-/// An integer's digits.
+/// An integer's digits: without the formatter, which takes ten times as long.
 pub fn write_integer(out: &mut Vec<u8>, value: i64) {
-    write!(out, "{value}").expect("a vector takes every byte");
+    // A sign and 19 digits.
+    let mut text = [b'-'; 20];
+    let (mut left, mut at) = (value.unsigned_abs(), text.len());
+    loop {
+        at -= 1;
+        text[at] = b'0' + (left % 10) as u8;
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    at -= usize::from(value < 0);
+    out.extend_from_slice(&text[at..]);
 }
 
 /// A list of texts.
