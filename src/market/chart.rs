@@ -84,6 +84,22 @@ pub struct ChartPlan {
     info: ChartInfo,
 }
 
+/// The last plan that was made of a series, and all that it was made for.
+#[derive(Debug)]
+pub(super) struct Recent {
+    spec: ChartSpec,
+    keep: i64,
+    /// Of the series.
+    version: u64,
+    /// The newest slot that had begun: what else a moment says does not count.
+    present: i64,
+    second: u32,
+    plan: Arc<ChartPlan>,
+}
+
+/// Seconds after which a plan is made anew in any case, which marks its chunks as read.
+const RECENT_S: u32 = 16;
+
 /// The base slots whose coverage an answer depends on, as far as that is known before looking:
 /// `limit` targets in the asked direction, clipped to the kept window and to what is closed by
 /// `now` on the exchange's clock. `keep` is in base slots.
@@ -154,6 +170,39 @@ impl ChartPlan {
         })
     }
 
+    /// As [`ChartPlan::new`], but the last plan of a series serves again for as long as it would
+    /// come out the same: many look at the same chart, more often than it changes.
+    pub fn recent(
+        series: Option<&Series>,
+        spec: &ChartSpec,
+        now: UnixMs,
+        keep: i64,
+    ) -> Option<Arc<ChartPlan>> {
+        let Some(series) = series else {
+            return ChartPlan::new(None, spec, now, keep).map(Arc::new);
+        };
+        let (version, present) = (series.version(), series.interval().slot_of(now));
+        let second = seconds(now);
+        let mut recent = series.recent.borrow_mut();
+        if let Some(recent) = &*recent
+            && (recent.version, recent.present, recent.keep) == (version, present, keep)
+            && second.wrapping_sub(recent.second) < RECENT_S
+            && recent.spec == *spec
+        {
+            return Some(recent.plan.clone());
+        }
+        let plan = Arc::new(ChartPlan::new(Some(series), spec, now, keep)?);
+        *recent = Some(Box::new(Recent {
+            spec: spec.clone(),
+            keep,
+            version,
+            present,
+            second,
+            plan: plan.clone(),
+        }));
+        Some(plan)
+    }
+
     /// What is said beside the rows.
     pub fn info(&self) -> &ChartInfo {
         &self.info
@@ -177,8 +226,8 @@ impl ChartPlan {
     /// The parts of the body between `[` and `]`, oldest first: shared bytes, and which of them
     /// belong to it. To be sent without being copied; they stay as they are for as long as
     /// somebody holds them.
-    pub fn into_pieces(self) -> Vec<(Arc<[u8]>, Range<usize>)> {
-        self.pieces
+    pub fn pieces(&self) -> &[(Arc<[u8]>, Range<usize>)] {
+        &self.pieces
     }
 }
 
@@ -560,7 +609,7 @@ mod tests {
         assert_eq!((body.as_slice(), plan.body_len()), (&b"[]"[..], 2));
         assert_eq!(plan.info().depends, 91..100);
         assert!(!plan.info().complete);
-        assert!(plan.into_pieces().is_empty());
+        assert!(plan.pieces().is_empty());
     }
 
     #[test]

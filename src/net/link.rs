@@ -182,21 +182,26 @@ impl Link {
             (None, Some(bytes)) => moved(self.socket.write(bytes), none),
             (None, None) => moved(self.write_pieces(outgoing), none),
             (Some(session), whole) => {
-                let mut pieces = outgoing.pieces();
-                let piece = whole.or_else(|| pieces.find(|piece| !piece.is_empty()));
-                session.write(&mut self.socket, piece.unwrap_or_default())
+                let mut first = whole.unwrap_or_default();
+                if whole.is_none() {
+                    outgoing.each(|piece| {
+                        first = piece;
+                        false
+                    });
+                }
+                session.write(&mut self.socket, first)
             }
         }
     }
 
     fn write_pieces(&mut self, outgoing: Outgoing<'_>) -> io::Result<usize> {
         let mut slices = [IoSlice::new(&[]); PIECES];
-        let pieces = outgoing.pieces().filter(|piece| !piece.is_empty());
         let mut count = 0;
-        for (slice, piece) in slices.iter_mut().zip(pieces) {
-            *slice = IoSlice::new(piece);
+        outgoing.each(|piece| {
+            slices[count] = IoSlice::new(piece);
             count += 1;
-        }
+            count < PIECES
+        });
         self.socket.write_vectored(&slices[..count])
     }
 

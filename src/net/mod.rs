@@ -28,7 +28,7 @@ use crate::config::Config;
 use crate::demo::Demo;
 use crate::server::{Action, Broken, Core, Event, Service};
 use crate::table::Key;
-use crate::time::{Clock, Mono, Now};
+use crate::time::{Clock, Mono, Now, Watch};
 use link::{Link, Moved, Progress};
 use listen::{Accepted, Listener};
 use mio::{Events, Interest, Poll, Token, Waker};
@@ -117,7 +117,7 @@ pub fn check(config: &Config) -> Result<(), RunError> {
 /// See the module's page.
 pub struct Driver {
     poll: Poll,
-    clock: Clock,
+    clock: Watch,
     core: Core,
     listeners: Vec<Listener>,
     /// Connections that a listener gives in one turn.
@@ -152,6 +152,7 @@ impl Driver {
         // Read once, and of no use to anybody else.
         config.tls.ca_text = String::new();
         let listeners = listen::bind_all(&mut config, poll.registry(), LISTENERS)?;
+        let mut clock = Watch::new(clock);
         let now = clock.now();
         let accepts = config.limits.accepts_per_turn;
         let demo = config.demo.map(|demo| Demo::new(demo.seed));
@@ -230,10 +231,12 @@ impl Driver {
         if busy {
             return Some(Duration::ZERO);
         }
-        let rests = self.listeners.iter().filter_map(|l| l.resting);
-        let next = rests.chain(self.core.poll_timeout()).min()?;
+        let mut next = self.core.poll_timeout();
+        for rests in self.listeners.iter().filter_map(|l| l.resting) {
+            next = Some(next.map_or(rests, |next| next.min(rests)));
+        }
         // Sleeping is all that has happened since the last turn's end.
-        Some(next.since(self.turned))
+        Some(next?.since(self.turned))
     }
 
     fn dispatch(&mut self, event: &mio::event::Event, now: Now) {

@@ -384,15 +384,22 @@ impl Core {
 
     /// When [`Core::handle_timeout`] is wanted next.
     pub fn poll_timeout(&self) -> Option<Mono> {
-        let sweep = (!self.conns.is_empty()).then_some(self.rest.next_sweep);
-        let pollers = self.rest.pollers.iter().filter_map(Poller::wake_at).min();
-        let pollers = pollers.filter(|_| !self.rest.status.stopping);
-        let flip = self.rest.market.quotes.next_flip();
-        let (long, stop) = (self.rest.longs.next_due(), self.rest.stop_at);
-        [sweep, pollers, flip, long, stop]
-            .into_iter()
-            .flatten()
-            .min()
+        // The latest moment stands for never.
+        let never = Mono(u64::MAX);
+        let rest = &self.rest;
+        let mut next = match self.conns.is_empty() {
+            true => never,
+            false => rest.next_sweep,
+        };
+        if !rest.status.stopping {
+            for poller in &rest.pollers {
+                next = next.min(poller.wake_at().unwrap_or(never));
+            }
+        }
+        next = next.min(rest.market.quotes.next_flip().unwrap_or(never));
+        next = next.min(rest.longs.next_due().unwrap_or(never));
+        next = next.min(rest.stop_at.unwrap_or(never));
+        (next != never).then_some(next)
     }
 
     /// Bytes to be sent on a connection now.

@@ -4,6 +4,7 @@
 //! fits; it never allocates.
 
 use super::{Cache, ETag};
+use crate::decimal::write_whole;
 
 /// What a head ends with, put together on the stack: its pieces are short, and a vector checks its
 /// capacity for each.
@@ -59,19 +60,10 @@ impl Tail {
     }
 
     #[inline]
-    pub(super) fn decimal(&mut self, mut number: u64) {
-        let count = match number {
-            0..10 => 1,
-            10..100 => 2,
-            100..1000 => 3,
-            _ => number.ilog10() as usize + 1,
-        };
-        let begin = self.len;
-        self.len += count;
-        for place in self.bytes[begin..begin + count].iter_mut().rev() {
-            *place = b'0' + (number % 10) as u8;
-            number /= 10;
-        }
+    pub(super) fn decimal(&mut self, number: u64) {
+        let mut text = [0; 20];
+        let begin = write_whole(number, &mut text);
+        self.push(&text[begin..]);
     }
 
     /// Without leading zeros.

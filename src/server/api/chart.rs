@@ -43,14 +43,14 @@ pub fn chart(
         exchange_time(view, key),
         view.market.charts.keep(key.interval),
     );
-    let plan = ChartPlan::new(series, &asked.spec, now, keep);
+    let plan = ChartPlan::recent(series, &asked.spec, now, keep);
     let needed = needed(&asked.spec, now, keep);
     let wants_newest = asked.spec.from.is_none_or(|from| from <= now)
         && needed.end == key.interval.slot_of(now)
         && !is_followed(series, key, now);
     let depends = match plan {
         Some(plan) if plan.info().complete && !wants_newest => {
-            send_plan(view, asked, key, plan, responder);
+            send_plan(view, asked, key, &plan, responder);
             return Ok(Outcome::Answered);
         }
         Some(plan) => plan.info().depends.clone(),
@@ -113,7 +113,7 @@ impl LongChart {
             let keep = view.market.charts.keep(key.interval);
             let now = exchange_time(view, key);
             if let Some(plan) = ChartPlan::new(series, &asked.spec, now, keep) {
-                send_plan(view, &asked, key, plan, responder);
+                send_plan(view, &asked, key, &plan, responder);
             }
             return;
         };
@@ -129,15 +129,15 @@ fn send_plan(
     view: &View<'_>,
     asked: &Asked,
     key: SeriesKey,
-    plan: ChartPlan,
+    plan: &ChartPlan,
     responder: &mut Responder<'_>,
 ) {
     let fields = fields(view, asked, key, plan.info());
     let head = head(view, asked, key, plan.info(), &fields);
     if let Some(out) = responder.begin(&head, plan.body_len()) {
         out.bytes().push(b'[');
-        for (rows, part) in plan.into_pieces() {
-            out.share(rows, part);
+        for (rows, part) in plan.pieces() {
+            out.share(rows, part.clone());
         }
         out.bytes().push(b']');
     }

@@ -192,7 +192,7 @@ impl Poller {
 
     /// Whether [`Poller::work`] has something to do.
     pub fn has_work(&self) -> bool {
-        !self.applying.is_empty() || self.unpacking().is_some()
+        !self.applying.is_empty() || self.lanes.iter().any(Lane::is_unpacking)
     }
 
     /// Asks for candles on a client's behalf. `false`: it need not wait, they will not come.
