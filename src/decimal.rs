@@ -203,7 +203,7 @@ impl Decimal {
 }
 
 /// Two digits for each number below a hundred.
-const PAIRS: [[u8; 2]; 100] = {
+pub const PAIRS: [[u8; 2]; 100] = {
     let mut pairs = [[b'0'; 2]; 100];
     let mut number = 0;
     while number < 100 {

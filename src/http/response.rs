@@ -9,13 +9,14 @@
 
 mod tail;
 
-use self::tail::Tail;
+use self::tail::{Begun, Tail};
 use super::error::{ErrorAnswer, RequestError, write_error_body};
 use super::output::Output;
 use super::request::{Method, Request, Version};
 use crate::time::UnixMs;
 use std::borrow::Cow;
 use std::io::Write;
+use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
 /// The interim answer to `Expect: 100-continue`.
@@ -47,7 +48,11 @@ const JSON: &[u8] = b"Content-Type: application/json\r\n";
 /// Ready lines with this second's date.
 #[derive(Clone, Debug)]
 pub struct Stamp {
-    second: i64,
+    /// This run, and what tags of it begin with.
+    boot: u64,
+    etag: Begun,
+    /// The milliseconds of this second.
+    span: Range<i64>,
     /// The status line of a 200, the common lines and the type of JSON. The common lines alone
     /// are the part in between.
     ok_json: Vec<u8>,
@@ -62,8 +67,17 @@ impl Default for Stamp {
 impl Stamp {
     /// Lines that say 1970, until the first [`Stamp::refresh`].
     pub fn new() -> Stamp {
+        Stamp::of_boot(0)
+    }
+
+    /// The same for the tags of one run.
+    pub fn of_boot(boot: u64) -> Stamp {
+        let mut tail = Tail::new();
+        tail.push(ETAG);
         let mut stamp = Stamp {
-            second: -1,
+            boot,
+            etag: tail.begin_etag(boot),
+            span: 0..0,
             ok_json: [OK_LINE, DATE, &[0; DATE_BYTES], COMMON, JSON].concat(),
         };
         stamp.refresh(UnixMs(0));
@@ -72,13 +86,13 @@ impl Stamp {
 
     /// Sets the date. Costs next to nothing within the same second.
     pub fn refresh(&mut self, now: UnixMs) {
-        let second = now.0.div_euclid(1000);
-        if second == self.second {
+        if self.span.contains(&now.0) {
             return;
         }
+        let second = now.0.div_euclid(1000);
         // The last second that a date of HTTP can express is the end of the year 9999.
         const LAST: i64 = 253_402_300_799;
-        self.second = second;
+        self.span = second.saturating_mul(1000)..second.saturating_mul(1000).saturating_add(1000);
         let since = Duration::from_secs(second.clamp(0, LAST) as u64);
         let date = httpdate::HttpDate::from(SystemTime::UNIX_EPOCH + since);
         let begin = OK_LINE.len() + DATE.len();
@@ -246,15 +260,20 @@ impl<'a> Responder<'a> {
         }
     }
 
-    /// Writes the head. `Some` when the body, exactly `body_len` bytes, written or shared, is to follow; `None` when
-    /// nothing is: to HEAD, and with 204 and 304. A 200 with a tag that the client already has
+    /// Writes the head. `Some` when the body, exactly `body_len` bytes, written or shared, is to
+    /// follow; `None` when nothing is: to HEAD, and with 204 and 304. A 200 with a tag that the client already has
     /// becomes a 304.
     pub fn begin(&mut self, head: &Head, body_len: usize) -> Option<&mut Output> {
         let mut tail = Tail::new();
         self.status = head.status;
         if let Some(etag) = head.etag {
-            tail.push(ETAG);
-            tail.etag(etag);
+            match etag.boot == self.stamp.boot {
+                true => tail.begun_etag(&self.stamp.etag, etag),
+                false => {
+                    tail.push(ETAG);
+                    tail.etag(etag);
+                }
+            }
             if head.status == 200
                 && let Some(asked) = &self.if_none_match
                 && matches_any(asked, &tail.text()[ETAG.len()..])

@@ -19,7 +19,7 @@ use super::target::{first_target, target_after, target_of, targets_between};
 use crate::interval::{Interval, Stored};
 use crate::time::UnixMs;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// 9999-12-31: times beyond it mean it. Calendars and sums hold up to there.
 const MAX_TIME: UnixMs = UnixMs(253_402_300_799_999);
@@ -82,6 +82,8 @@ pub struct ChartPlan {
     pieces: Vec<(Arc<[u8]>, Range<usize>)>,
     body_len: usize,
     info: ChartInfo,
+    /// What is said beside it, as somebody has written it.
+    written: OnceLock<Box<[u8]>>,
 }
 
 /// The last plan that was made of a series, and all that it was made for.
@@ -126,6 +128,7 @@ impl ChartPlan {
             return Some(ChartPlan {
                 pieces: Vec::new(),
                 body_len: 2,
+                written: OnceLock::new(),
                 info: Outcome::default().info(None, (spec, &window), now, keep),
             });
         };
@@ -166,6 +169,7 @@ impl ChartPlan {
         Some(ChartPlan {
             pieces: rows.pieces,
             body_len: rows.bytes + 2,
+            written: OnceLock::new(),
             info: outcome.info(Some(series), (spec, &window), now, keep),
         })
     }
@@ -201,6 +205,11 @@ impl ChartPlan {
             plan: plan.clone(),
         }));
         Some(plan)
+    }
+
+    /// What is said beside the rows, written once by whoever asks for it first.
+    pub fn written(&self, write: impl FnOnce() -> Vec<u8>) -> &[u8] {
+        self.written.get_or_init(|| write().into_boxed_slice())
     }
 
     /// What is said beside the rows.

@@ -120,6 +120,8 @@ pub struct Driver {
     clock: Watch,
     core: Core,
     listeners: Vec<Listener>,
+    /// Whether a listener may have connections to give, or rests.
+    accepting: bool,
     /// Connections that a listener gives in one turn.
     accepts: usize,
     /// By the place of their keys.
@@ -164,6 +166,7 @@ impl Driver {
             clock,
             core,
             listeners,
+            accepting: false,
             accepts,
             links: Vec::new(),
             hot: VecDeque::new(),
@@ -227,13 +230,15 @@ impl Driver {
         let busy = !self.hot.is_empty()
             || !self.upstream.is_empty()
             || self.core.has_work()
-            || self.listeners.iter().any(waiting);
+            || self.accepting && self.listeners.iter().any(waiting);
         if busy {
             return Some(Duration::ZERO);
         }
         let mut next = self.core.poll_timeout();
-        for rests in self.listeners.iter().filter_map(|l| l.resting) {
-            next = Some(next.map_or(rests, |next| next.min(rests)));
+        if self.accepting {
+            for rests in self.listeners.iter().filter_map(|l| l.resting) {
+                next = Some(next.map_or(rests, |next| next.min(rests)));
+            }
         }
         // Sleeping is all that has happened since the last turn's end.
         Some(next?.since(self.turned))
@@ -255,6 +260,7 @@ impl Driver {
             Token(token) if token > LISTENERS - Service::COUNT => {
                 if let Some(listener) = self.listeners.get_mut(LISTENERS - token) {
                     listener.ready = true;
+                    self.accepting = true;
                 }
             }
             Token(token) => {
@@ -289,6 +295,9 @@ impl Driver {
     /// Takes new connections, a bounded number. Each is read and answered at once: one that
     /// brings a single request never costs a registration at the poller.
     fn accept(&mut self, now: Now) {
+        if !self.accepting {
+            return;
+        }
         for at in 0..self.listeners.len() {
             let mut left = self.accepts;
             while left > 0 && self.listeners[at].is_due(now.mono) {
@@ -310,6 +319,8 @@ impl Driver {
                 }
             }
         }
+        let has_more = |l: &Listener| l.ready || l.resting.is_some();
+        self.accepting = self.listeners.iter().any(has_more);
     }
 
     /// Makes the poller watch a link that has outlived its first turn.

@@ -36,22 +36,6 @@ enum Next {
 }
 
 impl Core {
-    pub(super) fn handle_client(&mut self, key: Key, event: Event<'_>, now: Now) {
-        let Some(Conn::Client(session)) = self.conns.get_mut(key) else {
-            return;
-        };
-        let rest = &mut self.rest;
-        let busy = session.is_busy();
-        match event {
-            Event::Received(bytes) => rest.received(key, session, bytes, now),
-            Event::Sent(count) => rest.sent(key, session, count, now),
-            Event::Eof => rest.ended(key, session, now),
-            Event::Failed(_) => rest.broken(key, session),
-            Event::Connected | Event::Secured => {}
-        }
-        rest.count_busy(busy, session);
-    }
-
     /// Tells a client above the cap, or one that came too late, that there is no room.
     pub(super) fn refuse_client(&mut self, key: Key, now: Now) {
         let Some(Conn::Client(session)) = self.conns.get_mut(key) else {
@@ -121,6 +105,19 @@ impl Core {
 }
 
 impl Rest {
+    /// Takes in what happened to a client's connection.
+    pub(super) fn handle(&mut self, key: Key, session: &mut Session, event: Event<'_>, now: Now) {
+        let busy = session.is_busy();
+        match event {
+            Event::Received(bytes) => self.received(key, session, bytes, now),
+            Event::Sent(count) => self.sent(key, session, count, now),
+            Event::Eof => self.ended(key, session, now),
+            Event::Failed(_) => self.broken(key, session),
+            Event::Connected | Event::Secured => {}
+        }
+        self.count_busy(busy, session);
+    }
+
     fn received(&mut self, key: Key, session: &mut Session, bytes: &[u8], now: Now) {
         if matches!(session.phase, Phase::Lingering | Phase::Closed) {
             return;

@@ -232,7 +232,7 @@ impl Core {
                 demo,
                 guests: Guests::default(),
                 demo_open: 0,
-                stamp: Stamp::new(),
+                stamp: Stamp::of_boot(boot),
                 boot,
                 facts,
                 actions: VecDeque::new(),
@@ -298,9 +298,9 @@ impl Core {
     /// Tells what happened to a connection. A key that is gone is no fault: the event was late.
     pub fn handle(&mut self, key: Key, event: Event<'_>, now: Now) {
         self.rest.stamp.refresh(now.unix);
-        match self.conns.get(key) {
-            Some(Conn::Client(_)) => self.handle_client(key, event, now),
-            Some(&Conn::Upstream { source, lane }) => {
+        match self.conns.get_mut(key) {
+            Some(Conn::Client(session)) => self.rest.handle(key, session, event, now),
+            Some(&mut Conn::Upstream { source, lane }) => {
                 self.handle_upstream(key, source, lane, event, now);
             }
             None => {}

@@ -117,12 +117,12 @@ impl Mark {
         /// Odd, and about half of its bits are set: the golden ratio's digits.
         const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
         let mix = |mark: u64, word: u64| (mark ^ word).wrapping_mul(FACTOR).rotate_left(29);
-        let (words, rest) = bytes[..bytes.len().min(MARK_BYTES)].as_chunks::<8>();
-        let words = words.iter().map(|word| u64::from_le_bytes(*word));
-        let last = rest
-            .iter()
-            .fold(0, |last, byte| last << 8 | u64::from(*byte));
-        Mark(mix(words.fold(0, mix), last))
+        let bytes = &bytes[..bytes.len().min(MARK_BYTES)];
+        // The last eight overlap those before them. No head is shorter.
+        let last = bytes.last_chunk().copied().unwrap_or_default();
+        let words = bytes.as_chunks().0.iter().chain([&last]);
+        let words = words.map(|word| u64::from_le_bytes(*word));
+        Mark(words.fold(bytes.len() as u64, mix))
     }
 }
 
@@ -190,18 +190,15 @@ mod tests {
         let raw = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
         (0..3).for_each(|_| _ = look(&mut recall, raw));
         let mark = Mark::of(raw);
-        let meaning = Meaning::Chart(Asked {
-            symbol: SymbolId(1),
-            spec: ChartSpec {
-                interval: Interval::H1,
-                from: None,
-                to: None,
-                limit: 1,
-                fill_previous: false,
-                quoted: false,
-            },
-            source: None,
-        });
+        let spec = ChartSpec {
+            interval: Interval::H1,
+            from: None,
+            to: None,
+            limit: 1,
+            fill_previous: false,
+            quoted: false,
+        };
+        let meaning = Meaning::Chart(Asked::new(SymbolId(1), spec, None));
         assert!(recall.meaning(mark, Service::Api, 7).is_none());
         recall.understand(mark, Service::Api, 7, meaning);
         assert!(recall.meaning(mark, Service::Api, 7).is_some());

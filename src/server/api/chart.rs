@@ -11,10 +11,12 @@ use crate::http::{Cache, ETag, Head, Responder};
 use crate::market::{ChartInfo, ChartMaker, ChartPlan, Series, SeriesKey, needed};
 use crate::server::fetches::{REREAD, UNSETTLED};
 use crate::time::UnixMs;
-use asked::SECONDS_BELOW;
 pub use asked::{Asked, read};
+use asked::{Known, SECONDS_BELOW};
+use std::borrow::Cow;
 use std::io::Write;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// How long caches may keep a chart that no poll will change.
 const SETTLED_S: u32 = 3600;
@@ -37,6 +39,10 @@ pub fn chart(
     asked: &Asked,
     responder: &mut Responder<'_>,
 ) -> Result<Outcome, Error> {
+    if let Some((key, plan)) = known_plan(view, asked) {
+        send_plan(view, asked, key, &plan, responder);
+        return Ok(Outcome::Answered);
+    }
     let key = choose(view, asked)?;
     let series = view.market.charts.get(key);
     let (now, keep) = (
@@ -50,6 +56,7 @@ pub fn chart(
         && !is_followed(series, key, now);
     let depends = match plan {
         Some(plan) if plan.info().complete && !wants_newest => {
+            asked.known.set(known(view, asked, key));
             send_plan(view, asked, key, &plan, responder);
             return Ok(Outcome::Answered);
         }
@@ -125,6 +132,38 @@ impl LongChart {
     }
 }
 
+/// The first choice of a series that has answered this before, if it would do so again: neither
+/// has changed, and no slot has begun since.
+fn known_plan(view: &View<'_>, asked: &Asked) -> Option<(SeriesKey, Arc<ChartPlan>)> {
+    let Known {
+        key,
+        version,
+        present,
+    } = asked.known.get()?;
+    let now = exchange_time(view, key);
+    let series = view.market.charts.get(key)?;
+    if series.version() != version || key.interval.slot_of(now) != present {
+        return None;
+    }
+    let keep = view.market.charts.keep(key.interval);
+    let plan = ChartPlan::recent(Some(series), &asked.spec, now, keep)?;
+    Some((key, plan))
+}
+
+/// What is to be remembered of a choice. Nothing, where another source may come before it later,
+/// or where the asked time is still to come.
+fn known(view: &View<'_>, asked: &Asked, key: SeriesKey) -> Option<Known> {
+    let first = view.market.catalog.sources_of(asked.symbol).first();
+    let now = exchange_time(view, key);
+    let holds = first == Some(&key.source) && asked.spec.from.is_none_or(|from| from <= now);
+    let series = view.market.charts.get(key).filter(|_| holds)?;
+    Some(Known {
+        key,
+        version: series.version(),
+        present: key.interval.slot_of(now),
+    })
+}
+
 fn send_plan(
     view: &View<'_>,
     asked: &Asked,
@@ -132,7 +171,10 @@ fn send_plan(
     plan: &ChartPlan,
     responder: &mut Responder<'_>,
 ) {
-    let fields = fields(view, asked, key, plan.info());
+    let fields = match plan.info().next_from {
+        None => Cow::Borrowed(plan.written(|| fields(view, asked, key, plan.info()))),
+        Some(_) => Cow::Owned(fields(view, asked, key, plan.info())),
+    };
     let head = head(view, asked, key, plan.info(), &fields);
     if let Some(out) = responder.begin(&head, plan.body_len()) {
         out.bytes().push(b'[');

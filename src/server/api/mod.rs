@@ -24,7 +24,7 @@ use super::{ProcessFacts, Service, Status};
 use crate::config::Config;
 use crate::http::{Cache, Head, Method, Request, Responder, normal_path};
 use crate::market::{Market, SeriesKey, SourceId};
-use crate::time::Now;
+use crate::time::{Mono, Now};
 use std::ops::Range;
 
 /// What answers are made from.
@@ -116,18 +116,18 @@ impl<'a> View<'a> {
     /// How long an answer with this source's quotes may be kept: until its next poll, in whole
     /// seconds, at least one.
     pub fn until_poll(&self, source: SourceId) -> Cache {
-        let next = self.status.sources[usize::from(source.0)].next_poll;
-        let wait = next.since(self.now.mono).as_millis() as u64;
-        Cache::MaxAge(wait.div_ceil(1000).max(1) as u32)
+        self.until(self.status.sources[usize::from(source.0)].next_poll)
     }
 
     /// The same for what any source may change.
     pub fn until_any_poll(&self) -> Cache {
         let next = self.status.sources.iter().map(|source| source.next_poll);
-        let wait = next
-            .min()
-            .map_or(0, |next| next.since(self.now.mono).as_millis() as u64);
-        Cache::MaxAge(wait.div_ceil(1000).max(1) as u32)
+        self.until(next.min().unwrap_or_default())
+    }
+
+    fn until(&self, next: Mono) -> Cache {
+        let wait_ms = next.0.saturating_sub(self.now.mono.0) / 1000;
+        Cache::MaxAge(wait_ms.div_ceil(1000).max(1) as u32)
     }
 
     /// The source of this id.
