@@ -8,11 +8,14 @@
 //! ```text
 //! row 4   main                 words to configuration, logger, exit code
 //!         net                  the loop: sockets, TLS, clock, resolver
+//!         store                the disk thread and its SQLite file
 //! row 3   server               the core: what is decided; no I/O, no clock
 //!           clients, session     one client: its phase, its requests in their order
+//!           bodies, recall       what is sent with a request; requests that come again
 //!           ends                 how its connection ends, and why
 //!           poller, lane, dial   one source: what is asked when; one connection; the way there
 //!           stage                items read and not yet applied
+//!           failover             which source answers for a symbol, told and counted
 //!           fetches              which candles are asked for
 //!           api, long            the endpoints; answers that take several turns
 //!           guests, status       who is connected from where; counters
@@ -20,7 +23,7 @@
 //! row 2   http                 messages: bytes to requests and answers, and back
 //!         market               meaning: symbols, quotes, candle series, charts
 //!         exchange             dialects: what one exchange's addresses and JSON mean
-//! row 1   time  table  rng  decimal  interval  record  config
+//! row 1   time  table  rng  decimal  interval  record  history  config
 //! ```
 //!
 //! # Two walks
@@ -45,6 +48,7 @@ pub mod config;
 pub mod decimal;
 pub mod demo;
 pub mod exchange;
+pub mod history;
 pub mod http;
 pub mod interval;
 pub mod market;
@@ -52,5 +56,6 @@ pub mod net;
 pub mod record;
 pub mod rng;
 pub mod server;
+pub mod store;
 pub mod table;
 pub mod time;

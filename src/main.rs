@@ -3,13 +3,11 @@
 //! Owns the process's ends: standard output and error, and the exit code. It never panics on
 //! what a person can mend: that is one clear line, and exit code 2.
 
-use marketd::config::{self, Command, Data, Fault, KnownDialect, Loaded, Url};
+use marketd::config::{self, Command, Fault, KnownDialect, Loaded, Url};
 use marketd::exchange::{Call, Dialect};
 use marketd::time::Clock;
 use std::fmt;
-use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -51,15 +49,6 @@ fn serve(loaded: Loaded) -> ExitCode {
     for warning in &loaded.warnings {
         log::warn!("{warning}");
     }
-    if let Data::File(path) = &loaded.config.data
-        && let Err(error) = check_writable(path)
-    {
-        tell(
-            "marketd: ",
-            &[format!("data: cannot write {}: {error}", path.display())],
-        );
-        return ExitCode::from(MEND);
-    }
     match marketd::net::run(loaded.config) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -67,17 +56,6 @@ fn serve(loaded: Loaded) -> ExitCode {
             ExitCode::from(MEND)
         }
     }
-}
-
-/// Whether the file of the history can be written, before anything else begins. A file that is not
-/// there yet is not left behind.
-fn check_writable(path: &Path) -> io::Result<()> {
-    let is_new = !path.exists();
-    OpenOptions::new().append(true).create(true).open(path)?;
-    if is_new {
-        std::fs::remove_file(path)?;
-    }
-    Ok(())
 }
 
 /// The exchanges that this build can poll, and how fast their limits give back what a round of

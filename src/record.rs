@@ -100,6 +100,34 @@ impl Candle {
             volume: Decimal::ZERO,
         }
     }
+
+    /// Whether a market can have such numbers: all prices positive, none outside of low and high,
+    /// no negative volume. Says nothing of the open time, which only an interval can judge.
+    pub fn is_sound(&self) -> bool {
+        let Candle {
+            open_time: _,
+            open,
+            high,
+            low,
+            close,
+            volume,
+        } = self;
+        low.is_positive()
+            && low <= open
+            && low <= close
+            && open <= high
+            && close <= high
+            && !volume.is_negative()
+    }
+}
+
+/// Which candles stay when there are more than the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edge {
+    /// The oldest ones.
+    Oldest,
+    /// The newest ones.
+    Newest,
 }
 
 /// One market of an exchange's market list.

@@ -44,7 +44,7 @@ mod virtual_time;
 
 use shop::House;
 
-/// All of them. Binance is tried over sockets elsewhere, and here in virtual time alone.
+/// All of them.
 const HOUSES: [&House; 8] = [
     &binance::HOUSE,
     &okx::HOUSE,

@@ -129,6 +129,10 @@ fn serves(marketd: &Marketd, exchange: &Binance) {
 #[track_caller]
 fn answers(marketd: &Marketd, exchange: &Binance) {
     await_health(marketd, "degraded");
+    assert_eq!(get(marketd.addr(), "/health").status, 200);
+    let failing = source(marketd);
+    let backs_off = ["backoff", "down"].contains(&failing["state"].text().unwrap_or_default());
+    assert!(backs_off && !failing["backoffUntil"].is_null(), "{failing}");
     let symbol = &exchange.symbols()[0];
     let mut client = Client::connect(marketd.addr());
     let begin = Instant::now();
@@ -255,6 +259,18 @@ fn a_peer_that_stalls_in_the_handshake_disturbs_nobody() {
     setup.beside(&exchange);
     let marketd = setup.fails("TLS handshake: no answer in time");
     answers(&marketd, &exchange);
+}
+
+#[test]
+fn an_address_that_swallows_every_packet_disturbs_nobody() {
+    let exchange = exchange_of(20, 9);
+    let hole = BlackHole::new();
+    for scheme in ["http", "https"] {
+        let mut setup = Setup::new(&format!("{scheme}://{}", hole.addr())).timeout(300);
+        setup.beside(&exchange);
+        let marketd = setup.fails("cannot connect");
+        answers(&marketd, &exchange);
+    }
 }
 
 #[test]

@@ -120,6 +120,11 @@ limits! {
     // About 500,000 candles.
     candle_bytes: usize, "candleBytes" Bytes = 33_554_432, 65_536..=68_719_476_736;
 
+    /// Size of the history file above which only markets that `symbols` name are written to it: what
+    /// clients ask for cannot fill the disk.
+    // 200 named markets with the default depths take 1.4 GB.
+    history_bytes: u64, "historyBytes" Bytes = 2_147_483_648, 1_048_576..=1_099_511_627_776;
+
     /// Distinct symbols over all sources.
     // Eight exchanges with 3,500 markets each share most of their symbols.
     symbols: usize, "symbols" Count = 20_000, 1..=1_000_000;

@@ -196,7 +196,10 @@ impl Default for Config {
             ecosystem_listen: None,
             base_path: String::new(),
             ecosystem_base_path: String::new(),
-            data: Data::File(PathBuf::from("marketd.db")),
+            data: match cfg!(feature = "sqlite") {
+                true => Data::File(PathBuf::from("marketd.db")),
+                false => Data::Memory,
+            },
             sources: Vec::new(),
             history: History::default(),
             demo: None,

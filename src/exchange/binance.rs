@@ -11,7 +11,7 @@ use super::dialect::{
 use super::envelope::Place;
 use super::json::Step;
 use super::listing::{ListingField as L, ListingForm};
-use super::refusal::Refusal;
+use super::refusal::{Refusal, Statuses};
 use super::shape::Node::{Is, Tagged};
 use super::ticker::{TickerField as T, TickerForm};
 use super::value::TimeForm;
@@ -31,6 +31,12 @@ pub(super) static BINANCE: Dialect = Dialect {
         message: "msg",
         rate_limited: &["-1003"],
         unknown_market: &["-1121"],
+    },
+    // 429 comes first, 418 is the ban of who does not heed it, and 403 its firewall's word on the
+    // same (rest-api.md, "IP Limits" and "HTTP Return Codes").
+    statuses: Statuses {
+        rate_limited: &[403, 418, 429],
+        banned: &[],
     },
     tickers: Tickers {
         all: Some(Endpoint {

@@ -11,7 +11,7 @@ use super::dialect::{
 use super::envelope::Place;
 use super::json::Step::Key;
 use super::listing::{ListingField as L, ListingForm};
-use super::refusal::Refusal;
+use super::refusal::{Refusal, Statuses};
 use super::shape::Node::Is;
 use super::ticker::{TickerField as T, TickerForm};
 use super::value::TimeForm;
@@ -33,6 +33,7 @@ pub(super) static BITGET: Dialect = Dialect {
         // "Parameter does not exist", and a market that was removed.
         unknown_market: &["40034", "40309"],
     },
+    statuses: Statuses::USUAL,
     tickers: Tickers {
         all: Some(Endpoint {
             target: "/api/v2/spot/market/tickers",

@@ -12,7 +12,7 @@ use super::dialect::{Budget, Candles, Dialect, Endpoint, Markets, Page, RowOrder
 use super::envelope::Place;
 use super::json::Step::Key;
 use super::listing::{ListingField as L, ListingForm};
-use super::refusal::Refusal;
+use super::refusal::{Refusal, Statuses};
 use super::shape::Node::{In, Is};
 use super::ticker::{TickerField as T, TickerForm};
 use super::value::TimeForm;
@@ -33,6 +33,11 @@ pub(super) static BYBIT: Dialect = Dialect {
         rate_limited: &["10006", "10018"],
         // A parameter is wrong. The one that is not the same in all requests is the market's name.
         unknown_market: &["10001"],
+    },
+    // "403, access too frequent" is all that is said to an address that asks too often.
+    statuses: Statuses {
+        rate_limited: &[403, 429],
+        banned: &[418],
     },
     tickers: Tickers {
         all: Some(Endpoint {

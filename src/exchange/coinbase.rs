@@ -15,7 +15,7 @@ use super::dialect::{
 use super::envelope::Place;
 use super::json::Step::Key;
 use super::listing::{ListingField as L, ListingForm};
-use super::refusal::Refusal;
+use super::refusal::{Refusal, Statuses};
 use super::shape::Node::Is;
 use super::ticker::{TickerField as T, TickerForm};
 use super::value::TimeForm;
@@ -41,6 +41,7 @@ pub(super) static COINBASE: Dialect = Dialect {
         ],
         unknown_market: &["NotFound"],
     },
+    statuses: Statuses::USUAL,
     tickers: Tickers {
         all: None,
         one: Endpoint {

@@ -1,32 +1,21 @@
 //! A dialect: what one exchange's addresses and JSON mean, as data.
 //!
-//! Owns the table of the exchanges, and how a [`Call`] becomes the path and query of a request.
+//! Owns how a [`Call`] becomes the path and query of a request.
 //! It never sends anything, never reads a clock, and keeps no count of what was spent: it only
 //! tells what a call costs.
 
-use super::binance::BINANCE;
-use super::bitget::BITGET;
-use super::bybit::BYBIT;
+use super::RefusalKind;
 use super::candle::CandleForm;
-use super::coinbase::COINBASE;
 use super::envelope::Place;
-use super::gate::GATE;
 use super::json::Step;
-use super::kraken::KRAKEN;
-use super::kucoin::KUCOIN;
 use super::listing::ListingForm;
-use super::okx::OKX;
-use super::refusal::Refusal;
+use super::refusal::{Refusal, Statuses};
 use super::ticker::TickerForm;
 use super::value::TimeForm;
 use crate::interval::Stored;
 use crate::time::UnixMs;
 use std::fmt::Write;
 use std::time::Duration;
-
-static DIALECTS: [&Dialect; 8] = [
-    &BINANCE, &OKX, &BYBIT, &KRAKEN, &COINBASE, &KUCOIN, &GATE, &BITGET,
-];
 
 /// Something to ask of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +100,7 @@ pub struct Dialect {
     pub(super) budget: Budget,
     pub(super) meter: Option<Meter>,
     pub(super) refusal: Refusal,
+    pub(super) statuses: Statuses,
     pub(super) tickers: Tickers,
     pub(super) candles: Candles,
     pub(super) markets: Markets,
@@ -173,16 +163,6 @@ pub(super) struct Time {
 }
 
 impl Dialect {
-    /// The dialect of this name.
-    pub fn by_name(name: &str) -> Option<&'static Dialect> {
-        DIALECTS.into_iter().find(|dialect| dialect.name == name)
-    }
-
-    /// The names of all dialects.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        DIALECTS.iter().map(|dialect| dialect.name)
-    }
-
     /// The exchange's name, as the configuration knows it.
     pub fn name(&self) -> &'static str {
         self.name
@@ -213,6 +193,11 @@ impl Dialect {
     /// Where answers tell how the budget stands.
     pub fn meter(&self) -> Option<Meter> {
         self.meter
+    }
+
+    /// What an answer's status says, before any word of its body.
+    pub fn status_kind(&self, status: u16) -> RefusalKind {
+        self.statuses.kind(status)
     }
 
     /// What one call for candles of this interval may bring.

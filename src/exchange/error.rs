@@ -90,6 +90,8 @@ pub enum ReadError {
 pub enum RefusalKind {
     /// Too many requests: wait.
     RateLimited,
+    /// Nothing is let in, whatever is asked: wait.
+    Banned,
     /// No such market.
     UnknownMarket,
     /// Anything else.

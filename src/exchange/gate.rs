@@ -13,7 +13,7 @@ use super::dialect::{
 use super::envelope::Place;
 use super::json::Step::Key;
 use super::listing::{ListingField as L, ListingForm};
-use super::refusal::Refusal;
+use super::refusal::{Refusal, Statuses};
 use super::shape::Node::{Each, Is};
 use super::ticker::{TickerField as T, TickerForm};
 use super::value::TimeForm;
@@ -35,6 +35,7 @@ pub(super) static GATE: Dialect = Dialect {
         rate_limited: &["TOO_MANY_REQUESTS", "TOO_FAST"],
         unknown_market: &["INVALID_CURRENCY_PAIR", "INVALID_CURRENCY"],
     },
+    statuses: Statuses::USUAL,
     tickers: Tickers {
         all: Some(Endpoint {
             target: "/api/v4/spot/tickers",

@@ -12,7 +12,7 @@ use super::dialect::{Budget, Candles, Dialect, Endpoint, Markets, Page, RowOrder
 use super::envelope::Place;
 use super::json::Step::{AnyKey, Key};
 use super::listing::{ListingField as L, ListingForm};
-use super::refusal::Refusal;
+use super::refusal::{Refusal, Statuses};
 use super::shape::Node::{At, Is};
 use super::ticker::{TickerField as T, TickerForm};
 use super::value::TimeForm;
@@ -39,6 +39,7 @@ pub(super) static KRAKEN: Dialect = Dialect {
         ],
         unknown_market: &["EQuery:Unknown asset pair", "EQuery:Invalid asset pair"],
     },
+    statuses: Statuses::USUAL,
     tickers: Tickers {
         all: Some(Endpoint {
             target: "/0/public/Ticker",

@@ -14,7 +14,7 @@ use super::dialect::{
 use super::envelope::Place;
 use super::json::Step::Key;
 use super::listing::{ListingField as L, ListingForm};
-use super::refusal::Refusal;
+use super::refusal::{Refusal, Statuses};
 use super::shape::Node::Is;
 use super::ticker::{TickerField as T, TickerForm};
 use super::value::TimeForm;
@@ -36,6 +36,7 @@ pub(super) static KUCOIN: Dialect = Dialect {
         // A parameter is wrong. The one that is not the same in all requests is the market's name.
         unknown_market: &["400100"],
     },
+    statuses: Statuses::USUAL,
     tickers: Tickers {
         all: Some(Endpoint {
             target: "/api/v1/market/allTickers",

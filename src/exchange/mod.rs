@@ -21,7 +21,8 @@
 //!    - `budget`: what the exchange allows, in its own weights, or in calls that cost 1. Where
 //!      limits differ by address, take the widest as the budget and let narrower ones cost more.
 //!      `meter`: the header that tells how much is spent or left.
-//!    - `refusal`: where a body says that it is an error, and with which codes.
+//!    - `refusal`: where a body says that it is an error, and with which codes. `statuses`: what
+//!      the statuses of refusals mean, where that is not `Statuses::USUAL`.
 //!    - Each `Endpoint`: the target with its `{...}` names (see `dialect::Endpoint`), its cost,
 //!      and its `Place`: the path to the items and whether they are the `elements` of an array,
 //!      the `members` of an object, or the one value `itself`.
@@ -36,7 +37,7 @@
 //!      and where older ones are. Ask for both ends of the range where the exchange lets you.
 //!    - Tests below the table: the target of each call, bodies of errors, and what no recording
 //!      shows. Copy them as well.
-//! 2. Name it here and in the table in `dialect.rs`, and in the list of `tests/cli.rs`. The command
+//! 2. Name it here, in the table at the end too, and in the list of `tests/cli.rs`. The command
 //!    line and the configuration know it by that table.
 //! 3. Put recorded answers beside the others, their names' begin into `EXCHANGES` of
 //!    `tests/decoders.rs`, and where their figures stand into the tables of `tests/decoders/`. That
@@ -75,3 +76,28 @@ pub use dialect::{Budget, Call, Dialect, Meter, Page, RowOrder};
 pub use error::{Fault, ReadError, RefusalKind, Reject};
 pub use items::Caps;
 pub use reading::{Reading, Sink};
+
+use binance::BINANCE;
+use bitget::BITGET;
+use bybit::BYBIT;
+use coinbase::COINBASE;
+use gate::GATE;
+use kraken::KRAKEN;
+use kucoin::KUCOIN;
+use okx::OKX;
+
+static DIALECTS: [&Dialect; 8] = [
+    &BINANCE, &OKX, &BYBIT, &KRAKEN, &COINBASE, &KUCOIN, &GATE, &BITGET,
+];
+
+impl Dialect {
+    /// The dialect of this name.
+    pub fn by_name(name: &str) -> Option<&'static Dialect> {
+        DIALECTS.into_iter().find(|dialect| dialect.name == name)
+    }
+
+    /// The names of all dialects.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        DIALECTS.iter().map(|dialect| dialect.name)
+    }
+}

@@ -12,7 +12,7 @@ use super::dialect::{
 use super::envelope::Place;
 use super::json::Step::{First, Key};
 use super::listing::{ListingField as L, ListingForm};
-use super::refusal::Refusal;
+use super::refusal::{Refusal, Statuses};
 use super::shape::Node::Is;
 use super::ticker::{TickerField as T, TickerForm};
 use super::value::TimeForm;
@@ -35,6 +35,7 @@ pub(super) static OKX: Dialect = Dialect {
         rate_limited: &["50011"],
         unknown_market: &["51001"],
     },
+    statuses: Statuses::USUAL,
     tickers: Tickers {
         all: Some(Endpoint {
             target: "/api/v5/market/tickers?instType=SPOT",

@@ -114,9 +114,15 @@ impl Reading {
         fed
     }
 
+    /// What an answer's status says, before any word of its body.
+    pub fn status_kind(&self, status: u16) -> RefusalKind {
+        self.dialect.status_kind(status)
+    }
+
     /// The body is over, and this was the answer's status: whether what the sink was given may be
     /// used. May be called after an error too: an error status wins over what is wrong with the
-    /// body, and the exchange's own reason wins over both.
+    /// body, and the exchange's own reason wins over both. What that reason means is the status's to say
+    /// as well: a body may speak of no such thing as too many requests, or be the only one to.
     pub fn finish(self, status: u16) -> Result<(), ReadError> {
         let read = match self.failed {
             Some(error) => Err(error),
@@ -124,14 +130,19 @@ impl Reading {
             None => Err(ReadError::CutShort),
         };
         match read {
-            Err(ReadError::Refused { code, message, .. }) if matches!(status, 418 | 429) => {
-                Err(ReadError::Refused {
-                    code,
-                    message,
-                    kind: RefusalKind::RateLimited,
-                })
-            }
-            Err(ReadError::Refused { .. }) => read,
+            Err(ReadError::Refused {
+                code,
+                message,
+                kind,
+            }) => Err(ReadError::Refused {
+                kind: match (self.dialect.status_kind(status), kind) {
+                    (_, RefusalKind::RateLimited) => RefusalKind::RateLimited,
+                    (RefusalKind::Other, told) => told,
+                    (by_status, _) => by_status,
+                },
+                code,
+                message,
+            }),
             _ if !(200..300).contains(&status) => Err(ReadError::Status(status)),
             read => read,
         }

@@ -1,6 +1,7 @@
 //! Refusals: an exchange's own word that it will not answer, which some send with status 200.
 //!
-//! Owns the search for that word in the envelope. It never looks at the answer's status.
+//! Owns the search for that word in the envelope, and what the statuses of refusals mean. It
+//! never decides which of the two counts: [`Reading`](super::Reading) does.
 
 use super::json::{Raw, Step, find};
 use super::value;
@@ -18,6 +19,32 @@ pub(super) struct Refusal {
     pub(super) rate_limited: &'static [&'static str],
     /// Codes for a market that is not there.
     pub(super) unknown_market: &'static [&'static str],
+}
+
+/// What the statuses of an exchange's refusals mean, where its body says no more.
+pub(super) struct Statuses {
+    /// Too many requests.
+    pub(super) rate_limited: &'static [u16],
+    /// Nothing more is let in for now, whatever is asked.
+    pub(super) banned: &'static [u16],
+}
+
+impl Statuses {
+    /// 429 is "Too Many Requests" (RFC 6585, 4). 403 is what firewalls in front of exchanges say
+    /// to whoever they shut out, for too many requests or for where he lives; 418 is a ban of
+    /// Binance's, which others have copied.
+    pub(super) const USUAL: Statuses = Statuses {
+        rate_limited: &[429],
+        banned: &[403, 418],
+    };
+
+    pub(super) fn kind(&self, status: u16) -> RefusalKind {
+        match () {
+            () if self.rate_limited.contains(&status) => RefusalKind::RateLimited,
+            () if self.banned.contains(&status) => RefusalKind::Banned,
+            () => RefusalKind::Other,
+        }
+    }
 }
 
 /// Most bytes of a code or a message that are kept for the log.

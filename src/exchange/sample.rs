@@ -10,7 +10,7 @@ use super::dialect::{
 use super::envelope::Place;
 use super::json::Step::{AnyKey, First, Key};
 use super::listing::{ListingField as L, ListingForm};
-use super::refusal::Refusal;
+use super::refusal::{Refusal, Statuses};
 use super::shape::Node::{At, Each, In, Is, Tagged};
 use super::testing::{read, read_with};
 use super::ticker::{TickerField as T, TickerForm};
@@ -35,6 +35,7 @@ pub(super) static SAMPLE: Dialect = Dialect {
         rate_limited: &["E7"],
         unknown_market: &["E:Unknown market"],
     },
+    statuses: Statuses::USUAL,
     tickers: Tickers {
         all: Some(Endpoint {
             target: "/tickers",
@@ -463,12 +464,23 @@ fn a_refusal_is_found_whatever_the_status_and_before_the_shape_is_judged() {
     );
     check(500, r#"{"error":5}"#, "5", "5", Other);
     check(429, r#"{"error":5}"#, "5", "5", RateLimited);
+    check(418, r#"{"result":{"list":{}},"error":5}"#, "5", "5", Banned);
     check(
-        418,
-        r#"{"result":{"list":{}},"error":5}"#,
-        "5",
-        "5",
-        RateLimited,
+        403,
+        r#"{"error":"E:Unknown market"}"#,
+        "E:Unknown market",
+        "E:Unknown market",
+        Banned,
+    );
+    for status in [400, 403, 404, 503] {
+        check(status, r#"{"error":"E7"}"#, "E7", "E7", RateLimited);
+    }
+    check(
+        404,
+        r#"{"error":"E:Unknown market"}"#,
+        "E:Unknown market",
+        "E:Unknown market",
+        UnknownMarket,
     );
     let (_, end) = read(&SAMPLE, &Call::Tickers, r#"{"error":"0","result":[]}"#);
     assert_eq!(

@@ -261,8 +261,8 @@ impl<'a> Responder<'a> {
     }
 
     /// Writes the head. `Some` when the body, exactly `body_len` bytes, written or shared, is to
-    /// follow; `None` when nothing is: to HEAD, and with 204 and 304. A 200 with a tag that the client already has
-    /// becomes a 304.
+    /// follow; `None` when nothing is: to HEAD, and with 204 and 304. A 200 with a tag that the client
+    /// already has becomes a 304.
     pub fn begin(&mut self, head: &Head, body_len: usize) -> Option<&mut Output> {
         let mut tail = Tail::new();
         self.status = head.status;

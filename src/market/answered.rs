@@ -6,7 +6,8 @@
 
 use super::chunk::{CHUNK_SLOTS, Draft, chunk_of, chunks_of, place_of, places_of, seconds};
 use super::series::{Series, Tail};
-use super::spans::SpansFull;
+use super::spans::{MAX_SPANS, SpansFull};
+use crate::history::Changes;
 use crate::record::Candle;
 use crate::time::UnixMs;
 use std::ops::Range;
@@ -55,12 +56,16 @@ impl Series {
     ///
     /// Slots that ended by then are covered from now on, and are as the exchange says: a sound
     /// candle is stored, a slot without one loses what was stored or made from quotes. An unsound
-    /// candle changes nothing in its slot. The candle that has not ended becomes the forming one.
+    /// candle changes nothing in its slot: it is covered if it was, and unknown if it was not. The
+    /// candle that has not ended becomes the forming one.
+    ///
+    /// `changes` is told what is to be archived of it.
     pub fn answered(
         &mut self,
         asked: Range<i64>,
         candles: &[Reported],
         closed_before: UnixMs,
+        changes: Option<&mut Changes>,
     ) -> Written {
         let mut written = Written::default();
         let present = self.interval().slot_of(closed_before);
@@ -69,7 +74,12 @@ impl Series {
         let closed = asked.start..asked.end.min(open_from);
         let split = found.partition_point(|found| found.slot < open_from);
 
-        self.heal_clock(present);
+        let mut changes = changes;
+        self.heal_clock(present, changes.as_deref_mut());
+        let unsound = self.unsound_and_unknown(&found[..split]);
+        if let Some(changes) = changes {
+            self.archive_answer(&closed, &found[..split], changes);
+        }
         match self.cover(&closed, &mut written) {
             Some(changed) => {
                 self.store(
@@ -78,6 +88,9 @@ impl Series {
                     seconds(closed_before),
                     &mut written,
                 );
+                for slot in &unsound {
+                    self.covered.remove(*slot..slot + 1);
+                }
                 if changed || written.written + written.updated + written.removed > 0 {
                     self.bump_closed();
                 }
@@ -113,7 +126,7 @@ impl Series {
             let sound = asked_for
                 && slot <= present.saturating_add(1)
                 && self.open_of(slot) == candle.open_time
-                && is_sound(candle);
+                && candle.is_sound();
             if !sound {
                 written.rejected += 1;
             } else if *closed == Some(false) && slot >= present - 1 {
@@ -135,6 +148,49 @@ impl Series {
             same
         });
         (found, open_from)
+    }
+
+    /// The slots of which nothing is known but something unsound. Where they would break coverage
+    /// into too many pieces, they pass for slots without a candle.
+    fn unsound_and_unknown(&self, found: &[Found<'_>]) -> Vec<i64> {
+        let unknown = |found: &&Found<'_>| {
+            found.candle.is_none() && !self.covered.covers(found.slot..found.slot + 1)
+        };
+        let slots: Vec<i64> = found.iter().filter(unknown).map(|it| it.slot).collect();
+        match self.covered.len() + slots.len() < MAX_SPANS {
+            true => slots,
+            false => Vec::new(),
+        }
+    }
+
+    /// Tells what an answer about these closed slots makes of the archive. Called before the answer
+    /// is stored here.
+    fn archive_answer(&self, closed: &Range<i64>, found: &[Found<'_>], changes: &mut Changes) {
+        let mut from = closed.start;
+        let unsound = found.iter().filter(|found| found.candle.is_none());
+        let ends = unsound.map(|found| found.slot).chain([closed.end]);
+        for end in ends {
+            let part = from..end;
+            from = end + 1;
+            if part.is_empty() {
+                continue;
+            }
+            // What is archived there and was not looked at may hold what the exchange no longer has.
+            for hidden in self.covered.missing(part.clone()) {
+                for slots in self.archived.within(hidden) {
+                    changes.forget(slots);
+                }
+            }
+            let here = |slot: i64| found.partition_point(|found| found.slot < slot);
+            let told = &found[here(part.start)..here(part.end)];
+            let has = |slot: &i64| told.binary_search_by_key(slot, |found| found.slot).is_err();
+            let gone: Vec<i64> = self.row_slots(&part).into_iter().filter(has).collect();
+            let candles = told.iter().map(|found| (found.slot, found.candle.cloned()));
+            changes.answered(
+                part,
+                candles.chain(gone.into_iter().map(|slot| (slot, None))),
+            );
+        }
     }
 
     /// Marks these slots; says whether that changed anything. `None`: there are too many spans.
@@ -249,8 +305,13 @@ impl Series {
     /// After a clock that ran ahead was set right: slots that have not come yet are not covered,
     /// unless the exchange had a candle for them, and have no candle made from quotes. One slot
     /// is no wrong clock: two answers may be applied in another order than they were made.
-    fn heal_clock(&mut self, present: i64) {
+    fn heal_clock(&mut self, present: i64, changes: Option<&mut Changes>) {
         let begin = present.saturating_add(2);
+        if self.archived.remove(begin..i64::MAX)
+            && let Some(changes) = changes
+        {
+            changes.forget(begin..i64::MAX);
+        }
         if self.frontier < begin {
             return;
         }
@@ -265,24 +326,6 @@ impl Series {
         self.forgotten = self.forgotten.filter(|slot| *slot < present);
         self.version += 1;
     }
-}
-
-/// Whether a market can have such numbers.
-fn is_sound(candle: &Candle) -> bool {
-    let Candle {
-        open,
-        high,
-        low,
-        close,
-        volume,
-        ..
-    } = candle;
-    low.is_positive()
-        && low <= open
-        && low <= close
-        && open <= high
-        && close <= high
-        && !volume.is_negative()
 }
 
 #[cfg(test)]
@@ -303,10 +346,10 @@ mod tests {
 
     fn check_rejected(why: &str, candle: Candle) {
         let mut series = series();
-        series.answered(10..12, &minutes([10, 11]), minute(20));
+        series.answered(10..12, &minutes([10, 11]), minute(20), None);
         let closed = None;
         let reported = Reported { candle, closed };
-        let written = series.answered(10..12, &[reported], minute(20));
+        let written = series.answered(10..12, &[reported], minute(20), None);
         assert_eq!(written.rejected, 1, "{why}");
         assert_eq!((written.written, written.updated), (0, 0), "{why}");
     }
@@ -331,10 +374,10 @@ mod tests {
     #[test]
     fn an_unsound_candle_is_no_word_about_its_slot() {
         let mut series = series();
-        series.answered(10..13, &minutes(10..13), minute(13));
+        series.answered(10..13, &minutes(10..13), minute(13), None);
         let mut candles = minutes([10, 11]);
         candles[0].candle.low = Decimal::ZERO;
-        let written = series.answered(10..13, &candles, minute(13));
+        let written = series.answered(10..13, &candles, minute(13), None);
         let expected = Written {
             unchanged: 1,
             removed: 1,
@@ -353,7 +396,7 @@ mod tests {
                 closed: None,
             });
             let mut series = series();
-            series.answered(10..11, &reported.collect::<Vec<_>>(), minute(11));
+            series.answered(10..11, &reported.collect::<Vec<_>>(), minute(11), None);
             chart(&series, &all_of(Interval::M1), minute(11)).0
         };
         assert_eq!(closes(&[99, 7]), "[[600000,5,9,2,7,1]]");
@@ -365,7 +408,7 @@ mod tests {
     fn a_slot_that_has_not_ended_is_neither_covered_nor_stored() {
         let check = |closed_before: UnixMs, covered: i64| {
             let mut series = series();
-            series.answered(10..20, &minutes(10..14), closed_before);
+            series.answered(10..20, &minutes(10..14), closed_before, None);
             let expected = Some(covered).filter(|last| *last >= 10);
             assert_eq!(series.covered().last(), expected, "{closed_before}");
             assert_eq!(stored(&series), [10, 11, 12, 13], "{closed_before}");
@@ -383,22 +426,22 @@ mod tests {
         let mut candles = minutes(10..14);
         candles[3].closed = Some(false);
         let mut first = series();
-        first.answered(10..14, &candles, minute(14));
+        first.answered(10..14, &candles, minute(14), None);
         assert_eq!((first.count(), first.covered().last()), (3, Some(12)));
         // Not for long: a candle that never closes would be asked for again for ever.
-        first.answered(10..14, &candles, minute(15));
+        first.answered(10..14, &candles, minute(15), None);
         assert_eq!((first.count(), first.covered().last()), (4, Some(13)));
     }
 
     #[test]
     fn order_and_repetition_do_not_matter() {
         let mut first = series();
-        first.answered(0..400, &minutes(0..400), minute(400));
+        first.answered(0..400, &minutes(0..400), minute(400), None);
         let mut second = series();
         let mut candles = minutes(0..400);
         candles.reverse();
         candles.extend(minutes(100..200));
-        let written = second.answered(0..400, &candles, minute(400));
+        let written = second.answered(0..400, &candles, minute(400), None);
         assert_eq!((written.written, written.rejected), (400, 0));
         let body = |series: &Series| chart(series, &all_of(Interval::M1), minute(400)).0;
         assert_eq!(body(&first), body(&second));
@@ -411,11 +454,12 @@ mod tests {
             0..300,
             &minutes((0..300).filter(|slot| slot % 3 > 0)),
             minute(300),
+            None,
         );
         let mut candles = minutes(100..200);
         candles.retain(|reported| reported.candle.open_time.0 % 120_000 == 0);
         candles[0].candle.volume = Decimal::from(77);
-        let written = series.answered(100..200, &candles, minute(300));
+        let written = series.answered(100..200, &candles, minute(300), None);
         let expected = Written {
             written: 17,
             updated: 1,
@@ -432,12 +476,12 @@ mod tests {
     fn scattered_coverage_makes_room_from_the_old_end() {
         let mut series = series();
         for i in 1..=MAX_SPANS as i64 {
-            series.answered(i * 3..i * 3 + 1, &minutes([i * 3]), minute(100_000));
+            series.answered(i * 3..i * 3 + 1, &minutes([i * 3]), minute(100_000), None);
         }
-        let written = series.answered(0..1, &minutes([0]), minute(100_000));
+        let written = series.answered(0..1, &minutes([0]), minute(100_000), None);
         assert!(written.refused, "older than all the others");
         assert_eq!(series.count(), MAX_SPANS);
-        let written = series.answered(50_000..50_001, &minutes([50_000]), minute(100_000));
+        let written = series.answered(50_000..50_001, &minutes([50_000]), minute(100_000), None);
         assert_eq!(
             (written.refused, written.evicted, written.written),
             (false, 1, 1)
@@ -463,7 +507,7 @@ mod tests {
         };
         let mut series = series();
         let candles: Vec<Reported> = (0..300).map(wide).collect();
-        series.answered(0..300, &candles, minute(300));
+        series.answered(0..300, &candles, minute(300), None);
         let (body, info) = chart(&series, &all_of(Interval::M1), minute(300));
         let numbers = ['5', '9', '2', '7', '8'].map(|first| long(first).to_string());
         assert!(body.ends_with(&format!("[17940000,{}]]", numbers.join(","))));

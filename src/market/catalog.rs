@@ -112,6 +112,14 @@ impl Catalog {
         self.symbols.name(symbol)
     }
 
+    /// The number of a symbol by its canonical name, known or not, given now if it has none.
+    /// `None`: that is no canonical name, or there are as many symbols as may be.
+    pub fn number_of(&mut self, name: &str) -> Option<SymbolId> {
+        let (base, quote) = name.split_once('/')?;
+        let spelling = Spelling::canonical(base, quote)?;
+        self.symbols.intern(&spelling)
+    }
+
     /// All known symbols, sorted by name.
     pub fn known(&self) -> &[SymbolId] {
         &self.known

@@ -443,8 +443,9 @@ mod tests {
             100..130,
             &minutes((100..130).filter(|slot| slot % 10 > 1)),
             minute(200),
+            None,
         );
-        series.answered(140..160, &minutes(140..160), minute(200));
+        series.answered(140..160, &minutes(140..160), minute(200), None);
         let check = |spec: &ChartSpec, rows: usize, gaps: u64, complete: bool| {
             let (_, info) = chart(&series, spec, minute(160));
             let got = (info.rows, info.gaps, info.complete);
@@ -474,6 +475,7 @@ mod tests {
             0..300,
             &minutes((0..300).filter(|slot| slot % 7 > 0)),
             minute(300),
+            None,
         );
         for interval in [Interval::M1, Interval::M5, Interval::M30] {
             for fill_previous in [false, true] {
@@ -501,7 +503,7 @@ mod tests {
         let check = |covered: &[(i64, i64)], ticks: Range<i64>, now: i64, expected: &[i64]| {
             let mut series = Series::new(key(Stored::M1), 0);
             for (start, end) in covered {
-                series.answered(*start..*end, &minutes(*start..*end), minute(now));
+                series.answered(*start..*end, &minutes(*start..*end), minute(now), None);
             }
             for slot in ticks.clone() {
                 series.tick(&Decimal::from(5), minute(slot));
@@ -541,7 +543,7 @@ mod tests {
             })
             .collect();
         let now = Stored::D1.open_of(day("2024-04-02"));
-        series.answered(asked, &candles, now);
+        series.answered(asked, &candles, now, None);
         let opens = |interval| -> Vec<String> {
             let days = slots(&series, &all_of(interval), now);
             let open = |day| Stored::D1.open_of(day).to_string()[..10].to_string();
@@ -573,8 +575,8 @@ mod tests {
     #[test]
     fn flat_candles_stand_where_the_exchange_had_none_and_nowhere_else() {
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(10..20, &minutes([12, 15]), minute(40));
-        series.answered(30..40, &minutes([33]), minute(40));
+        series.answered(10..20, &minutes([12, 15]), minute(40), None);
+        series.answered(30..40, &minutes([33]), minute(40), None);
         series.tick(&Decimal::from(5), minute(41));
         let check = |from: Option<i64>, to: Option<i64>, limit: usize, expected: &[i64]| {
             let mut spec = spec(Interval::M1, from, to, limit);
@@ -594,7 +596,7 @@ mod tests {
         check(None, Some(11), 3, &[]);
         // What follows a candle that is not known whole is not known to go on from it.
         let mut part = Series::new(key(Stored::M1), 0);
-        part.answered(13..30, &minutes([14, 28]), minute(40));
+        part.answered(13..30, &minutes([14, 28]), minute(40), None);
         let mut five = spec(Interval::M5, Some(20), None, 500);
         five.fill_previous = true;
         assert_eq!(slots(&part, &five, minute(41)), [25]);

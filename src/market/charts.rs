@@ -9,10 +9,13 @@
 use super::answered::{Reported, Written};
 use super::chunk::seconds;
 use super::series::{Series, SeriesKey};
+use super::spans::Spans;
 use super::{SourceId, SymbolId};
 use crate::config::{History, Limits};
 use crate::decimal::Decimal;
+use crate::history::Changes;
 use crate::interval::Stored;
+use crate::record::Candle;
 use crate::time::UnixMs;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -30,6 +33,8 @@ const STAYS: u32 = 60;
 #[derive(Debug)]
 pub struct Charts {
     series: BTreeMap<SeriesKey, Series>,
+    /// What is archived of series that are not open.
+    shelved: BTreeMap<SeriesKey, Spans>,
     max_series: usize,
     max_bytes: usize,
     history: History,
@@ -70,6 +75,7 @@ impl Charts {
     pub fn new(limits: &Limits, history: &History) -> Charts {
         Charts {
             series: BTreeMap::new(),
+            shelved: BTreeMap::new(),
             max_series: limits.candle_series,
             max_bytes: limits.candle_bytes,
             history: *history,
@@ -91,7 +97,9 @@ impl Charts {
         if self.series.len() >= self.max_series {
             return false;
         }
-        self.series.insert(key, Series::new(key, self.next_version));
+        let mut series = Series::new(key, self.next_version);
+        series.archived = self.shelved.remove(&key).unwrap_or_default();
+        self.series.insert(key, series);
         true
     }
 
@@ -117,9 +125,61 @@ impl Charts {
         }
     }
 
+    /// What the history file holds of a series, open or not.
+    pub fn archived(&self, key: SeriesKey) -> Option<&Spans> {
+        let series = self.series.get(&key).map(|series| &series.archived);
+        series.or_else(|| self.shelved.get(&key))
+    }
+
+    /// What the history file holds, by series.
+    pub fn archives(&self) -> impl Iterator<Item = (SeriesKey, &Spans)> {
+        let open = self
+            .series
+            .iter()
+            .map(|(key, series)| (*key, &series.archived));
+        open.chain(self.shelved.iter().map(|(key, spans)| (*key, spans)))
+    }
+
+    /// These slots of a series are archived from now on.
+    pub fn archive(&mut self, key: SeriesKey, slots: Range<i64>) {
+        let archived = match self.series.get_mut(&key) {
+            Some(series) => &mut series.archived,
+            None => self.shelved.entry(key).or_default(),
+        };
+        // Too many pieces: what is left out is asked of the exchange again when it is wanted.
+        let _ = archived.insert(slots);
+    }
+
+    /// These slots of a series are archived no longer.
+    pub fn unarchive(&mut self, key: SeriesKey, slots: Range<i64>) {
+        match self.series.get_mut(&key) {
+            Some(series) => drop(series.archived.remove(slots)),
+            None => {
+                if let Some(spans) = self.shelved.get_mut(&key) {
+                    spans.remove(slots);
+                }
+            }
+        }
+    }
+
+    /// How many of these slots the exchange has answered about.
+    pub fn known(&self, key: SeriesKey, slots: Range<i64>) -> u64 {
+        match self.series.get(&key) {
+            Some(series) => {
+                let unknown = series.unknown(slots.clone());
+                let unknown: u64 = unknown.iter().map(|it| it.end.abs_diff(it.start)).sum();
+                slots.end.abs_diff(slots.start) - unknown
+            }
+            None => (self.shelved.get(&key)).map_or(0, |spans| spans.covered(slots)),
+        }
+    }
+
     /// Drops a series with all its candles. What it held is no eviction: nobody wants it.
     pub fn close(&mut self, key: SeriesKey) {
         if let Some(series) = self.series.remove(&key) {
+            if !series.archived.is_empty() {
+                self.shelved.insert(key, series.archived.clone());
+            }
             self.bytes -= series.bytes();
             self.next_version = self.next_version.max(series.version() + 1);
             self.closed_version += 1;
@@ -150,16 +210,67 @@ impl Charts {
 
     /// Takes an answer of an exchange: see [`Series::answered`]. `None` when the series is not
     /// open. What is older than the window of time leaves at once.
+    ///
+    /// `changes` is told what is to be archived of it.
     pub fn answered(
         &mut self,
         key: SeriesKey,
         asked: Range<i64>,
         candles: &[Reported],
         closed_before: UnixMs,
+        changes: Option<&mut Changes>,
+    ) -> Option<Written> {
+        let written = self.put(key, asked, candles, closed_before, changes)?;
+        self.written += written.written as u64;
+        self.updated += written.updated as u64;
+        self.rejected += written.rejected as u64;
+        self.evicted += written.evicted as u64;
+        Some(written)
+    }
+
+    /// Takes candles of the archive, which answers for these slots: what was answered for here
+    /// meanwhile stays as it is. `now` is the exchange's time.
+    pub fn recalled(
+        &mut self,
+        key: SeriesKey,
+        slots: Range<i64>,
+        candles: Vec<Candle>,
+        now: UnixMs,
+    ) {
+        let Some(series) = self.series.get(&key) else {
+            return;
+        };
+        let missing = series.covered.missing(slots);
+        let parts = missing
+            .into_iter()
+            .flat_map(|part| series.archived.within(part));
+        let parts: Vec<_> = parts.collect();
+        let reported = candles.into_iter().map(|candle| Reported {
+            candle,
+            closed: Some(true),
+        });
+        let mut reported: Vec<_> = reported.collect();
+        let slot = |reported: &Reported| key.interval.slot_of(reported.candle.open_time);
+        for part in parts.into_iter().rev() {
+            let here = reported.partition_point(|it| slot(it) < part.start);
+            let mut here = reported.split_off(here);
+            here.truncate(here.partition_point(|it| slot(it) < part.end));
+            let written = self.put(key, part, &here, now, None);
+            self.evicted += written.map_or(0, |written| written.evicted as u64);
+        }
+    }
+
+    fn put(
+        &mut self,
+        key: SeriesKey,
+        asked: Range<i64>,
+        candles: &[Reported],
+        closed_before: UnixMs,
+        changes: Option<&mut Changes>,
     ) -> Option<Written> {
         let series = self.series.get_mut(&key)?;
         let (bytes, version) = (series.bytes(), series.closed_version());
-        let mut written = series.answered(asked, candles, closed_before);
+        let mut written = series.answered(asked, candles, closed_before, changes);
         let floor = floor_slot(
             key.interval,
             closed_before,
@@ -168,23 +279,30 @@ impl Charts {
         written.evicted += series.forget_before(floor);
         self.bytes = self.bytes - bytes + series.bytes();
         self.closed_version += u64::from(series.closed_version() != version);
-        self.written += written.written as u64;
-        self.updated += written.updated as u64;
-        self.rejected += written.rejected as u64;
-        self.evicted += written.evicted as u64;
         Some(written)
     }
 
     /// A source's clock ran ahead since this moment, and was set right: what was learned of slots
-    /// from then on is forgotten.
-    pub fn doubt(&mut self, source: SourceId, since: UnixMs) {
+    /// from then on is forgotten. Answers what is to be taken out of the archive: which series, and
+    /// from which slot on.
+    pub fn doubt(&mut self, source: SourceId, since: UnixMs) -> Vec<(SeriesKey, i64)> {
         let keys = least_key(source, SymbolId(0))..=greatest_key(source, SymbolId(u32::MAX));
-        for (key, series) in self.series.range_mut(keys) {
-            let bytes = series.bytes();
-            series.forget_from(key.interval.slot_of(since));
+        let mut cut = Vec::new();
+        for (key, series) in self.series.range_mut(keys.clone()) {
+            let (bytes, slot) = (series.bytes(), key.interval.slot_of(since));
+            if series.forget_from(slot) {
+                cut.push((*key, slot));
+            }
             self.bytes = self.bytes - bytes + series.bytes();
         }
+        for (key, spans) in self.shelved.range_mut(keys) {
+            let slot = key.interval.slot_of(since);
+            if spans.remove(slot..i64::MAX) {
+                cut.push((*key, slot));
+            }
+        }
         self.closed_version += 1;
+        cut
     }
 
     /// Takes a quote: every open series of that market follows its price. Says whether any
@@ -313,7 +431,10 @@ mod tests {
         assert!(charts.open(minutes_of(2)));
         assert!(charts.open(minutes_of(2)), "it is open");
         assert!(!charts.open(minutes_of(3)));
-        assert_eq!(charts.answered(minutes_of(3), 0..1, &[], minute(1)), None);
+        assert_eq!(
+            charts.answered(minutes_of(3), 0..1, &[], minute(1), None),
+            None
+        );
         charts.close(minutes_of(1));
         assert!(charts.open(minutes_of(3)));
     }
@@ -350,7 +471,7 @@ mod tests {
     fn a_series_that_comes_back_does_not_repeat_a_version() {
         let mut charts = charts(2, 1 << 20, 1000);
         charts.open(minutes_of(1));
-        charts.answered(minutes_of(1), 0..9, &minutes(0..9), minute(9));
+        charts.answered(minutes_of(1), 0..9, &minutes(0..9), minute(9), None);
         let version = charts.get(minutes_of(1)).map(Series::version);
         charts.close(minutes_of(1));
         assert_eq!(charts.counts().bytes, 0);
@@ -362,12 +483,24 @@ mod tests {
     fn what_leaves_the_window_of_time_leaves_at_once() {
         let mut charts = charts(2, 1 << 20, 300);
         charts.open(minutes_of(1));
-        let written = charts.answered(minutes_of(1), 0..1000, &minutes(0..1000), minute(1000));
+        let written = charts.answered(
+            minutes_of(1),
+            0..1000,
+            &minutes(0..1000),
+            minute(1000),
+            None,
+        );
         assert_eq!(written.map(|written| written.evicted), Some(700));
         let series = charts.get(minutes_of(1)).expect("it is open");
         assert_eq!(covered(series), [(700, 1000)]);
         assert_eq!(series.forgotten_before(), Some(700));
-        charts.answered(minutes_of(1), 1000..1001, &minutes([1000]), minute(1001));
+        charts.answered(
+            minutes_of(1),
+            1000..1001,
+            &minutes([1000]),
+            minute(1001),
+            None,
+        );
         let kept = slots(
             charts.get(minutes_of(1)).expect("it is open"),
             &all_of(Interval::M1),
@@ -383,7 +516,13 @@ mod tests {
         let mut charts = charts(2, 90_000, 100_000);
         for symbol in [1, 2] {
             charts.open(minutes_of(symbol));
-            charts.answered(minutes_of(symbol), 0..1024, &minutes(0..1024), minute(1024));
+            charts.answered(
+                minutes_of(symbol),
+                0..1024,
+                &minutes(0..1024),
+                minute(1024),
+                None,
+            );
         }
         assert!(!charts.trim(), "there is room");
         // Somebody reads the first series later than the second one came.
@@ -436,6 +575,7 @@ mod tests {
             slots.clone(),
             &minutes(slots.clone()),
             minute(slots.end),
+            None,
         );
         let mut rows = Vec::new();
         let series = charts.get(minutes_of(1));

@@ -8,7 +8,7 @@
 //! length of the rows.
 
 use crate::decimal::{Decimal, MAX_DIGITS};
-use crate::record::Candle;
+use crate::record::{Candle, Edge};
 use crate::time::UnixMs;
 use std::cell::Cell;
 use std::ops::Range;
@@ -38,15 +38,6 @@ pub(super) struct Chunk {
     rows: Arc<[u8]>,
     /// Second of the last read.
     read: Cell<u32>,
-}
-
-/// Which candles stay when there are more than the limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Edge {
-    /// The oldest ones.
-    Oldest,
-    /// The newest ones.
-    Newest,
 }
 
 /// Some candles of a chunk in a row.

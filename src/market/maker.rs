@@ -389,7 +389,12 @@ mod tests {
 
     fn series(slots: Range<i64>) -> Series {
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(slots.clone(), &minutes(slots.clone()), minute(slots.end));
+        series.answered(
+            slots.clone(),
+            &minutes(slots.clone()),
+            minute(slots.end),
+            None,
+        );
         series
     }
 
@@ -414,7 +419,7 @@ mod tests {
         let mut maker = ChartMaker::new(all_of(Interval::M5), minute(600), 1000);
         assert!(!maker.step(Some(&series), 200));
         let slots = 600..605;
-        series.answered(slots.clone(), &minutes(slots), minute(605));
+        series.answered(slots.clone(), &minutes(slots), minute(605), None);
         while !maker.step(Some(&series), 200) {}
         let (made, info) = maker.finished().expect("it is done");
         let (body, _) = chart(&series, &all_of(Interval::M5), minute(605));
@@ -428,7 +433,7 @@ mod tests {
         let mut maker = ChartMaker::new(all_of(Interval::M5), minute(600), 1000);
         let mut slot = 600;
         while !maker.step(Some(&series), 100) {
-            series.answered(slot..slot + 1, &minutes([slot]), minute(slot + 1));
+            series.answered(slot..slot + 1, &minutes([slot]), minute(slot + 1), None);
             slot += 1;
             assert!(slot < 1000, "it never ends");
         }

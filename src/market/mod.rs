@@ -35,6 +35,7 @@ pub use charts::Charts;
 pub use maker::ChartMaker;
 pub use quote::{Quote, Quotes};
 pub use series::{Series, SeriesKey};
+pub use spans::Spans;
 pub use symbol::Lookup;
 
 /// One symbol, as a number: its place among all symbols ever met. It is never given to another.

@@ -478,7 +478,7 @@ fn run(seed: u64) {
                     candles.reverse();
                 }
                 let before = (series.version(), series.count());
-                let written = series.answered(asked.clone(), &candles, now);
+                let written = series.answered(asked.clone(), &candles, now, None);
                 naive.answered(asked, &candles, now);
                 assert_eq!(written.rejected, 0, "{why}");
                 let change = written.written as i64 - written.removed as i64;

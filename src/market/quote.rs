@@ -96,6 +96,7 @@ struct Feed {
 #[derive(Debug, Default)]
 struct Totals {
     version: u64,
+    turned: u64,
     cached: usize,
     stale: usize,
     symbols: usize,
@@ -186,6 +187,7 @@ impl Quotes {
             return;
         };
         self.totals.version += 1;
+        self.totals.turned += 1;
         self.totals.cached -= 1;
         self.totals.stale -= usize::from(quote.stale);
         self.holders[symbol.index()] -= 1;
@@ -261,6 +263,12 @@ impl Quotes {
         self.totals.version
     }
 
+    /// Counts up whenever a quote comes, goes, turns stale or fresh: while it stands still, the
+    /// same sources answer for the same symbols.
+    pub fn turned(&self) -> u64 {
+        self.totals.turned
+    }
+
     fn insert(&mut self, mut quote: Quote) {
         let at = quote.symbol.index();
         if self.holders.len() <= at {
@@ -269,6 +277,7 @@ impl Quotes {
         self.totals.symbols += usize::from(self.holders[at] == 0);
         self.holders[at] += 1;
         self.totals.cached += 1;
+        self.totals.turned += 1;
         self.totals.version += 1;
         quote.version = self.totals.version;
         let quotes = &mut self.feeds[quote.source.index()].quotes;
@@ -321,6 +330,7 @@ impl Quote {
     /// Shows it anew, with this staleness and under a new version.
     fn show(&mut self, stale: bool, totals: &mut Totals) {
         totals.stale = totals.stale + usize::from(stale) - usize::from(self.stale);
+        totals.turned += u64::from(stale != self.stale);
         totals.version += 1;
         self.stale = stale;
         self.version = totals.version;

@@ -8,7 +8,7 @@ use super::series::{Series, Tail};
 use std::ops::Range;
 use std::sync::Arc;
 
-pub use super::chunk::Edge;
+pub use crate::record::Edge;
 
 /// Some stored candles in a row, found without looking at their rows.
 #[derive(Clone, Debug, Default)]
@@ -125,6 +125,19 @@ impl Series {
             Some(id * CHUNK_SLOTS + i64::from(place))
         });
         stored.or_else(|| self.tail(&slots).first().map(|tail| tail.slot))
+    }
+
+    /// The slots of the stored candles among these, oldest first.
+    pub(super) fn row_slots(&self, slots: &Range<i64>) -> Vec<i64> {
+        let chunks = self.chunks.range(chunks_of(slots));
+        let in_chunk = |(id, chunk): (&i64, &'_ Chunk)| {
+            let first = *id * CHUNK_SLOTS;
+            let places = places_of(*id, slots).filter(|place| chunk.row(*place).is_some());
+            places
+                .map(|place| first + i64::from(place))
+                .collect::<Vec<_>>()
+        };
+        chunks.flat_map(in_chunk).collect()
     }
 
     /// The newest stored candle's slot.

@@ -1,8 +1,10 @@
 //! The candles of one market in one stored interval.
 //!
-//! Owns three things: the closed candles that the exchange confirmed, as rendered rows
-//! (`chunk.rs`); the slots for which it has answered, with a candle or without (`spans.rs`); and
-//! the *tail*, which is newer than both: candles made from quotes, and the forming one.
+//! Owns four things: the closed candles that the exchange confirmed, as rendered rows
+//! (`chunk.rs`); the slots for which it has answered, with a candle or without (`spans.rs`); the
+//! *tail*, which is newer than both: candles made from quotes, and the forming one; and which slots
+//! are archived, so that they can be had again without asking the exchange. What was evicted from
+//! memory, or not read since the start, is archived and not covered.
 //!
 //! It never blends: what the exchange says about a slot replaces what quotes made of it. It never
 //! serves a made-up candle as a closed one, and what it serves is a function of what it was told,
@@ -20,6 +22,7 @@ use crate::record::Candle;
 use crate::time::UnixMs;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Most provisional candles of one series: four hours of minutes without an answer about
@@ -44,6 +47,7 @@ pub struct Series {
     key: SeriesKey,
     pub(super) chunks: BTreeMap<i64, Chunk>,
     pub(super) covered: Spans,
+    pub(super) archived: Spans,
     /// Oldest first; the last one is forming or, when no quote came since, was.
     pub(super) tail: Vec<Tail>,
     /// The newest slot that is known to have begun, from the clocks that came with answers and
@@ -93,6 +97,7 @@ impl Series {
             key,
             chunks: BTreeMap::new(),
             covered: Spans::new(),
+            archived: Spans::new(),
             tail: Vec::new(),
             frontier: i64::MIN,
             count: 0,
@@ -128,6 +133,30 @@ impl Series {
     /// Slots about which the exchange has answered. Closed ones only.
     pub fn covered(&self) -> &Spans {
         &self.covered
+    }
+
+    /// Slots that the history file holds an answer about.
+    pub fn archived(&self) -> &Spans {
+        &self.archived
+    }
+
+    /// The parts of a range that only the exchange can tell of, in order.
+    pub fn unknown(&self, slots: Range<i64>) -> Vec<Range<i64>> {
+        let missing = self.covered.missing(slots).into_iter();
+        missing
+            .flat_map(|part| self.archived.missing(part))
+            .collect()
+    }
+
+    /// The newest slot that the exchange has answered about, now or before the last start.
+    pub fn newest_known(&self) -> Option<i64> {
+        self.covered.last().max(self.archived.last())
+    }
+
+    /// The oldest slot that the exchange has answered about.
+    pub fn oldest_known(&self) -> Option<i64> {
+        let both = [self.covered.first(), self.archived.first()];
+        both.into_iter().flatten().min()
     }
 
     /// Grows with every change of what is served.
@@ -247,7 +276,9 @@ impl Series {
     }
 
     /// Forgets all slots from this one on: a clock that ran ahead has judged them closed, or begun.
-    pub fn forget_from(&mut self, slot: i64) {
+    /// Whether some of them are archived.
+    pub fn forget_from(&mut self, slot: i64) -> bool {
+        let was_archived = self.archived.remove(slot..i64::MAX);
         let was_covered = self.covered.remove(slot..i64::MAX);
         let from = slot..i64::MAX;
         while let Some((id, chunk)) = self.chunks.last_key_value() {
@@ -268,6 +299,7 @@ impl Series {
             false => self.version += 1,
         }
         self.check();
+        was_archived
     }
 
     pub(super) fn open_of(&self, slot: i64) -> UnixMs {
@@ -384,7 +416,7 @@ mod tests {
     #[test]
     fn quotes_of_confirmed_or_left_slots_and_absurd_ones_change_nothing() {
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(10..12, &minutes([10, 11]), minute(12));
+        series.answered(10..12, &minutes([10, 11]), minute(12), None);
         series.tick(&price("5"), minute(14));
         let version = series.version();
         for (text, at) in [
@@ -407,7 +439,7 @@ mod tests {
             series.tick(&price("3"), minute(slot));
         }
         // It had no trade in 11, and has an own idea of 13, which is still forming.
-        series.answered(10..14, &minutes([10, 12, 13]), minute(13) + 5);
+        series.answered(10..14, &minutes([10, 12, 13]), minute(13) + 5, None);
         assert_eq!(
             body(&series),
             "[[600000,10,19,9,11,2],[720000,12,21,11,13,2],[780000,13,22,12,14,2],[840000,3,3,3,3,0]]"
@@ -415,7 +447,7 @@ mod tests {
         assert_eq!(covered(&series), [(10, 13)]);
         // Quotes go on from the exchange's numbers, and its volume stays.
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(13..14, &minutes([13]), minute(13) + 5);
+        series.answered(13..14, &minutes([13]), minute(13) + 5, None);
         series.tick(&price("40"), minute(13) + 10);
         assert_eq!(body(&series), "[[780000,13,40,12,40,2]]");
         assert_eq!(series.count(), 0);
@@ -436,15 +468,15 @@ mod tests {
     #[test]
     fn a_clock_that_ran_ahead_heals() {
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(0..10, &minutes(0..10), minute(10));
+        series.answered(0..10, &minutes(0..10), minute(10), None);
         // A day ahead: all of it seems closed and empty.
-        series.answered(10..1450, &[], minute(1450));
+        series.answered(10..1450, &[], minute(1450), None);
         series.tick(&price("3"), minute(1450));
-        series.answered(5..12, &minutes(5..12), minute(11) + 1);
+        series.answered(5..12, &minutes(5..12), minute(11) + 1, None);
         assert_eq!(covered(&series), [(0, 13)]);
         assert_eq!(series.last_closed(), Some(minute(10)));
         assert!(series.tick(&price("3"), minute(13)), "time goes on");
-        series.answered(10..14, &minutes(10..14), minute(14));
+        series.answered(10..14, &minutes(10..14), minute(14), None);
         assert_eq!(covered(&series), [(0, 14)]);
         // Quotes alone heal as well.
         series.tick(&price("3"), minute(2000));
@@ -456,7 +488,7 @@ mod tests {
     #[test]
     fn what_a_clock_that_ran_ahead_has_judged_is_forgotten() {
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(0..300, &minutes(0..300), minute(300));
+        series.answered(0..300, &minutes(0..300), minute(300), None);
         series.tick(&price("3"), minute(301));
         series.forget_from(290);
         assert_eq!(covered(&series), [(0, 290)]);
@@ -478,24 +510,24 @@ mod tests {
             assert_eq!((now.0 > seen.0, now.1 > seen.1), (served, closed), "{what}");
             seen = now;
         };
-        series.answered(0..3, &minutes(0..3), minute(3));
+        series.answered(0..3, &minutes(0..3), minute(3), None);
         step(&series, true, true, "first candles");
-        series.answered(0..3, &minutes(0..3), minute(3));
+        series.answered(0..3, &minutes(0..3), minute(3), None);
         step(&series, false, false, "the same again");
         series.tick(&price("3"), minute(3));
         step(&series, true, false, "a quote");
         series.tick(&price("3"), minute(3));
         step(&series, false, false, "the same quote");
-        series.answered(0..3, &minutes(0..3), minute(4));
+        series.answered(0..3, &minutes(0..3), minute(4), None);
         step(
             &series,
             true,
             false,
             "a slot later: a roll-up may have ended",
         );
-        series.answered(3..4, &[], minute(4));
+        series.answered(3..4, &[], minute(4), None);
         step(&series, true, true, "no trade in 3");
-        series.answered(0..4, &minutes([0, 2]), minute(4));
+        series.answered(0..4, &minutes([0, 2]), minute(4), None);
         step(&series, true, true, "1 is gone");
         assert_eq!(series.forget_before(1), 1);
         step(&series, true, true, "0 left");
@@ -509,7 +541,7 @@ mod tests {
     #[test]
     fn what_a_client_still_reads_outlives_its_candles() {
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(0..300, &minutes(0..300), minute(300));
+        series.answered(0..300, &minutes(0..300), minute(300), None);
         let range = series.range(100..200, 50, crate::market::rows::Edge::Newest, 0);
         assert_eq!((range.slots.clone(), range.rows), (150..200, 50));
         series.forget_before(300);

@@ -12,6 +12,8 @@
 //! Law: every mutation of the core is followed by a drain of its actions before the driver sleeps.
 //! Connections die in `Driver::carry_out` and nowhere else.
 
+mod error;
+mod history;
 mod link;
 mod listen;
 mod process;
@@ -24,11 +26,14 @@ mod tls;
 #[path = "no_tls.rs"]
 mod tls;
 
+pub use error::RunError;
+
 use crate::config::Config;
 use crate::demo::Demo;
 use crate::server::{Action, Broken, Core, Event, Service};
 use crate::table::Key;
 use crate::time::{Clock, Mono, Now, Watch};
+use history::History;
 use link::{Link, Moved, Progress};
 use listen::{Accepted, Listener};
 use mio::{Events, Interest, Poll, Token, Waker};
@@ -36,7 +41,6 @@ use resolver::Resolver;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 use std::collections::VecDeque;
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -70,38 +74,6 @@ const WAKER: Token = Token(usize::MAX - 1);
 /// The first of the listeners' tokens; the others count down from it.
 const LISTENERS: usize = usize::MAX - 2;
 
-/// What keeps marketd from running, in one line for the person who started it.
-#[derive(Debug)]
-pub enum RunError {
-    /// An address cannot be listened on.
-    Listen {
-        /// The configuration's key.
-        key: &'static str,
-        /// The address.
-        address: SocketAddr,
-        /// What the system said.
-        error: io::Error,
-    },
-    /// What is to be trusted cannot be: key, file and what is wrong with it.
-    Trust(String),
-    /// The system refuses what every event loop needs.
-    System(&'static str, io::Error),
-}
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RunError::Listen {
-                key,
-                address,
-                error,
-            } => write!(f, "{key}: cannot listen on {address}: {error}"),
-            RunError::Trust(what) => f.write_str(what),
-            RunError::System(what, error) => write!(f, "cannot {what}: {error}"),
-        }
-    }
-}
-
 /// Runs until a signal asks it to stop.
 pub fn run(config: Config) -> Result<(), RunError> {
     Driver::new(config)?.run()
@@ -132,6 +104,7 @@ pub struct Driver {
     upstream: VecDeque<Key>,
     buffer: Box<[u8]>,
     resolver: Resolver,
+    history: History,
     tls: Tls,
     signals: Signals,
     /// End of the last turn.
@@ -144,6 +117,7 @@ impl Driver {
         let poll = Poll::new().map_err(|error| RunError::System("create a poller", error))?;
         let waker = Waker::new(poll.registry(), WAKER)
             .map_err(|error| RunError::System("create a waker", error))?;
+        let waker = Arc::new(waker);
         let mut signals = Signals::new([SIGTERM, SIGINT])
             .map_err(|error| RunError::System("watch signals", error))?;
         poll.registry()
@@ -154,13 +128,18 @@ impl Driver {
         // Read once, and of no use to anybody else.
         config.tls.ca_text = String::new();
         let listeners = listen::bind_all(&mut config, poll.registry(), LISTENERS)?;
+        let (history, opened) =
+            History::start(&config.data, waker.clone()).map_err(RunError::History)?;
         let mut clock = Watch::new(clock);
         let now = clock.now();
         let accepts = config.limits.accepts_per_turn;
         let demo = config.demo.map(|demo| Demo::new(demo.seed));
         // The boot id tells the versions of one run from those of another.
         let boot = now.unix.0.unsigned_abs();
-        let core = Core::new(config, demo, process::facts, boot, now);
+        let mut core = Core::new(config, demo, process::facts, boot, now);
+        if let Some(opened) = opened {
+            core.keep_history(opened, now);
+        }
         Ok(Driver {
             poll,
             clock,
@@ -172,7 +151,8 @@ impl Driver {
             hot: VecDeque::new(),
             upstream: VecDeque::new(),
             buffer: vec![0; READ_BUFFER].into_boxed_slice(),
-            resolver: Resolver::new(Arc::new(waker)),
+            resolver: Resolver::new(waker),
+            history,
             tls,
             signals,
             turned: now.mono,
@@ -228,8 +208,7 @@ impl Driver {
     fn sleep(&self) -> Option<Duration> {
         let waiting = |l: &Listener| l.ready && l.resting.is_none();
         let busy = !self.hot.is_empty()
-            || !self.upstream.is_empty()
-            || self.core.has_work()
+            || self.has_long_work()
             || self.accepting && self.listeners.iter().any(waiting);
         if busy {
             return Some(Duration::ZERO);
@@ -256,6 +235,7 @@ impl Driver {
                 while let Some((source, resolved)) = self.resolver.answer() {
                     self.core.resolved(source, resolved, now);
                 }
+                self.history.ready = true;
             }
             Token(token) if token > LISTENERS - Service::COUNT => {
                 if let Some(listener) = self.listeners.get_mut(LISTENERS - token) {
@@ -399,9 +379,14 @@ impl Driver {
         }
     }
 
+    /// Whether there is something to do that can wait.
+    fn has_long_work(&self) -> bool {
+        !self.upstream.is_empty() || self.core.has_work() || self.history.ready
+    }
+
     /// Exchanges and the core's long work, slice after slice, until the turn's budget is used up.
     fn long_work(&mut self, now: Now) {
-        if self.upstream.is_empty() && !self.core.has_work() {
+        if !self.has_long_work() {
             return;
         }
         // Some of each a turn, so that clients cannot starve the exchanges.
@@ -415,7 +400,13 @@ impl Driver {
                 self.core.work(now);
                 self.carry_out(now);
             }
-            let idle = self.upstream.is_empty() && !self.core.has_work();
+            if self.history.ready
+                && let Some(answer) = self.history.answer()
+            {
+                self.core.stored(answer, now);
+                self.carry_out(now);
+            }
+            let idle = !self.has_long_work();
             if idle || (self.is_over(now) && self.clock.mono() >= least) {
                 return;
             }
@@ -436,6 +427,11 @@ impl Driver {
                 Action::Resolve { source, host, port } => {
                     if let Err(why) = self.resolver.ask(source, &host, port) {
                         self.core.resolved(source, Err(why), now);
+                    }
+                }
+                Action::Store(job) => {
+                    if let Some(refused) = self.history.send(job) {
+                        self.core.stored(refused, now);
                     }
                 }
                 Action::Finish(key) => {

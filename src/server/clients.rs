@@ -8,22 +8,28 @@
 //! It never knows what an answer says: [`super::api`] does.
 
 use super::api::{self, Outcome, View};
+use super::archive::Recalled;
 use super::long::Reply;
 use super::recall::Mark;
-use super::session::{PendingBody, Phase, Session};
+use super::session::{Phase, Session};
 use super::{Action, CloseReason, Conn, Core, Event, Rest, Service};
 use crate::http::{
-    BodyReader, CONTINUE, Cache, ContentType, Head, HeadLimits, Parsed, Request, RequestBody,
-    RequestError, Responder, empty_lines, parse,
+    Cache, ContentType, Head, HeadLimits, Parsed, Request, RequestError, Responder, empty_lines,
+    parse,
 };
+use crate::market::SeriesKey;
 use crate::table::Key;
 use crate::time::Now;
+use std::ops::Range;
 
 /// Largest output buffers that are kept for the next answer.
 const SPARE_BYTES: usize = 256 * 1024;
 
 /// Seconds after which a client that was turned away may try again.
 const RETRY_REFUSED_S: u32 = 1;
+
+/// Said where the disk thread has as many questions as it may have.
+const FULL_QUEUE: &str = "Too many charts wait for the history file.";
 
 /// What came of the bytes at the begin of a request.
 enum Next {
@@ -97,9 +103,10 @@ impl Core {
     pub(super) fn wake_longs(&mut self, now: Now) {
         let rest = &mut self.rest;
         let view = View::new(&rest.config, &rest.market, &rest.status, rest.boot, now);
-        let pollers = &rest.pollers;
+        let (pollers, archive) = (&rest.pollers, &rest.archive);
         rest.longs.wake(&view, |key, range| {
-            pollers[usize::from(key.source.0)].is_asking(key, range)
+            archive.is_recalling(key, range)
+                || pollers[usize::from(key.source.0)].is_asking(key, range)
         });
     }
 }
@@ -231,77 +238,9 @@ impl Rest {
         limits
     }
 
-    /// Begins with a request whose head is whole.
-    fn take(
-        &mut self,
-        key: Key,
-        session: &mut Session,
-        request: &Request<'_>,
-        head: &[u8],
-        now: Now,
-    ) {
-        let cap = self.config.limits.body_bytes as u64;
-        let reader = match request.body {
-            RequestBody::None => return self.answer(key, session, request, None, now),
-            body => BodyReader::new(body.into(), cap),
-        };
-        let reader = match reader {
-            Ok(reader) => reader,
-            Err(error) => return self.reject(session, error.into(), now),
-        };
-        if request.expect_continue {
-            session.output.bytes().extend_from_slice(CONTINUE);
-        }
-        let pending = PendingBody {
-            head: head.to_vec(),
-            reader,
-        };
-        let phase = Phase::Body(Box::new(pending));
-        session.enter(phase, now.mono, &self.config.limits);
-    }
-
-    /// Throws away a part of a request's body, and answers the request at the body's end. `None`
-    /// when the body was malformed or too large: the client has been told.
-    fn read_body(
-        &mut self,
-        key: Key,
-        session: &mut Session,
-        mut bytes: &[u8],
-        now: Now,
-    ) -> Option<usize> {
-        let before = bytes.len();
-        let Phase::Body(pending) = &mut session.phase else {
-            return Some(0);
-        };
-        loop {
-            match pending.reader.decode(bytes) {
-                Ok(piece) => {
-                    bytes = &bytes[piece.used..];
-                    if piece.done {
-                        break;
-                    }
-                    if bytes.is_empty() || piece.used == 0 {
-                        return Some(before - bytes.len());
-                    }
-                }
-                Err(error) => {
-                    self.reject(session, error.into(), now);
-                    return None;
-                }
-            }
-        }
-        let head = std::mem::take(&mut pending.head);
-        session.enter(Phase::Idle, now.mono, &self.config.limits);
-        let head_limits = HeadLimits::from(&self.config.limits);
-        if let Ok(Parsed::Complete { request, .. }) = parse(&head, &head_limits) {
-            self.answer(key, session, &request, None, now);
-        }
-        Some(before - bytes.len())
-    }
-
     /// Answers one request, or sees to it that its answer is made. `mark`: its head was found among
     /// those that are known.
-    fn answer(
+    pub(super) fn answer(
         &mut self,
         key: Key,
         session: &mut Session,
@@ -378,26 +317,49 @@ impl Rest {
     ) {
         let until = now.mono + self.config.limits.chart_wait;
         let wanted = long.wants();
-        let closing = reply.closing;
         let held = match &wanted {
-            Some((series, range)) => {
-                let (series, range) = (*series, range.clone());
-                self.with_poller(series.source, |poller, desk| {
-                    poller.ask(series, range, desk, now)
-                })
-            }
+            Some((series, range)) => match self.want(*series, range, now) {
+                Some(held) => held,
+                None => return self.turn_away(session, reply, FULL_QUEUE, now),
+            },
             None => false,
         };
         match self.longs.insert(key, long, reply, held.then_some(until)) {
             Ok(job) => session.enter(Phase::Waiting(job), now.mono, &self.config.limits),
             Err(reply) => {
-                let error = api::Error::unavailable("Too many long answers are being made.", 1);
-                let mut responder = reply.responder(&mut session.output, &self.stamp);
-                api::send_error(&error, &mut responder);
-                self.count_answer(session.service, error.status);
-                self.after_answer(session, closing, now);
+                let why = "Too many long answers are being made.";
+                self.turn_away(session, reply, why, now);
             }
         }
+    }
+
+    /// Has candles read from the file, or fetched. Whether they will come; `None`: too many wait for
+    /// the file already.
+    fn want(&mut self, series: SeriesKey, slots: &Range<i64>, now: Now) -> Option<bool> {
+        let is_open = self.with_poller(series.source, |poller, desk| {
+            poller.follow(series, desk, now)
+        });
+        if !is_open {
+            return Some(false);
+        }
+        let recalled = self.with_archive(|archive, shelf| archive.recall(series, slots, shelf));
+        let asked = self.with_poller(series.source, |poller, desk| {
+            poller.ask(series, slots, desk, now)
+        });
+        match recalled {
+            Recalled::Nothing => Some(asked),
+            Recalled::Coming => Some(true),
+            Recalled::Full => None,
+        }
+    }
+
+    /// Sends 503 in place of an answer that takes longer.
+    fn turn_away(&mut self, session: &mut Session, reply: Reply, why: &'static str, now: Now) {
+        let error = api::Error::unavailable(why, 1);
+        let mut responder = reply.responder(&mut session.output, &self.stamp);
+        api::send_error(&error, &mut responder);
+        self.count_answer(session.service, error.status);
+        self.after_answer(session, reply.closing, now);
     }
 
     fn after_answer(&mut self, session: &mut Session, closing: Option<CloseReason>, now: Now) {
@@ -413,7 +375,7 @@ impl Rest {
 
     /// Answers what could not be understood, and ends the connection: nobody knows where the next
     /// request would begin.
-    fn reject(&mut self, session: &mut Session, error: RequestError, now: Now) {
+    pub(super) fn reject(&mut self, session: &mut Session, error: RequestError, now: Now) {
         self.status.http.requests += 1;
         self.status.http.bad_requests += 1;
         let error = api::Error::from(error);

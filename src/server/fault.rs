@@ -37,6 +37,8 @@ pub enum Fault {
     Status {
         /// The status.
         status: u16,
+        /// What it means, together with what the body said.
+        kind: RefusalKind,
         /// How long to wait, if the exchange said so.
         retry_after: Option<RetryAfter>,
         /// What the body said, if that could be read.
@@ -46,8 +48,6 @@ pub enum Fault {
     Empty,
     /// More items than there are slots or markets to be told of.
     TooMany,
-    /// A candle without a time: nobody knows which one it is.
-    Undated,
 }
 
 impl fmt::Display for Fault {
@@ -76,7 +76,6 @@ impl fmt::Display for Fault {
             },
             Fault::Empty => f.write_str("the answer holds no item"),
             Fault::TooMany => f.write_str("the answer holds the same items again and again"),
-            Fault::Undated => f.write_str("a candle of the answer has no time"),
         }
     }
 }
@@ -86,6 +85,8 @@ impl fmt::Display for Fault {
 pub enum Blame {
     /// The exchange as a whole: ask nothing of it for a while.
     Source,
+    /// It lets nothing in: the same, whatever was asked.
+    Ban,
     /// It refuses to be asked so often: the same, and counted apart.
     RateLimit,
     /// This one request.
@@ -108,21 +109,63 @@ impl Fault {
         matches!(self, Fault::Status { .. } | Fault::Timeout(None))
     }
 
-    /// What this fault says about. 403 is what firewalls in front of exchanges send for too many
-    /// requests, 418 what Binance sends for a ban.
+    /// What this fault says about.
     pub fn blame(&self) -> Blame {
-        match self {
-            Fault::Status { status, .. } => match status {
-                403 | 418 | 429 => Blame::RateLimit,
-                500..=599 => Blame::Source,
-                _ => Blame::Call,
-            },
-            Fault::Body(ReadError::Refused {
-                kind: RefusalKind::RateLimited,
-                ..
-            }) => Blame::RateLimit,
-            Fault::Body(_) | Fault::Empty | Fault::TooMany | Fault::Undated => Blame::Call,
+        let kind = match self {
+            Fault::Status { kind, .. } => *kind,
+            Fault::Body(ReadError::Refused { kind, .. }) => *kind,
+            _ => RefusalKind::Other,
+        };
+        match (kind, self) {
+            (RefusalKind::RateLimited, _) => Blame::RateLimit,
+            (RefusalKind::Banned, _) => Blame::Ban,
+            (
+                _,
+                Fault::Status {
+                    status: 500..=599, ..
+                },
+            ) => Blame::Source,
+            (_, Fault::Status { .. } | Fault::Body(_) | Fault::Empty | Fault::TooMany) => {
+                Blame::Call
+            }
             _ => Blame::Source,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_refusal_means_decides_before_its_status_and_before_its_body() {
+        let check = |status: u16, kind: RefusalKind, expected: Blame| {
+            let fault = Fault::Status {
+                status,
+                kind,
+                retry_after: None,
+                message: None,
+            };
+            assert_eq!(fault.blame(), expected, "{fault}");
+            let body = Fault::Body(ReadError::Refused {
+                code: String::new(),
+                message: String::new(),
+                kind,
+            });
+            let hidden = match expected {
+                Blame::Source => Blame::Call,
+                other => other,
+            };
+            assert_eq!(body.blame(), hidden, "{body}");
+        };
+        check(429, RefusalKind::RateLimited, Blame::RateLimit);
+        check(400, RefusalKind::RateLimited, Blame::RateLimit);
+        check(503, RefusalKind::RateLimited, Blame::RateLimit);
+        check(403, RefusalKind::Banned, Blame::Ban);
+        check(400, RefusalKind::UnknownMarket, Blame::Call);
+        check(404, RefusalKind::Other, Blame::Call);
+        check(500, RefusalKind::Other, Blame::Source);
+        assert_eq!(Fault::CutShort.blame(), Blame::Source);
+        assert_eq!(Fault::Empty.blame(), Blame::Call);
     }
 }

@@ -9,7 +9,7 @@
 
 use super::lane::newest_page;
 use crate::interval::Stored;
-use crate::market::{Series, SeriesKey};
+use crate::market::{Series, SeriesKey, Spans};
 use crate::time::{Mono, Now, UnixMs};
 use std::ops::Range;
 use std::time::Duration;
@@ -35,6 +35,9 @@ pub const UNSETTLED: i64 = 2;
 /// Ranges that may wait for one series. Ranges that touch become one, so only scattered ones count.
 const ASKED_PER_SERIES: usize = 8;
 
+/// After this, what an exchange could not tell is asked for once more.
+const VAIN: Duration = Duration::from_secs(600);
+
 /// How urgent a page of candles is, most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
@@ -42,6 +45,8 @@ pub enum Urgency {
     Asked,
     /// The newest candles of a followed series.
     Live,
+    /// What is missing since the newest candle before: the service, or the exchange, was away.
+    Hole,
     /// The configured depth of history.
     Backfill,
 }
@@ -59,6 +64,15 @@ pub struct Page {
     pub slots: Range<i64>,
 }
 
+/// Which slots of a series the backfill is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// So many, counted back from the newest.
+    pub depth: i64,
+    /// But none below this one.
+    pub floor: i64,
+}
+
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct Fetches {
@@ -74,8 +88,11 @@ struct Plan {
     asked: Vec<Range<i64>>,
     /// What is still missing of the backfill; the newest range of it.
     backfill: Option<Range<i64>>,
-    /// Below this, the backfill has been tried in vain.
-    tried: i64,
+    /// Whether it is a hole between candles that are known.
+    is_hole: bool,
+    /// Slots that have been asked for in vain, since then.
+    vain: Spans,
+    vain_since: Mono,
     /// How often in a row the candle that has just closed was not there yet.
     misses: u32,
     failures: u32,
@@ -93,7 +110,9 @@ impl Fetches {
                 live: now.mono,
                 asked: Vec::new(),
                 backfill: None,
-                tried: 0,
+                is_hole: false,
+                vain: Spans::new(),
+                vain_since: now.mono,
                 misses: 0,
                 failures: 0,
                 rest_until: now.mono,
@@ -112,6 +131,11 @@ impl Fetches {
         for plan in &mut self.plans {
             plan.live = plan.live.min(now.mono);
         }
+    }
+
+    /// Whether some of the configured history is still to be asked for.
+    pub fn has_backfill(&self) -> bool {
+        self.plans.iter().any(|plan| plan.backfill.is_some())
     }
 
     /// The series that are followed.
@@ -184,7 +208,11 @@ impl Fetches {
                 )
             } else {
                 let range = plan.backfill.clone().unwrap_or_default();
-                (plan.rest_until, Urgency::Backfill, range)
+                let urgency = match plan.is_hole {
+                    true => Urgency::Hole,
+                    false => Urgency::Backfill,
+                };
+                (plan.rest_until, urgency, range)
             };
             let page = Page {
                 when,
@@ -212,7 +240,7 @@ impl Fetches {
         &mut self,
         key: SeriesKey,
         series: &Series,
-        depth: i64,
+        window: Window,
         exchange: UnixMs,
         now: Now,
     ) {
@@ -227,7 +255,7 @@ impl Fetches {
         // answered yet: the slot that is still open.
         let missing = |range: Range<i64>| {
             let range = range.start..range.end.min(current).max(range.start);
-            series.covered().missing(range)
+            series.unknown(range)
         };
         // An answered page is not asked again, whatever has become of it: it may have had to leave
         // at once, for want of room or for its age.
@@ -238,13 +266,22 @@ impl Fetches {
                 Some(left.first()?.start..left.last()?.end)
             })
             .collect();
-        if !missing(slots.clone()).is_empty() && slots.end < current {
-            plan.tried = plan.tried.max(slots.end);
+        if now.mono.since(plan.vain_since) > VAIN {
+            plan.vain = Spans::new();
+            plan.vain_since = now.mono;
         }
-        // What had to leave for want of room would only push out something else.
-        let floor = series.forgotten_before().unwrap_or(0).max(plan.tried);
-        let oldest = current.saturating_sub(depth).max(floor);
-        plan.backfill = missing(oldest..current.max(oldest)).pop();
+        for slots in missing(slots.clone()) {
+            // So many pieces that one more is refused: they are tried again, and it costs a page.
+            let _ = plan.vain.insert(slots);
+        }
+        let oldest = current.saturating_sub(window.depth).max(window.floor);
+        let unknown = missing(oldest..current.max(oldest)).into_iter().rev();
+        plan.backfill = unknown
+            .filter_map(|part| plan.vain.missing(part).pop())
+            .next();
+        let known = series.oldest_known();
+        plan.is_hole =
+            (plan.backfill.as_ref()).is_some_and(|it| known.is_some_and(|k| k < it.start));
         plan.misses = match series.covered().covers(current - 1..current) {
             true => 0,
             false => plan.misses.saturating_add(1),

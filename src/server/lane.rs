@@ -19,48 +19,15 @@ use super::dial::Dial;
 use super::fault::Fault;
 pub use super::stage::Staged;
 use super::stage::Stager;
+use super::task::Task;
 use crate::config::Limits;
 use crate::exchange::{ReadError, Reading};
 use crate::http::{BodyReader, Encoding, Framing, Gunzip, HeadLimits, RetryAfter, parse_response};
 use crate::interval::Stored;
-use crate::market::{Catalog, SeriesKey, SourceId, SymbolId};
+use crate::market::{Catalog, SourceId};
 use crate::table::Key;
 use crate::time::{Mono, Now, UnixMs};
 use std::ops::Range;
-
-/// What is asked of an exchange.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Task {
-    /// Its market list.
-    Markets,
-    /// Its clock.
-    Time,
-    /// All its tickers.
-    Tickers,
-    /// The ticker of one market.
-    Ticker(SymbolId),
-    /// The figures of 24 hours of one market, where its ticker lacks them.
-    Stats(SymbolId),
-    /// Candles of these slots.
-    Candles {
-        /// Of which series.
-        series: SeriesKey,
-        /// Slots of the series' interval.
-        slots: Range<i64>,
-    },
-}
-
-impl Task {
-    /// Whether it brings quotes.
-    pub fn is_quotes(&self) -> bool {
-        matches!(self, Task::Tickers | Task::Ticker(_))
-    }
-
-    /// Whether both ask for the same kind of thing.
-    pub fn is_like(&self, other: &Task) -> bool {
-        std::mem::discriminant(self) == std::mem::discriminant(other)
-    }
-}
 
 /// See the module's page.
 #[derive(Default)]
@@ -151,6 +118,8 @@ pub struct Answered {
     pub staged: Staged,
     /// Items refused.
     pub rejected: u64,
+    /// Whether one of them is a candle of nobody knows which slot.
+    pub undated: bool,
 }
 
 impl Asking {
@@ -368,6 +337,7 @@ impl Asking {
         match &self.head {
             Some(head) if !is_success(head.status) => Fault::Status {
                 status: head.status,
+                kind: self.reading.status_kind(head.status),
                 retry_after: head.retry_after,
                 message: None,
             },
@@ -376,20 +346,21 @@ impl Asking {
     }
 
     /// What the whole answer comes to.
-    pub fn finish(mut self, now: Now) -> Result<Answered, Fault> {
+    pub fn finish(self, now: Now) -> Result<Answered, Fault> {
         let head = self.head.as_ref().expect("finished answers have a head");
         let (status, retry_after) = (head.status, head.retry_after);
-        let verdict = match self.read_error.take() {
-            Some(error) => Err(error),
-            None => self.reading.finish(status),
-        };
+        let by_status = self.reading.status_kind(status);
+        // It knows of every fault of the body that was met on the way.
+        let verdict = self.reading.finish(status);
         if !is_success(status) {
-            let message = match verdict {
-                Err(error @ ReadError::Refused { .. }) => Some(error.to_string()),
-                _ => None,
+            let (kind, message) = match verdict {
+                Err(ReadError::Refused { kind, .. }) => (kind, verdict.err()),
+                _ => (by_status, None),
             };
+            let message = message.map(|refusal| refusal.to_string());
             return Err(Fault::Status {
                 status,
+                kind,
                 retry_after,
                 message,
             });
@@ -398,30 +369,18 @@ impl Asking {
         if self.staged.is_empty() {
             return Err(Fault::Empty);
         }
-        // It may be any of the slots that would now seem to be without a candle.
-        if self.undated {
-            return Err(Fault::Undated);
-        }
         Ok(Answered {
             task: self.task,
             sent_at: self.sent_at.unwrap_or(now),
             staged: self.staged,
             rejected: self.rejected,
+            undated: self.undated,
         })
     }
 }
 
 fn is_success(status: u16) -> bool {
     (200..300).contains(&status)
-}
-
-/// How long a request of this kind may take. A market list is up to a hundred times the size of
-/// anything else, and nobody waits for it.
-pub fn time_for(task: &Task, timeout: std::time::Duration) -> std::time::Duration {
-    match task {
-        Task::Markets => timeout * 4,
-        _ => timeout,
-    }
 }
 
 /// The page of a series that ends before `end`: at most `rows` slots of `range`, the newest.

@@ -9,10 +9,14 @@
 //! in slices by [`Core::work`], one a call.
 
 pub mod api;
+mod archive;
+mod bodies;
 mod budget;
 mod clients;
 mod dial;
 mod ends;
+mod event;
+mod failover;
 mod fault;
 mod fetches;
 mod guests;
@@ -23,24 +27,29 @@ mod recall;
 mod session;
 mod stage;
 mod status;
+mod task;
 
 pub use dial::Broken;
+pub use event::{Action, Census, Event, ProcessFacts, Service};
 pub use session::CloseReason;
 pub use status::{SourceState, SourceStatus, Status};
 
 use crate::config::Config;
 use crate::demo::Demo;
+use crate::history::Answer;
 use crate::http::{Outgoing, Output, Stamp};
 use crate::market::{Market, SourceId};
 use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now};
+use archive::{Archive, Shelf};
+use failover::Failover;
 use guests::Guests;
 use long::Longs;
 use poller::Poller;
 use recall::Recall;
 use session::Session;
-use status::{HttpStatus, Turns};
+use status::{HistoryStatus, HttpStatus, Turns};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -57,99 +66,6 @@ const DEMO_CLIENTS: usize = 32;
 /// How often sessions are looked through for passed deadlines: a sweep costs less than a heap,
 /// and no deadline of a client needs to be sharper.
 const SWEEP: Duration = Duration::from_secs(1);
-
-/// What a listener's clients are served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Service {
-    /// `/api/v1` alone: the ecosystem has an address of its own.
-    Api,
-    /// `/api/ecosystem` alone.
-    Ecosystem,
-    /// Both, on one address.
-    Both,
-    /// The built-in exchange.
-    Demo,
-}
-
-impl Service {
-    /// How many there are.
-    pub const COUNT: usize = 4;
-
-    /// Says where it can be reached, once.
-    pub fn announce(self, address: SocketAddr) {
-        match self {
-            Service::Api | Service::Both => log::info!("listening on http://{address}"),
-            Service::Ecosystem => log::info!("ecosystem listening on http://{address}"),
-            Service::Demo => log::info!(
-                "demo exchange on http://{address}: these are simulated prices; to poll a real \
-                 exchange: marketd --source binance=URL --symbols BTC/USDT"
-            ),
-        }
-    }
-}
-
-/// What happened to a connection.
-#[derive(Clone, Copy, Debug)]
-pub enum Event<'a> {
-    /// Our connection to an exchange, or to the proxy on the way, stands.
-    Connected,
-    /// The TLS handshake on it has come to its end: from here on, bytes are those inside.
-    Secured,
-    /// Bytes came in.
-    Received(&'a [u8]),
-    /// So many bytes of [`Core::outgoing`] were taken by the kernel.
-    Sent(usize),
-    /// The peer has sent its last byte.
-    Eof,
-    /// The connection is broken, or never came to be.
-    Failed(&'a Broken),
-}
-
-/// What the driver is to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// There is something to send outside of the connection's own turn.
-    Flush(Key),
-    /// Open a connection under this key.
-    Connect(Key, SocketAddr),
-    /// Speak TLS from here on, with whoever has a certificate for this host.
-    Secure(Key, String),
-    /// Look up a name, and tell the core by [`Core::resolved`].
-    Resolve {
-        /// For whom.
-        source: SourceId,
-        /// The name.
-        host: String,
-        /// The port that the addresses are to carry.
-        port: u16,
-    },
-    /// Shut the write side: nothing more will come from us.
-    Finish(Key),
-    /// Let the socket go, and tell the core by [`Core::closed`].
-    Close(Key),
-}
-
-/// How much is going on: what must come back to nothing when everybody has left.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Census {
-    /// Connections of clients, those to the built-in exchange included.
-    pub clients: usize,
-    /// Our own connections to exchanges.
-    pub upstreams: usize,
-    /// Clients whose answer is not wholly handed to the kernel.
-    pub in_flight: usize,
-    /// Answers that are made over several turns.
-    pub long_answers: usize,
-}
-
-/// What the system says of the process.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ProcessFacts {
-    /// Resident memory, in bytes.
-    pub rss_bytes: Option<u64>,
-    /// Open descriptors.
-    pub open_fds: Option<u64>,
-}
 
 #[derive(Debug)]
 enum Conn {
@@ -169,6 +85,8 @@ struct Rest {
     market: Market,
     status: Status,
     pollers: Vec<Poller>,
+    archive: Archive,
+    failover: Failover,
     /// The one behind the poller that worked last.
     worked: usize,
     longs: Longs,
@@ -189,6 +107,7 @@ struct Rest {
     next_sweep: Mono,
     /// When the end comes in any case.
     stop_at: Option<Mono>,
+    clients_done: bool,
     finished: bool,
 }
 
@@ -222,12 +141,15 @@ impl Core {
                     stopping: false,
                     http: HttpStatus::default(),
                     sources: sources.collect(),
+                    history: HistoryStatus::default(),
                     turns: Turns::default(),
                 },
                 longs: Longs::new(config.limits.max_connections, config.limits.long_answers),
                 config,
                 market,
                 pollers,
+                archive: Archive::new(now),
+                failover: Failover::default(),
                 worked: 0,
                 demo,
                 guests: Guests::default(),
@@ -241,6 +163,7 @@ impl Core {
                 spare: Output::default(),
                 next_sweep: now.mono + SWEEP,
                 stop_at: None,
+                clients_done: false,
                 finished: false,
             },
         };
@@ -321,6 +244,27 @@ impl Core {
         self.wake_longs(now);
     }
 
+    /// History is kept in a file from now on; this is what became of opening it.
+    pub fn keep_history(&mut self, opened: Answer, now: Now) {
+        self.rest
+            .with_archive(|archive, shelf| archive.begin(opened, shelf, now));
+    }
+
+    /// Tells what the disk thread has answered.
+    pub fn stored(&mut self, answer: Answer, now: Now) {
+        let was_loading = self.rest.archive.is_loading();
+        let wakes = self
+            .rest
+            .with_archive(|archive, shelf| archive.answered(answer, shelf, now));
+        if was_loading && !self.rest.archive.is_loading() {
+            self.rest.pollers.iter_mut().for_each(|it| it.hurry(now));
+        }
+        if wakes {
+            self.wake_longs(now);
+        }
+        self.check_end(now);
+    }
+
     /// Tells that time has passed.
     pub fn handle_timeout(&mut self, now: Now) {
         if !self.conns.is_empty() && now.mono >= self.rest.next_sweep {
@@ -348,12 +292,20 @@ impl Core {
         if failed || self.rest.longs.is_due(now.mono) {
             self.wake_longs(now);
         }
+        if self.rest.archive.due().is_some_and(|at| at <= now.mono) {
+            self.rest
+                .with_archive(|archive, shelf| archive.handle_timeout(shelf, now));
+        }
+        self.rest.watch_failover(now.mono);
         self.check_end(now);
     }
 
     /// Whether [`Core::work`] has something to do.
     pub fn has_work(&self) -> bool {
-        self.rest.longs.has_work() || self.rest.pollers.iter().any(Poller::has_work)
+        let rest = &self.rest;
+        rest.longs.has_work()
+            || rest.archive.has_work()
+            || rest.pollers.iter().any(Poller::has_work)
     }
 
     /// Does one slice of what takes long: items of one poll applied or
@@ -373,6 +325,11 @@ impl Core {
         }
         if done {
             self.wake_longs(now);
+            self.rest.watch_failover(now.mono);
+        }
+        if self.rest.archive.has_work() {
+            self.rest
+                .with_archive(|archive, shelf| archive.work(shelf, now));
         }
         self.step_long(now);
     }
@@ -397,8 +354,13 @@ impl Core {
             }
         }
         next = next.min(rest.market.quotes.next_flip().unwrap_or(never));
+        next = next.min(rest.failover.next_due().unwrap_or(never));
         next = next.min(rest.longs.next_due().unwrap_or(never));
-        next = next.min(rest.stop_at.unwrap_or(never));
+        next = next.min(rest.archive.due().unwrap_or(never));
+        // Once the clients have had their time, only the history is waited for.
+        if !rest.clients_done {
+            next = next.min(rest.stop_at.unwrap_or(never));
+        }
         (next != never).then_some(next)
     }
 
@@ -439,7 +401,8 @@ impl Core {
             let reason = session.reason.unwrap_or(CloseReason::Broken);
             http.closes[reason as usize] += 1;
             // Nobody is left to wait for: the end need not wait for the next deadline.
-            self.rest.finished |= self.rest.stop_at.is_some() && http.open == 0;
+            self.rest.clients_done |= self.rest.stop_at.is_some() && http.open == 0;
+            self.rest.end();
         }
     }
 
@@ -451,6 +414,8 @@ impl Core {
         log::info!("stopping: finishing what is in flight");
         self.rest.status.stopping = true;
         self.rest.stop_at = Some(now.mono + self.rest.config.limits.shutdown);
+        self.rest
+            .with_archive(|archive, shelf| archive.shut_down(shelf, now));
         self.sweep(now);
         self.check_end(now);
     }
@@ -484,11 +449,35 @@ impl Core {
         self.rest.status.turns.note(took, now);
     }
 
-    /// Over when it was asked for and the last client is gone, or has had its time.
+    /// Over when it was asked for, the last client is gone, or has had its time, and the history
+    /// is closed.
     fn check_end(&mut self, now: Now) {
         let Some(stop_at) = self.rest.stop_at else {
             return;
         };
-        self.rest.finished = self.rest.status.http.open == 0 || now.mono >= stop_at;
+        self.rest.clients_done |= self.rest.status.http.open == 0 || now.mono >= stop_at;
+        self.rest.end();
+    }
+}
+
+impl Rest {
+    /// Runs `act` with the archive and the rest of the core beside it.
+    fn with_archive<R>(&mut self, act: impl FnOnce(&mut Archive, &mut Shelf<'_>) -> R) -> R {
+        let mut shelf = Shelf {
+            config: &self.config,
+            market: &mut self.market,
+            status: &mut self.status.history,
+            sources: &self.status.sources,
+            actions: &mut self.actions,
+        };
+        act(&mut self.archive, &mut shelf)
+    }
+
+    /// The clients are done: closes the history, and finishes when that is closed.
+    fn end(&mut self) {
+        if self.clients_done {
+            self.with_archive(|archive, shelf| archive.close(shelf));
+            self.finished = self.archive.is_closed();
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! Owns what is kept of each and what is counted, and the bound on how many. It never applies
 //! anything: an answer that breaks off changes nothing that is served.
 
-use super::lane::Task;
+use super::task::Task;
 use crate::exchange::{Reject, Sink};
 use crate::market::{Catalog, Reported, SourceId, SymbolId};
 use crate::record::{Candle, MarketInfo, Stats, Ticker};

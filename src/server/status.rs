@@ -17,8 +17,44 @@ pub struct Status {
     pub http: HttpStatus,
     /// By `SourceId`.
     pub sources: Vec<SourceStatus>,
+    /// The history file.
+    pub history: HistoryStatus,
     /// The loop's turns.
     pub turns: Turns,
+}
+
+/// How far the history of a source has come, in candles of all series that are followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backfill {
+    /// As deep as the configuration says, and the exchange tells.
+    pub wanted: u64,
+    /// Known of that.
+    pub done: u64,
+    /// The pace of the last minute; 0 when there is nothing to fetch.
+    pub per_minute: u64,
+    /// When it will be done at this pace.
+    pub ends_at: Option<UnixMs>,
+}
+
+/// How the history file does.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HistoryStatus {
+    /// Whether there is to be one.
+    pub enabled: bool,
+    /// Whether it cannot be used.
+    pub unusable: bool,
+    /// Whether the last write to it failed.
+    pub write_failed: bool,
+    /// Writes that failed since the start.
+    pub persist_errors: u64,
+    /// Candles put into slots that had none since the start.
+    pub inserted: u64,
+    /// Candles whose numbers changed since the start.
+    pub updated: u64,
+    /// Candles taken out for their age since the start.
+    pub evicted: u64,
+    /// Size in bytes, without what is still in its log.
+    pub bytes: u64,
 }
 
 /// Clients and their requests.
@@ -113,10 +149,16 @@ pub struct SourceStatus {
     pub clock: Option<i64>,
     /// Items of answers that were refused.
     pub rejected: u64,
+    /// How far its history has come.
+    pub backfill: Backfill,
     /// Units of the exchange's limit that were spent.
     pub budget_spent: u64,
     /// Units that may be spent at once, as of the last answer.
     pub budget_left: u64,
+    /// Times that another source took over a symbol because this one had no fresh quote of it.
+    pub failovers: u64,
+    /// Times that a symbol came back to this source.
+    pub returns: u64,
 }
 
 impl SourceStatus {
@@ -138,11 +180,14 @@ impl SourceStatus {
             next_poll_at: None,
             next_poll: Mono::default(),
             backoff_until: None,
+            backfill: Backfill::default(),
             quotes_polled: false,
             clock: None,
             rejected: 0,
             budget_spent: 0,
             budget_left: 0,
+            failovers: 0,
+            returns: 0,
         }
     }
 

@@ -14,14 +14,43 @@ pub const HOUSE: House = House {
             r#"{"code":-1003,"msg":"Too much request weight used."}"#,
         )
     },
-    sends: &[],
+    sends: &[
+        "last",
+        "bid",
+        "ask",
+        "bidVolume",
+        "askVolume",
+        "open",
+        "high",
+        "low",
+        "change",
+        "baseVolume",
+        "quoteVolume",
+    ],
 };
 
 fn answer(shop: &Shop, asked: &Asked) -> Reply {
     match asked.path() {
         "/api/v3/time" => Reply::json(format!(r#"{{"serverTime":{}}}"#, shop.now)),
-        "/api/v3/ticker/24hr" => Reply::json(shop.generated.tickers(shop.now)),
-        "/api/v3/exchangeInfo" => Reply::json(shop.generated.exchange_info(shop.now)),
+        "/api/v3/ticker/24hr" => Reply::json(format!("[{}]", shop.each(|market| {
+            let day = shop.day(market);
+            let change = day.last as i64 - day.open as i64;
+            format!(
+                r#"{{"symbol":"{}{}","priceChange":"{}","weightedAvgPrice":"1","prevClosePrice":"1","lastPrice":"{}","lastQty":"0.1","bidPrice":"{}","bidQty":"{}","askPrice":"{}","askQty":"{}","openPrice":"{}","highPrice":"{}","lowPrice":"{}","volume":"{}","quoteVolume":"{}","openTime":{},"closeTime":{},"firstId":1,"lastId":2,"count":2}}"#,
+                market.base, market.quote, signed(change), padded(day.last), padded(day.bid),
+                padded(day.bid_size), padded(day.ask), padded(day.ask_size), padded(day.open),
+                padded(day.high), padded(day.low), padded(day.base_volume),
+                padded(day.quote_volume), shop.now - DAY_MS, shop.now
+            )
+        }))),
+        "/api/v3/exchangeInfo" => Reply::json(format!(
+            r#"{{"timezone":"UTC","serverTime":{},"rateLimits":[],"exchangeFilters":[],"symbols":[{}]}}"#,
+            shop.now,
+            shop.each(|market| format!(
+                r#"{{"symbol":"{base}{quote}","status":"TRADING","baseAsset":"{base}","quoteAsset":"{quote}","filters":[{{"filterType":"PRICE_FILTER","minPrice":"{tick}","maxPrice":"1000000.00000000","tickSize":"{tick}"}},{{"filterType":"LOT_SIZE","minQty":"0.00100000","maxQty":"9000.00000000","stepSize":"0.00010000"}},{{"filterType":"NOTIONAL","minNotional":"5.00000000","maxNotional":"9000000.00000000"}}]}}"#,
+                base = market.base, quote = market.quote, tick = padded(market.tick)
+            ))
+        )),
         "/api/v3/klines" => candles(shop, asked),
         _ => Reply::not_found(),
     }

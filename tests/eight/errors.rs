@@ -144,3 +144,48 @@ fn a_refusal_with_its_own_status_is_an_error_and_changes_nothing() {
         check(house, Reply::status(500, ""));
     }
 }
+
+/// Refuses everything with this for a while: requests meanwhile, and how many of them were
+/// counted as too many.
+fn refused(house: &'static House, refusal: Reply) -> (u64, i64) {
+    let mut world = World::new(house, Shop::new(2), Duration::from_secs(2), 5);
+    world.run_to(20 * SECOND_US);
+    let asked = world.ledger.requests;
+    world.set_weather(Weather::Answers(vec![refusal]));
+    world.run_to(world.now_us() + 10 * SECOND_US);
+    assert!(counted(&mut world, "errors") > 0, "{}", house.name);
+    let limited = counted(&mut world, "rateLimited");
+    (world.ledger.requests - asked, limited)
+}
+
+#[test]
+fn words_of_too_many_requests_count_as_such_whatever_the_status() {
+    for house in HOUSES {
+        let words = (house.too_many)();
+        for status in [400, 404, 429, 503] {
+            let reply = Reply {
+                status,
+                ..words.clone()
+            };
+            let (asked, limited) = refused(house, reply);
+            assert!(limited > 0, "{}: {status}", house.name);
+            // Those under way when it began, and a growing wait from then on.
+            assert!(asked <= 8, "{}: {status}, {asked} requests", house.name);
+        }
+    }
+}
+
+#[test]
+fn a_429_without_words_is_a_rate_limit_and_what_shuts_out_stops_the_source() {
+    for house in HOUSES {
+        for status in [403, 418, 429] {
+            let (asked, limited) = refused(house, Reply::status(status, "<html>no</html>"));
+            assert!(asked <= 8, "{}: {status}, {asked} requests", house.name);
+            let told = matches!(
+                (house.name, status),
+                (_, 429) | ("binance", _) | ("bybit", 403)
+            );
+            assert_eq!(limited > 0, told, "{}: {status}", house.name);
+        }
+    }
+}

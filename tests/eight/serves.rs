@@ -2,7 +2,7 @@
 
 use crate::shop::*;
 use crate::support::*;
-use crate::{HOUSES, bitget, bybit, coinbase, gate, kraken, kucoin, okx};
+use crate::{HOUSES, binance, bitget, bybit, coinbase, gate, kraken, kucoin, okx};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -158,6 +158,11 @@ fn difference(answer: &Response, wanted: &[Row]) -> String {
         Some(at) => format!("row {at}: {} in place of {}", got[at], wanted[at]),
         None => format!("{} rows in place of {}", got.len(), wanted.len()),
     }
+}
+
+#[test]
+fn binance_serves_quote_charts_and_market() {
+    check(&binance::HOUSE);
 }
 
 #[test]

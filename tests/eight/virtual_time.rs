@@ -203,6 +203,7 @@ impl World {
                     self.post(key, mail);
                 }
                 Some(Action::Secure(..)) => panic!("nothing here speaks TLS"),
+                Some(Action::Store(_)) => panic!("no history is kept here"),
                 Some(Action::Flush(key)) => self.pump(key),
                 Some(Action::Finish(key)) => {
                     if self.links.get(&key).is_some_and(|link| link.is_client) {

@@ -174,6 +174,8 @@ pub const METRICS: Shape = Object(&[
             ("rejected", Count),
             ("stale", Count),
             ("symbols", Count),
+            ("failovers", Count),
+            ("returns", Count),
         ]),
     ),
     (
@@ -187,6 +189,17 @@ pub const METRICS: Shape = Object(&[
             ("evicted", Count),
             ("bytes", Count),
             ("persistErrors", Count),
+        ]),
+    ),
+    (
+        "history",
+        Object(&[
+            ("enabled", Bool),
+            ("usable", Bool),
+            ("inserted", Count),
+            ("updated", Count),
+            ("evicted", Count),
+            ("bytes", Count),
         ]),
     ),
     ("upstreams", List(&UPSTREAM)),
@@ -238,6 +251,19 @@ const UPSTREAM: Shape = Object(&[
     ("bytesReceived", Count),
     ("nextPollAt", Maybe(&Time)),
     ("backoffUntil", Maybe(&Time)),
+    ("budgetSpent", Count),
+    ("budgetLeft", Count),
+    ("failovers", Count),
+    ("returns", Count),
+    (
+        "backfill",
+        Object(&[
+            ("wanted", Count),
+            ("done", Count),
+            ("perMinute", Count),
+            ("endsAt", Maybe(&Time)),
+        ]),
+    ),
 ]);
 
 pub const HEALTH: Shape = Object(&[

@@ -329,7 +329,8 @@ fn bad_candles_alone_are_rejected() {
         answer.text(),
         format!("[{},{}]", expected(30), expected(22))
     );
-    assert_eq!(coverage(&answer), "complete");
+    // What stood in the slots of the bad ones is not known: they are no holes in the market.
+    assert_eq!(coverage(&answer), "partial");
     assert_eq!(upstream(&marketd, "errors"), 0);
 }
 

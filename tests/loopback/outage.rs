@@ -359,6 +359,73 @@ fn another_source_answers_while_the_first_is_away() {
 }
 
 #[test]
+fn a_switch_to_another_source_and_the_return_are_told_once_and_counted() {
+    let symbols = ["BTC/USDT", "ETH/USDT", "SOL/USDT"];
+    let (one, two) = (exchange_of(&symbols), exchange_of(&symbols));
+    let fast = |id: &str, exchange: &Binance| {
+        let source = with(source(id, exchange), "staleAfterMs", json!(3000));
+        with(source, "pollMs", json!(200))
+    };
+    let file = config(&[fast("one", &one), fast("two", &two)]);
+    let marketd = start(&with(file, "limits", json!({ "backoffMaxMs": 1000 })));
+    // A stale answer is none: nobody gets one while either is up.
+    let goes_on = |id: &'static str| {
+        move |answer: &Response| {
+            let batch = good(answer, QUOTES);
+            let quotes = batch["quotes"].items();
+            assert!(
+                quotes
+                    .iter()
+                    .all(|quote| quote["stale"] == Json::Bool(false))
+            );
+            quotes.len() == 3 && quotes.iter().all(|quote| quote["source"] == id)
+        }
+    };
+    let counted = |marketd: &Marketd, away: i64, back: i64| {
+        let metrics = metrics(marketd);
+        for (place, failovers, returns) in [
+            (&metrics["quotes"], away, back),
+            (&metrics["upstreams"][0], away, back),
+            (&metrics["upstreams"][1], 0, 0),
+        ] {
+            assert_eq!(place["failovers"], failovers, "{place}");
+            assert_eq!(place["returns"], returns, "{place}");
+        }
+        let text = get(marketd.addr(), "/metrics").text().to_string();
+        for line in [
+            format!("marketd_source_failovers_total{{source=\"one\"}} {away}\n"),
+            format!("marketd_source_returns_total{{source=\"one\"}} {back}\n"),
+        ] {
+            assert!(text.contains(&line), "{line}{text}");
+        }
+    };
+    let asked = "/api/v1/quotes?symbols=*";
+    await_answer(marketd.addr(), asked, goes_on("one"));
+    counted(&marketd, 0, 0);
+    one.refuse();
+    one.cut();
+    await_answer(marketd.addr(), asked, goes_on("two"));
+    let away = marketd.await_log("answered by", LONG);
+    assert!(
+        away.contains("one: stale, 3 markets answered by two"),
+        "{away}"
+    );
+    counted(&marketd, 3, 0);
+    one.open();
+    await_answer(marketd.addr(), asked, goes_on("one"));
+    let back = marketd.await_log("in place of", LONG);
+    assert!(
+        back.contains("one: answers again for 3 markets, in place of two"),
+        "{back}"
+    );
+    counted(&marketd, 3, 3);
+    let log = marketd.stop(LONG).stderr;
+    for part in ["answered by", "in place of"] {
+        assert_eq!(log.matches(part).count(), 1, "{log}");
+    }
+}
+
+#[test]
 fn an_exchange_without_candles_still_gives_quotes() {
     for fault in [Fault::Status(500), Fault::Silence, Fault::BrokenJson] {
         let exchange = exchange_of(&["BTC/USDT"]);

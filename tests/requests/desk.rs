@@ -376,8 +376,8 @@ impl Desk {
                     }
                     self.core.closed(key);
                 }
-                Some(Action::Secure(..) | Action::Resolve { .. }) => {
-                    panic!("the exchange is an address")
+                Some(Action::Secure(..) | Action::Resolve { .. } | Action::Store(_)) => {
+                    panic!("the exchange is an address, and there is no file")
                 }
                 None if self.core.has_work() => self.core.work(self.now),
                 None => return,

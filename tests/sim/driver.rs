@@ -208,6 +208,7 @@ impl World {
                     None => {}
                 },
                 Action::Connect(key, address) => self.connect(key, address),
+                Action::Store(_) => unreachable!("no history is kept in the simulation"),
                 Action::Secure(..) => unreachable!("no source of the simulation speaks TLS"),
                 Action::Resolve { source, .. } => {
                     let source = usize::from(source.0);

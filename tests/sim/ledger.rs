@@ -109,6 +109,8 @@ pub struct Page {
     /// First slot and last.
     pub slots: (i64, i64),
     pub words: Vec<Word>,
+    /// Whether slots without a word have no candle.
+    pub is_whole: bool,
 }
 
 /// What was said about a candle: at which time, and the row; `None`: there is none.
@@ -274,6 +276,7 @@ impl Ledger {
             interval,
             slots,
             words,
+            is_whole,
         } = page;
         let length = length_ms(interval).expect("stored");
         let present = self.exchange_ms(sent).div_euclid(length);
@@ -294,8 +297,11 @@ impl Ledger {
             let said = candles.said.entry(slot).or_default();
             let word = match rows.remove(&slot) {
                 Some(Some(row)) => Some(row),
-                Some(None) if !said.is_empty() => continue,
-                _ => None,
+                // Something unsound is no word, and neither is silence where a candle came that
+                // may be of any slot.
+                Some(None) => continue,
+                None if !is_whole => continue,
+                None => None,
             };
             if said.last().is_none_or(|(_, last)| *last != word) {
                 said.push((now.us, word));

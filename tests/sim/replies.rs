@@ -268,11 +268,12 @@ impl Mouth {
         let slots = (from.div_euclid(length), to.div_euclid(length));
         Speech {
             body: format!("[{}]", texts.join(",")),
-            said: (!undated).then_some(Said::Candles(Page {
+            said: Some(Said::Candles(Page {
                 market,
                 interval,
                 slots,
                 words,
+                is_whole: !undated,
             })),
             status: 200,
         }

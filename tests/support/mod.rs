@@ -12,7 +12,8 @@
 //! - [`client`]: `Client` and `get`, a strict client over a plain socket
 //! - [`daemon`]: `Marketd`, the built binary in a directory of its own
 //! - [`tls`]: `Authority` and `TlsFront`, certificates and a server that takes TLS off
-//! - [`proxy`]: `Proxy`, which opens tunnels, and `peer`, which says what it is told to say
+//! - [`proxy`]: `Proxy`, which opens tunnels, `peer`, which says what it is told to say,
+//!   and `BlackHole`, which says nothing
 //! - [`fixtures`]: the recorded bodies, where their folder is there
 //! - [`json`]: `Json`, a tree that keeps every number as it was written
 //! - [`chance`]: `Rng` and seeds, replayed by `MARKETD_SEED`
@@ -42,7 +43,7 @@ pub use daemon::{Finished, Launch, Marketd};
 pub use exchange::{Asked, FakeExchange};
 pub use fixtures::{Fixture, Fixtures};
 pub use json::Json;
-pub use proxy::{Manner, Proxy, peer};
+pub use proxy::{BlackHole, Manner, Proxy, peer};
 pub use reply::{Body, Delivery, End, Fault, Framing, Reply, gzip};
 pub use tls::{Authority, Identity, TlsFront, Validity};
 

@@ -1,10 +1,13 @@
-//! A proxy that opens tunnels, and a peer that says what it is told to say.
+//! A proxy that opens tunnels, a peer that says what it is told to say, and an address at which
+//! nobody is.
 
 use super::exchange::locked;
 use super::message::{field, parse_head};
+use socket2::{Domain, Socket, Type};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// A running proxy (CONNECT). Its tunnels end when this is dropped.
 pub struct Proxy {
@@ -157,6 +160,46 @@ pub fn peer(says: &'static [u8], closes: bool) -> SocketAddr {
             while stream.read(&mut room).is_ok_and(|count| count > 0) {}
         }
     })
+}
+
+/// An address at which nobody answers, nor refuses: a listener whose queue is full (Linux drops
+/// what more comes then).
+pub struct BlackHole {
+    addr: SocketAddr,
+    _listener: Socket,
+    _queued: Vec<TcpStream>,
+}
+
+impl BlackHole {
+    /// Fills the queue of a fresh port.
+    pub fn new() -> BlackHole {
+        let listener = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        listener.bind(&any.into()).expect("a port is free");
+        listener.listen(0).expect("a bound socket listens");
+        let addr = listener.local_addr().ok().and_then(|addr| addr.as_socket());
+        let addr = addr.expect("it is bound");
+        // On the loopback a connection stands at once, or never.
+        let connect = |_| TcpStream::connect_timeout(&addr, Duration::from_millis(250)).ok();
+        let queued: Vec<TcpStream> = (0..16).map_while(connect).collect();
+        assert!(queued.len() < 16, "the queue has no end");
+        BlackHole {
+            addr,
+            _listener: listener,
+            _queued: queued,
+        }
+    }
+
+    /// Where it is.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+}
+
+impl Default for BlackHole {
+    fn default() -> BlackHole {
+        BlackHole::new()
+    }
 }
 
 /// Serves every connection to a fresh port in a thread of its own.

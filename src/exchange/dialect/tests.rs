@@ -1,5 +1,6 @@
 //! What holds for every dialect, and how a call becomes the target of a request.
 
+use super::super::binance::BINANCE;
 use super::*;
 
 fn candles(from: i64, to: i64, limit: usize) -> Call<'static> {

@@ -214,8 +214,8 @@ fn uncovered(series: Option<&Series>, slots: &Range<i64>) -> Option<Range<i64>> 
     Some(missing.first()?.start..missing.last()?.end)
 }
 
-/// The series that answers: of the first source in the order of failover that covers the range,
-/// else of the one that covers most of it.
+/// The series that answers: of the first source in the order of failover that knows the range, from
+/// memory or the file, else of the one that knows most of it.
 fn choose(view: &View<'_>, asked: &Asked) -> Result<SeriesKey, Error> {
     let catalog = &view.market.catalog;
     let all = catalog.sources_of(asked.symbol);
@@ -239,23 +239,28 @@ fn choose(view: &View<'_>, asked: &Asked) -> Result<SeriesKey, Error> {
         error.retry_after = Some(1);
         return Err(error);
     }
+    let key_of = |source| SeriesKey {
+        source,
+        symbol: asked.symbol,
+        interval: asked.spec.interval.base(),
+    };
+    if let [source] = sources {
+        return Ok(key_of(*source));
+    }
     let mut best: Option<(u64, SeriesKey)> = None;
     for &source in sources {
-        let key = SeriesKey {
-            source,
-            symbol: asked.symbol,
-            interval: asked.spec.interval.base(),
-        };
+        let key = key_of(source);
         let keep = view.market.charts.keep(key.interval);
         let now = exchange_time(view, key);
         let slots = settled(key, now, needed(&asked.spec, now, keep));
-        let series = view.market.charts.get(key);
-        let covered = series.map_or(0, |series| series.covered().covered(slots.clone()));
-        if series.is_some() && covered >= slots.end.abs_diff(slots.start) {
+        let charts = &view.market.charts;
+        let known = charts.known(key, slots.clone());
+        let is_there = charts.get(key).is_some() || known > 0;
+        if is_there && known >= slots.end.abs_diff(slots.start) {
             return Ok(key);
         }
-        if best.is_none_or(|(most, _)| covered > most) {
-            best = Some((covered, key));
+        if best.is_none_or(|(most, _)| known > most) {
+            best = Some((known, key));
         }
     }
     let (_, key) = best.expect("a known symbol has a source");

@@ -37,11 +37,12 @@ pub fn health(
         .count();
     let total = view.status.sources.len();
     let all_stale = quotes.fresh == 0;
+    let history = &view.status.history;
     let word = if view.status.stopping {
         Word::Stopping
     } else if quotes.cached == 0 {
         Word::Starting
-    } else if up < total || all_stale {
+    } else if up < total || all_stale || history.unusable || history.write_failed {
         Word::Degraded
     } else {
         Word::Ok

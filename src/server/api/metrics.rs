@@ -17,6 +17,7 @@ struct Metrics<'a> {
     version: &'static str,
     quotes: Quotes,
     charts: Charts,
+    history: History,
     upstreams: Vec<Upstream<'a>>,
     http: Http,
     process: Process,
@@ -28,6 +29,8 @@ struct Quotes {
     rejected: u64,
     stale: usize,
     symbols: usize,
+    failovers: u64,
+    returns: u64,
 }
 
 #[derive(Serialize)]
@@ -60,6 +63,33 @@ struct Upstream<'a> {
     bytes_received: u64,
     next_poll_at: Option<i64>,
     backoff_until: Option<i64>,
+    budget_spent: u64,
+    budget_left: u64,
+    failovers: u64,
+    returns: u64,
+    backfill: Backfill,
+}
+
+/// In candles of all series that are followed.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Backfill {
+    wanted: u64,
+    done: u64,
+    per_minute: u64,
+    ends_at: Option<i64>,
+}
+
+/// The history file.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct History {
+    enabled: bool,
+    usable: bool,
+    inserted: u64,
+    updated: u64,
+    evicted: u64,
+    bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -131,7 +161,7 @@ fn send(
 fn metrics<'a>(view: &View<'a>) -> Metrics<'a> {
     let quotes = view.market.quotes.counts();
     let charts = view.market.charts.counts();
-    let http = &view.status.http;
+    let (http, sources) = (&view.status.http, &view.status.sources);
     let [success, redirection, client_error, server_error] = http.classes;
     Metrics {
         quotes_collected: quotes.collected,
@@ -146,6 +176,8 @@ fn metrics<'a>(view: &View<'a>) -> Metrics<'a> {
             rejected: quotes.rejected,
             stale: quotes.stale,
             symbols: quotes.symbols,
+            failovers: sources.iter().map(|source| source.failovers).sum(),
+            returns: sources.iter().map(|source| source.returns).sum(),
         },
         charts: Charts {
             series: charts.series,
@@ -155,9 +187,10 @@ fn metrics<'a>(view: &View<'a>) -> Metrics<'a> {
             gaps: charts.gaps,
             evicted: charts.evicted,
             bytes: charts.bytes,
-            persist_errors: 0,
+            persist_errors: view.status.history.persist_errors,
         },
-        upstreams: view.status.sources.iter().map(upstream).collect(),
+        history: history(view),
+        upstreams: sources.iter().map(upstream).collect(),
         http: Http {
             requests: http.requests,
             in_flight: http.in_flight,
@@ -195,6 +228,28 @@ fn upstream(source: &SourceStatus) -> Upstream<'_> {
         bytes_received: source.bytes_received,
         next_poll_at: source.next_poll_at.map(|at| at.0),
         backoff_until: source.backoff_until.map(|at| at.0),
+        budget_spent: source.budget_spent,
+        budget_left: source.budget_left,
+        failovers: source.failovers,
+        returns: source.returns,
+        backfill: Backfill {
+            wanted: source.backfill.wanted,
+            done: source.backfill.done,
+            per_minute: source.backfill.per_minute,
+            ends_at: source.backfill.ends_at.map(|at| at.0),
+        },
+    }
+}
+
+fn history(view: &View<'_>) -> History {
+    let history = &view.status.history;
+    History {
+        enabled: history.enabled,
+        usable: history.enabled && !history.unusable,
+        inserted: history.inserted,
+        updated: history.updated,
+        evicted: history.evicted,
+        bytes: history.bytes,
     }
 }
 

@@ -14,6 +14,8 @@ pub fn text(view: &View<'_>) -> String {
     process(view, &mut page);
     quotes(view, &mut page);
     charts(view, &mut page);
+    history(view, &mut page);
+    backfill(view, &mut page);
     upstreams(view, &mut page);
     http(view, &mut page);
     turns(view, &mut page);
@@ -142,6 +144,45 @@ fn charts(view: &View<'_>, page: &mut Page) {
         "Candles dropped.",
         counts.evicted,
     );
+    page.counter(
+        "chart_persist_errors_total",
+        "Writes of history that failed.",
+        view.status.history.persist_errors,
+    );
+}
+
+fn history(view: &View<'_>, page: &mut Page) {
+    let history = &view.status.history;
+    page.gauge(
+        "history_usable",
+        "Whether the history file can be used; 0 where there is none.",
+        u64::from(history.enabled && !history.unusable),
+    );
+    page.gauge("history_bytes", "Size of the history file.", history.bytes);
+    page.counter(
+        "history_candles_inserted_total",
+        "Candles written to the history file.",
+        history.inserted,
+    );
+    page.counter(
+        "history_candles_updated_total",
+        "Candles revised in the history file.",
+        history.updated,
+    );
+    page.counter(
+        "history_candles_evicted_total",
+        "Candles that left the history file for their age.",
+        history.evicted,
+    );
+}
+
+fn backfill(view: &View<'_>, page: &mut Page) {
+    let help = "Candles of history that the configuration wants.";
+    let wanted = ("source_backfill_wanted_candles", "gauge", help);
+    page.by_source(view, wanted, |source| Some(source.backfill.wanted));
+    let help = "Candles of history that are known.";
+    let done = ("source_backfill_done_candles", "gauge", help);
+    page.by_source(view, done, |source| Some(source.backfill.done));
 }
 
 fn upstreams(view: &View<'_>, page: &mut Page) {
@@ -198,6 +239,18 @@ fn upstreams(view: &View<'_>, page: &mut Page) {
         "Units that may be spent at once.",
     );
     page.by_source(view, left, |source| Some(source.budget_left));
+    let failovers = (
+        "source_failovers_total",
+        "counter",
+        "Symbols that another source took over.",
+    );
+    page.by_source(view, failovers, |source| Some(source.failovers));
+    let returns = (
+        "source_returns_total",
+        "counter",
+        "Symbols that came back to the source.",
+    );
+    page.by_source(view, returns, |source| Some(source.returns));
     upstream_times(view, page);
 }
 

@@ -19,11 +19,14 @@
 //! slices ([`Poller::work`]), after its body has parsed to its end.
 
 mod addresses;
+mod candles;
 mod outcome;
+mod progress;
 mod round;
 mod schedule;
 mod wire;
 
+use super::archive::Archive;
 use super::budget::Budget;
 use super::dial::{Broken, Route};
 use super::fault::Fault;
@@ -40,6 +43,7 @@ use crate::table::{Key, Table};
 use crate::time::{Mono, Now, UnixMs};
 use addresses::Addresses;
 use outcome::Applying;
+use progress::Progress;
 use round::Round;
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -80,6 +84,7 @@ pub struct Poller {
     backoff_since: Mono,
     backoff_until: Mono,
     last_success: Option<Mono>,
+    progress: Progress,
     rng: Rng,
     /// Answers whose items are on their way into the market, in their order. An answer that comes
     /// while another one is applied waits for its turn.
@@ -96,6 +101,8 @@ pub struct Desk<'a> {
     pub market: &'a mut Market,
     /// This source's public record.
     pub status: &'a mut SourceStatus,
+    /// What is written, and whether that can be had again.
+    pub archive: &'a mut Archive,
     /// What the driver is to do.
     pub actions: &'a mut VecDeque<Action>,
 }
@@ -112,6 +119,7 @@ impl Rest {
             config: &self.config,
             market: &mut self.market,
             status: &mut self.status.sources[at],
+            archive: &mut self.archive,
             actions: &mut self.actions,
         };
         act(&mut self.pollers[at], &mut desk)
@@ -178,6 +186,7 @@ impl Poller {
             backoff_since: now.mono,
             backoff_until: now.mono,
             last_success: None,
+            progress: Progress::new(now.mono),
             rng: Rng::new(seed),
             applying: VecDeque::new(),
             wake: Some(now.mono),
@@ -195,23 +204,29 @@ impl Poller {
         !self.applying.is_empty() || self.lanes.iter().any(Lane::is_unpacking)
     }
 
-    /// Asks for candles on a client's behalf. `false`: it need not wait, they will not come.
+    /// Asks for those candles of a series that only the exchange can tell of, on a client's behalf.
+    /// `false`: it need not wait, none will come.
     pub fn ask(
         &mut self,
         series: SeriesKey,
-        slots: Range<i64>,
+        slots: &Range<i64>,
         desk: &mut Desk<'_>,
         now: Now,
     ) -> bool {
-        if !self.follow(series, desk, now) || self.failures > 0 {
+        let Some(open) = desk.market.charts.get(series) else {
+            return false;
+        };
+        if self.failures > 0 {
             return false;
         }
         // What the exchange no longer tells is not waited for.
         let current = (series.interval).slot_of(desk.status.exchange_time(now));
-        let slots = slots.start.max(self.oldest_slot(series.interval, current))..slots.end;
-        if slots.is_empty() {
+        let oldest = self.oldest_slot(series.interval, current);
+        let unknown = open.unknown(slots.start.max(oldest)..slots.end);
+        let (Some(first), Some(last)) = (unknown.first(), unknown.last()) else {
             return false;
-        }
+        };
+        let slots = first.start..last.end;
         let room = desk.config.limits.chart_fetches;
         let taken = self.fetches.ask(series, slots, room, now);
         // The end of this turn starts it, not the midst of serving a client.
@@ -226,6 +241,11 @@ impl Poller {
             let depth = i64::try_from(depth).unwrap_or(i64::MAX);
             current.saturating_sub(depth - 1)
         })
+    }
+
+    /// Looks again at once for what is due.
+    pub fn hurry(&mut self, now: Now) {
+        self.wake = Some(now.mono);
     }
 
     /// Whether some of these candles are asked for and not answered yet.

@@ -3,6 +3,7 @@
 //! Owns the way from staged items into the market, in slices, and the back-off. A failure changes
 //! nothing that is served.
 
+use super::candles::Told;
 use super::{Desk, Poller, on_wall};
 use crate::http::RetryAfter;
 use crate::interval::Stored;
@@ -10,8 +11,9 @@ use crate::market::{Lookup, Market, SeriesKey, SourceId, SymbolId};
 use crate::record::Ticker;
 use crate::server::Conn;
 use crate::server::fault::{Blame, Fault};
-use crate::server::lane::{Answered, Staged, Task};
+use crate::server::lane::{Answered, Staged};
 use crate::server::status::SourceState;
+use crate::server::task::Task;
 use crate::table::Table;
 use crate::time::{Mono, Now, UnixMs};
 use std::time::Duration;
@@ -21,9 +23,6 @@ const HOURLY_RETRY: Duration = Duration::from_secs(60);
 
 /// Tickers applied in one slice: some 0.1 ms.
 const TICKERS_A_SLICE: usize = 256;
-
-/// A difference between the exchange's clock and ours that is worth a line in the log.
-const CLOCK_OFFSET_MS: i64 = 2000;
 
 /// Longest that an exchange's `Retry-After` is believed: a day. A ban can last that long.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(86_400);
@@ -119,66 +118,15 @@ impl Poller {
                 }
             }
             Staged::Candles(rows) => {
-                let Task::Candles { series: key, slots } = answered.task else {
-                    return;
-                };
-                // Closed by the exchange's clock when the request left: later it may have closed
-                // one more, but then what it sent may be older than that.
-                let closed_before = desk.status.exchange_time(answered.sent_at);
-                let exchange = desk.status.exchange_time(now);
-                let current = key.interval.slot_of(exchange);
-                let told = current - self.oldest_slot(key.interval, current);
-                let depth = desk.config.history.of(key.interval).backfill.min(told);
-                let charts = &mut desk.market.charts;
-                if let Some(written) = charts.answered(key, slots, &rows, closed_before) {
-                    desk.status.rejected += written.rejected as u64;
+                if let Task::Candles { series, slots } = answered.task {
+                    let told = Told {
+                        slots,
+                        rows,
+                        is_whole: !answered.undated,
+                        sent_at: answered.sent_at,
+                    };
+                    self.take_candles(series, told, desk, now);
                 }
-                // What is over the cap beyond this goes with the next answer.
-                charts.trim();
-                match charts.get(key) {
-                    Some(series) => self.fetches.answered(key, series, depth, exchange, now),
-                    None => self.fetches.close(key),
-                }
-            }
-        }
-    }
-
-    /// The exchange's time has come. It was taken before the answer left, so it is a lower bound,
-    /// by at most one round trip.
-    fn set_clock(&mut self, time: UnixMs, desk: &mut Desk<'_>, now: Now) {
-        let before = desk.status.exchange_time(now);
-        desk.status.clock = Some(time.0 - (now.mono.0 / 1000) as i64);
-        if before - time > CLOCK_OFFSET_MS {
-            // Since it was last set, slots may have been taken for closed that were not.
-            let elapsed = now.mono.since(self.clock_set).as_millis() as i64;
-            desk.market.charts.doubt(self.id, time - elapsed);
-            self.fetches.hurry(now);
-        }
-        self.clock_set = now.mono;
-        self.begin_forming(desk, now);
-        let offset = now.unix - time;
-        if offset.abs() > CLOCK_OFFSET_MS {
-            log::warn!(
-                "{}: this machine's clock is {} ms {} the exchange's; candles follow the exchange's",
-                self.config.id,
-                offset.abs(),
-                if offset > 0 { "ahead of" } else { "behind" },
-            );
-        }
-    }
-
-    /// Which slots are forming is known from now on: the quotes that came before begin them.
-    fn begin_forming(&mut self, desk: &mut Desk<'_>, now: Now) {
-        if std::mem::replace(&mut self.clock_told, true) {
-            return;
-        }
-        let exchange = desk.status.exchange_time(now);
-        let Market { quotes, charts, .. } = &mut *desk.market;
-        for key in self.fetches.series() {
-            if let Some(quote) = quotes.of(self.id, key.symbol)
-                && key.interval == Stored::M1
-            {
-                charts.tick(self.id, key.symbol, &quote.ticker.last, exchange);
             }
         }
     }
@@ -199,6 +147,7 @@ impl Poller {
                 desk.market.charts.close(key);
             }
         }
+        desk.archive.listed(self.id, desk.market);
         if !self.has_list {
             self.has_list = true;
             self.tickers = now.mono;
@@ -226,29 +175,6 @@ impl Poller {
             Lookup::Unknown | Lookup::Malformed => None,
         };
         self.config.symbols.iter().filter_map(find).collect()
-    }
-
-    /// Follows a series from now on. `false`: there are too many, or the exchange does not have it.
-    pub(super) fn follow(&mut self, series: SeriesKey, desk: &mut Desk<'_>, now: Now) -> bool {
-        let Market {
-            catalog, charts, ..
-        } = desk.market;
-        if catalog.listing(self.id, series.symbol).is_none() {
-            return false;
-        }
-        let exchange = desk.status.exchange_time(now);
-        if !charts.open(series) {
-            let may_leave = |key: &SeriesKey| !catalog.is_named(key.source, key.symbol);
-            let Some(left) = charts.make_place(exchange, may_leave) else {
-                return false;
-            };
-            // Another source hears of it with its next answer.
-            self.fetches.close(left);
-            charts.open(series);
-        }
-        charts.touch(series, exchange);
-        self.fetches.open(series, now);
-        true
     }
 
     pub(super) fn fail(&mut self, lane: usize, fault: Fault, desk: &mut Desk<'_>, now: Now) {

@@ -7,10 +7,11 @@ use super::{Desk, Poller, on_wall};
 use crate::exchange::{Call, Caps, Meter, Reading};
 use crate::http::write_request;
 use crate::interval::Stored;
-use crate::market::{Market, SeriesKey, SymbolId};
+use crate::market::{Market, Series, SeriesKey, SymbolId};
 use crate::server::budget::Share;
 use crate::server::fetches::{Page, Urgency};
-use crate::server::lane::{Asking, Lane, Task, open_times, time_for};
+use crate::server::lane::{Asking, Lane, open_times};
+use crate::server::task::{Task, time_for};
 use crate::server::{Action, Conn};
 use crate::table::Table;
 use crate::time::{Mono, Now, UnixMs};
@@ -165,17 +166,19 @@ impl Poller {
     }
 
     /// The next page of candles. None before the list has come, which tells their names, and
-    /// before the clock was asked, which tells which of them are closed.
+    /// before the clock was asked, which tells which of them are closed; and none while the history
+    /// file is still to tell which of them are there.
     fn next_page(&self, desk: &Desk<'_>, now: Now) -> Option<Page> {
         let clock_asked = desk.status.clock.is_some() || self.clock > now.mono;
-        if !self.has_list || !clock_asked || self.is_under_way(&Task::Time) {
+        let waits = desk.archive.is_loading() || self.is_under_way(&Task::Time);
+        if !self.has_list || !clock_asked || waits {
             return None;
         }
         let exchange = desk.status.exchange_time(now);
         let rows = |interval: Stored| self.dialect.page(interval).rows;
         let newest = |key: &SeriesKey| {
             let current = key.interval.slot_of(exchange);
-            let covered = (desk.market.charts.get(*key)).and_then(|series| series.covered().last());
+            let covered = (desk.market.charts.get(*key)).and_then(Series::newest_known);
             let page = i64::try_from(rows(key.interval)).unwrap_or(i64::MAX);
             (
                 covered.map_or(current.saturating_sub(page), |last| last + 1),

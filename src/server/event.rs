@@ -1,0 +1,106 @@
+//! What the core and its driver say to each other.
+//!
+//! Owns the words: which services there are, what can happen to a connection, and what the driver
+//! is to do. It decides nothing.
+
+use super::dial::Broken;
+use crate::history::Job;
+use crate::market::SourceId;
+use crate::table::Key;
+use std::net::SocketAddr;
+
+/// What a listener's clients are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// `/api/v1` alone: the ecosystem has an address of its own.
+    Api,
+    /// `/api/ecosystem` alone.
+    Ecosystem,
+    /// Both, on one address.
+    Both,
+    /// The built-in exchange.
+    Demo,
+}
+
+impl Service {
+    /// How many there are.
+    pub const COUNT: usize = 4;
+
+    /// Says where it can be reached, once.
+    pub fn announce(self, address: SocketAddr) {
+        match self {
+            Service::Api | Service::Both => log::info!("listening on http://{address}"),
+            Service::Ecosystem => log::info!("ecosystem listening on http://{address}"),
+            Service::Demo => log::info!(
+                "demo exchange on http://{address}: these are simulated prices; to poll a real \
+                 exchange: marketd --source binance=URL --symbols BTC/USDT"
+            ),
+        }
+    }
+}
+
+/// What happened to a connection.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// Our connection to an exchange, or to the proxy on the way, stands.
+    Connected,
+    /// The TLS handshake on it has come to its end: from here on, bytes are those inside.
+    Secured,
+    /// Bytes came in.
+    Received(&'a [u8]),
+    /// So many bytes of [`Core::outgoing`] were taken by the kernel.
+    Sent(usize),
+    /// The peer has sent its last byte.
+    Eof,
+    /// The connection is broken, or never came to be.
+    Failed(&'a Broken),
+}
+
+/// What the driver is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// There is something to send outside of the connection's own turn.
+    Flush(Key),
+    /// Open a connection under this key.
+    Connect(Key, SocketAddr),
+    /// Speak TLS from here on, with whoever has a certificate for this host.
+    Secure(Key, String),
+    /// Look up a name, and tell the core by [`Core::resolved`].
+    Resolve {
+        /// For whom.
+        source: SourceId,
+        /// The name.
+        host: String,
+        /// The port that the addresses are to carry.
+        port: u16,
+    },
+    /// Send a job to the disk thread, whose answers come by [`Core::stored`]. Never more of them are
+    /// under way than its queue takes.
+    Store(Job),
+    /// Shut the write side: nothing more will come from us.
+    Finish(Key),
+    /// Let the socket go, and tell the core by [`Core::closed`].
+    Close(Key),
+}
+
+/// How much is going on: what must come back to nothing when everybody has left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Connections of clients, those to the built-in exchange included.
+    pub clients: usize,
+    /// Our own connections to exchanges.
+    pub upstreams: usize,
+    /// Clients whose answer is not wholly handed to the kernel.
+    pub in_flight: usize,
+    /// Answers that are made over several turns.
+    pub long_answers: usize,
+}
+
+/// What the system says of the process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProcessFacts {
+    /// Resident memory, in bytes.
+    pub rss_bytes: Option<u64>,
+    /// Open descriptors.
+    pub open_fds: Option<u64>,
+}

@@ -1,0 +1,164 @@
+//! A source's candles: what their answers, and its clock, do to the charts.
+//!
+//! Owns the step from a page of candles to a series, to what is archived of it and to what is asked
+//! next; and the judgement of which slots are closed, which is the exchange's clock's.
+
+use super::{Desk, Poller};
+use crate::interval::Stored;
+use crate::market::{Market, Reported, SeriesKey};
+use crate::server::fetches::Window;
+use crate::time::{Now, UnixMs};
+use std::ops::Range;
+
+/// A difference between the exchange's clock and ours that is worth a line in the log.
+const CLOCK_OFFSET_MS: i64 = 2000;
+
+/// A page of candles as an exchange has told it.
+pub(super) struct Told {
+    /// What it was asked about.
+    pub(super) slots: Range<i64>,
+    /// What it has there, in any order.
+    pub(super) rows: Vec<Reported>,
+    /// Whether slots without a candle have none. Not so where one came without its time: it may be
+    /// of any of them.
+    pub(super) is_whole: bool,
+    /// When it was asked.
+    pub(super) sent_at: Now,
+}
+
+impl Poller {
+    /// Puts a page into its series.
+    pub(super) fn take_candles(
+        &mut self,
+        key: SeriesKey,
+        told: Told,
+        desk: &mut Desk<'_>,
+        now: Now,
+    ) {
+        // Closed by the exchange's clock when the request left: later it may have closed one more,
+        // but then what it sent may be older than that.
+        let closed_before = desk.status.exchange_time(told.sent_at);
+        let Market {
+            charts, catalog, ..
+        } = &mut *desk.market;
+        let mut changes = match charts.get(key) {
+            Some(_) => (desk.archive).changes(key, desk.config, catalog, now),
+            // Only an open series takes the answer.
+            None => None,
+        };
+        let Told {
+            slots,
+            mut rows,
+            is_whole,
+            ..
+        } = told;
+        let slot = |row: &Reported| key.interval.slot_of(row.candle.open_time);
+        let parts: Vec<(Range<i64>, &[Reported])> = if is_whole {
+            vec![(slots, &rows)]
+        } else {
+            rows.sort_by_key(slot);
+            let runs = rows.chunk_by(|row, next| slot(next) - slot(row) <= 1);
+            let ends = |run: &[Reported]| Some(slot(run.first()?)..slot(run.last()?) + 1);
+            runs.filter_map(|run| Some((ends(run)?, run))).collect()
+        };
+        for (slots, rows) in parts {
+            let changes = changes.as_deref_mut();
+            if let Some(written) = charts.answered(key, slots, rows, closed_before, changes) {
+                desk.status.rejected += written.rejected as u64;
+            }
+        }
+        // What is over the cap beyond this goes with the next answer.
+        charts.trim();
+        self.plan_on(key, desk, now);
+    }
+
+    /// An answer has been applied: what is asked next of its series.
+    fn plan_on(&mut self, key: SeriesKey, desk: &mut Desk<'_>, now: Now) {
+        let Some(series) = desk.market.charts.get(key) else {
+            return self.fetches.close(key);
+        };
+        let exchange = desk.status.exchange_time(now);
+        let current = key.interval.slot_of(exchange);
+        let told = current - self.oldest_slot(key.interval, current);
+        // What left memory for want of room would only push out something else, unless it stays in
+        // the file.
+        let forgotten = series.forgotten_before().unwrap_or(0);
+        let window = Window {
+            depth: desk.config.history.of(key.interval).backfill.min(told),
+            floor: match (desk.archive).keeps(key, desk.config, &desk.market.catalog) {
+                true => 0,
+                false => forgotten,
+            },
+        };
+        self.fetches.answered(key, series, window, exchange, now);
+        self.note_progress(desk, now);
+    }
+
+    /// The exchange's time has come. It was taken before the answer left, so it is a lower bound,
+    /// by at most one round trip.
+    pub(super) fn set_clock(&mut self, time: UnixMs, desk: &mut Desk<'_>, now: Now) {
+        let before = desk.status.exchange_time(now);
+        desk.status.clock = Some(time.0 - (now.mono.0 / 1000) as i64);
+        if before - time > CLOCK_OFFSET_MS {
+            // Since it was last set, slots may have been taken for closed that were not.
+            let elapsed = now.mono.since(self.clock_set).as_millis() as i64;
+            for (key, slot) in desk.market.charts.doubt(self.id, time - elapsed) {
+                let catalog = &desk.market.catalog;
+                if let Some(changes) = desk.archive.changes(key, desk.config, catalog, now) {
+                    changes.forget(slot..i64::MAX);
+                }
+            }
+            self.fetches.hurry(now);
+        }
+        self.clock_set = now.mono;
+        self.begin_forming(desk, now);
+        let offset = now.unix - time;
+        if offset.abs() > CLOCK_OFFSET_MS {
+            log::warn!(
+                "{}: this machine's clock is {} ms {} the exchange's; candles follow the exchange's",
+                self.config.id,
+                offset.abs(),
+                if offset > 0 { "ahead of" } else { "behind" },
+            );
+        }
+    }
+
+    /// Which slots are forming is known from now on: the quotes that came before begin them.
+    pub(super) fn begin_forming(&mut self, desk: &mut Desk<'_>, now: Now) {
+        if std::mem::replace(&mut self.clock_told, true) {
+            return;
+        }
+        let exchange = desk.status.exchange_time(now);
+        let Market { quotes, charts, .. } = &mut *desk.market;
+        for key in self.fetches.series() {
+            if let Some(quote) = quotes.of(self.id, key.symbol)
+                && key.interval == Stored::M1
+            {
+                charts.tick(self.id, key.symbol, &quote.ticker.last, exchange);
+            }
+        }
+    }
+
+    /// Follows a series from now on. `false`: there are too many, or the exchange does not have it.
+    pub fn follow(&mut self, series: SeriesKey, desk: &mut Desk<'_>, now: Now) -> bool {
+        let Market {
+            catalog, charts, ..
+        } = desk.market;
+        if catalog.listing(self.id, series.symbol).is_none() {
+            return false;
+        }
+        let exchange = desk.status.exchange_time(now);
+        if !charts.open(series) {
+            let may_leave = |key: &SeriesKey| !catalog.is_named(key.source, key.symbol);
+            let Some(left) = charts.make_place(exchange, may_leave) else {
+                return false;
+            };
+            // Another source hears of it with its next answer.
+            self.fetches.close(left);
+            charts.open(series);
+        }
+        charts.touch(series, exchange);
+        self.fetches.open(series, now);
+        true
+    }
+}

@@ -1,0 +1,241 @@
+//! A first look at the file, before SQLite sees it.
+//!
+//! Owns the judgement of the first hundred bytes and of the file's size: whose it is, of which
+//! version, and whether it is all there. SQLite, given a file with a log beside it, may begin by
+//! writing; what is not ours or not whole must be known before.
+//!
+//! It never writes.
+
+use crate::history::{OpenError, StoreError};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+/// Length of the header (sqlite.org, "Database File Format", 1.3).
+const HEADER: usize = 100;
+
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+/// A file that looks like one of ours.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Look {
+    /// Size of the file in bytes.
+    pub(super) bytes: u64,
+    /// Size of a page in bytes.
+    pub(super) page: u64,
+    /// Size of the log beside it in bytes; 0 where there is none, as after an orderly stop.
+    pub(super) log: u64,
+}
+
+/// Looks at the file. `None`: there is none.
+pub(super) fn look(path: &Path) -> Result<Option<Look>, OpenError> {
+    let log = std::fs::metadata(log_of(path)).map_or(0, |log| log.len());
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return match log {
+                0 => Ok(None),
+                _ => Err(damaged(path, "it is gone, and its log, beside it, is not")),
+            };
+        }
+        Err(error) => return Err(failed(path, &error)),
+    };
+    let about = file.metadata().map_err(|error| failed(path, &error))?;
+    if !about.is_file() {
+        return Err(foreign(path, "not a regular file"));
+    }
+    let mut header = Vec::with_capacity(HEADER);
+    (file.by_ref().take(HEADER as u64).read_to_end(&mut header))
+        .map_err(|error| failed(path, &error))?;
+    judge(path, &header, about.len(), log).map(Some)
+}
+
+/// The log of a file.
+pub(super) fn log_of(path: &Path) -> PathBuf {
+    beside(path, "-wal")
+}
+
+/// A file that belongs to this one: its name with something behind it.
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_os_string();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+fn judge(path: &Path, header: &[u8], bytes: u64, log: u64) -> Result<Look, OpenError> {
+    if header.is_empty() {
+        return Err(damaged(path, "it is empty"));
+    }
+    let known = header.len().min(MAGIC.len());
+    if header[..known] != MAGIC[..known] {
+        return Err(foreign(path, "no SQLite file"));
+    }
+    let Some(header) = header.first_chunk::<HEADER>() else {
+        return Err(damaged(
+            path,
+            "it is cut off within its first hundred bytes",
+        ));
+    };
+    let word = |at: usize| {
+        let bytes = header[at..at + 4]
+            .try_into()
+            .expect("four bytes of a longer header");
+        u32::from_be_bytes(bytes)
+    };
+    if word(68) != crate::history::APPLICATION_ID {
+        return Err(foreign(path, "an SQLite file of something else"));
+    }
+    let version = word(60);
+    if version > crate::history::VERSION {
+        return Err(OpenError::Newer {
+            path: path.to_path_buf(),
+            found: version,
+            known: crate::history::VERSION,
+        });
+    }
+    // 1 stands for 65536 ("Page Size").
+    let page = match u64::from(u16::from_be_bytes([header[16], header[17]])) {
+        1 => 65_536,
+        size if size.is_power_of_two() && size >= 512 => size,
+        size => {
+            return Err(damaged(
+                path,
+                &format!("its header says pages of {size} bytes"),
+            ));
+        }
+    };
+    if version == 0 {
+        return Err(damaged(path, "its header lacks the version of its tables"));
+    }
+    // The size in the header counts when it was written together with the change counter
+    // ("In-header database size"). What is missing may still be in the log.
+    let pages = u64::from(word(28));
+    let counts = word(24) == word(92) && pages > 0;
+    let missing = (pages * page).saturating_sub(bytes);
+    if log == 0 && (!bytes.is_multiple_of(page) || (counts && missing > 0)) {
+        return Err(damaged(path, &format!("it is cut off after {bytes} bytes")));
+    }
+    Ok(Look { bytes, page, log })
+}
+
+/// What the system's error means: a wrong path is for a person to mend, the rest may pass.
+pub(super) fn failed(path: &Path, error: &io::Error) -> OpenError {
+    let path = path.to_path_buf();
+    let reason = error.to_string();
+    match error.kind() {
+        ErrorKind::NotFound
+        | ErrorKind::PermissionDenied
+        | ErrorKind::NotADirectory
+        | ErrorKind::IsADirectory
+        | ErrorKind::ReadOnlyFilesystem
+        | ErrorKind::InvalidFilename
+        | ErrorKind::Unsupported => OpenError::Unreachable { path, reason },
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+            let error = StoreError::Full(reason);
+            OpenError::Io { path, error }
+        }
+        _ => {
+            let error = StoreError::Io(reason);
+            OpenError::Io { path, error }
+        }
+    }
+}
+
+fn foreign(path: &Path, what: &'static str) -> OpenError {
+    let path = path.to_path_buf();
+    OpenError::Foreign { path, what }
+}
+
+pub(super) fn damaged(path: &Path, what: &str) -> OpenError {
+    let (path, what) = (path.to_path_buf(), what.to_string());
+    OpenError::Damaged { path, what }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header() -> Vec<u8> {
+        let mut header = vec![0; HEADER];
+        header[..16].copy_from_slice(MAGIC);
+        header[16..18].copy_from_slice(&4096u16.to_be_bytes());
+        header[28..32].copy_from_slice(&3u32.to_be_bytes());
+        header[60..64].copy_from_slice(&crate::history::VERSION.to_be_bytes());
+        header[68..72].copy_from_slice(&crate::history::APPLICATION_ID.to_be_bytes());
+        header
+    }
+
+    fn check(header: &[u8], bytes: u64, log: u64, expected: &str) {
+        let judged = match judge(Path::new("m.db"), header, bytes, log) {
+            Ok(_) => "ours".to_string(),
+            Err(OpenError::Newer { found, .. }) => format!("newer {found}"),
+            Err(OpenError::Foreign { what, .. }) => what.to_string(),
+            Err(OpenError::Damaged { what, .. }) => what,
+            Err(other) => other.to_string(),
+        };
+        assert_eq!(judged, expected);
+    }
+
+    fn with(at: usize, bytes: &[u8]) -> Vec<u8> {
+        let mut header = header();
+        header[at..at + bytes.len()].copy_from_slice(bytes);
+        header
+    }
+
+    #[test]
+    fn a_file_is_ours_or_it_is_said_why_not() {
+        let whole = 3 * 4096;
+        check(&header(), whole, 0, "ours");
+        check(&header(), whole + 4096, 0, "ours");
+        check(&with(16, &[0, 1]), 3 * 65_536, 0, "ours");
+        check(b"", 0, 0, "it is empty");
+        check(
+            b"SQLite",
+            6,
+            0,
+            "it is cut off within its first hundred bytes",
+        );
+        check(
+            &header()[..99],
+            99,
+            0,
+            "it is cut off within its first hundred bytes",
+        );
+        check(b"a diary", 7, 0, "no SQLite file");
+        check(&[0; 100], 4096, 0, "no SQLite file");
+        check(
+            &with(68, &[0, 0, 0, 0]),
+            whole,
+            0,
+            "an SQLite file of something else",
+        );
+        check(&with(60, &[0, 0, 0, 77]), whole, 0, "newer 77");
+        check(
+            &with(60, &[0, 0, 0, 0]),
+            whole,
+            0,
+            "its header lacks the version of its tables",
+        );
+        check(
+            &with(16, &[0x10, 0x10]),
+            whole,
+            0,
+            "its header says pages of 4112 bytes",
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_too_short_is_damaged_unless_its_log_may_have_the_rest() {
+        let cut = "it is cut off after 8192 bytes";
+        check(&header(), 2 * 4096, 0, cut);
+        check(&header(), 2 * 4096, 32, "ours");
+        check(
+            &header(),
+            3 * 4096 + 1,
+            0,
+            "it is cut off after 12289 bytes",
+        );
+        // A size that was not written with the last change says nothing.
+        check(&with(24, &[0, 0, 0, 9]), 2 * 4096, 0, "ours");
+    }
+}

@@ -1,0 +1,190 @@
+//! The tables: what is in the file, and how a file of an earlier version becomes one of this.
+//!
+//! Owns the SQL that makes them. Made for two readers: marketd reads `series`, `candle`, `span` and
+//! `quote`; a person reads the views `candles`, `coverage` and `quotes`, with `sqlite3 marketd.db`,
+//! also while marketd runs. Numbers are TEXT in the digits that the exchange sent.
+//!
+//! A version, once released, never changes: what comes later is a further entry of [`MIGRATIONS`].
+
+use super::sqlite::Database;
+use crate::history::StoreError;
+use std::collections::BTreeMap;
+
+/// Entry `n` makes version `n + 1` of version `n`.
+pub(super) const MIGRATIONS: [&str; crate::history::VERSION as usize] = [VERSION_1];
+
+/// A candle takes about 65 bytes, 39 of which are digits: a row of `candle` is its own key's entry
+/// (WITHOUT ROWID), and the time is in seconds, which take four bytes until 2038 where milliseconds
+/// take six. Candles of a series lie together, so that reading a range is reading neighbouring pages.
+///
+/// The file does not shrink, and does not have to: the oldest candles of a series lie together too,
+/// so that evicting them frees whole pages, which the next candles take before the file grows. It
+/// stays at what is kept. Giving pages back (`auto_vacuum`) would move others about with every
+/// eviction, for room that is needed again within the minute.
+const VERSION_1: &str = "
+CREATE TABLE series (
+    id INTEGER PRIMARY KEY,
+    source TEXT NOT NULL,               -- id of the source in the configuration
+    symbol TEXT NOT NULL,               -- BTC/USDT
+    interval TEXT NOT NULL,             -- 1m, 1h or 1d
+    candles INTEGER NOT NULL DEFAULT 0, -- how many rows of candle belong to it
+    UNIQUE (source, symbol, interval)
+) STRICT;
+
+CREATE TABLE candle (
+    series INTEGER NOT NULL, -- id of series
+    time INTEGER NOT NULL,   -- begin of the candle, in seconds since 1970, UTC
+    open TEXT NOT NULL,      -- quote asset per base, as the exchange wrote it
+    high TEXT NOT NULL,
+    low TEXT NOT NULL,
+    close TEXT NOT NULL,
+    volume TEXT NOT NULL,    -- base asset
+    seal INTEGER NOT NULL,   -- of the row: one that was changed by hand is not believed
+    PRIMARY KEY (series, time)
+) STRICT, WITHOUT ROWID;
+
+-- What the exchange was asked for and has answered. A time in a span without a candle is one in
+-- which nobody traded; a time outside of all spans is one about which nothing is known.
+CREATE TABLE span (
+    series INTEGER NOT NULL, -- id of series
+    first INTEGER NOT NULL,  -- begin of the first candle's time, in seconds since 1970, UTC
+    until INTEGER NOT NULL,  -- end of the last candle's time
+    seal INTEGER NOT NULL,
+    PRIMARY KEY (series, first)
+) STRICT, WITHOUT ROWID;
+
+-- The last quote of every market, to start with.
+CREATE TABLE quote (
+    source TEXT NOT NULL,
+    symbol TEXT NOT NULL,
+    last TEXT NOT NULL,
+    bid TEXT,
+    ask TEXT,
+    bid_volume TEXT,
+    ask_volume TEXT,
+    open TEXT,                 -- of 24 hours, as all that follow
+    high TEXT,
+    low TEXT,
+    change TEXT,
+    percentage TEXT,
+    base_volume TEXT,
+    quote_volume TEXT,
+    time INTEGER,              -- the exchange's own time, in milliseconds since 1970, UTC
+    received INTEGER NOT NULL, -- when we got it
+    seal INTEGER NOT NULL,
+    PRIMARY KEY (source, symbol)
+) STRICT, WITHOUT ROWID;
+
+CREATE VIEW candles AS
+    SELECT source, symbol, interval, strftime('%Y-%m-%d %H:%M', time, 'unixepoch') AS time,
+        open, high, low, close, volume
+    FROM candle JOIN series ON series.id = candle.series;
+
+CREATE VIEW coverage AS
+    SELECT source, symbol, interval, strftime('%Y-%m-%d %H:%M', first, 'unixepoch') AS first,
+        strftime('%Y-%m-%d %H:%M', until, 'unixepoch') AS until
+    FROM span JOIN series ON series.id = span.series;
+
+CREATE VIEW quotes AS
+    SELECT source, symbol, last, bid, ask, high, low, percentage, base_volume, quote_volume,
+        strftime('%Y-%m-%d %H:%M:%S', received / 1000, 'unixepoch') AS received
+    FROM quote;
+";
+
+/// Brings the tables from one version to the latest, and says so in the file: all of it, or nothing.
+pub(super) fn migrate(db: &Database, from: u32, migrations: &[&str]) -> Result<(), StoreError> {
+    let first = usize::try_from(from).unwrap_or(usize::MAX);
+    let missing = migrations.get(first..).unwrap_or_default();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    db.transaction(|| {
+        for migration in missing {
+            db.execute(migration)?;
+        }
+        let (version, id) = (migrations.len(), crate::history::APPLICATION_ID);
+        db.execute(&format!(
+            "PRAGMA user_version = {version}; PRAGMA application_id = {id}"
+        ))
+    })
+}
+
+/// What is missing in a database that ought to have these tables; `None`: nothing. More than
+/// these is fine: a person may have added an index or a view.
+pub(super) fn missing(db: &Database) -> Result<Option<String>, StoreError> {
+    let model = Database::in_memory()?;
+    migrate(&model, 0, &MIGRATIONS)?;
+    let found = statements(db)?;
+    let wanted = statements(&model)?;
+    let mut odd = wanted
+        .into_iter()
+        .filter(|(name, sql)| found.get(name) != Some(sql));
+    Ok(odd.next().map(|(name, _)| name))
+}
+
+/// Name and SQL of every table and view.
+fn statements(db: &Database) -> Result<BTreeMap<String, String>, StoreError> {
+    let mut query = db.prepare("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")?;
+    let mut found = query.query(&[])?;
+    let mut statements = BTreeMap::new();
+    while let Some(row) = found.next()? {
+        let text = |column| String::from_utf8_lossy(row.text(column).unwrap_or(b"")).into_owned();
+        statements.insert(text(0), text(1));
+    }
+    Ok(statements)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(db: &Database) -> i64 {
+        db.number("PRAGMA user_version").expect("a pragma")
+    }
+
+    #[test]
+    fn a_file_of_any_version_becomes_one_of_the_latest() {
+        let steps = [
+            "CREATE TABLE a (x INTEGER) STRICT; INSERT INTO a VALUES (1)",
+            "ALTER TABLE a ADD COLUMN y INTEGER",
+            "UPDATE a SET y = x + 1",
+        ];
+        for from in 0..=steps.len() {
+            let db = Database::in_memory().expect("memory");
+            migrate(&db, 0, &steps[..from]).expect("sound steps");
+            assert_eq!(version(&db), from as i64);
+            migrate(&db, from as u32, &steps).expect("sound steps");
+            assert_eq!(version(&db), 3, "from {from}");
+            assert_eq!(db.number("SELECT y FROM a"), Ok(2), "from {from}");
+        }
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_the_version_before() {
+        let db = Database::in_memory().expect("memory");
+        let steps = [
+            "CREATE TABLE a (x INTEGER) STRICT",
+            "CREATE TABLE b (x INTEGER) STRICT",
+            "nonsense",
+        ];
+        migrate(&db, 0, &steps[..1]).expect("a sound step");
+        assert!(migrate(&db, 1, &steps).is_err());
+        assert_eq!(version(&db), 1);
+        assert_eq!(db.number("SELECT count(*) FROM sqlite_schema"), Ok(1));
+    }
+
+    #[test]
+    fn a_missing_or_changed_table_is_named() {
+        let db = Database::in_memory().expect("memory");
+        migrate(&db, 0, &MIGRATIONS).expect("sound steps");
+        assert_eq!(missing(&db), Ok(None));
+        db.execute("CREATE INDEX mine ON candle (time)")
+            .expect("sql");
+        assert_eq!(missing(&db), Ok(None), "more is fine");
+        db.execute("DROP VIEW quotes").expect("sql");
+        assert_eq!(missing(&db), Ok(Some("quotes".to_string())));
+        db.execute("ALTER TABLE candle RENAME COLUMN volume TO amount")
+            .expect("sql");
+        assert_eq!(missing(&db), Ok(Some("candle".to_string())));
+    }
+}

@@ -1,0 +1,227 @@
+//! A store whose answers are waited for.
+
+use super::support::PATIENCE;
+use marketd::history::{
+    Answer, Batch, Head, Job, Loaded, OpenError, Opened, QuoteName, Read, Rows, SavedQuote,
+    SeriesName, StoreError, Unwritten, Written,
+};
+use marketd::record::Edge;
+use marketd::store::Store;
+use std::ops::Range;
+use std::path::Path;
+
+/// What a load tells.
+pub type Load = (
+    Vec<Head>,
+    Vec<(QuoteName, SavedQuote)>,
+    Result<Loaded, StoreError>,
+);
+
+/// See the module's page.
+pub struct Desk {
+    store: Option<Store>,
+    /// Answers that came before the one that was waited for.
+    early: Vec<Answer>,
+    opened: Option<Opened>,
+}
+
+impl Desk {
+    /// Opens a file that is sound.
+    #[track_caller]
+    pub fn open(path: &Path) -> Desk {
+        Desk::try_open(path).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Opens a file, or says why not.
+    pub fn try_open(path: &Path) -> Result<Desk, OpenError> {
+        Desk::open_with(path, Box::new(|| ()))
+    }
+
+    /// The same, with something to be called after each answer.
+    pub fn open_with(path: &Path, wake: Box<dyn Fn() + Send>) -> Result<Desk, OpenError> {
+        let mut desk = Desk::start(path, wake)?;
+        let opened = desk.wait(|answer| match answer {
+            Answer::Opened(opened) => Ok(Ok(opened)),
+            Answer::Failed(error) => Ok(Err(error)),
+            other => Err(other),
+        });
+        match opened {
+            Ok(opened) => desk.opened = Some(opened),
+            Err(error) => {
+                desk.close();
+                return Err(error);
+            }
+        }
+        Ok(desk)
+    }
+
+    /// Starts the thread and waits for nothing.
+    pub fn start(path: &Path, wake: Box<dyn Fn() + Send>) -> Result<Desk, OpenError> {
+        Ok(Desk {
+            store: Some(Store::start(path.to_path_buf(), wake)?),
+            early: Vec::new(),
+            opened: None,
+        })
+    }
+
+    /// The store itself.
+    pub fn store(&self) -> &Store {
+        self.store.as_ref().expect("it was not stopped")
+    }
+
+    /// What was said when it opened.
+    pub fn opened(&self) -> Opened {
+        self.opened.expect("it is open")
+    }
+
+    /// Waits for the answer that `pick` takes; it hands the others back, and they wait.
+    #[track_caller]
+    pub fn wait<T>(&mut self, mut pick: impl FnMut(Answer) -> Result<T, Answer>) -> T {
+        for at in 0..self.early.len() {
+            let answer = self.early.remove(at);
+            match pick(answer) {
+                Ok(picked) => return picked,
+                Err(answer) => self.early.insert(at, answer),
+            }
+        }
+        loop {
+            let Some(answer) = self.store().wait(PATIENCE) else {
+                panic!("no answer; those before it: {:?}", self.early);
+            };
+            match pick(answer) {
+                Ok(picked) => return picked,
+                Err(answer) => self.early.push(answer),
+            }
+        }
+    }
+
+    /// Whether the file was said to be unusable since the last look.
+    pub fn failure(&mut self) -> Option<OpenError> {
+        let at = (self.early.iter()).position(|answer| matches!(answer, Answer::Failed(_)))?;
+        match self.early.remove(at) {
+            Answer::Failed(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    fn send(&self, job: Job) {
+        self.store().send(job).expect("room in the queue");
+    }
+
+    pub fn write(&mut self, number: u64, batch: Batch) -> Result<Written, Unwritten> {
+        let batch = Box::new(batch);
+        self.send(Job::Write { number, batch });
+        self.wait(|answer| match answer {
+            Answer::Written { number: n, result } if n == number => Ok(result),
+            other => Err(other),
+        })
+    }
+
+    /// Reads page after page, until there is nothing more or the limit is met.
+    pub fn read(
+        &mut self,
+        series: &SeriesName,
+        slots: Range<i64>,
+        limit: usize,
+        keep: Edge,
+    ) -> Result<Rows, StoreError> {
+        let mut all = Rows {
+            series: series.clone(),
+            slots: slots.clone(),
+            candles: Vec::new(),
+            unsound: Vec::new(),
+        };
+        let mut left = slots;
+        while !left.is_empty() && all.candles.len() < limit {
+            let mut page = self.page(series, left.clone(), limit - all.candles.len(), keep)?;
+            match keep {
+                Edge::Oldest => left.start = page.slots.end,
+                Edge::Newest => {
+                    left.end = page.slots.start;
+                    std::mem::swap(&mut all.candles, &mut page.candles);
+                    std::mem::swap(&mut all.unsound, &mut page.unsound);
+                }
+            }
+            all.candles.extend(page.candles);
+            all.unsound.extend(page.unsound);
+        }
+        Ok(all)
+    }
+
+    fn page(
+        &mut self,
+        series: &SeriesName,
+        slots: Range<i64>,
+        limit: usize,
+        keep: Edge,
+    ) -> Result<Rows, StoreError> {
+        self.send(Job::Read(Read {
+            ticket: 77,
+            series: series.clone(),
+            slots,
+            limit,
+            keep,
+        }));
+        self.wait(|answer| match answer {
+            Answer::Rows { ticket: 77, result } => Ok(result),
+            other => Err(other),
+        })
+    }
+
+    pub fn load(&mut self) -> Load {
+        self.send(Job::Load);
+        let (mut heads, mut quotes) = (Vec::new(), Vec::new());
+        loop {
+            let loaded = self.wait(|answer| {
+                match answer {
+                    Answer::Heads(piece) => heads.extend(piece),
+                    Answer::Quotes(piece) => quotes.extend(piece),
+                    Answer::Loaded(result) => return Ok(Some(result)),
+                    other => return Err(other),
+                }
+                Ok(None)
+            });
+            if let Some(loaded) = loaded {
+                return (heads, quotes, loaded);
+            }
+        }
+    }
+
+    pub fn evict(&mut self, series: &SeriesName, before: i64) -> Result<u64, StoreError> {
+        let series = series.clone();
+        self.send(Job::Evict { series, before });
+        self.wait(|answer| match answer {
+            Answer::Evicted { result, .. } => Ok(result),
+            other => Err(other),
+        })
+    }
+
+    /// Stops in good order; says what the thread said of it.
+    pub fn stopped(mut self) -> Result<(), StoreError> {
+        self.send(Job::Stop);
+        let stopped = self.wait(|answer| match answer {
+            Answer::Stopped(result) => Ok(result),
+            other => Err(other),
+        });
+        self.close();
+        stopped
+    }
+
+    /// Stops in good order, and it must be good.
+    #[track_caller]
+    pub fn stop(self) {
+        assert_eq!(self.stopped(), Ok(()));
+    }
+
+    fn close(&mut self) {
+        if let Some(store) = self.store.take() {
+            store.join();
+        }
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -1,0 +1,283 @@
+//! Every call to the kernel fails once, or is the last one.
+//!
+//! SQLite would let us put a file system of our own under it, but only by unsafe code. So the layer
+//! is put lower: `faults.c`, loaded into a child process between it and the C library, where it
+//! sees what SQLite does and what we do beside it, and nothing of either has to know.
+
+use super::child::{Child, Said, Task, written};
+use super::desk::Desk;
+use super::world;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Batches of a run.
+const BATCHES: u64 = 2;
+
+/// A directory in memory, where there is one: a run syncs thousands of times.
+pub struct Dir(PathBuf);
+
+impl Dir {
+    pub fn new() -> Dir {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let memory = Path::new("/dev/shm");
+        let place = match memory.is_dir() {
+            true => memory.to_path_buf(),
+            false => std::env::temp_dir(),
+        };
+        let (process, number) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = place.join(format!("marketd-store-{process}-{number}"));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir(&path).expect("a place for temporary files");
+        Dir(path)
+    }
+
+    /// The history file in it.
+    pub fn file(&self) -> PathBuf {
+        self.0.join("history.db")
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// A copy of all that is in it.
+    pub fn copy(&self) -> Dir {
+        let copy = Dir::new();
+        for entry in std::fs::read_dir(&self.0).expect("a directory") {
+            let entry = entry.expect("an entry");
+            // What is shared between processes is made anew by the first one.
+            if !entry.file_name().to_string_lossy().ends_with("-shm") {
+                std::fs::copy(entry.path(), copy.0.join(entry.file_name())).expect("a copy");
+            }
+        }
+        copy
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The layer, compiled. `None`, and said so: there is no C compiler, and what needs the layer is
+/// not tried.
+pub fn layer() -> Option<&'static Path> {
+    static LAYER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let layer = LAYER.get_or_init(|| {
+        let place = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let draft = place.join(format!("faults-{}.so", std::process::id()));
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/store/faults.c");
+        let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_string());
+        let status = Command::new(&compiler)
+            .args(["-shared", "-fPIC", "-O1", "-o"])
+            .args([&draft, &source])
+            .arg("-ldl")
+            .status();
+        let status = match status {
+            Err(error) if error.kind() == ErrorKind::NotFound => return None,
+            status => status.unwrap_or_else(|error| panic!("{compiler}: {error}")),
+        };
+        assert!(status.success(), "{compiler} cannot compile faults.c");
+        let layer = place.join("faults.so");
+        std::fs::rename(draft, &layer).expect("a directory of ours");
+        Some(layer)
+    });
+    if layer.is_none() {
+        // Past the test runner, which keeps to itself what a test that passes says.
+        let skipped =
+            "SKIPPED: no C compiler (set CC to one): no fault is injected into the disk\n";
+        let _ = std::io::stderr().lock().write_all(skipped.as_bytes());
+    }
+    layer.as_deref()
+}
+
+/// What one run came to.
+struct Run {
+    said: Vec<Said>,
+    status: ExitStatus,
+}
+
+/// Where a run begins.
+enum Begin {
+    /// With no file at all.
+    Nothing,
+    /// With a file and a log, as a kill leaves them.
+    Killed(Dir),
+}
+
+impl Begin {
+    fn killed() -> Begin {
+        let dir = Dir::new();
+        let path = dir.file();
+        let (from, to, all) = (0, u64::MAX, false);
+        let mut child = Child::start(
+            Task {
+                path: &path,
+                from,
+                to,
+                all,
+            },
+            |_| (),
+        );
+        while child.next() != Some(Said::Written(BATCHES - 1)) {}
+        child.kill();
+        // It may have written more than it was asked for: that is cut off with the log.
+        let mut desk = Desk::open(&path);
+        let found = world::check(&mut desk, BATCHES..=u64::MAX);
+        drop(desk);
+        let dir = Dir::new();
+        let path = dir.file();
+        let mut desk = Desk::open(&path);
+        for number in 0..BATCHES.min(found) {
+            desk.write(number, world::batch(number))
+                .expect("a sound disk");
+        }
+        // As long as it is open, its log is there to be copied.
+        let copy = dir.copy();
+        assert!(
+            std::fs::metadata(copy.path().join("history.db-wal"))
+                .expect("a log")
+                .len()
+                > 0
+        );
+        Begin::Killed(copy)
+    }
+
+    fn dir(&self) -> Dir {
+        match self {
+            Begin::Nothing => Dir::new(),
+            Begin::Killed(dir) => dir.copy(),
+        }
+    }
+
+    /// Batches that are there.
+    fn batches(&self) -> u64 {
+        match self {
+            Begin::Nothing => 0,
+            Begin::Killed(_) => BATCHES,
+        }
+    }
+
+    /// Runs a child under the layer.
+    fn run(&self, layer: &Path, dir: &Dir, settings: &[(&str, &str)]) -> Run {
+        let path = dir.file();
+        let from = self.batches();
+        let task = Task {
+            path: &path,
+            from,
+            to: from + BATCHES,
+            all: true,
+        };
+        let child = Child::start(task, |command| {
+            command
+                .env("LD_PRELOAD", layer)
+                .env("FAULTS_PATH", &path)
+                .envs(settings.iter().copied());
+        });
+        let (said, status) = child.end();
+        Run { said, status }
+    }
+
+    /// How many calls an undisturbed run makes.
+    fn calls(&self, layer: &Path, settings: &[(&str, &str)]) -> u64 {
+        let dir = self.dir();
+        let count = dir.path().join("calls");
+        let mut settings = settings.to_vec();
+        settings.push(("FAULTS_COUNT", count.to_str().expect("a text")));
+        let run = self.run(layer, &dir, &settings);
+        assert!(run.status.success(), "{:?}", run.said);
+        assert_eq!(run.said.last(), Some(&Said::Stopped));
+        let count = std::fs::read_to_string(count).expect("it was written");
+        count.trim().parse().expect("a number")
+    }
+}
+
+/// Lets call after call go wrong, and looks at what each run said and left behind.
+fn each_call(begin: &Begin, settings: &[(&str, &str)], check: impl Fn(u64, &Run)) {
+    let Some(layer) = layer() else {
+        return;
+    };
+    let calls = begin.calls(layer, settings);
+    assert!(calls > 20, "the layer sees {calls} calls alone");
+    for call in 1..=calls {
+        let note = CallNote(call, settings);
+        let dir = begin.dir();
+        let at = call.to_string();
+        let mut settings = settings.to_vec();
+        settings.push(("FAULTS_AT", &at));
+        let run = begin.run(layer, &dir, &settings);
+        check(call, &run);
+        let known = written(begin.batches(), &run.said);
+        let mut desk = Desk::open(&dir.file());
+        world::check(&mut desk, known..=known + 1);
+        drop(note);
+    }
+    eprintln!("{calls} calls, {settings:?}");
+}
+
+/// Says which call it was when the test inside panics.
+struct CallNote<'a>(u64, &'a [(&'a str, &'a str)]);
+
+impl Drop for CallNote<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("call {} with {:?}", self.0, self.1);
+        }
+    }
+}
+
+fn fails_once(begin: &Begin, kind: &str) {
+    each_call(begin, &[("FAULTS_KIND", kind)], |call, run| {
+        assert!(run.status.success(), "call {call}: {:?}", run.said);
+        // It passes, so in the end everything is written.
+        let all = written(0, &run.said);
+        assert_eq!(
+            all,
+            begin.batches() + BATCHES,
+            "call {call}: {:?}",
+            run.said
+        );
+    });
+}
+
+#[test]
+fn a_call_that_fails_once_costs_a_second_try() {
+    fails_once(&Begin::Nothing, "io");
+    fails_once(&Begin::killed(), "io");
+}
+
+#[test]
+fn a_disk_that_is_full_for_a_moment_costs_a_second_try() {
+    fails_once(&Begin::Nothing, "full");
+    fails_once(&Begin::killed(), "full");
+}
+
+#[test]
+fn a_disk_that_stays_broken_costs_nothing_that_was_acknowledged() {
+    for begin in [Begin::Nothing, Begin::killed()] {
+        for kind in ["io", "full"] {
+            each_call(
+                &begin,
+                &[("FAULTS_KIND", kind), ("FAULTS_STICKY", "1")],
+                |call, run| {
+                    assert!(run.status.success(), "call {call}: {:?}", run.said);
+                },
+            );
+        }
+    }
+}
+
+#[test]
+fn a_death_at_any_call_costs_nothing_that_was_acknowledged() {
+    for begin in [Begin::Nothing, Begin::killed()] {
+        for kind in ["kill", "tear"] {
+            each_call(&begin, &[("FAULTS_KIND", kind)], |call, run| {
+                assert!(!run.status.success(), "call {call}: {:?}", run.said);
+            });
+        }
+    }
+}

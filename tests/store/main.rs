@@ -1,0 +1,318 @@
+//! The store from outside: real files, real processes, and everything that goes wrong with both.
+//!
+//! - `desk`: a store whose answers are waited for, one job at a time
+//! - `world`: a made-up history, a pure function of the number of the batch
+//! - `child`: this very program as a process of its own, to be killed and starved
+//! - `faults.c`: a layer between that process and the kernel, which fails the Nth call
+//!
+//! `MARKETD_KILLS=200` and `MARKETD_SEED=17` ask for more, or for one seed alone.
+#![cfg(all(feature = "sqlite", target_os = "linux"))]
+
+mod child;
+mod cuts;
+mod damage;
+mod desk;
+mod faults;
+mod kills;
+mod owners;
+mod room;
+#[path = "../support/mod.rs"]
+mod support;
+mod world;
+
+use desk::Desk;
+use marketd::history::{Answer, Batch, Job, Read, Rows, SeriesName, StoreError};
+use marketd::record::{Candle, Edge};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use support::daemon::TempDir;
+use world::{SERIES, START, batch, name};
+
+#[test]
+fn what_was_written_is_there_after_a_restart() {
+    let dir = TempDir::new();
+    let path = dir.path().join("history.db");
+    for restart in 0..3 {
+        let mut desk = Desk::open(&path);
+        assert_eq!(desk.opened().created, restart == 0);
+        world::check(&mut desk, restart * 10..=restart * 10);
+        for number in restart * 10..(restart + 1) * 10 {
+            desk.write(number, batch(number)).expect("a sound disk");
+        }
+        world::check(&mut desk, (restart + 1) * 10..=(restart + 1) * 10);
+        desk.stop();
+        let left: Vec<_> = (std::fs::read_dir(dir.path()).expect("a directory"))
+            .map(|entry| entry.expect("an entry").file_name())
+            .filter(|name| name != "history.db" && name != "history.db-lock")
+            .collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+#[test]
+fn a_redelivered_batch_changes_nothing() {
+    let dir = TempDir::new();
+    let mut desk = Desk::open(&dir.path().join("history.db"));
+    for number in 0..3 {
+        desk.write(number, batch(number)).expect("a sound disk");
+    }
+    let again = desk.write(9, batch(2)).expect("a sound disk");
+    assert_eq!((again.inserted, again.updated, again.removed), (0, 0, 0));
+    world::check(&mut desk, 3..=3);
+}
+
+#[test]
+fn every_answer_wakes_the_loop() {
+    let dir = TempDir::new();
+    let wakes = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&wakes);
+    let wake = move || {
+        counted.fetch_add(1, Ordering::SeqCst);
+    };
+    let mut desk =
+        Desk::open_with(&dir.path().join("history.db"), Box::new(wake)).expect("a new file");
+    desk.write(0, batch(0)).expect("a sound disk");
+    assert!(desk.load().2.is_ok());
+    desk.stop();
+    // Opened, written, heads, quotes, loaded, stopped.
+    assert_eq!(wakes.load(Ordering::SeqCst), 6);
+}
+
+#[test]
+fn a_full_queue_hands_the_job_back() {
+    let dir = TempDir::new();
+    let (wake, wait) = std::sync::mpsc::sync_channel(0);
+    // The thread stands still in its first wake-up, until the test lets it go on.
+    let stand = Box::new(move || wake.send(()).unwrap_or(()));
+    let mut desk = Desk::start(&dir.path().join("history.db"), stand).expect("a thread");
+    for _ in 0..marketd::store::JOBS {
+        desk.store().send(Job::Load).expect("room in the queue");
+    }
+    let back = desk.store().send(Job::Load);
+    assert_eq!(back, Err(Job::Load));
+    drop(wait);
+    let done = (0..marketd::store::JOBS).all(|_| {
+        desk.wait(|answer| match answer {
+            Answer::Loaded(result) => Ok(result.map(|_| ())),
+            other => Err(other),
+        }) == Ok(())
+    });
+    assert!(done);
+}
+
+#[test]
+fn an_eviction_holds_up_nobody() {
+    let dir = TempDir::new();
+    let mut desk = Desk::open(&dir.path().join("history.db"));
+    let mut large = Batch::default();
+    for number in 0..1000 {
+        large.absorb(batch(number));
+    }
+    desk.write(0, large).expect("a sound disk");
+    let series = name(0);
+    let before = START[0] + 7000;
+    let evict = Job::Evict {
+        series: series.clone(),
+        before,
+    };
+    let read = Job::Read(Read {
+        ticket: 5,
+        series: series.clone(),
+        slots: i64::MIN..i64::MAX,
+        limit: 1,
+        keep: Edge::Oldest,
+    });
+    for job in [evict, read] {
+        desk.store().send(job).expect("room in the queue");
+    }
+    // It takes several slices; the read comes in between.
+    let mut order = Vec::new();
+    while order.len() < 2 {
+        order.push(desk.wait(|answer| match answer {
+            Answer::Rows { result, .. } => Ok(result.expect("a sound disk").candles.len() as u64),
+            Answer::Evicted { result, .. } => Ok(result.expect("a sound disk")),
+            other => Err(other),
+        }));
+    }
+    let candles = world::expected(0, 1000);
+    let gone = candles.range(..before).count() as u64;
+    assert_eq!(order, [1, gone]);
+    let rows = desk
+        .read(&series, i64::MIN..i64::MAX, usize::MAX, Edge::Oldest)
+        .expect("a sound disk");
+    assert!(
+        rows.candles
+            .iter()
+            .eq(candles.range(before..).map(|(_, candle)| candle))
+    );
+    let head = desk
+        .load()
+        .0
+        .into_iter()
+        .find(|head| head.series == series)
+        .expect("it is there");
+    assert_eq!(
+        (head.covered[0].start, head.count),
+        (before, rows.candles.len() as u64)
+    );
+}
+
+#[test]
+fn evictions_of_many_series_share_their_transactions() {
+    let dir = TempDir::new();
+    let mut desk = Desk::open(&dir.path().join("history.db"));
+    let count = 100;
+    let series = |number: usize| SeriesName {
+        symbol: format!("S{number}/USDT").into(),
+        ..name(0)
+    };
+    let mut all = Batch::default();
+    let mut one = batch(0);
+    for number in 0..count {
+        *all.of(&series(number)) = one.of(&name(0)).clone();
+    }
+    desk.write(0, all).expect("a sound disk");
+    for number in 0..count + 3 {
+        let job = Job::Evict {
+            series: series(number),
+            before: START[0] + number as i64 % 10,
+        };
+        desk.store().send(job).expect("room in the queue");
+    }
+    let candles = world::expected(0, 1);
+    for number in 0..count + 3 {
+        let (evicted, before, gone) = desk.wait(|answer| match answer {
+            Answer::Evicted {
+                series,
+                before,
+                result,
+            } => Ok((series, before, result.expect("a sound disk"))),
+            other => Err(other),
+        });
+        // In the order in which they were sent; the last three were never stored.
+        assert_eq!(evicted, series(number));
+        let expected = match number < count {
+            true => candles.range(..before).count() as u64,
+            false => 0,
+        };
+        assert_eq!(gone, expected);
+    }
+}
+
+#[test]
+fn a_person_reads_the_file_while_it_is_written() {
+    let dir = TempDir::new();
+    let path = dir.path().join("history.db");
+    let mut desk = Desk::open(&path);
+    let shell = rusqlite::Connection::open(&path).expect("anybody may read");
+    let lines = |sql: &str| -> Vec<String> {
+        let mut statement = shell.prepare(sql).expect("sql");
+        let columns = statement.column_count();
+        let line = |row: &rusqlite::Row<'_>| {
+            let cell = |at| row.get::<_, String>(at);
+            Ok((0..columns)
+                .map(cell)
+                .collect::<Result<Vec<_>, _>>()?
+                .join("|"))
+        };
+        let lines = statement.query_map([], line).expect("a query");
+        lines.collect::<Result<_, _>>().expect("texts alone")
+    };
+    for number in 0..25 {
+        desk.write(number, batch(number)).expect("a sound disk");
+        assert_eq!(lines("SELECT * FROM candles LIMIT 3").len(), 3);
+    }
+    let first = world::expected(0, 25);
+    let mut first = first.values();
+    for line in lines("SELECT * FROM candles LIMIT 3") {
+        let candle = first.next().expect("more than three");
+        let time = candle.open_time.to_string();
+        let time = format!("{} {}", &time[..10], &time[11..16]);
+        let (source, symbol, interval) = SERIES[0];
+        let interval = interval.name();
+        let (open, high, low) = (&candle.open, &candle.high, &candle.low);
+        let (close, volume) = (&candle.close, &candle.volume);
+        let expected =
+            format!("{source}|{symbol}|{interval}|{time}|{open}|{high}|{low}|{close}|{volume}");
+        assert_eq!(line, expected);
+    }
+    let quotes = lines("SELECT source, symbol, last, received FROM quotes");
+    assert_eq!(quotes, ["binance|BTC/USDT|25|2025-01-01 00:00:24"]);
+    let coverage = lines("SELECT * FROM coverage WHERE interval = '1m'");
+    assert_eq!(
+        coverage,
+        ["binance|BTC/USDT|1m|2025-01-01 00:00|2025-01-01 03:20"]
+    );
+    // A reader that stays where it is keeps the log from being emptied, and nothing else.
+    let mut reading = shell.prepare("SELECT time FROM candle").expect("sql");
+    let mut rows = reading.query([]).expect("a query");
+    rows.next().expect("a step");
+    for number in 25..50 {
+        desk.write(number, batch(number)).expect("a sound disk");
+    }
+    world::check(&mut desk, 50..=50);
+    let stopped = desk.stopped();
+    assert!(matches!(stopped, Err(StoreError::Busy(_))), "{stopped:?}");
+    drop(rows);
+    drop(reading);
+    drop(shell);
+    world::check(&mut Desk::open(&path), 50..=50);
+}
+
+#[test]
+fn a_person_who_writes_makes_one_batch_wait() {
+    let dir = TempDir::new();
+    let path = dir.path().join("history.db");
+    let mut desk = Desk::open(&path);
+    desk.write(0, batch(0)).expect("a sound disk");
+    let shell = rusqlite::Connection::open(&path).expect("anybody may write, alas");
+    shell
+        .execute_batch("BEGIN IMMEDIATE; CREATE TABLE notes (text)")
+        .expect("sql");
+    let failed = desk.write(1, batch(1)).expect_err("somebody is writing");
+    assert!(
+        matches!(failed.error, StoreError::Busy(_)),
+        "{:?}",
+        failed.error
+    );
+    assert_eq!(*failed.batch, batch(1), "the batch comes back");
+    world::check(&mut desk, 1..=1);
+    shell.execute_batch("COMMIT").expect("sql");
+    desk.write(1, *failed.batch).expect("nobody is writing");
+    world::check(&mut desk, 2..=2);
+    desk.stop();
+    drop(shell);
+    world::check(&mut Desk::open(&path), 2..=2);
+}
+
+#[test]
+fn what_somebody_broke_by_hand_is_never_handed_out() {
+    let dir = TempDir::new();
+    let path = dir.path().join("history.db");
+    let mut desk = Desk::open(&path);
+    for number in 0..3 {
+        desk.write(number, batch(number)).expect("a sound disk");
+    }
+    let shell = rusqlite::Connection::open(&path).expect("anybody may write, alas");
+    shell
+        .execute_batch(
+            "UPDATE candle SET low = '99999999' WHERE series = 1 AND time % 240 = 0;
+             UPDATE candle SET close = high WHERE series = 1 AND time % 240 = 60",
+        )
+        .expect("sql");
+    let Rows {
+        candles, unsound, ..
+    } = desk
+        .read(&name(0), i64::MIN..i64::MAX, usize::MAX, Edge::Oldest)
+        .expect("a sound disk");
+    let expected = world::expected(0, 3);
+    // A candle may have closed at its high before.
+    let is_left =
+        |slot: i64, candle: &Candle| slot % 4 > 1 || (slot % 4 == 1 && candle.close == candle.high);
+    let (left, gone): (Vec<_>, Vec<_>) = expected
+        .iter()
+        .partition(|(slot, candle)| is_left(**slot, candle));
+    assert!(candles.iter().eq(left.iter().map(|(_, candle)| *candle)));
+    assert!(gone.len() > 5);
+    assert!(unsound.iter().eq(gone.iter().map(|(slot, _)| *slot)));
+}
