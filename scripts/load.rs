@@ -21,6 +21,8 @@ const HELP: &str = "load [options] http://ADDRESS:PORT/PATH
     --close           one connection a request
     --ms N            how long (default 5000)
     --requests N      how many, instead of how long
+    --hold            one request on each connection, which then stays open and quiet for --ms;
+                      `held` is printed when all are answered
     --header LINE     another header field, as often as you like
     --status N        what every answer must be (default 200)";
 
@@ -39,6 +41,7 @@ struct Options {
     close: bool,
     span: Duration,
     requests: Option<u64>,
+    hold: bool,
     headers: Vec<String>,
     status: u16,
     url: String,
@@ -76,6 +79,7 @@ fn options() -> Result<Option<Options>, lexopt::Error> {
         close: false,
         span: Duration::from_secs(5),
         requests: None,
+        hold: false,
         headers: Vec::new(),
         status: 200,
         url: String::new(),
@@ -88,6 +92,7 @@ fn options() -> Result<Option<Options>, lexopt::Error> {
             Long("close") => options.close = true,
             Long("ms") => options.span = Duration::from_millis(parser.value()?.parse()?),
             Long("requests") => options.requests = Some(parser.value()?.parse()?),
+            Long("hold") => options.hold = true,
             Long("header") => options.headers.push(parser.value()?.string()?),
             Long("status") => options.status = parser.value()?.parse()?,
             Long("help") | Short('h') => return Ok(None),
@@ -97,6 +102,9 @@ fn options() -> Result<Option<Options>, lexopt::Error> {
     }
     if options.url.is_empty() || options.connections == 0 || options.pipeline == 0 {
         return Err("an address and at least one connection and request are needed".into());
+    }
+    if options.hold && (options.close || options.pipeline > 1 || options.requests.is_some()) {
+        return Err("a held connection carries one request".into());
     }
     if options.close && options.pipeline > 1 {
         return Err("a connection that closes after one request carries no batch".into());
@@ -119,6 +127,7 @@ struct Load {
     unsent: u64,
     /// Requests that are to be answered; then it ends.
     wanted: u64,
+    hold: bool,
     span: Duration,
     peers: Vec<Peer>,
     buffer: Box<[u8]>,
@@ -156,7 +165,10 @@ impl Load {
         }
         request.push_str("\r\n");
         let status = options.status.to_string().into_bytes();
-        let wanted = options.requests.unwrap_or(u64::MAX);
+        let wanted = match options.hold {
+            true => options.connections as u64,
+            false => options.requests.unwrap_or(u64::MAX),
+        };
         Ok(Load {
             poll: Poll::new().map_err(told("cannot create a poller"))?,
             address,
@@ -167,6 +179,7 @@ impl Load {
             status: status.try_into().map_err(|_| "a status has three digits")?,
             unsent: wanted,
             wanted,
+            hold: options.hold,
             span: options.span,
             peers: Vec::with_capacity(options.connections),
             buffer: vec![0; READ_BUFFER].into_boxed_slice(),
@@ -210,6 +223,10 @@ impl Load {
             let timed = self.wanted == u64::MAX;
             if self.report.requests >= self.wanted || (timed && now >= end) {
                 self.report.elapsed = now - begin;
+                if self.hold {
+                    println!("held");
+                    std::thread::sleep(self.span);
+                }
                 return Ok(self.report);
             }
             if self.report.requests > progress.0 {

@@ -18,7 +18,8 @@
 //!           failover             which source answers for a symbol, told and counted
 //!           fetches              which candles are asked for
 //!           api, long            the endpoints; answers that take several turns
-//!           guests, status       who is connected from where; counters
+//!           door, guests         who comes in and has left; who is connected from where
+//!           status, counting     the figures, and what adds to them: durations, access
 //!         demo                 an exchange made of arithmetic
 //! row 2   http                 messages: bytes to requests and answers, and back
 //!         market               meaning: symbols, quotes, candle series, charts

@@ -45,7 +45,7 @@ fn main() -> ExitCode {
 
 /// Starts the logger and runs the service to its end.
 fn serve(loaded: Loaded) -> ExitCode {
-    start_log(&loaded.log);
+    start_log(&loaded.filter());
     for warning in &loaded.warnings {
         log::warn!("{warning}");
     }

@@ -13,8 +13,12 @@ mod catalog;
 mod chart;
 #[path = "loopback/contract.rs"]
 mod contract;
+#[path = "loopback/crowd.rs"]
+mod crowd;
 #[path = "loopback/demo.rs"]
 mod demo;
+#[path = "loopback/described.rs"]
+mod described;
 #[path = "loopback/encodings.rs"]
 mod encodings;
 #[path = "loopback/errors.rs"]
@@ -40,3 +44,5 @@ mod quotes;
 mod setup;
 #[path = "loopback/symbols.rs"]
 mod symbols;
+#[path = "loopback/watch.rs"]
+mod watch;

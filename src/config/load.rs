@@ -56,6 +56,20 @@ pub struct Loaded {
     pub warnings: Vec<Fault>,
 }
 
+impl Loaded {
+    /// The filter of the log: as `accessLog` says of the target `access`, except where [`Loaded::log`]
+    /// says something of it.
+    pub fn filter(&self) -> String {
+        let is_access = |rule: &str| rule.trim().split('=').next() == Some("access");
+        let access = match self.config.access_log {
+            _ if self.log.split(',').any(is_access) => return self.log.clone(),
+            true => "access=info",
+            false => "access=off",
+        };
+        format!("{access},{}", self.log)
+    }
+}
+
 /// Reads a command line: `words` are those behind the command's name, `variable` looks up the
 /// environment (an empty variable counts as unset). Every fault that can be found is told, those
 /// of flags and variables first, then those of the file from top to bottom.

@@ -70,6 +70,8 @@ pub struct Config {
     pub categories: Vec<CategoryConfig>,
     /// `ecosystem.markets`; `None`: every tracked market.
     pub ecosystem: Option<Vec<EcosystemMarket>>,
+    /// Whether each answer is told in the log.
+    pub access_log: bool,
     /// How https is spoken with exchanges.
     pub tls: Tls,
     /// Every cap and deadline.
@@ -205,6 +207,7 @@ impl Default for Config {
             demo: None,
             categories: Vec::new(),
             ecosystem: None,
+            access_log: false,
             tls: Tls::default(),
             limits: Limits::default(),
         }

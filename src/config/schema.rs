@@ -80,6 +80,8 @@ pub(super) const ROOT: &[Key<Config>] = &[
             print: |config| print_object(config, ECOSYSTEM),
         },
     },
+    switch!(Config, access_log, "accessLog",
+        "a line in the log for each answer, as with `--log access=info`"),
     part!(Config, tls, "tls", TLS, "how https is spoken with exchanges"),
     part!(Config, limits, "limits", LIMITS, "every cap and deadline, by name"),
 ];

@@ -33,7 +33,7 @@ pub enum Method {
     Head,
     /// What is possible.
     Options,
-    /// Known, and not spoken here: POST, PUT, PATCH, DELETE, TRACE, CONNECT.
+    /// Known, and not spoken here: POST, PUT, PATCH, DELETE, TRACE, CONNECT, QUERY.
     Other,
 }
 
@@ -250,7 +250,8 @@ fn read<'a>(
         "GET" => Method::Get,
         "HEAD" => Method::Head,
         "OPTIONS" => Method::Options,
-        "POST" | "PUT" | "PATCH" | "DELETE" | "TRACE" | "CONNECT" => Method::Other,
+        // QUERY: draft-ietf-httpbis-safe-method-w-body.
+        "POST" | "PUT" | "PATCH" | "DELETE" | "TRACE" | "CONNECT" | "QUERY" => Method::Other,
         _ => return Err(RequestError::UnknownMethod),
     };
     let parts = target::split(method, target)?;

@@ -12,6 +12,7 @@
 //! Law: every mutation of the core is followed by a drain of its actions before the driver sleeps.
 //! Connections die in `Driver::carry_out` and nowhere else.
 
+mod descriptors;
 mod error;
 mod history;
 mod link;
@@ -128,6 +129,7 @@ impl Driver {
         // Read once, and of no use to anybody else.
         config.tls.ca_text = String::new();
         let listeners = listen::bind_all(&mut config, poll.registry(), LISTENERS)?;
+        descriptors::settle(&mut config);
         let (history, opened) =
             History::start(&config.data, waker.clone()).map_err(RunError::History)?;
         let mut clock = Watch::new(clock);
@@ -200,7 +202,9 @@ impl Driver {
         self.carry_out(now);
         self.long_work(now);
         self.turned = self.clock.mono();
-        self.core.note_turn(self.turned.since(now.mono), now);
+        let waiting = (self.hot.len(), self.upstream.len());
+        let took = self.turned.since(now.mono);
+        self.core.note_turn(took, waiting, now);
         Ok(())
     }
 

@@ -7,12 +7,13 @@
 //!
 //! It never knows what an answer says: [`super::api`] does.
 
+use super::access::Answer;
 use super::api::{self, Outcome, View};
 use super::archive::Recalled;
 use super::long::Reply;
 use super::recall::Mark;
 use super::session::{Phase, Session};
-use super::{Action, CloseReason, Conn, Core, Event, Rest, Service};
+use super::{Action, CloseReason, Conn, Core, Endpoint, Event, Rest, Service};
 use crate::http::{
     Cache, ContentType, Head, HeadLimits, Parsed, Request, RequestError, Responder, empty_lines,
     parse,
@@ -87,10 +88,15 @@ impl Core {
             reply.end(CloseReason::Stopping);
         }
         let busy = session.is_busy();
+        let before = session.output.len();
         let mut responder = reply.responder(&mut session.output, &rest.stamp);
         long.finish(&view, &mut responder);
-        let status = responder.status();
-        rest.count_answer(session.service, status);
+        let answer = Answer {
+            peer: session.peer,
+            status: responder.status(),
+            bytes: session.output.len() - before,
+        };
+        rest.count_long(answer, &reply, now);
         rest.after_answer(session, reply.closing, now);
         if matches!(session.phase, Phase::Idle | Phase::Writing) {
             rest.resume(client, session, now);
@@ -260,6 +266,7 @@ impl Rest {
             Some(CloseReason::Answered)
         };
         session.output.borrow(&mut self.spare);
+        let before = session.output.len();
         let mut responder =
             Responder::new(&mut session.output, &self.stamp, request, closing.is_none());
         if session.service == Service::Demo {
@@ -282,25 +289,35 @@ impl Rest {
         view.facts = Some(self.facts);
         let (service, catalog) = (session.service, self.market.catalog.version());
         let known = mark.and_then(|mark| self.recall.meaning(mark, service, catalog));
-        let outcome = match known {
+        let (endpoint, outcome) = match known {
             Some(meaning) => api::answer_again(&view, meaning, &mut responder),
             None => {
                 let mut meant = None;
-                let outcome = api::answer(&view, service, request, &mut responder, &mut meant);
+                let answered = api::answer(&view, service, request, &mut responder, &mut meant);
                 if let (Some(mark), Some(meaning)) = (mark, meant) {
                     self.recall.understand(mark, service, catalog, meaning);
                 }
-                outcome
+                answered
             }
         };
         match outcome {
             Outcome::Answered => {
                 let status = responder.status();
-                self.count_answer(session.service, status);
+                self.count_answer(endpoint, status);
+                if self.access.is_on() {
+                    let answer = Answer {
+                        peer: session.peer,
+                        status,
+                        bytes: session.output.len() - before,
+                    };
+                    let line = self.access.describe(request);
+                    self.access.note(answer, line.as_deref());
+                }
                 self.after_answer(session, closing, now);
             }
             Outcome::Later(long) => {
-                let reply = Reply::of(request, closing);
+                let line = self.access.describe(request);
+                let reply = Reply::of(request, endpoint, closing, line, now.mono);
                 self.put_off(key, session, long, reply, now);
             }
         }
@@ -356,9 +373,16 @@ impl Rest {
     /// Sends 503 in place of an answer that takes longer.
     fn turn_away(&mut self, session: &mut Session, reply: Reply, why: &'static str, now: Now) {
         let error = api::Error::unavailable(why, 1);
+        let before = session.output.len();
         let mut responder = reply.responder(&mut session.output, &self.stamp);
         api::send_error(&error, &mut responder);
-        self.count_answer(session.service, error.status);
+        let answer = Answer {
+            peer: session.peer,
+            status: error.status,
+            bytes: session.output.len() - before,
+        };
+        self.count_answer(reply.endpoint, error.status);
+        self.access.note(answer, reply.line.as_deref());
         self.after_answer(session, reply.closing, now);
     }
 
@@ -389,9 +413,18 @@ impl Rest {
         reason: CloseReason,
         now: Now,
     ) {
+        let before = session.output.len();
         let mut responder = Responder::closing(&mut session.output, &self.stamp);
         api::send_error(error, &mut responder);
-        self.count_answer(session.service, error.status);
+        if session.service != Service::Demo {
+            let answer = Answer {
+                peer: session.peer,
+                status: error.status,
+                bytes: session.output.len() - before,
+            };
+            self.count_answer(Endpoint::Unread, error.status);
+            self.access.note(answer, None);
+        }
         session.inbox = Vec::new();
         session.reason = Some(reason);
         session.enter(Phase::Finishing, now.mono, &self.config.limits);
@@ -424,28 +457,6 @@ impl Rest {
                 }
             }
             Phase::Finishing => self.finish(key, session, now),
-            _ => {}
-        }
-    }
-
-    fn count_answer(&mut self, service: Service, status: u16) {
-        if service == Service::Demo {
-            return;
-        }
-        let http = &mut self.status.http;
-        http.not_modified += u64::from(status == 304);
-        let class = usize::from(status / 100).clamp(2, 5) - 2;
-        http.classes[class] += 1;
-    }
-
-    fn count_busy(&mut self, before: bool, session: &Session) {
-        if session.service == Service::Demo {
-            return;
-        }
-        let http = &mut self.status.http;
-        match (before, session.is_busy()) {
-            (false, true) => http.in_flight += 1,
-            (true, false) => http.in_flight -= 1,
             _ => {}
         }
     }

@@ -9,8 +9,8 @@
 //!
 //! It never touches a session: a finished answer is handed back with the client's key.
 
-use super::CloseReason;
 use super::api::{Long, View};
+use super::{CloseReason, Endpoint};
 use crate::http::{Method, Output, Persistence, Request, Responder, Stamp};
 use crate::market::SeriesKey;
 use crate::table::{Key, Table};
@@ -44,6 +44,12 @@ struct Job {
 pub struct Reply {
     /// Why the connection ends with this answer, if it does.
     pub closing: Option<CloseReason>,
+    /// What it was for.
+    pub endpoint: Endpoint,
+    /// When it was asked.
+    pub asked_at: Mono,
+    /// What the access log says of the request.
+    pub line: Option<Box<str>>,
     head_only: bool,
     persistence: Persistence,
     if_none_match: Option<Box<[u8]>>,
@@ -51,9 +57,18 @@ pub struct Reply {
 
 impl Reply {
     /// Remembers what is needed of a request.
-    pub fn of(request: &Request<'_>, closing: Option<CloseReason>) -> Reply {
+    pub fn of(
+        request: &Request<'_>,
+        endpoint: Endpoint,
+        closing: Option<CloseReason>,
+        line: Option<Box<str>>,
+        now: Mono,
+    ) -> Reply {
         Reply {
             closing,
+            endpoint,
+            asked_at: now,
+            line,
             head_only: request.method == Method::Head,
             persistence: Persistence::of(request, closing.is_none()),
             if_none_match: request.none_match().map(|list| list.into_owned().into()),
@@ -88,6 +103,11 @@ impl Longs {
             held: 0,
             next_due: None,
         }
+    }
+
+    /// How many are held, and how many run.
+    pub fn depths(&self) -> (usize, usize) {
+        (self.held, self.running.len())
     }
 
     /// How many there are.

@@ -8,12 +8,16 @@
 //! It never touches a socket, a file or a clock, and no call takes long: what takes long is done
 //! in slices by [`Core::work`], one a call.
 
+mod access;
 pub mod api;
 mod archive;
 mod bodies;
 mod budget;
 mod clients;
+mod counting;
 mod dial;
+mod door;
+mod durations;
 mod ends;
 mod event;
 mod failover;
@@ -30,6 +34,7 @@ mod status;
 mod task;
 
 pub use dial::Broken;
+pub use durations::Endpoint;
 pub use event::{Action, Census, Event, ProcessFacts, Service};
 pub use session::CloseReason;
 pub use status::{SourceState, SourceStatus, Status};
@@ -42,6 +47,7 @@ use crate::market::{Market, SourceId};
 use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now};
+use access::Access;
 use archive::{Archive, Shelf};
 use failover::Failover;
 use guests::Guests;
@@ -49,19 +55,16 @@ use long::Longs;
 use poller::Poller;
 use recall::Recall;
 use session::Session;
-use status::{HistoryStatus, HttpStatus, Turns};
+use status::{HistoryStatus, HttpStatus, Queues, Turns};
 use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Clients above the cap that are told so at once; above that, connections are dropped.
-const LOBBY: usize = 64;
-
-/// The same above the cap of one address.
-const ADDRESS_LOBBY: usize = 4;
+pub const LOBBY: usize = 64;
 
 /// Connections to the demo exchange: our own, and a few of the curious.
-const DEMO_CLIENTS: usize = 32;
+pub const DEMO_CLIENTS: usize = 32;
 
 /// How often sessions are looked through for passed deadlines: a sweep costs less than a heap,
 /// and no deadline of a client needs to be sharper.
@@ -94,6 +97,7 @@ struct Rest {
     stamp: Stamp,
     /// Clients by their address, where that has a cap.
     guests: Guests,
+    access: Access,
     /// Connections to the demo exchange: it is nobody's service, and counts for nothing else.
     demo_open: usize,
     boot: u64,
@@ -143,6 +147,7 @@ impl Core {
                     sources: sources.collect(),
                     history: HistoryStatus::default(),
                     turns: Turns::default(),
+                    queues: Queues::default(),
                 },
                 longs: Longs::new(config.limits.max_connections, config.limits.long_answers),
                 config,
@@ -153,6 +158,7 @@ impl Core {
                 worked: 0,
                 demo,
                 guests: Guests::default(),
+                access: Access::new(),
                 demo_open: 0,
                 stamp: Stamp::of_boot(boot),
                 boot,
@@ -169,53 +175,6 @@ impl Core {
         };
         core.handle_timeout(now);
         core
-    }
-
-    /// Takes in a client that counts for no address. `None`: there is no room even to refuse it.
-    pub fn accept(&mut self, service: Service, now: Now) -> Option<Key> {
-        self.take_in(None, service, now)
-    }
-
-    /// The same for a client that counts for its address, where that has a cap.
-    pub fn accept_from(&mut self, peer: IpAddr, service: Service, now: Now) -> Option<Key> {
-        let is_capped = self.rest.config.limits.connections_per_address > 0;
-        self.take_in(is_capped.then_some(peer), service, now)
-    }
-
-    fn take_in(&mut self, peer: Option<IpAddr>, service: Service, now: Now) -> Option<Key> {
-        self.rest.stamp.refresh(now.unix);
-        let limits = &self.rest.config.limits;
-        let mut session = Session::new(service, now.mono, limits);
-        let http = &mut self.rest.status.http;
-        if service == Service::Demo {
-            if self.rest.demo_open >= DEMO_CLIENTS {
-                return None;
-            }
-            self.rest.demo_open += 1;
-            return self.conns.insert(Conn::Client(session));
-        }
-        let of_peer = peer.map_or(0, |peer| self.rest.guests.count(peer));
-        let most_of_peer = peer.map_or(usize::MAX, |_| limits.connections_per_address);
-        if http.open as usize >= limits.max_connections + LOBBY
-            || of_peer >= most_of_peer.saturating_add(ADDRESS_LOBBY)
-        {
-            http.rejected += 1;
-            return None;
-        }
-        let full = http.open as usize >= limits.max_connections
-            || of_peer >= most_of_peer
-            || self.rest.status.stopping;
-        session.peer = peer;
-        http.open += 1;
-        http.total += 1;
-        let key = self.conns.insert(Conn::Client(session))?;
-        if let Some(peer) = peer {
-            self.rest.guests.enter(peer);
-        }
-        if full {
-            self.refuse_client(key, now);
-        }
-        Some(key)
     }
 
     /// Tells what happened to a connection. A key that is gone is no fault: the event was late.
@@ -386,26 +345,6 @@ impl Core {
         }
     }
 
-    /// Tells that the socket of a connection has been let go: the answer to [`Action::Close`].
-    pub fn closed(&mut self, key: Key) {
-        if let Some(Conn::Client(session)) = self.conns.remove(key) {
-            if session.service == Service::Demo {
-                self.rest.demo_open -= 1;
-                return;
-            }
-            if let Some(peer) = session.peer {
-                self.rest.guests.leave(peer);
-            }
-            let http = &mut self.rest.status.http;
-            http.open -= 1;
-            let reason = session.reason.unwrap_or(CloseReason::Broken);
-            http.closes[reason as usize] += 1;
-            // Nobody is left to wait for: the end need not wait for the next deadline.
-            self.rest.clients_done |= self.rest.stop_at.is_some() && http.open == 0;
-            self.rest.end();
-        }
-    }
-
     /// Begins the end: no new requests, what is in flight is finished.
     pub fn shut_down(&mut self, now: Now) {
         if self.rest.status.stopping {
@@ -420,33 +359,9 @@ impl Core {
         self.check_end(now);
     }
 
-    /// Counts what there is. Costs a look at every connection.
-    pub fn census(&self) -> Census {
-        let clients = self.conns.iter().filter_map(|(_, conn)| match conn {
-            Conn::Client(session) => Some(session),
-            Conn::Upstream { .. } => None,
-        });
-        let (mut count, mut in_flight) = (0, 0);
-        for session in clients {
-            count += 1;
-            in_flight += usize::from(session.is_busy());
-        }
-        Census {
-            clients: count,
-            upstreams: self.conns.len() - count,
-            in_flight,
-            long_answers: self.rest.longs.len(),
-        }
-    }
-
     /// Whether all is over.
     pub fn is_finished(&self) -> bool {
         self.rest.finished
-    }
-
-    /// Counts one turn of the loop.
-    pub fn note_turn(&mut self, took: Duration, now: Now) {
-        self.rest.status.turns.note(took, now);
     }
 
     /// Over when it was asked for, the last client is gone, or has had its time, and the history

@@ -30,7 +30,7 @@ use std::net::IpAddr;
 pub struct Session {
     /// What this client is served.
     pub service: Service,
-    /// The address that it counts for, where addresses have a cap.
+    /// The address that it comes from, where that is known.
     pub peer: Option<IpAddr>,
     /// What it waits for.
     pub phase: Phase,

@@ -3,6 +3,7 @@
 //! Owns the figures that metrics and health answer with. The rooms that do the work write them;
 //! the api reads them. It never decides anything.
 
+use super::durations::{Histogram, POLL_BOUNDS_US, Requests};
 use crate::time::{Mono, Now, UnixMs};
 use std::time::Duration;
 
@@ -21,6 +22,23 @@ pub struct Status {
     pub history: HistoryStatus,
     /// The loop's turns.
     pub turns: Turns,
+    /// What waited at the end of the last turn.
+    pub queues: Queues,
+}
+
+/// How much waits for a later turn of the loop.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Queues {
+    /// Clients with bytes to be read or sent.
+    pub clients: usize,
+    /// The same of connections to exchanges.
+    pub upstreams: usize,
+    /// Answers that wait for candles.
+    pub held: usize,
+    /// Answers that are made in parts.
+    pub running: usize,
+    /// Polls that have been read and are not yet wholly in the market.
+    pub staged: usize,
 }
 
 /// How far the history of a source has come, in candles of all series that are followed.
@@ -82,6 +100,8 @@ pub struct HttpStatus {
     pub total: u64,
     /// Closed connections by `CloseReason`.
     pub closes: [u64; super::CloseReason::COUNT],
+    /// Answers by endpoint, class of status and duration.
+    pub durations: Requests,
 }
 
 /// How a source does.
@@ -134,6 +154,8 @@ pub struct SourceStatus {
     pub last_error: Option<String>,
     /// From the request's first byte to the answer's last, of the last good one.
     pub last_latency_ms: Option<u64>,
+    /// The same of all good ones.
+    pub latencies: Histogram<{ POLL_BOUNDS_US.len() }>,
     /// Body and head bytes of all answers.
     pub bytes_received: u64,
     /// When the next poll of quotes is due.
@@ -176,6 +198,7 @@ impl SourceStatus {
             last_error_at: None,
             last_error: None,
             last_latency_ms: None,
+            latencies: Histogram::default(),
             bytes_received: 0,
             next_poll_at: None,
             next_poll: Mono::default(),
@@ -201,7 +224,7 @@ impl SourceStatus {
     }
 }
 
-/// Upper bounds of the histogram of turns, in microseconds; one more counts what is above.
+/// Upper bounds of the histogram of turns, in microseconds.
 pub const TURN_BOUNDS: [u64; 10] = [50, 100, 250, 500, 1000, 2000, 5000, 10_000, 50_000, 250_000];
 
 /// Seconds over which the longest turn is told.
@@ -211,9 +234,7 @@ const STALL_WINDOW: usize = 60;
 #[derive(Debug)]
 pub struct Turns {
     /// Turns by duration, see [`TURN_BOUNDS`].
-    pub buckets: [u64; TURN_BOUNDS.len() + 1],
-    /// All turns together, in microseconds.
-    pub sum_us: u64,
+    pub durations: Histogram<{ TURN_BOUNDS.len() }>,
     /// Longest turn of each of the last seconds, in microseconds, by second modulo the window.
     longest: [u32; STALL_WINDOW],
     second: u64,
@@ -222,8 +243,7 @@ pub struct Turns {
 impl Default for Turns {
     fn default() -> Turns {
         Turns {
-            buckets: [0; TURN_BOUNDS.len() + 1],
-            sum_us: 0,
+            durations: Histogram::default(),
             longest: [0; STALL_WINDOW],
             second: 0,
         }
@@ -234,9 +254,7 @@ impl Turns {
     /// Counts one turn.
     pub fn note(&mut self, took: Duration, now: Now) {
         let micros = took.as_micros() as u64;
-        let bucket = TURN_BOUNDS.iter().position(|bound| micros <= *bound);
-        self.buckets[bucket.unwrap_or(TURN_BOUNDS.len())] += 1;
-        self.sum_us += micros;
+        self.durations.note(&TURN_BOUNDS, micros, 1);
         self.advance(now);
         let place = &mut self.longest[(self.second % STALL_WINDOW as u64) as usize];
         *place = (*place).max(u32::try_from(micros).unwrap_or(u32::MAX));
@@ -293,6 +311,6 @@ mod tests {
         assert_eq!(turns.longest_us(at(90)), 0);
         turns.note(Duration::from_millis(1), at(200));
         assert_eq!(turns.longest_us(at(200)), 1000);
-        assert_eq!(turns.buckets.iter().sum::<u64>(), 3);
+        assert_eq!(turns.durations.count(), 3);
     }
 }

@@ -329,7 +329,13 @@ const ECOSYSTEM: [&str; 3] = [
     "/api/ecosystem/chart?symbol=BTCUSDT",
 ];
 
-const COMMON: [&str; 4] = ["/health", "/health/live", "/health/ready", "/metrics"];
+const COMMON: [&str; 5] = [
+    "/health",
+    "/health/live",
+    "/health/ready",
+    "/metrics",
+    "/openapi.json",
+];
 
 fn below(base: &str, targets: &[&'static str]) -> Vec<String> {
     targets

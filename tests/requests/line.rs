@@ -162,6 +162,11 @@ const METHODS: &[(&str, &str, &str)] = &[
         "TRACE",
         "405 method_not_allowed, 404 not_found, open",
     ),
+    (
+        "9110 15.5.6",
+        "QUERY",
+        "405 method_not_allowed, 404 not_found, open",
+    ),
     ("9110 9.1", "get", "501 method_not_implemented, shut"),
     ("9110 9.1", "Get", "501 method_not_implemented, shut"),
     ("9110 15.6.2", "BREW", "501 method_not_implemented, shut"),

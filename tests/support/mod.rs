@@ -16,6 +16,7 @@
 //!   and `BlackHole`, which says nothing
 //! - [`fixtures`]: the recorded bodies, where their folder is there
 //! - [`json`]: `Json`, a tree that keeps every number as it was written
+//! - [`schema`]: whether a value is what a JSON schema says; [`pattern`]: the patterns in it
 //! - [`chance`]: `Rng` and seeds, replayed by `MARKETD_SEED`
 #![allow(
     dead_code,
@@ -32,8 +33,10 @@ pub mod fixtures;
 pub mod generated;
 pub mod json;
 pub mod message;
+pub mod pattern;
 pub mod proxy;
 pub mod reply;
+pub mod schema;
 pub mod tls;
 
 pub use binance::{Binance, ServerTime};
@@ -45,6 +48,7 @@ pub use fixtures::{Fixture, Fixtures};
 pub use json::Json;
 pub use proxy::{BlackHole, Manner, Proxy, peer};
 pub use reply::{Body, Delivery, End, Fault, Framing, Reply, gzip};
+pub use schema::Schemas;
 pub use tls::{Authority, Identity, TlsFront, Validity};
 
 use std::time::{Duration, Instant};

@@ -5,10 +5,11 @@
 //! [`Long`], to be made in parts.
 //!
 //! One file a family: [`quotes`], [`categories`], [`ecosystem`], [`chart`], [`metrics`] with
-//! `prometheus`, and [`health`].
+//! `prometheus`, [`health`], and `described`, which describes them.
 
 pub mod categories;
 pub mod chart;
+mod described;
 pub mod ecosystem;
 mod error;
 pub mod health;
@@ -20,7 +21,7 @@ pub mod write;
 
 pub use error::{Error, send_error};
 
-use super::{ProcessFacts, Service, Status};
+use super::{Endpoint, ProcessFacts, Service, Status};
 use crate::config::Config;
 use crate::http::{Cache, Head, Method, Request, Responder, normal_path};
 use crate::market::{Market, SeriesKey, SourceId};
@@ -150,6 +151,7 @@ enum Route<'a> {
     Metrics,
     Prometheus,
     Health(health::Kind),
+    OpenApi,
 }
 
 /// What a request asks for, as far as it can be told without the market's figures: the same for
@@ -163,6 +165,13 @@ pub enum Meaning {
 }
 
 impl Meaning {
+    fn endpoint(&self) -> Endpoint {
+        match self {
+            Meaning::Quote(_) => Endpoint::Quote,
+            Meaning::Chart(_) => Endpoint::Chart,
+        }
+    }
+
     /// Answers a request that means this, or says how its answer is to be made.
     fn answer(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
         match self {
@@ -172,15 +181,38 @@ impl Meaning {
     }
 }
 
-/// Answers a request that was understood before.
-pub fn answer_again(view: &View<'_>, meaning: &Meaning, responder: &mut Responder<'_>) -> Outcome {
-    meaning.answer(view, responder).unwrap_or_else(|error| {
-        send_error(&error, responder);
-        Outcome::Answered
-    })
+impl Route<'_> {
+    fn endpoint(self) -> Endpoint {
+        match self {
+            Route::Quote(_) => Endpoint::Quote,
+            Route::Quotes => Endpoint::Quotes,
+            Route::Categories => Endpoint::Categories,
+            Route::CategoryMarkets(_) => Endpoint::CategoryMarkets,
+            Route::EcosystemMarkets => Endpoint::EcosystemMarkets,
+            Route::EcosystemMarket(_) => Endpoint::EcosystemMarket,
+            Route::Chart => Endpoint::Chart,
+            Route::Metrics => Endpoint::Metrics,
+            Route::Prometheus => Endpoint::Prometheus,
+            Route::Health(_) => Endpoint::Health,
+            Route::OpenApi => Endpoint::OpenApi,
+        }
+    }
 }
 
-/// Answers one request, or says how its answer is to be made. What it means is left in `meant`,
+/// Answers a request that was understood before.
+pub fn answer_again(
+    view: &View<'_>,
+    meaning: &Meaning,
+    responder: &mut Responder<'_>,
+) -> (Endpoint, Outcome) {
+    let outcome = meaning.answer(view, responder).unwrap_or_else(|error| {
+        send_error(&error, responder);
+        Outcome::Answered
+    });
+    (meaning.endpoint(), outcome)
+}
+
+/// Answers one request, or says how its answer is to be made; and what it was for. What it means is left in `meant`,
 /// where that is worth to be kept.
 pub fn answer(
     view: &View<'_>,
@@ -188,13 +220,15 @@ pub fn answer(
     request: &Request<'_>,
     responder: &mut Responder<'_>,
     meant: &mut Option<Meaning>,
-) -> Outcome {
+) -> (Endpoint, Outcome) {
     if request.method == Method::Options {
         responder.send(&Head::options(), b"");
-        return Outcome::Answered;
+        return (Endpoint::Options, Outcome::Answered);
     }
     let path = normal_path(request.path);
-    let result = match route(view.config, service, &path) {
+    let route = route(view.config, service, &path);
+    let endpoint = route.map_or(Endpoint::Unknown, Route::endpoint);
+    let result = match route {
         // No address at all, but the far end of a tunnel: CONNECT.
         None if !path.starts_with(b"/") => Err(Error::method_not_allowed()),
         None => Err(Error::not_found(request.path)),
@@ -215,8 +249,9 @@ pub fn answer(
         Some(Route::Metrics) => metrics::json(view, responder),
         Some(Route::Prometheus) => metrics::text(view, responder),
         Some(Route::Health(kind)) => health::health(view, kind, responder),
+        Some(Route::OpenApi) => described::document(view, responder),
     };
-    result.unwrap_or_else(|error| {
+    let outcome = result.unwrap_or_else(|error| {
         // Below, only the end of the address is seen.
         let error = match error.code {
             "not_found" => Error::not_found(request.path),
@@ -224,7 +259,8 @@ pub fn answer(
         };
         send_error(&error, responder);
         Outcome::Answered
-    })
+    });
+    (endpoint, outcome)
 }
 
 /// What an address means on a listener of this service.
@@ -277,6 +313,7 @@ fn common_route(path: &[u8]) -> Option<Route<'_>> {
         b"/health/live" => Some(Route::Health(health::Kind::Live)),
         b"/health/ready" => Some(Route::Health(health::Kind::Ready)),
         b"/metrics" => Some(Route::Prometheus),
+        b"/openapi.json" => Some(Route::OpenApi),
         _ => None,
     }
 }

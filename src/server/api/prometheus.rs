@@ -4,6 +4,7 @@
 //! TYPE a family, labels only from closed sets (sources, statuses, reasons).
 
 use super::View;
+use crate::server::durations::{Histogram, POLL_BOUNDS_US, REQUEST_BOUNDS_US};
 use crate::server::status::TURN_BOUNDS;
 use crate::server::{CloseReason, ProcessFacts, SourceState, SourceStatus};
 use std::fmt::{Display, Write};
@@ -18,6 +19,8 @@ pub fn text(view: &View<'_>) -> String {
     backfill(view, &mut page);
     upstreams(view, &mut page);
     http(view, &mut page);
+    durations(view, &mut page);
+    queues(view, &mut page);
     turns(view, &mut page);
     page.0
 }
@@ -46,6 +49,35 @@ impl Page {
 
     fn counter(&mut self, name: &str, help: &str, value: u64) {
         self.one(name, "counter", help, value);
+    }
+
+    /// One histogram, in seconds; `labels` stand in front of the bound.
+    fn histogram<const N: usize>(
+        &mut self,
+        (name, labels): (&str, &str),
+        bounds_us: &[u64; N],
+        histogram: &Histogram<N>,
+    ) {
+        let comma = if labels.is_empty() { "" } else { "," };
+        let mut sum = 0;
+        for (bound, count) in bounds_us.iter().zip(histogram.counts) {
+            sum += count;
+            let bound = MicroSeconds(*bound);
+            self.line(format_args!(
+                "marketd_{name}_bucket{{{labels}{comma}le=\"{bound}\"}} {sum}"
+            ));
+        }
+        let count = sum + histogram.above;
+        self.line(format_args!(
+            "marketd_{name}_bucket{{{labels}{comma}le=\"+Inf\"}} {count}"
+        ));
+        let braces = match labels {
+            "" => String::new(),
+            labels => format!("{{{labels}}}"),
+        };
+        let sum = MicroSeconds(histogram.sum_us);
+        self.line(format_args!("marketd_{name}_sum{braces} {sum}"));
+        self.line(format_args!("marketd_{name}_count{braces} {count}"));
     }
 
     /// One line a source: its id is checked to be `[a-z0-9-]`, which needs no escaping.
@@ -340,6 +372,42 @@ fn http(view: &View<'_>, page: &mut Page) {
     }
 }
 
+/// How long requests took: those of clients, and those to exchanges.
+fn durations(view: &View<'_>, page: &mut Page) {
+    let name = "http_request_duration_seconds";
+    let help = "From a request's last byte to its answer; within one turn of the loop, that turn.";
+    page.family(name, "histogram", help);
+    for (endpoint, class, histogram) in view.status.http.durations.counted() {
+        let route = endpoint.name();
+        let labels = format!("route=\"{route}\",class=\"{class}xx\"");
+        page.histogram((name, &labels), &REQUEST_BOUNDS_US, histogram);
+    }
+    let name = "source_poll_duration_seconds";
+    let help = "From a request's first byte to its answer's last, of those answered well.";
+    page.family(name, "histogram", help);
+    for source in &view.status.sources {
+        let labels = format!("source=\"{}\"", source.id);
+        page.histogram((name, &labels), &POLL_BOUNDS_US, &source.latencies);
+    }
+}
+
+/// What waited at the end of the last turn.
+fn queues(view: &View<'_>, page: &mut Page) {
+    let queues = &view.status.queues;
+    let name = "queue_depth";
+    let help = "What waits for a later turn of the loop, at the end of the last one.";
+    page.family(name, "gauge", help);
+    for (queue, depth) in [
+        ("clients", queues.clients),
+        ("upstreams", queues.upstreams),
+        ("answers_held", queues.held),
+        ("answers_running", queues.running),
+        ("polls_staged", queues.staged),
+    ] {
+        page.line(format_args!("marketd_{name}{{queue=\"{queue}\"}} {depth}"));
+    }
+}
+
 fn turns(view: &View<'_>, page: &mut Page) {
     let turns = &view.status.turns;
     let name = "loop_turn_seconds";
@@ -348,21 +416,7 @@ fn turns(view: &View<'_>, page: &mut Page) {
         "histogram",
         "Turns of the event loop, from wake-up to sleep.",
     );
-    let mut sum = 0;
-    for (bound, count) in TURN_BOUNDS.iter().zip(turns.buckets) {
-        sum += count;
-        let bound = MicroSeconds(*bound);
-        page.line(format_args!(
-            "marketd_{name}_bucket{{le=\"{bound}\"}} {sum}"
-        ));
-    }
-    sum += turns.buckets[TURN_BOUNDS.len()];
-    page.line(format_args!("marketd_{name}_bucket{{le=\"+Inf\"}} {sum}"));
-    page.line(format_args!(
-        "marketd_{name}_sum {}",
-        MicroSeconds(turns.sum_us)
-    ));
-    page.line(format_args!("marketd_{name}_count {sum}"));
+    page.histogram((name, ""), &TURN_BOUNDS, &turns.durations);
     let longest = MicroSeconds(u64::from(turns.longest_us(view.now)));
     page.gauge(
         "loop_max_stall_seconds",

@@ -204,6 +204,11 @@ impl Poller {
         !self.applying.is_empty() || self.lanes.iter().any(Lane::is_unpacking)
     }
 
+    /// Answers that have been read and are not yet wholly in the market.
+    pub fn staged(&self) -> usize {
+        self.applying.len()
+    }
+
     /// Asks for those candles of a series that only the exchange can tell of, on a client's behalf.
     /// `false`: it need not wait, none will come.
     pub fn ask(

@@ -10,6 +10,7 @@ use crate::interval::Stored;
 use crate::market::{Lookup, Market, SeriesKey, SourceId, SymbolId};
 use crate::record::Ticker;
 use crate::server::Conn;
+use crate::server::durations::POLL_BOUNDS_US;
 use crate::server::fault::{Blame, Fault};
 use crate::server::lane::{Answered, Staged};
 use crate::server::status::SourceState;
@@ -66,7 +67,9 @@ impl Poller {
         status.rejected += answered.rejected;
         status.last_success_at = Some(now.unix);
         self.last_success = Some(now.mono);
-        status.last_latency_ms = Some(now.mono.since(answered.sent_at.mono).as_millis() as u64);
+        let took = now.mono.since(answered.sent_at.mono);
+        status.last_latency_ms = Some(took.as_millis() as u64);
+        (status.latencies).note(&POLL_BOUNDS_US, took.as_micros() as u64, 1);
         // Nothing is served without quotes: that others succeed is not enough.
         if task.is_quotes() {
             self.recovered(desk, now);

@@ -1,0 +1,193 @@
+//! The access log: one line for each answer, at level `info` under the target `access`.
+//!
+//! Owns the form of the line, and the lines of the running turn: the time that an answer took is
+//! known at the turn's end, and is that of the whole turn. Off, which is the default, it costs the
+//! look at one flag.
+//!
+//! It never writes a byte that a client chose as it is: what is no visible ASCII, a quote or a
+//! backslash stands there as `\x0a`, and a long target is cut. So one line is one answer.
+
+use crate::http::{Method, Request};
+use std::fmt::Write as _;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// The target that the log's filter knows it by.
+pub const TARGET: &str = "access";
+
+/// Bytes of a request's target that a line shows: a long list of symbols is cut.
+const TARGET_BYTES: usize = 256;
+
+/// Lines that may wait for the end of their turn: some 200 KB. Above that they are written at
+/// once, and without a time.
+const LINES: usize = 1024;
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct Access {
+    on: bool,
+    /// Lines that lack their time.
+    turn: Vec<String>,
+}
+
+/// What a line says of an answer, besides its request.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer {
+    /// Whose it is.
+    pub peer: Option<IpAddr>,
+    /// Its status.
+    pub status: u16,
+    /// Head and body.
+    pub bytes: usize,
+}
+
+impl Access {
+    /// On when the logger, which runs already, lets such lines pass.
+    pub fn new() -> Access {
+        Access {
+            on: log::log_enabled!(target: TARGET, log::Level::Info),
+            turn: Vec::new(),
+        }
+    }
+
+    /// Whether lines are written at all.
+    pub fn is_on(&self) -> bool {
+        self.on
+    }
+
+    /// What a line says of a request, to be kept until it is answered.
+    pub fn describe(&self, request: &Request<'_>) -> Option<Box<str>> {
+        self.on.then(|| describe(request).into_boxed_str())
+    }
+
+    /// Takes note of an answer within this turn. `request` is what [`Access::describe`] said, or
+    /// nothing where there was no request that could be read.
+    pub fn note(&mut self, answer: Answer, request: Option<&str>) {
+        if !self.on {
+            return;
+        }
+        let line = line(answer, request);
+        if self.turn.len() < LINES {
+            self.turn.push(line);
+        } else {
+            log::info!(target: TARGET, "{line} ms=-");
+        }
+    }
+
+    /// The same for an answer that took longer.
+    pub fn note_long(&self, answer: Answer, request: Option<&str>, took: Duration) {
+        if self.on {
+            write_line(&line(answer, request), took);
+        }
+    }
+
+    /// The turn has ended.
+    pub fn end_turn(&mut self, took: Duration) {
+        for line in self.turn.drain(..) {
+            write_line(&line, took);
+        }
+    }
+}
+
+fn write_line(line: &str, took: Duration) {
+    let micros = took.as_micros();
+    log::info!(target: TARGET, "{line} ms={}.{:03}", micros / 1000, micros % 1000);
+}
+
+fn line(answer: Answer, request: Option<&str>) -> String {
+    let request = request.unwrap_or("method=- target=-");
+    let (status, bytes) = (answer.status, answer.bytes);
+    match answer.peer {
+        Some(peer) => format!("peer={peer} {request} status={status} bytes={bytes}"),
+        None => format!("peer=- {request} status={status} bytes={bytes}"),
+    }
+}
+
+fn describe(request: &Request<'_>) -> String {
+    let method = match request.method {
+        Method::Get => "GET",
+        Method::Head => "HEAD",
+        Method::Options => "OPTIONS",
+        Method::Other => "OTHER",
+    };
+    let mut text = format!("method={method} target=\"");
+    for byte in request.raw_target.iter().take(TARGET_BYTES) {
+        match byte {
+            b'"' | b'\\' => write!(text, "\\x{byte:02x}"),
+            0x21..=0x7e => write!(text, "{}", char::from(*byte)),
+            _ => write!(text, "\\x{byte:02x}"),
+        }
+        .expect("a string takes every character");
+    }
+    text.push('"');
+    if request.raw_target.len() > TARGET_BYTES {
+        text.push_str("...");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Limits;
+    use crate::http::{HeadLimits, Parsed, parse};
+
+    #[track_caller]
+    fn described(raw: &[u8]) -> String {
+        match parse(raw, &HeadLimits::from(&Limits::default())) {
+            Ok(Parsed::Complete { request, .. }) => describe(&request),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn nothing_that_a_client_sends_can_forge_a_line() {
+        let raw = b"GET /health?a=%0A HTTP/1.1\r\nHost: h\r\n\r\n";
+        assert_eq!(described(raw), "method=GET target=\"/health?a=%0A\"");
+        // The parser refuses such bytes; the log does not rely on it.
+        let limits = HeadLimits::from(&Limits::default());
+        let Ok(Parsed::Complete { request, .. }) = parse(raw, &limits) else {
+            panic!("a request");
+        };
+        for byte in 0..=255u8 {
+            let raw_target = &[b'/', byte, b'z'][..];
+            let text = describe(&Request {
+                raw_target,
+                ..request
+            });
+            let plain = (0x21..=0x7e).contains(&byte) && byte != b'"' && byte != b'\\';
+            let shown = match plain {
+                true => char::from(byte).to_string(),
+                false => format!("\\x{byte:02x}"),
+            };
+            assert_eq!(text, format!("method=GET target=\"/{shown}z\""));
+        }
+        let long = vec![b'\n'; 9000];
+        let text = describe(&Request {
+            raw_target: &long,
+            method: Method::Other,
+            ..request
+        });
+        assert!(text.starts_with("method=OTHER target=\"\\x0a\\x0a"));
+        assert_eq!(text.len(), 21 + 4 * TARGET_BYTES + 4);
+    }
+
+    #[test]
+    fn a_line_says_who_asked_what_and_what_came_of_it() {
+        let answer = Answer {
+            peer: "2001:db8::1".parse().ok(),
+            status: 404,
+            bytes: 512,
+        };
+        let request = Some("method=GET target=\"/x\"");
+        let expected = "peer=2001:db8::1 method=GET target=\"/x\" status=404 bytes=512";
+        assert_eq!(line(answer, request), expected);
+        let unread = Answer {
+            peer: None,
+            status: 400,
+            bytes: 1,
+        };
+        let expected = "peer=- method=- target=- status=400 bytes=1";
+        assert_eq!(line(unread, None), expected);
+    }
+}

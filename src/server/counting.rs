@@ -1,0 +1,80 @@
+//! The counting: what each answer and each turn of the loop adds to the figures.
+//!
+//! Owns nothing; the figures are those of [`super::status`]. It never decides anything.
+
+use super::access::Answer;
+use super::long::Reply;
+use super::session::Session;
+use super::{Census, Conn, Core, Endpoint, Poller, Rest, Service};
+use crate::time::Now;
+use std::time::Duration;
+
+impl Core {
+    /// Counts what there is. Costs a look at every connection.
+    pub fn census(&self) -> Census {
+        let clients = self.conns.iter().filter_map(|(_, conn)| match conn {
+            Conn::Client(session) => Some(session),
+            Conn::Upstream { .. } => None,
+        });
+        let (mut count, mut in_flight) = (0, 0);
+        for session in clients {
+            count += 1;
+            in_flight += usize::from(session.is_busy());
+        }
+        Census {
+            clients: count,
+            upstreams: self.conns.len() - count,
+            in_flight,
+            long_answers: self.rest.longs.len(),
+        }
+    }
+
+    /// Counts one turn of the loop, at the end of which so many clients and connections to
+    /// exchanges wait for the next one.
+    pub fn note_turn(&mut self, took: Duration, waiting: (usize, usize), now: Now) {
+        let rest = &mut self.rest;
+        rest.status.turns.note(took, now);
+        rest.status.http.durations.end_turn(took.as_micros() as u64);
+        rest.access.end_turn(took);
+        (rest.status.queues.clients, rest.status.queues.upstreams) = waiting;
+        (rest.status.queues.held, rest.status.queues.running) = rest.longs.depths();
+        let applying = rest.pollers.iter().map(Poller::staged).sum();
+        rest.status.queues.staged = applying;
+    }
+}
+
+impl Rest {
+    /// Counts an answer that was made within the turn that read its request.
+    pub(super) fn count_answer(&mut self, endpoint: Endpoint, status: u16) {
+        self.count_status(status);
+        self.status.http.durations.note(endpoint, status);
+    }
+
+    /// Counts one that took longer.
+    pub(super) fn count_long(&mut self, answer: Answer, reply: &Reply, now: Now) {
+        self.count_status(answer.status);
+        let took = now.mono.since(reply.asked_at);
+        let durations = &mut self.status.http.durations;
+        durations.note_long(reply.endpoint, answer.status, took.as_micros() as u64);
+        (self.access).note_long(answer, reply.line.as_deref(), took);
+    }
+
+    fn count_status(&mut self, status: u16) {
+        let http = &mut self.status.http;
+        http.not_modified += u64::from(status == 304);
+        let class = usize::from(status / 100).clamp(2, 5) - 2;
+        http.classes[class] += 1;
+    }
+
+    pub(super) fn count_busy(&mut self, before: bool, session: &Session) {
+        if session.service == Service::Demo {
+            return;
+        }
+        let http = &mut self.status.http;
+        match (before, session.is_busy()) {
+            (false, true) => http.in_flight += 1,
+            (true, false) => http.in_flight -= 1,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The door: who comes in, and who has left.
+//!
+//! Owns the caps on connections, those of one address among them. A client above the cap is let in
+//! as far as the lobby, to be told so; who finds no room there either is dropped. It never reads a
+//! byte of anybody.
+
+use super::session::Session;
+use super::{CloseReason, Conn, Core, DEMO_CLIENTS, LOBBY, Service};
+use crate::table::Key;
+use crate::time::Now;
+use std::net::IpAddr;
+
+/// The same above the cap of one address.
+const ADDRESS_LOBBY: usize = 4;
+
+impl Core {
+    /// Takes in a client that counts for no address. `None`: there is no room even to refuse it.
+    pub fn accept(&mut self, service: Service, now: Now) -> Option<Key> {
+        self.take_in(None, service, now)
+    }
+
+    /// The same for a client that counts for its address, where that has a cap.
+    pub fn accept_from(&mut self, peer: IpAddr, service: Service, now: Now) -> Option<Key> {
+        self.take_in(Some(peer), service, now)
+    }
+
+    fn take_in(&mut self, peer: Option<IpAddr>, service: Service, now: Now) -> Option<Key> {
+        self.rest.stamp.refresh(now.unix);
+        let limits = &self.rest.config.limits;
+        let mut session = Session::new(service, now.mono, limits);
+        let http = &mut self.rest.status.http;
+        if service == Service::Demo {
+            if self.rest.demo_open >= DEMO_CLIENTS {
+                return None;
+            }
+            self.rest.demo_open += 1;
+            return self.conns.insert(Conn::Client(session));
+        }
+        let most_of_peer = match limits.connections_per_address {
+            0 => usize::MAX,
+            most => most,
+        };
+        let counted = peer.filter(|_| most_of_peer < usize::MAX);
+        let of_peer = counted.map_or(0, |peer| self.rest.guests.count(peer));
+        if http.open as usize >= limits.max_connections + LOBBY
+            || of_peer >= most_of_peer.saturating_add(ADDRESS_LOBBY)
+        {
+            http.rejected += 1;
+            return None;
+        }
+        let full = http.open as usize >= limits.max_connections
+            || of_peer >= most_of_peer
+            || self.rest.status.stopping;
+        session.peer = peer;
+        http.open += 1;
+        http.total += 1;
+        let key = self.conns.insert(Conn::Client(session))?;
+        if let Some(peer) = counted {
+            self.rest.guests.enter(peer);
+        }
+        if full {
+            self.refuse_client(key, now);
+        }
+        Some(key)
+    }
+
+    /// Tells that the socket of a connection has been let go: the answer to [`Action::Close`].
+    pub fn closed(&mut self, key: Key) {
+        if let Some(Conn::Client(session)) = self.conns.remove(key) {
+            if session.service == Service::Demo {
+                self.rest.demo_open -= 1;
+                return;
+            }
+            let is_capped = self.rest.config.limits.connections_per_address > 0;
+            if let Some(peer) = session.peer.filter(|_| is_capped) {
+                self.rest.guests.leave(peer);
+            }
+            let http = &mut self.rest.status.http;
+            http.open -= 1;
+            let reason = session.reason.unwrap_or(CloseReason::Broken);
+            http.closes[reason as usize] += 1;
+            // Nobody is left to wait for: the end need not wait for the next deadline.
+            self.rest.clients_done |= self.rest.stop_at.is_some() && http.open == 0;
+            self.rest.end();
+        }
+    }
+}

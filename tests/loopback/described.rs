@@ -1,0 +1,338 @@
+//! The description at `/openapi.json` against what marketd really answers, and against the errors
+//! and parameters that its source names.
+
+use crate::setup::*;
+use crate::support::*;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+#[track_caller]
+fn document(marketd: &Marketd) -> Value {
+    let answer = get(marketd.addr(), "/openapi.json");
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.header("Content-Type"), Some("application/json"));
+    answer.json()
+}
+
+/// The description of an answer of this status by an operation.
+fn described<'a>(schemas: &Schemas<'a>, path: &str, status: u16) -> &'a Value {
+    let responses = &schemas.0["paths"][path]["get"]["responses"];
+    let found = responses.get(status.to_string());
+    schemas.resolve(found.unwrap_or(&responses["default"]))
+}
+
+/// An answer is as the description of its path says: status, fields, body.
+#[track_caller]
+fn check_answer(schemas: &Schemas<'_>, path: &str, target: &str, answer: &Response) {
+    let wanted = described(schemas, path, answer.status);
+    let fields = wanted["headers"].as_object().expect("headers");
+    for (name, field) in fields {
+        let field = schemas.resolve(field);
+        match answer.header(name) {
+            Some(value) => {
+                let faults = schemas.faults(&field["schema"], &Value::from(value));
+                assert!(faults.is_empty(), "{target}: {name}: {faults:?}");
+            }
+            None => assert_ne!(field["required"], true, "{target}: {name} is missing"),
+        }
+    }
+    // What OpenAPI says elsewhere, or what is the connection's.
+    let own = ["content-type", "content-length", "connection"];
+    for (name, _) in &answer.headers {
+        let known = fields.keys().any(|it| it.eq_ignore_ascii_case(name));
+        let own = own.contains(&name.to_ascii_lowercase().as_str());
+        assert!(known || own, "{target}: {name} is not described");
+    }
+    let Some(content) = wanted.get("content") else {
+        return assert!(answer.body.is_empty(), "{target}: a body");
+    };
+    let (media, content) = content
+        .as_object()
+        .and_then(|it| it.iter().next())
+        .expect("one type");
+    let found = answer.header("Content-Type").unwrap_or_default();
+    assert_eq!(found.split(';').next(), Some(media.as_str()), "{target}");
+    let body = match media.as_str() {
+        "application/json" => answer.json(),
+        _ => Value::from(answer.text()),
+    };
+    let faults = schemas.faults(&content["schema"], &body);
+    assert!(faults.is_empty(), "{target}: {faults:#?}");
+}
+
+/// Every target that an example names, with its path, its status and the body that it shows.
+fn examples<'a>(schemas: &Schemas<'a>) -> Vec<(&'a str, u16, &'a str, &'a Value)> {
+    let mut found = Vec::new();
+    for (path, item) in schemas.0["paths"].as_object().expect("paths") {
+        for (status, response) in item["get"]["responses"].as_object().expect("responses") {
+            let content = &schemas.resolve(response)["content"]["application/json"];
+            for example in content["examples"]
+                .as_object()
+                .into_iter()
+                .flat_map(|it| it.values())
+            {
+                let target = example["summary"]
+                    .as_str()
+                    .and_then(|it| it.strip_prefix("GET "));
+                let status = status.parse().expect("an example has a status");
+                found.push((
+                    path.as_str(),
+                    status,
+                    target.expect("a target"),
+                    &example["value"],
+                ));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_answer_is_as_it_is_described_and_every_example_is_an_answer() {
+    let marketd = Marketd::start(&["--demo", "--data", ":memory:"]);
+    await_health(&marketd, "ok");
+    let document = document(&marketd);
+    let schemas = Schemas(&document);
+    let examples = examples(&schemas);
+    let mut seen = BTreeSet::new();
+    for (path, status, target, value) in &examples {
+        let answer = get(marketd.addr(), target);
+        assert_eq!(answer.status, *status, "{target}: {}", answer.text());
+        check_answer(&schemas, path, target, &answer);
+        let schema = &described(&schemas, path, *status)["content"]["application/json"]["schema"];
+        let faults = schemas.faults(schema, value);
+        assert!(faults.is_empty(), "the example of {target}: {faults:#?}");
+        // What does not depend on the time is the same to the last byte.
+        if *status != 200 {
+            assert_eq!(answer.json(), **value, "{target}");
+        }
+        seen.insert((*path, *status));
+        let tag = answer.header("ETag").map(str::to_string);
+        let has_304 = document["paths"][path]["get"]["responses"]
+            .get("304")
+            .is_some();
+        assert_eq!(tag.is_some(), has_304 && *status == 200, "{target}");
+        if let Some(tag) = tag {
+            // A poll may come in between; then the tag is another one.
+            let unchanged = poll_until(LONG, || {
+                let tag = get(marketd.addr(), target)
+                    .header("ETag")
+                    .map(str::to_string);
+                let line = format!(
+                    "GET {target} HTTP/1.1\r\nHost: x\r\nIf-None-Match: {}\r\n\r\n",
+                    tag.unwrap_or_else(|| "*".into())
+                );
+                Some(request(marketd.addr(), line)).filter(|answer| answer.status == 304)
+            });
+            let unchanged = unchanged.unwrap_or_else(|| panic!("{target}: no 304 for {tag}"));
+            check_answer(&schemas, path, target, &unchanged);
+        }
+    }
+    for target in ["/metrics", "/openapi.json"] {
+        let answer = get(marketd.addr(), target);
+        check_answer(&schemas, target, target, &answer);
+        seen.insert((target, 200));
+    }
+    // Each path has been asked for, and answers what is asked for the first time, too.
+    for path in document["paths"].as_object().expect("paths").keys() {
+        assert!(
+            seen.contains(&(path.as_str(), 200)),
+            "{path} has no example"
+        );
+    }
+    for (raw, status) in [
+        ("POST /health HTTP/1.1\r\nHost: x\r\n\r\n", 405),
+        ("BREW /health HTTP/1.1\r\nHost: x\r\n\r\n", 501),
+        ("GET /health HTTP/2.0\r\nHost: x\r\n\r\n", 505),
+        ("GET /health HTTP/1.1\r\nHost: x\r\nExpect: x\r\n\r\n", 417),
+        ("GET /health HTTP/1.1\r\n\r\n", 400),
+    ] {
+        let answer = request(marketd.addr(), raw);
+        assert_eq!(answer.status, status, "{raw}");
+        check_answer(&schemas, "/health", raw, &answer);
+    }
+}
+
+#[test]
+fn what_is_not_there_yet_is_described_too() {
+    let nobody = tracking("gone", &Binance::empty(), &["BTC/USDT"]);
+    let nobody = with(nobody, "url", "http://127.0.0.1:9".into());
+    let marketd = Marketd::with_config(config(&[nobody]));
+    let document = document(&marketd);
+    let schemas = Schemas(&document);
+    for (path, target, status) in [
+        ("/health", "/health", 503),
+        ("/health/live", "/health/live", 200),
+        ("/health/ready", "/health/ready", 503),
+        ("/api/v1/quotes/{symbol}", "/api/v1/quotes/BTCUSDT", 503),
+        ("/api/v1/quotes", "/api/v1/quotes?symbols=BTCUSDT,x!", 200),
+        (
+            "/api/v1/categories/{categoryId}/markets",
+            "/api/v1/categories/usdt/markets",
+            200,
+        ),
+        ("/api/ecosystem/market", "/api/ecosystem/market", 200),
+        (
+            "/api/ecosystem/market/{id}",
+            "/api/ecosystem/market/BTC-USDT",
+            200,
+        ),
+        ("/api/v1/metrics", "/api/v1/metrics", 200),
+    ] {
+        let answer = get(marketd.addr(), target);
+        assert_eq!(answer.status, status, "{target}: {}", answer.text());
+        check_answer(&schemas, path, target, &answer);
+    }
+}
+
+/// The source files of the addresses, without their tests.
+fn sources(folder: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder of the source") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|it| it == "rs") {
+                let text = std::fs::read_to_string(&path).expect("a source file");
+                let code = text.split("#[cfg(test)]\nmod tests").next();
+                found.push(code.unwrap_or_default().to_string());
+            }
+        }
+    }
+    found
+}
+
+/// The text between the first quotes.
+fn literal(text: &str) -> &str {
+    text.split('"').nth(1).unwrap_or_default()
+}
+
+/// Statuses and codes of all errors that the source makes.
+fn codes_of_source() -> BTreeSet<(u16, String)> {
+    let mut codes = BTreeSet::new();
+    for code in sources("src/server/api") {
+        for (begin, fixed) in [("Error::bad(", Some(400)), ("Error::new(", None)] {
+            for rest in code.split(begin).skip(1) {
+                let rest = rest.trim_start();
+                let (status, rest) = match fixed {
+                    Some(status) => (Some(status), rest),
+                    None => match rest.split_once(',') {
+                        Some((status, rest)) => (status.trim().parse().ok(), rest.trim_start()),
+                        None => (None, rest),
+                    },
+                };
+                // Where another error is passed on, there is no literal.
+                if let Some(status) = status.filter(|_| rest.starts_with('"')) {
+                    codes.insert((status, literal(rest).to_string()));
+                }
+            }
+        }
+    }
+    let requests = sources("src/http");
+    let arms = |name: &str| -> BTreeMap<String, String> {
+        let begin = format!("pub fn {name}(&self)");
+        let code = requests.iter().find_map(|code| {
+            let (_, body) = code.split_once("impl RequestError {")?;
+            let (_, body) = body.split_once(&begin)?;
+            body.split("\n    }\n").next()
+        });
+        let lines = code.expect("RequestError has it").lines();
+        let arms = lines.filter_map(|line| line.trim().split_once(" => "));
+        arms.map(|(arm, value)| (arm.to_string(), value.trim_matches([',', '"']).to_string()))
+            .collect()
+    };
+    let (statuses, names) = (arms("status"), arms("code"));
+    assert_eq!(statuses.len(), names.len());
+    for (arm, status) in statuses {
+        codes.insert((status.parse().expect("a status"), names[&arm].clone()));
+    }
+    codes
+}
+
+#[test]
+fn every_error_of_the_source_is_described_and_no_other() {
+    let marketd = Marketd::start(&["--demo", "--data", ":memory:"]);
+    let document = document(&marketd);
+    let schemas = Schemas(&document);
+    let codes = codes_of_source();
+    assert!(codes.len() > 25, "{codes:?}");
+    // As the schema of all errors lists them.
+    let listed = |name: &str| -> BTreeSet<String> {
+        let values = document["components"]["schemas"]["Error"]["properties"][name]["enum"].clone();
+        let values = values.as_array().expect("a list").clone();
+        values
+            .iter()
+            .map(|it| it.to_string().trim_matches('"').to_string())
+            .collect()
+    };
+    let named: BTreeSet<String> = codes.iter().map(|(_, code)| code.clone()).collect();
+    assert_eq!(listed("code"), named);
+    let statuses: BTreeSet<String> = codes.iter().map(|(status, _)| status.to_string()).collect();
+    assert_eq!(listed("status"), statuses);
+    // As the answers of the paths list them: by status, or in the words of `default`.
+    let mut found = BTreeSet::new();
+    for item in document["paths"].as_object().expect("paths").values() {
+        for (status, response) in item["get"]["responses"].as_object().expect("responses") {
+            let response = schemas.resolve(response);
+            let schema = &response["content"]["application/json"]["schema"];
+            if let Some(codes) = schema["allOf"][1]["properties"]["code"]["enum"].as_array() {
+                let codes = codes.iter().filter_map(Value::as_str);
+                found.extend(codes.map(|code| (status.parse().unwrap_or(0), code.to_string())));
+            }
+            if status == "default" {
+                let text = response["description"].as_str().unwrap_or_default();
+                let mut status = 0;
+                for word in text.split([' ', ',', ':', ';', '.', '`', '(']) {
+                    match word.parse() {
+                        Ok(number) => status = number,
+                        Err(_) if word.contains('_') || word == "internal" => {
+                            found.insert((status, word.to_string()));
+                        }
+                        Err(_) => {}
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(found, codes);
+}
+
+#[test]
+fn every_parameter_of_the_source_is_described_and_no_other() {
+    let marketd = Marketd::start(&["--demo", "--data", ":memory:"]);
+    let document = document(&marketd);
+    let schemas = Schemas(&document);
+    let mut read: BTreeSet<String> = BTreeSet::new();
+    for code in sources("src/server/api") {
+        for begin in ["params::read(query, &[", "let names = ["] {
+            for rest in code.split(begin).skip(1) {
+                let names = rest.split(']').next().unwrap_or_default();
+                read.extend(names.split('"').skip(1).step_by(2).map(str::to_string));
+            }
+        }
+    }
+    let mut described = BTreeSet::new();
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        let parameters = item["get"]["parameters"].as_array();
+        for parameter in parameters.into_iter().flatten() {
+            let parameter = schemas.resolve(parameter);
+            let name = parameter["name"].as_str().expect("a name").to_string();
+            match parameter["in"].as_str() {
+                Some("query") => drop(described.insert(name)),
+                Some("path") => assert!(path.contains(&format!("{{{name}}}")), "{path}"),
+                _ => assert!(
+                    name == "If-None-Match" || name == "Accept-Encoding",
+                    "{name}"
+                ),
+            }
+            if let Some(example) = parameter.get("example") {
+                let faults = schemas.faults(&parameter["schema"], example);
+                assert!(faults.is_empty(), "{path}: {faults:?}");
+            }
+        }
+    }
+    assert_eq!(described, read);
+}
