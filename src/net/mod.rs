@@ -14,6 +14,10 @@
 
 mod descriptors;
 mod error;
+#[cfg(feature = "sqlite")]
+mod history;
+#[cfg(not(feature = "sqlite"))]
+#[path = "no_history.rs"]
 mod history;
 mod link;
 mod listen;

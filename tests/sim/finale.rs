@@ -188,7 +188,9 @@ impl World {
             let target = format!(
                 "/api/ecosystem/chart?symbol={symbol}&interval={interval}&limit=30&source=alpha"
             );
-            let limit = self.now + 700 * SECOND;
+            // A series whose candles could not be had rests for up to ten minutes, and what was told
+            // unsoundly is asked again after as long.
+            let limit = self.now + 1300 * SECOND;
             loop {
                 let answer = self.ask(&target, Kind::Chart(ask.clone()), rng);
                 let coverage = answer.field("Chart-Coverage").unwrap_or_default();

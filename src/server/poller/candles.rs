@@ -48,7 +48,7 @@ impl Poller {
         };
         let Told {
             slots,
-            mut rows,
+            rows,
             is_whole,
             ..
         } = told;
@@ -56,9 +56,12 @@ impl Poller {
         let parts: Vec<(Range<i64>, &[Reported])> = if is_whole {
             vec![(slots, &rows)]
         } else {
-            rows.sort_by_key(slot);
-            let runs = rows.chunk_by(|row, next| slot(next) - slot(row) <= 1);
-            let ends = |run: &[Reported]| Some(slot(run.first()?)..slot(run.last()?) + 1);
+            // Exchanges tell them in order, the oldest or the newest first.
+            let runs = rows.chunk_by(|row, next| slot(next).abs_diff(slot(row)) <= 1);
+            let ends = |run: &[Reported]| {
+                let slots = run.iter().map(slot);
+                Some(slots.clone().min()?..slots.max()? + 1)
+            };
             runs.filter_map(|run| Some((ends(run)?, run))).collect()
         };
         for (slots, rows) in parts {

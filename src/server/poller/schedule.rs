@@ -84,13 +84,18 @@ impl Poller {
         ];
         let gate = |(due, task): (Mono, Task)| (due.max(self.backoff_until), task);
         let mut offers: Vec<(Mono, Task)> = offers.into_iter().flatten().map(gate).collect();
-        // Stable: of several that are due, the most urgent comes first.
-        offers.sort_by_key(|(when, _)| (*when).max(now.mono));
-        let rest_waits = offers.get(1).is_some_and(|(when, _)| *when <= now.mono);
-        if rest_waits && self.must_share(&offers[0].1, desk, now) {
-            offers.remove(0);
+        // Of several that are due, the most urgent: the first of the least.
+        let next = |offers: &[(Mono, Task)]| {
+            let places = 0..offers.len();
+            places.min_by_key(|at| offers[*at].0.max(now.mono))
+        };
+        let (mut when, mut task) = offers.remove(next(&offers)?);
+        if let Some(rest) = next(&offers)
+            && offers[rest].0 <= now.mono
+            && self.must_share(&task, desk, now)
+        {
+            (when, task) = offers.swap_remove(rest);
         }
-        let (when, task) = offers.into_iter().next()?;
         Some((when.max(self.affordable_at(&task, desk, now)), task))
     }
 
