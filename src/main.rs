@@ -46,10 +46,13 @@ fn main() -> ExitCode {
 /// Starts the logger and runs the service to its end.
 fn serve(loaded: Loaded) -> ExitCode {
     start_log(&loaded.filter());
-    for warning in &loaded.warnings {
-        log::warn!("{warning}");
-    }
-    match marketd::net::run(loaded.config) {
+    // The first line names the address, for whoever started this with port 0 and reads it.
+    let warn = || {
+        for warning in &loaded.warnings {
+            log::warn!("{warning}");
+        }
+    };
+    match marketd::net::run(loaded.config, warn) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tell("marketd: ", &[error]);

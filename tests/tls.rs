@@ -221,8 +221,15 @@ fn each_fault_of_a_certificate_has_its_own_words() {
     );
     check(
         of(&ours, "127.0.0.1", Validity::Future),
-        "the certificate is not valid before 2080-01-01T00:00:00.000Z, and this machine's clock",
+        "the certificate is not valid before 2080-01-01T00:00:00.000Z, and this machine's clock is \
+         behind that",
         "CertificateExpired",
+    );
+    check(
+        Identity::self_signed(&["127.0.0.1"]),
+        "the certificate is an authority's own, or signed by itself: a server's, issued by an \
+         authority, was expected",
+        "CertificateUnknown",
     );
 }
 

@@ -73,7 +73,11 @@ fn table<T>(title: &str, keys: &[Key<T>], defaults: Option<&T>, out: &mut String
 fn phrase(about: &str) -> String {
     let about = about.trim().trim_end_matches('.');
     let (first, rest) = about.split_at(about.chars().next().map_or(0, char::len_utf8));
-    first.to_lowercase() + rest
+    // "URL" stays as it is.
+    match rest.starts_with(char::is_uppercase) {
+        true => about.to_string(),
+        false => first.to_lowercase() + rest,
+    }
 }
 
 #[cfg(test)]

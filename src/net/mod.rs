@@ -80,8 +80,13 @@ const WAKER: Token = Token(usize::MAX - 1);
 const LISTENERS: usize = usize::MAX - 2;
 
 /// Runs until a signal asks it to stop.
-pub fn run(config: Config) -> Result<(), RunError> {
-    Driver::new(config)?.run()
+///
+/// `listening` is called when every address is bound and told in the log.
+pub fn run(config: Config, listening: impl FnOnce()) -> Result<(), RunError> {
+    let driver = Driver::new(config)?;
+    driver.announce();
+    listening();
+    driver.run()
 }
 
 /// Whether everything that the configuration names can be used, as far as that can be told without
@@ -171,13 +176,17 @@ impl Driver {
         listener.address().ok()
     }
 
-    /// Turns until the core has finished.
-    pub fn run(mut self) -> Result<(), RunError> {
+    /// Tells every address in the log.
+    fn announce(&self) {
         for listener in &self.listeners {
             if let Ok(address) = listener.address() {
                 listener.service.announce(address);
             }
         }
+    }
+
+    /// Turns until the core has finished.
+    pub fn run(mut self) -> Result<(), RunError> {
         let mut events = Events::with_capacity(EVENTS);
         let now = self.clock.now();
         self.carry_out(now);

@@ -283,15 +283,19 @@ fn of_certificate(error: &CertificateError) -> String {
             format!("the certificate has expired, on {}", time(not_after))
         }
         CertificateError::Expired => "the certificate has expired".into(),
-        CertificateError::NotValidYetContext {
-            not_before,
-            time: now,
-        } => format!(
-            "the certificate is not valid before {}, and this machine's clock says {}",
-            time(not_before),
-            time(now)
+        // Without the clock's time: a text that is another one each second would be a line in the
+        // log for every try.
+        CertificateError::NotValidYetContext { not_before, .. } => format!(
+            "the certificate is not valid before {}, and this machine's clock is behind that",
+            time(not_before)
         ),
         CertificateError::NotValidYet => "the certificate is not valid yet".into(),
+        // What webpki says without an own word of rustls for it has no other form than its name.
+        CertificateError::Other(other) if other.0.to_string() == "CaUsedAsEndEntity" => {
+            "the certificate is an authority's own, or signed by itself: a server's, issued by an \
+             authority, was expected"
+                .into()
+        }
         error => format!("bad certificate: {error}"),
     }
 }

@@ -90,6 +90,19 @@ fn it_starts_again_at_once_at_the_same_address() {
     assert_eq!(again.start().addr(), addr);
 }
 
+#[test]
+fn the_first_line_names_the_address_before_any_warning() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let mut hasty = source("fake", &exchange);
+    hasty["staleAfterMs"] = json!(50);
+    let marketd = start(&config(&[hasty]));
+    marketd.await_log("staleAfterMs", LONG);
+    let log = marketd.log();
+    let first = log.lines().next().unwrap_or_default();
+    let address = format!("listening on http://{}", marketd.addr());
+    assert!(first.ends_with(&address), "{log}");
+}
+
 /// Runs it to its end: exit code 2, one line that holds these parts, nothing else.
 #[track_caller]
 fn refuses(launch: Launch, parts: &[&str]) {

@@ -36,6 +36,21 @@ pub struct Identity {
     key: PrivateKeyDer<'static>,
 }
 
+impl Identity {
+    /// The certificate of an authority for these names, signed by itself, as a server's.
+    pub fn self_signed(names: &[&str]) -> Identity {
+        let key = KeyPair::generate().expect("a key can be made");
+        let names: Vec<String> = names.iter().map(|name| (*name).to_string()).collect();
+        let mut params = CertificateParams::new(names).expect("the names are good");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let certificate = params.self_signed(&key).expect("it signs for itself");
+        Identity {
+            chain: vec![certificate.der().clone()],
+            key: PrivateKeyDer::try_from(key.serialize_der()).expect("it is a key"),
+        }
+    }
+}
+
 impl Authority {
     /// A new one, whom nobody knows yet.
     pub fn new(name: &str) -> Authority {

@@ -294,9 +294,10 @@ fn head<'a>(
         variant,
     });
     let interval = asked.spec.interval;
-    let is_settled = match (asked.spec.to, info.last_closed) {
-        (Some(to), Some(closed)) => {
-            info.complete && interval.open_of(to) < interval.step(closed, -REREAD)
+    // A range without an end ends where the limit has cut it.
+    let is_settled = match (asked.spec.to.or(info.next_from), info.last_closed) {
+        (Some(end), Some(closed)) => {
+            info.complete && interval.open_of(end) < interval.step(closed, -REREAD)
         }
         _ => false,
     };
