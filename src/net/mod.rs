@@ -21,6 +21,7 @@ mod history;
 mod history;
 mod link;
 mod listen;
+mod patience;
 mod process;
 mod resolver;
 mod socket;
@@ -63,10 +64,6 @@ const UPSTREAM_SLICE: usize = 16 * 1024;
 
 /// From the wake-up: time after which a turn begins no further slice of work that can wait.
 const TURN_BUDGET: Duration = Duration::from_micros(400);
-
-/// Time for exchanges and the core's long work in each turn, however busy the clients are: as long
-/// as the largest slice of either takes, so that many small ones come as far.
-const LONG_LEAST: Duration = Duration::from_micros(100);
 
 /// Events taken at once.
 const EVENTS: usize = 128;
@@ -392,40 +389,6 @@ impl Driver {
             match link.upstream {
                 true => self.upstream.push_back(key),
                 false => self.hot.push_back(key),
-            }
-        }
-    }
-
-    /// Whether there is something to do that can wait.
-    fn has_long_work(&self) -> bool {
-        !self.upstream.is_empty() || self.core.has_work() || self.history.ready
-    }
-
-    /// Exchanges and the core's long work, slice after slice, until the turn's budget is used up.
-    fn long_work(&mut self, now: Now) {
-        if !self.has_long_work() {
-            return;
-        }
-        // Some of each a turn, so that clients cannot starve the exchanges.
-        let least = self.clock.mono() + LONG_LEAST;
-        loop {
-            if let Some(key) = self.upstream.pop_front() {
-                self.pump(key, UPSTREAM_SLICE, now);
-                self.carry_out(now);
-            }
-            if self.core.has_work() {
-                self.core.work(now);
-                self.carry_out(now);
-            }
-            if self.history.ready
-                && let Some(answer) = self.history.answer()
-            {
-                self.core.stored(answer, now);
-                self.carry_out(now);
-            }
-            let idle = !self.has_long_work();
-            if idle || (self.is_over(now) && self.clock.mono() >= least) {
-                return;
             }
         }
     }

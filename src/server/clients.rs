@@ -10,8 +10,8 @@
 use super::access::Answer;
 use super::api::{self, Outcome, View};
 use super::archive::Recalled;
+use super::familiar::Mark;
 use super::long::Reply;
-use super::recall::Mark;
 use super::session::{Phase, Session};
 use super::{Action, CloseReason, Conn, Core, Endpoint, Event, Rest, Service};
 use crate::http::{
@@ -201,7 +201,7 @@ impl Rest {
         // A head behind empty lines may measure less than others: it is not looked for.
         let mark = (session.blank == 0).then(|| Mark::of(bytes));
         if let Some(mark) = mark
-            && let Some((request, head)) = self.recall.find(mark, bytes)
+            && let Some((request, head)) = self.familiar.find(mark, bytes)
         {
             self.answer(key, session, &request, Some(mark), now);
             return Next::Taken(head);
@@ -211,7 +211,7 @@ impl Rest {
                 session.blank = 0;
                 let head = &bytes[..used];
                 if let Some(mark) = mark {
-                    self.recall.met(mark, &request, head);
+                    self.familiar.met(mark, &request, head);
                 }
                 self.take(key, session, &request, head, now);
                 Next::Taken(used)
@@ -288,14 +288,14 @@ impl Rest {
         let mut view = View::new(&self.config, &self.market, &self.status, self.boot, now);
         view.facts = Some(self.facts);
         let (service, catalog) = (session.service, self.market.catalog.version());
-        let known = mark.and_then(|mark| self.recall.meaning(mark, service, catalog));
+        let known = mark.and_then(|mark| self.familiar.meaning(mark, service, catalog));
         let (endpoint, outcome) = match known {
             Some(meaning) => api::answer_again(&view, meaning, &mut responder),
             None => {
                 let mut meant = None;
                 let answered = api::answer(&view, service, request, &mut responder, &mut meant);
                 if let (Some(mark), Some(meaning)) = (mark, meant) {
-                    self.recall.understand(mark, service, catalog, meaning);
+                    self.familiar.understand(mark, service, catalog, meaning);
                 }
                 answered
             }

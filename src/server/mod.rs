@@ -21,13 +21,14 @@ mod durations;
 mod ends;
 mod event;
 mod failover;
+mod familiar;
 mod fault;
 mod fetches;
 mod guests;
 mod lane;
 mod long;
 mod poller;
-mod recall;
+
 mod session;
 mod stage;
 mod status;
@@ -50,10 +51,10 @@ use crate::time::{Mono, Now};
 use access::Access;
 use archive::{Archive, Shelf};
 use failover::Failover;
+use familiar::Familiar;
 use guests::Guests;
 use long::Longs;
 use poller::Poller;
-use recall::Recall;
 use session::Session;
 use status::{HistoryStatus, HttpStatus, Queues, Turns};
 use std::collections::VecDeque;
@@ -105,7 +106,7 @@ struct Rest {
     actions: VecDeque<Action>,
     /// Reused for the demo exchange's bodies.
     scratch: Vec<u8>,
-    recall: Recall,
+    familiar: Familiar,
     /// Lent to the next answer.
     spare: Output,
     next_sweep: Mono,
@@ -165,7 +166,7 @@ impl Core {
                 facts,
                 actions: VecDeque::new(),
                 scratch: Vec::new(),
-                recall: Recall::new(),
+                familiar: Familiar::new(),
                 spare: Output::default(),
                 next_sweep: now.mono + SWEEP,
                 stop_at: None,

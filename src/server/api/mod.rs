@@ -212,8 +212,8 @@ pub fn answer_again(
     (meaning.endpoint(), outcome)
 }
 
-/// Answers one request, or says how its answer is to be made; and what it was for. What it means is left in `meant`,
-/// where that is worth to be kept.
+/// Answers one request, or says how its answer is to be made; and what it was for. What it means is
+/// left in `meant`, where that is worth to be kept.
 pub fn answer(
     view: &View<'_>,
     service: Service,

@@ -24,7 +24,7 @@ const MARK_BYTES: usize = 128;
 
 /// See the module's page.
 #[derive(Debug)]
-pub struct Recall {
+pub struct Familiar {
     places: Box<[Place]>,
 }
 
@@ -54,10 +54,10 @@ struct Understood {
 #[derive(Clone, Copy, Debug)]
 pub struct Mark(u64);
 
-impl Recall {
+impl Familiar {
     /// Nothing is known yet.
-    pub fn new() -> Recall {
-        Recall {
+    pub fn new() -> Familiar {
+        Familiar {
             places: (0..PLACES).map(|_| Place::default()).collect(),
         }
     }
@@ -135,19 +135,19 @@ mod tests {
     use crate::market::{ChartSpec, SymbolId};
     use crate::server::api::chart::Asked;
 
-    fn look(recall: &mut Recall, raw: &[u8]) -> bool {
+    fn look(familiar: &mut Familiar, raw: &[u8]) -> bool {
         let limits = HeadLimits::from(&Limits::default());
         let Ok(Parsed::Complete { request, used }) = parse(raw, &limits) else {
             panic!("a request");
         };
         let mark = Mark::of(raw);
-        match recall.find(mark, raw) {
+        match familiar.find(mark, raw) {
             Some(found) => {
                 assert_eq!(found, (request, used));
                 true
             }
             None => {
-                recall.met(mark, &request, &raw[..used]);
+                familiar.met(mark, &request, &raw[..used]);
                 false
             }
         }
@@ -155,40 +155,40 @@ mod tests {
 
     #[test]
     fn a_head_is_known_from_its_third_time_on() {
-        let mut recall = Recall::new();
+        let mut familiar = Familiar::new();
         let raw = b"GET /a?b=c HTTP/1.1\r\nHost: h\r\nIf-None-Match: \"x\"\r\n\r\n";
-        let times: Vec<bool> = (0..4).map(|_| look(&mut recall, raw)).collect();
+        let times: Vec<bool> = (0..4).map(|_| look(&mut familiar, raw)).collect();
         assert_eq!(times, [false, false, true, true]);
         let other = b"GET /a?b=d HTTP/1.1\r\nHost: h\r\nIf-None-Match: \"x\"\r\n\r\n";
-        assert!(!look(&mut recall, other));
+        assert!(!look(&mut familiar, other));
     }
 
     #[test]
     fn a_head_is_known_only_byte_for_byte_to_its_end() {
-        let mut recall = Recall::new();
+        let mut familiar = Familiar::new();
         let path = "x".repeat(MARK_BYTES);
         let head = |agent: &str| format!("GET /{path} HTTP/1.1\r\nHost: h\r\nUser-Agent: {agent}");
         for _ in 0..3 {
-            look(&mut recall, format!("{}\r\n\r\n", head("a")).as_bytes());
+            look(&mut familiar, format!("{}\r\n\r\n", head("a")).as_bytes());
         }
         assert!(look(
-            &mut recall,
+            &mut familiar,
             format!("{}\r\n\r\n", head("a")).as_bytes()
         ));
         assert!(!look(
-            &mut recall,
+            &mut familiar,
             format!("{}\r\n\r\n", head("b")).as_bytes()
         ));
         let part = head("a");
-        let found = recall.find(Mark::of(part.as_bytes()), part.as_bytes());
+        let found = familiar.find(Mark::of(part.as_bytes()), part.as_bytes());
         assert_eq!(found, None, "a part of a head is none");
     }
 
     #[test]
     fn what_a_head_means_holds_at_one_listener_until_the_catalog_changes() {
-        let mut recall = Recall::new();
+        let mut familiar = Familiar::new();
         let raw = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
-        (0..3).for_each(|_| _ = look(&mut recall, raw));
+        (0..3).for_each(|_| _ = look(&mut familiar, raw));
         let mark = Mark::of(raw);
         let spec = ChartSpec {
             interval: Interval::H1,
@@ -199,10 +199,10 @@ mod tests {
             quoted: false,
         };
         let meaning = Meaning::Chart(Asked::new(SymbolId(1), spec, None));
-        assert!(recall.meaning(mark, Service::Api, 7).is_none());
-        recall.understand(mark, Service::Api, 7, meaning);
-        assert!(recall.meaning(mark, Service::Api, 7).is_some());
-        assert!(recall.meaning(mark, Service::Both, 7).is_none());
-        assert!(recall.meaning(mark, Service::Api, 8).is_none());
+        assert!(familiar.meaning(mark, Service::Api, 7).is_none());
+        familiar.understand(mark, Service::Api, 7, meaning);
+        assert!(familiar.meaning(mark, Service::Api, 7).is_some());
+        assert!(familiar.meaning(mark, Service::Both, 7).is_none());
+        assert!(familiar.meaning(mark, Service::Api, 8).is_none());
     }
 }
