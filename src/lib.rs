@@ -11,6 +11,7 @@
 //!         store                the disk thread and its SQLite file
 //! row 3   server               the core: what is decided; no I/O, no clock
 //!           clients, session     one client: its phase, its requests in their order
+//!           bodies, familiar     what is sent with a request; requests that come again
 //!           ends                 how its connection ends, and why
 //!           poller, lane, dial   one source: what is asked when; one connection; the way there
 //!           stage                items read and not yet applied

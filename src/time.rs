@@ -62,6 +62,48 @@ impl Clock {
     }
 }
 
+/// Both clocks for a loop that reads them all the time. The wall clock is read anew every
+/// [`WALL_EVERY`] and in between moves with the other one, so that it costs next to nothing; when
+/// somebody sets it, that shows within this time.
+#[derive(Clone, Copy, Debug)]
+pub struct Watch {
+    clock: Clock,
+    read: Now,
+}
+
+/// See [`Watch`]. Nothing that is shown or stored needs to be sharper.
+const WALL_EVERY: Duration = Duration::from_millis(10);
+
+impl Watch {
+    /// A watch of this clock.
+    pub fn new(clock: Clock) -> Watch {
+        Watch {
+            clock,
+            read: clock.now(),
+        }
+    }
+
+    /// Both clocks.
+    pub fn now(&mut self) -> Now {
+        let mono = self.clock.mono();
+        let since = mono.0.saturating_sub(self.read.mono.0);
+        if since >= WALL_EVERY.as_micros() as u64 {
+            let unix = unix_now();
+            self.read = Now { mono, unix };
+            return self.read;
+        }
+        Now {
+            mono,
+            unix: self.read.unix + (since / 1000) as i64,
+        }
+    }
+
+    /// The monotonic clock alone.
+    pub fn mono(&self) -> Mono {
+        self.clock.mono()
+    }
+}
+
 /// The wall clock. A clock before 1970 reads as the epoch.
 fn unix_now() -> UnixMs {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -169,6 +211,23 @@ mod tests {
                 (month, date) if date == length => (year, month + 1, 1),
                 (month, date) => (year, month, date + 1),
             };
+        }
+    }
+
+    #[test]
+    fn a_watch_never_goes_backwards_and_keeps_to_its_clock() {
+        let clock = Clock::new();
+        let mut watch = Watch::new(clock);
+        let mut last = watch.now();
+        while last.mono.0 < 3 * WALL_EVERY.as_micros() as u64 {
+            let now = watch.now();
+            let behind = clock.now();
+            assert!(last.mono <= now.mono && now.mono <= behind.mono);
+            assert!(
+                now.unix <= behind.unix,
+                "the wall clock is read, not guessed"
+            );
+            last = now;
         }
     }
 

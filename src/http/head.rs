@@ -60,6 +60,11 @@ impl<'a> Fields<'a> {
         Fields { lines }
     }
 
+    /// The lines themselves.
+    pub(super) fn lines(self) -> &'a [u8] {
+        self.lines
+    }
+
     /// The value of the first field of this name, in any case.
     pub fn get(mut self, name: &str) -> Option<&'a [u8]> {
         self.find_map(|(found, value)| found.eq_ignore_ascii_case(name.as_bytes()).then_some(value))

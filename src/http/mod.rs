@@ -18,6 +18,7 @@ pub mod gunzip;
 #[path = "no_gunzip.rs"]
 pub mod gunzip;
 mod head;
+pub mod output;
 pub mod query;
 pub mod request;
 pub mod response;
@@ -29,8 +30,9 @@ pub use body::{BodyError, BodyReader, Framing, Piece};
 pub use error::{ErrorAnswer, RequestError, write_error_body, write_json_string};
 pub use gunzip::{Gunzip, GunzipError};
 pub use head::{Fields, HeadLimits};
+pub use output::{Outgoing, Output};
 pub use query::{BadEscape, Query, decode_segment, normal_path};
-pub use request::{Method, Parsed, Request, RequestBody, Version, empty_lines, parse};
+pub use request::{KeptRequest, Method, Parsed, Request, RequestBody, Version, empty_lines, parse};
 pub use response::{
     ALLOW, CONTINUE, Cache, ContentType, ETag, Head, PREFLIGHT, Persistence, Responder, Stamp,
 };

@@ -87,24 +87,72 @@ impl<'a> Iterator for Query<'a> {
             if self.rest.is_empty() {
                 return None;
             }
-            let (pair, rest) = split_once(self.rest, b'&');
-            self.rest = rest;
+            let Marks {
+                end,
+                equals,
+                escapes,
+            } = marks(self.rest);
+            let pair = &self.rest[..end];
+            self.rest = self.rest.get(end + 1..).unwrap_or_default();
             if pair.is_empty() {
                 continue;
             }
-            let (key, value) = split_once(pair, b'=');
+            let (key, value) = match equals {
+                Some(at) => (&pair[..at], &pair[at + 1..]),
+                None => (pair, &[][..]),
+            };
+            if !escapes {
+                return Some((Cow::Borrowed(key), Cow::Borrowed(value)));
+            }
             let decode = |raw| decode(raw, b' ', Bad::Keep).unwrap_or(Cow::Borrowed(raw));
             return Some((decode(key), decode(value)));
         }
     }
 }
 
-/// What is before the first separator, and what is behind it.
-fn split_once(bytes: &[u8], separator: u8) -> (&[u8], &[u8]) {
-    match bytes.iter().position(|&byte| byte == separator) {
-        Some(at) => (&bytes[..at], &bytes[at + 1..]),
-        None => (bytes, b""),
+/// Where the first pair of a query ends, where its key does, and whether anything in it has to be
+/// decoded.
+struct Marks {
+    end: usize,
+    equals: Option<usize>,
+    escapes: bool,
+}
+
+/// Finds them in one go: sixteen bytes at a time where there are none, as in a long list.
+fn marks(query: &[u8]) -> Marks {
+    let mut marks = Marks {
+        end: query.len(),
+        equals: None,
+        escapes: false,
+    };
+    let blocks = query.as_chunks::<16>().0;
+    let mut at = 0;
+    while let Some(&byte) = query.get(at) {
+        if at % 16 == 0
+            && let Some(block) = blocks.get(at / 16)
+            && !block
+                .iter()
+                .fold(false, |found, &byte| found | is_mark(byte))
+        {
+            at += 16;
+            continue;
+        }
+        match byte {
+            b'&' => {
+                marks.end = at;
+                break;
+            }
+            b'=' if marks.equals.is_none() => marks.equals = Some(at),
+            b'%' | b'+' => marks.escapes = true,
+            _ => {}
+        }
+        at += 1;
     }
+    marks
+}
+
+fn is_mark(byte: u8) -> bool {
+    (byte == b'&') | (byte == b'=') | (byte == b'%') | (byte == b'+')
 }
 
 /// What becomes of bad escapes.

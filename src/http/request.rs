@@ -13,8 +13,10 @@
 //! head. So neither the kind of a fault nor its being found depends on how the bytes were split.
 
 mod fields;
+mod kept;
 
 use self::fields::Seen;
+pub use self::kept::KeptRequest;
 use super::body::Framing;
 use super::error::RequestError;
 use super::head::{FIELDS_CEILING, Fields, HeadLimits};

@@ -9,12 +9,14 @@
 
 mod tail;
 
-use self::tail::Tail;
+use self::tail::{Begun, Tail};
 use super::error::{ErrorAnswer, RequestError, write_error_body};
+use super::output::Output;
 use super::request::{Method, Request, Version};
 use crate::time::UnixMs;
 use std::borrow::Cow;
 use std::io::Write;
+use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
 /// The interim answer to `Expect: 100-continue`.
@@ -46,7 +48,11 @@ const JSON: &[u8] = b"Content-Type: application/json\r\n";
 /// Ready lines with this second's date.
 #[derive(Clone, Debug)]
 pub struct Stamp {
-    second: i64,
+    /// This run, and what tags of it begin with.
+    boot: u64,
+    etag: Begun,
+    /// The milliseconds of this second.
+    span: Range<i64>,
     /// The status line of a 200, the common lines and the type of JSON. The common lines alone
     /// are the part in between.
     ok_json: Vec<u8>,
@@ -61,8 +67,17 @@ impl Default for Stamp {
 impl Stamp {
     /// Lines that say 1970, until the first [`Stamp::refresh`].
     pub fn new() -> Stamp {
+        Stamp::of_boot(0)
+    }
+
+    /// The same for the tags of one run.
+    pub fn of_boot(boot: u64) -> Stamp {
+        let mut tail = Tail::new();
+        tail.push(ETAG);
         let mut stamp = Stamp {
-            second: -1,
+            boot,
+            etag: tail.begin_etag(boot),
+            span: 0..0,
             ok_json: [OK_LINE, DATE, &[0; DATE_BYTES], COMMON, JSON].concat(),
         };
         stamp.refresh(UnixMs(0));
@@ -71,13 +86,13 @@ impl Stamp {
 
     /// Sets the date. Costs next to nothing within the same second.
     pub fn refresh(&mut self, now: UnixMs) {
-        let second = now.0.div_euclid(1000);
-        if second == self.second {
+        if self.span.contains(&now.0) {
             return;
         }
+        let second = now.0.div_euclid(1000);
         // The last second that a date of HTTP can express is the end of the year 9999.
         const LAST: i64 = 253_402_300_799;
-        self.second = second;
+        self.span = second.saturating_mul(1000)..second.saturating_mul(1000).saturating_add(1000);
         let since = Duration::from_secs(second.clamp(0, LAST) as u64);
         let date = httpdate::HttpDate::from(SystemTime::UNIX_EPOCH + since);
         let begin = OK_LINE.len() + DATE.len();
@@ -188,7 +203,7 @@ impl Persistence {
 /// Writes one answer to one request.
 #[derive(Debug)]
 pub struct Responder<'a> {
-    out: &'a mut Vec<u8>,
+    out: &'a mut Output,
     stamp: &'a Stamp,
     head_only: bool,
     persistence: Persistence,
@@ -200,7 +215,7 @@ impl<'a> Responder<'a> {
     /// Answers `request`, appending to `out`. Without `keep`, or where the client would not send
     /// another request, the answer says that the connection closes.
     pub fn new(
-        out: &'a mut Vec<u8>,
+        out: &'a mut Output,
         stamp: &'a Stamp,
         request: &Request<'a>,
         keep: bool,
@@ -217,7 +232,7 @@ impl<'a> Responder<'a> {
 
     /// Answers a request that is gone, from what its answer's head depends on.
     pub fn resumed(
-        out: &'a mut Vec<u8>,
+        out: &'a mut Output,
         stamp: &'a Stamp,
         head_only: bool,
         persistence: Persistence,
@@ -234,7 +249,7 @@ impl<'a> Responder<'a> {
     }
 
     /// Answers bytes that are no request, or nobody's request: in full, and for the last time.
-    pub fn closing(out: &'a mut Vec<u8>, stamp: &'a Stamp) -> Responder<'a> {
+    pub fn closing(out: &'a mut Output, stamp: &'a Stamp) -> Responder<'a> {
         Responder {
             out,
             stamp,
@@ -245,15 +260,20 @@ impl<'a> Responder<'a> {
         }
     }
 
-    /// Writes the head. `Some` when the body, exactly `body_len` bytes, is to follow; `None` when
-    /// nothing is: to HEAD, and with 204 and 304. A 200 with a tag that the client already has
-    /// becomes a 304.
-    pub fn begin(&mut self, head: &Head, body_len: usize) -> Option<&mut Vec<u8>> {
+    /// Writes the head. `Some` when the body, exactly `body_len` bytes, written or shared, is to
+    /// follow; `None` when nothing is: to HEAD, and with 204 and 304. A 200 with a tag that the client
+    /// already has becomes a 304.
+    pub fn begin(&mut self, head: &Head, body_len: usize) -> Option<&mut Output> {
         let mut tail = Tail::new();
         self.status = head.status;
         if let Some(etag) = head.etag {
-            tail.push(ETAG);
-            tail.etag(etag);
+            match etag.boot == self.stamp.boot {
+                true => tail.begun_etag(&self.stamp.etag, etag),
+                false => {
+                    tail.push(ETAG);
+                    tail.etag(etag);
+                }
+            }
             if head.status == 200
                 && let Some(asked) = &self.if_none_match
                 && matches_any(asked, &tail.text()[ETAG.len()..])
@@ -278,23 +298,24 @@ impl<'a> Responder<'a> {
         let has_body = has_length && !self.head_only;
         let body_room = if has_body { body_len } else { 0 };
         let room = self.stamp.ok_json.len() + LINE_ROOM + head.fields.len() + tail.text().len();
-        self.out.reserve(room + body_room);
+        let out = self.out.bytes();
+        out.reserve(room + body_room);
         if self.status == 200 && head.content_type == ContentType::Json {
-            self.out.extend_from_slice(&self.stamp.ok_json);
+            out.extend_from_slice(&self.stamp.ok_json);
         } else {
             self.begin_other(head);
         }
         if !head.fields.is_empty() {
-            self.out.extend_from_slice(head.fields);
+            self.out.bytes().extend_from_slice(head.fields);
         }
-        self.out.extend_from_slice(tail.text());
+        self.out.bytes().extend_from_slice(tail.text());
         has_body.then_some(&mut *self.out)
     }
 
     /// Writes head and body.
     pub fn send(&mut self, head: &Head, body: &[u8]) {
         if let Some(out) = self.begin(head, body.len()) {
-            out.extend_from_slice(body);
+            out.bytes().extend_from_slice(body);
         }
     }
 
@@ -339,9 +360,10 @@ impl<'a> Responder<'a> {
         line.push(b" ");
         line.push(reason(self.status));
         line.push(b"\r\n");
-        self.out.extend_from_slice(line.text());
-        self.out.extend_from_slice(self.stamp.common());
-        self.out.extend_from_slice(content_type);
+        let out = self.out.bytes();
+        out.extend_from_slice(line.text());
+        out.extend_from_slice(self.stamp.common());
+        out.extend_from_slice(content_type);
     }
 }
 
@@ -419,9 +441,10 @@ mod tests {
         };
         let mut stamp = Stamp::new();
         stamp.refresh(UnixMs(784_111_777_999));
-        let mut out = b"before".to_vec();
+        let mut out = Output::default();
+        out.bytes().extend_from_slice(b"before");
         write(&mut Responder::new(&mut out, &stamp, &request, true));
-        let out = String::from_utf8(out).expect("ASCII");
+        let out = String::from_utf8(out.pending().to_vec()).expect("ASCII");
         out.strip_prefix("before").expect("appended").to_string()
     }
 
@@ -532,13 +555,13 @@ mod tests {
         });
         assert_eq!(found, format!("{line}{}{tail}", common()));
 
-        let mut out = Vec::new();
+        let mut out = Output::default();
         let mut stamp = Stamp::new();
         stamp.refresh(UnixMs(784_111_777_000));
         let mut responder = Responder::closing(&mut out, &stamp);
         responder.refuse(&RequestError::UriTooLong);
         assert_eq!(responder.status(), 414);
-        let out = String::from_utf8(out).expect("ASCII");
+        let out = String::from_utf8(out.pending().to_vec()).expect("ASCII");
         assert!(out.starts_with("HTTP/1.1 414 URI Too Long\r\nDate: Sun, 06 Nov 1994"));
         assert!(out.contains("\r\nConnection: close\r\n\r\n{\"status\":414,"));
     }

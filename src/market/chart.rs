@@ -19,7 +19,7 @@ use super::target::{first_target, target_after, target_of, targets_between};
 use crate::interval::{Interval, Stored};
 use crate::time::UnixMs;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// 9999-12-31: times beyond it mean it. Calendars and sums hold up to there.
 const MAX_TIME: UnixMs = UnixMs(253_402_300_799_999);
@@ -82,7 +82,25 @@ pub struct ChartPlan {
     pieces: Vec<(Arc<[u8]>, Range<usize>)>,
     body_len: usize,
     info: ChartInfo,
+    /// What is said beside it, as somebody has written it.
+    written: OnceLock<Box<[u8]>>,
 }
+
+/// The last plan that was made of a series, and all that it was made for.
+#[derive(Debug)]
+pub(super) struct Recent {
+    spec: ChartSpec,
+    keep: i64,
+    /// Of the series.
+    version: u64,
+    /// The newest slot that had begun: what else a moment says does not count.
+    present: i64,
+    second: u32,
+    plan: Arc<ChartPlan>,
+}
+
+/// Seconds after which a plan is made anew in any case, which marks its chunks as read.
+const RECENT_S: u32 = 16;
 
 /// The base slots whose coverage an answer depends on, as far as that is known before looking:
 /// `limit` targets in the asked direction, clipped to the kept window and to what is closed by
@@ -110,6 +128,7 @@ impl ChartPlan {
             return Some(ChartPlan {
                 pieces: Vec::new(),
                 body_len: 2,
+                written: OnceLock::new(),
                 info: Outcome::default().info(None, (spec, &window), now, keep),
             });
         };
@@ -150,8 +169,47 @@ impl ChartPlan {
         Some(ChartPlan {
             pieces: rows.pieces,
             body_len: rows.bytes + 2,
+            written: OnceLock::new(),
             info: outcome.info(Some(series), (spec, &window), now, keep),
         })
+    }
+
+    /// As [`ChartPlan::new`], but the last plan of a series serves again for as long as it would
+    /// come out the same: many look at the same chart, more often than it changes.
+    pub fn recent(
+        series: Option<&Series>,
+        spec: &ChartSpec,
+        now: UnixMs,
+        keep: i64,
+    ) -> Option<Arc<ChartPlan>> {
+        let Some(series) = series else {
+            return ChartPlan::new(None, spec, now, keep).map(Arc::new);
+        };
+        let (version, present) = (series.version(), series.interval().slot_of(now));
+        let second = seconds(now);
+        let mut recent = series.recent.borrow_mut();
+        if let Some(recent) = &*recent
+            && (recent.version, recent.present, recent.keep) == (version, present, keep)
+            && second.wrapping_sub(recent.second) < RECENT_S
+            && recent.spec == *spec
+        {
+            return Some(recent.plan.clone());
+        }
+        let plan = Arc::new(ChartPlan::new(Some(series), spec, now, keep)?);
+        *recent = Some(Box::new(Recent {
+            spec: spec.clone(),
+            keep,
+            version,
+            present,
+            second,
+            plan: plan.clone(),
+        }));
+        Some(plan)
+    }
+
+    /// What is said beside the rows, written once by whoever asks for it first.
+    pub fn written(&self, write: impl FnOnce() -> Vec<u8>) -> &[u8] {
+        self.written.get_or_init(|| write().into_boxed_slice())
     }
 
     /// What is said beside the rows.
@@ -177,8 +235,8 @@ impl ChartPlan {
     /// The parts of the body between `[` and `]`, oldest first: shared bytes, and which of them
     /// belong to it. To be sent without being copied; they stay as they are for as long as
     /// somebody holds them.
-    pub fn into_pieces(self) -> Vec<(Arc<[u8]>, Range<usize>)> {
-        self.pieces
+    pub fn pieces(&self) -> &[(Arc<[u8]>, Range<usize>)] {
+        &self.pieces
     }
 }
 
@@ -562,7 +620,7 @@ mod tests {
         assert_eq!((body.as_slice(), plan.body_len()), (&b"[]"[..], 2));
         assert_eq!(plan.info().depends, 91..100);
         assert!(!plan.info().complete);
-        assert!(plan.into_pieces().is_empty());
+        assert!(plan.pieces().is_empty());
     }
 
     #[test]

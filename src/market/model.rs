@@ -8,7 +8,7 @@ use super::answered::Reported;
 use super::chart::{ChartInfo, ChartPlan, ChartSpec, needed};
 use super::maker::ChartMaker;
 use super::series::{MAX_PROVISIONAL, Series, SeriesKey};
-use super::testing::split_mix;
+use super::testing::{all_of, split_mix};
 use crate::decimal::Decimal;
 use crate::interval::{Interval, Stored};
 use crate::record::Candle;
@@ -256,6 +256,17 @@ impl Naive {
         let (made, info) = maker.finished().expect("it says so");
         assert_eq!(String::from_utf8_lossy(&made), body, "{why}");
         self.check_info(&rows, (more, begin), &info, spec, now, keep, &why);
+        for spec in [spec, &all_of(series.interval().interval()), spec] {
+            let bytes = |plan: &ChartPlan| {
+                let mut out = Vec::new();
+                plan.write(&mut out);
+                (out, plan.info().clone())
+            };
+            let plan = ChartPlan::new(Some(series), spec, now, keep);
+            let recent = ChartPlan::recent(Some(series), spec, now, keep);
+            let recent = recent.as_deref().map(bytes);
+            assert_eq!(plan.as_ref().map(bytes), recent, "{why}");
+        }
         if let Some(plan) = ChartPlan::new(Some(series), spec, now, keep) {
             let mut out = b"head".to_vec();
             assert_eq!(plan.body_len(), body.len(), "{why}");

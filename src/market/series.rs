@@ -12,6 +12,7 @@
 //!
 //! Invariant: a row lies in a covered slot, and every slot of the tail is behind all covered ones.
 
+use super::chart::Recent;
 use super::chunk::{CHUNK_SLOTS, Chunk, Draft, chunk_of, places_of, render};
 use super::spans::Spans;
 use super::{SourceId, SymbolId};
@@ -19,7 +20,7 @@ use crate::decimal::Decimal;
 use crate::interval::Stored;
 use crate::record::Candle;
 use crate::time::UnixMs;
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -59,6 +60,8 @@ pub struct Series {
     pub(super) forgotten: Option<i64>,
     /// Second of the last read.
     read: Cell<u32>,
+    /// Let go when a row changes: it holds the rows.
+    pub(super) recent: RefCell<Option<Box<Recent>>>,
 }
 
 /// A candle that is not confirmed as closed.
@@ -103,6 +106,7 @@ impl Series {
             closed_version: version,
             forgotten: None,
             read: Cell::new(0),
+            recent: RefCell::new(None),
         }
     }
 
@@ -303,6 +307,7 @@ impl Series {
     }
 
     pub(super) fn set_chunk(&mut self, id: i64, chunk: Option<Chunk>) {
+        *self.recent.get_mut() = None;
         if let Some(chunk) = &chunk {
             self.count += chunk.count();
             self.bytes += chunk.bytes();

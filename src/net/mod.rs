@@ -21,6 +21,7 @@ mod history;
 mod history;
 mod link;
 mod listen;
+mod patience;
 mod process;
 mod resolver;
 mod socket;
@@ -37,7 +38,7 @@ use crate::config::Config;
 use crate::demo::Demo;
 use crate::server::{Action, Broken, Core, Event, Service};
 use crate::table::Key;
-use crate::time::{Clock, Mono, Now};
+use crate::time::{Clock, Mono, Now, Watch};
 use history::History;
 use link::{Link, Moved, Progress};
 use listen::{Accepted, Listener};
@@ -63,10 +64,6 @@ const UPSTREAM_SLICE: usize = 16 * 1024;
 
 /// From the wake-up: time after which a turn begins no further slice of work that can wait.
 const TURN_BUDGET: Duration = Duration::from_micros(400);
-
-/// Time for exchanges and the core's long work in each turn, however busy the clients are: as long
-/// as the largest slice of either takes, so that many small ones come as far.
-const LONG_LEAST: Duration = Duration::from_micros(100);
 
 /// Events taken at once.
 const EVENTS: usize = 128;
@@ -99,9 +96,11 @@ pub fn check(config: &Config) -> Result<(), RunError> {
 /// See the module's page.
 pub struct Driver {
     poll: Poll,
-    clock: Clock,
+    clock: Watch,
     core: Core,
     listeners: Vec<Listener>,
+    /// Whether a listener may have connections to give, or rests.
+    accepting: bool,
     /// Connections that a listener gives in one turn.
     accepts: usize,
     /// By the place of their keys.
@@ -139,6 +138,7 @@ impl Driver {
         descriptors::settle(&mut config);
         let (history, opened) =
             History::start(&config.data, waker.clone()).map_err(RunError::History)?;
+        let mut clock = Watch::new(clock);
         let now = clock.now();
         let accepts = config.limits.accepts_per_turn;
         let demo = config.demo.map(|demo| Demo::new(demo.seed));
@@ -153,6 +153,7 @@ impl Driver {
             clock,
             core,
             listeners,
+            accepting: false,
             accepts,
             links: Vec::new(),
             hot: VecDeque::new(),
@@ -220,15 +221,20 @@ impl Driver {
     /// How long this turn may sleep.
     fn sleep(&self) -> Option<Duration> {
         let waiting = |l: &Listener| l.ready && l.resting.is_none();
-        let busy =
-            !self.hot.is_empty() || self.has_long_work() || self.listeners.iter().any(waiting);
+        let busy = !self.hot.is_empty()
+            || self.has_long_work()
+            || self.accepting && self.listeners.iter().any(waiting);
         if busy {
             return Some(Duration::ZERO);
         }
-        let rests = self.listeners.iter().filter_map(|l| l.resting);
-        let next = rests.chain(self.core.poll_timeout()).min()?;
+        let mut next = self.core.poll_timeout();
+        if self.accepting {
+            for rests in self.listeners.iter().filter_map(|l| l.resting) {
+                next = Some(next.map_or(rests, |next| next.min(rests)));
+            }
+        }
         // Sleeping is all that has happened since the last turn's end.
-        Some(next.since(self.turned))
+        Some(next?.since(self.turned))
     }
 
     fn dispatch(&mut self, event: &mio::event::Event, now: Now) {
@@ -248,6 +254,7 @@ impl Driver {
             Token(token) if token > LISTENERS - Service::COUNT => {
                 if let Some(listener) = self.listeners.get_mut(LISTENERS - token) {
                     listener.ready = true;
+                    self.accepting = true;
                 }
             }
             Token(token) => {
@@ -282,6 +289,9 @@ impl Driver {
     /// Takes new connections, a bounded number. Each is read and answered at once: one that
     /// brings a single request never costs a registration at the poller.
     fn accept(&mut self, now: Now) {
+        if !self.accepting {
+            return;
+        }
         for at in 0..self.listeners.len() {
             let mut left = self.accepts;
             while left > 0 && self.listeners[at].is_due(now.mono) {
@@ -303,6 +313,8 @@ impl Driver {
                 }
             }
         }
+        let has_more = |l: &Listener| l.ready || l.resting.is_some();
+        self.accepting = self.listeners.iter().any(has_more);
     }
 
     /// Makes the poller watch a link that has outlived its first turn.
@@ -377,40 +389,6 @@ impl Driver {
             match link.upstream {
                 true => self.upstream.push_back(key),
                 false => self.hot.push_back(key),
-            }
-        }
-    }
-
-    /// Whether there is something to do that can wait.
-    fn has_long_work(&self) -> bool {
-        !self.upstream.is_empty() || self.core.has_work() || self.history.ready
-    }
-
-    /// Exchanges and the core's long work, slice after slice, until the turn's budget is used up.
-    fn long_work(&mut self, now: Now) {
-        if !self.has_long_work() {
-            return;
-        }
-        // Some of each a turn, so that clients cannot starve the exchanges.
-        let least = self.clock.mono() + LONG_LEAST;
-        loop {
-            if let Some(key) = self.upstream.pop_front() {
-                self.pump(key, UPSTREAM_SLICE, now);
-                self.carry_out(now);
-            }
-            if self.core.has_work() {
-                self.core.work(now);
-                self.carry_out(now);
-            }
-            if self.history.ready
-                && let Some(answer) = self.history.answer()
-            {
-                self.core.stored(answer, now);
-                self.carry_out(now);
-            }
-            let idle = !self.has_long_work();
-            if idle || (self.is_over(now) && self.clock.mono() >= least) {
-                return;
             }
         }
     }

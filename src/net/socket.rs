@@ -10,7 +10,7 @@
 use mio::event::Event;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{Shutdown, SocketAddr};
 
 /// See the module's page.
@@ -94,6 +94,24 @@ impl Socket {
     }
 }
 
+impl Socket {
+    fn try_write(
+        &mut self,
+        mut write: impl FnMut(&mut TcpStream) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        loop {
+            match write(&mut self.stream) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Ok(count) => return Ok(count),
+                Err(error) => {
+                    self.writable &= error.kind() != ErrorKind::WouldBlock;
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
 impl Read for Socket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
@@ -116,16 +134,11 @@ impl Read for Socket {
 
 impl Write for Socket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        loop {
-            match self.stream.write(bytes) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Ok(count) => return Ok(count),
-                Err(error) => {
-                    self.writable &= error.kind() != ErrorKind::WouldBlock;
-                    return Err(error);
-                }
-            }
-        }
+        self.try_write(|stream| stream.write(bytes))
+    }
+
+    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.try_write(|stream| stream.write_vectored(pieces))
     }
 
     fn flush(&mut self) -> io::Result<()> {

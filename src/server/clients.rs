@@ -10,19 +10,20 @@
 use super::access::Answer;
 use super::api::{self, Outcome, View};
 use super::archive::Recalled;
+use super::familiar::Mark;
 use super::long::Reply;
-use super::session::{PendingBody, Phase, Session};
+use super::session::{Phase, Session};
 use super::{Action, CloseReason, Conn, Core, Endpoint, Event, Rest, Service};
 use crate::http::{
-    BodyReader, CONTINUE, Cache, ContentType, Head, HeadLimits, Parsed, Request, RequestBody,
-    RequestError, Responder, empty_lines, parse,
+    Cache, ContentType, Head, HeadLimits, Parsed, Request, RequestError, Responder, empty_lines,
+    parse,
 };
 use crate::market::SeriesKey;
 use crate::table::Key;
 use crate::time::Now;
 use std::ops::Range;
 
-/// Largest output buffer that is kept for the next answer.
+/// Largest output buffers that are kept for the next answer.
 const SPARE_BYTES: usize = 256 * 1024;
 
 /// Seconds after which a client that was turned away may try again.
@@ -31,23 +32,17 @@ const RETRY_REFUSED_S: u32 = 1;
 /// Said where the disk thread has as many questions as it may have.
 const FULL_QUEUE: &str = "Too many charts wait for the history file.";
 
-impl Core {
-    pub(super) fn handle_client(&mut self, key: Key, event: Event<'_>, now: Now) {
-        let Some(Conn::Client(session)) = self.conns.get_mut(key) else {
-            return;
-        };
-        let rest = &mut self.rest;
-        let busy = session.is_busy();
-        match event {
-            Event::Received(bytes) => rest.received(key, session, bytes, now),
-            Event::Sent(count) => rest.sent(key, session, count, now),
-            Event::Eof => rest.ended(key, session, now),
-            Event::Failed(_) => rest.broken(key, session),
-            Event::Connected | Event::Secured => {}
-        }
-        rest.count_busy(busy, session);
-    }
+/// What came of the bytes at the begin of a request.
+enum Next {
+    /// Its head is whole, so long, and done with.
+    Taken(usize),
+    /// Its head is not whole; so many bytes before it are done with.
+    Partial(usize),
+    /// It is none, and the client has been told.
+    Rejected,
+}
 
+impl Core {
     /// Tells a client above the cap, or one that came too late, that there is no room.
     pub(super) fn refuse_client(&mut self, key: Key, now: Now) {
         let Some(Conn::Client(session)) = self.conns.get_mut(key) else {
@@ -93,13 +88,13 @@ impl Core {
             reply.end(CloseReason::Stopping);
         }
         let busy = session.is_busy();
-        let before = session.output.bytes.len();
-        let mut responder = reply.responder(&mut session.output.bytes, &rest.stamp);
+        let before = session.output.len();
+        let mut responder = reply.responder(&mut session.output, &rest.stamp);
         long.finish(&view, &mut responder);
         let answer = Answer {
             peer: session.peer,
             status: responder.status(),
-            bytes: session.output.bytes.len() - before,
+            bytes: session.output.len() - before,
         };
         rest.count_long(answer, &reply, now);
         rest.after_answer(session, reply.closing, now);
@@ -123,6 +118,19 @@ impl Core {
 }
 
 impl Rest {
+    /// Takes in what happened to a client's connection.
+    pub(super) fn handle(&mut self, key: Key, session: &mut Session, event: Event<'_>, now: Now) {
+        let busy = session.is_busy();
+        match event {
+            Event::Received(bytes) => self.received(key, session, bytes, now),
+            Event::Sent(count) => self.sent(key, session, count, now),
+            Event::Eof => self.ended(key, session, now),
+            Event::Failed(_) => self.broken(key, session),
+            Event::Connected | Event::Secured => {}
+        }
+        self.count_busy(busy, session);
+    }
+
     fn received(&mut self, key: Key, session: &mut Session, bytes: &[u8], now: Now) {
         if matches!(session.phase, Phase::Lingering | Phase::Closed) {
             return;
@@ -152,7 +160,7 @@ impl Rest {
         loop {
             // No further request is begun; what has begun goes on as it is.
             let is_between = matches!(session.phase, Phase::Idle | Phase::Head | Phase::Writing);
-            let pending = session.output.pending().len();
+            let pending = session.output.len();
             if is_between && pending >= self.config.limits.output_high_water {
                 session.enter(Phase::Writing, now.mono, &self.config.limits);
                 break;
@@ -164,34 +172,13 @@ impl Rest {
                     None => return bytes.len(),
                 },
                 Phase::Idle | Phase::Head | Phase::Writing if !rest.is_empty() => {
-                    match parse(rest, &self.head_limits(session)) {
-                        Ok(Parsed::Complete {
-                            request,
-                            used: head,
-                        }) => {
-                            used += head;
-                            session.blank = 0;
-                            self.take(key, session, &request, &rest[..head], now);
-                        }
-                        Ok(Parsed::Partial) => {
-                            // Some clients send an empty line after a body: nobody has begun a
-                            // request with it, and it renews no deadline.
-                            let blank = empty_lines(rest);
+                    match self.next_request(key, session, rest, now) {
+                        Next::Taken(head) => used += head,
+                        Next::Partial(blank) => {
                             used += blank;
-                            session.blank += blank;
-                            if session.blank >= self.config.limits.head_bytes {
-                                self.reject(session, RequestError::HeadersTooLarge, now);
-                                return bytes.len();
-                            }
-                            if !matches!(&rest[blank..], [] | [b'\r']) {
-                                session.enter(Phase::Head, now.mono, &self.config.limits);
-                            }
                             break;
                         }
-                        Err(error) => {
-                            self.reject(session, error, now);
-                            return bytes.len();
-                        }
+                        Next::Rejected => return bytes.len(),
                     }
                 }
                 Phase::Head => {
@@ -209,6 +196,47 @@ impl Rest {
         used
     }
 
+    /// Takes the request at the begin of `bytes`, if its head is whole.
+    fn next_request(&mut self, key: Key, session: &mut Session, bytes: &[u8], now: Now) -> Next {
+        // A head behind empty lines may measure less than others: it is not looked for.
+        let mark = (session.blank == 0).then(|| Mark::of(bytes));
+        if let Some(mark) = mark
+            && let Some((request, head)) = self.familiar.find(mark, bytes)
+        {
+            self.answer(key, session, &request, Some(mark), now);
+            return Next::Taken(head);
+        }
+        match parse(bytes, &self.head_limits(session)) {
+            Ok(Parsed::Complete { request, used }) => {
+                session.blank = 0;
+                let head = &bytes[..used];
+                if let Some(mark) = mark {
+                    self.familiar.met(mark, &request, head);
+                }
+                self.take(key, session, &request, head, now);
+                Next::Taken(used)
+            }
+            Ok(Parsed::Partial) => {
+                // Some clients send an empty line after a body: nobody has begun a request with
+                // it, and it renews no deadline.
+                let blank = empty_lines(bytes);
+                session.blank += blank;
+                if session.blank >= self.config.limits.head_bytes {
+                    self.reject(session, RequestError::HeadersTooLarge, now);
+                    return Next::Rejected;
+                }
+                if !matches!(&bytes[blank..], [] | [b'\r']) {
+                    session.enter(Phase::Head, now.mono, &self.config.limits);
+                }
+                Next::Partial(blank)
+            }
+            Err(error) => {
+                self.reject(session, error, now);
+                Next::Rejected
+            }
+        }
+    }
+
     /// What the next head may measure: empty lines before it count, also those that are gone.
     fn head_limits(&self, session: &Session) -> HeadLimits {
         let mut limits = HeadLimits::from(&self.config.limits);
@@ -216,76 +244,16 @@ impl Rest {
         limits
     }
 
-    /// Begins with a request whose head is whole.
-    fn take(
+    /// Answers one request, or sees to it that its answer is made. `mark`: its head was found among
+    /// those that are known.
+    pub(super) fn answer(
         &mut self,
         key: Key,
         session: &mut Session,
         request: &Request<'_>,
-        head: &[u8],
+        mark: Option<Mark>,
         now: Now,
     ) {
-        let cap = self.config.limits.body_bytes as u64;
-        let reader = match request.body {
-            RequestBody::None => return self.answer(key, session, request, now),
-            body => BodyReader::new(body.into(), cap),
-        };
-        let reader = match reader {
-            Ok(reader) => reader,
-            Err(error) => return self.reject(session, error.into(), now),
-        };
-        if request.expect_continue {
-            session.output.bytes.extend_from_slice(CONTINUE);
-        }
-        let pending = PendingBody {
-            head: head.to_vec(),
-            reader,
-        };
-        let phase = Phase::Body(Box::new(pending));
-        session.enter(phase, now.mono, &self.config.limits);
-    }
-
-    /// Throws away a part of a request's body, and answers the request at the body's end. `None`
-    /// when the body was malformed or too large: the client has been told.
-    fn read_body(
-        &mut self,
-        key: Key,
-        session: &mut Session,
-        mut bytes: &[u8],
-        now: Now,
-    ) -> Option<usize> {
-        let before = bytes.len();
-        let Phase::Body(pending) = &mut session.phase else {
-            return Some(0);
-        };
-        loop {
-            match pending.reader.decode(bytes) {
-                Ok(piece) => {
-                    bytes = &bytes[piece.used..];
-                    if piece.done {
-                        break;
-                    }
-                    if bytes.is_empty() || piece.used == 0 {
-                        return Some(before - bytes.len());
-                    }
-                }
-                Err(error) => {
-                    self.reject(session, error.into(), now);
-                    return None;
-                }
-            }
-        }
-        let head = std::mem::take(&mut pending.head);
-        session.enter(Phase::Idle, now.mono, &self.config.limits);
-        let head_limits = HeadLimits::from(&self.config.limits);
-        if let Ok(Parsed::Complete { request, .. }) = parse(&head, &head_limits) {
-            self.answer(key, session, &request, now);
-        }
-        Some(before - bytes.len())
-    }
-
-    /// Answers one request, or sees to it that its answer is made.
-    fn answer(&mut self, key: Key, session: &mut Session, request: &Request<'_>, now: Now) {
         session.served += 1;
         let last = session.served >= self.config.limits.requests_per_connection;
         let closing = if last {
@@ -298,13 +266,9 @@ impl Rest {
             Some(CloseReason::Answered)
         };
         session.output.borrow(&mut self.spare);
-        let before = session.output.bytes.len();
-        let mut responder = Responder::new(
-            &mut session.output.bytes,
-            &self.stamp,
-            request,
-            closing.is_none(),
-        );
+        let before = session.output.len();
+        let mut responder =
+            Responder::new(&mut session.output, &self.stamp, request, closing.is_none());
         if session.service == Service::Demo {
             if let Some(demo) = &mut self.demo {
                 self.scratch.clear();
@@ -323,7 +287,19 @@ impl Rest {
         self.status.http.requests += 1;
         let mut view = View::new(&self.config, &self.market, &self.status, self.boot, now);
         view.facts = Some(self.facts);
-        let (endpoint, outcome) = api::answer(&view, session.service, request, &mut responder);
+        let (service, catalog) = (session.service, self.market.catalog.version());
+        let known = mark.and_then(|mark| self.familiar.meaning(mark, service, catalog));
+        let (endpoint, outcome) = match known {
+            Some(meaning) => api::answer_again(&view, meaning, &mut responder),
+            None => {
+                let mut meant = None;
+                let answered = api::answer(&view, service, request, &mut responder, &mut meant);
+                if let (Some(mark), Some(meaning)) = (mark, meant) {
+                    self.familiar.understand(mark, service, catalog, meaning);
+                }
+                answered
+            }
+        };
         match outcome {
             Outcome::Answered => {
                 let status = responder.status();
@@ -332,7 +308,7 @@ impl Rest {
                     let answer = Answer {
                         peer: session.peer,
                         status,
-                        bytes: session.output.bytes.len() - before,
+                        bytes: session.output.len() - before,
                     };
                     let line = self.access.describe(request);
                     self.access.note(answer, line.as_deref());
@@ -397,13 +373,13 @@ impl Rest {
     /// Sends 503 in place of an answer that takes longer.
     fn turn_away(&mut self, session: &mut Session, reply: Reply, why: &'static str, now: Now) {
         let error = api::Error::unavailable(why, 1);
-        let before = session.output.bytes.len();
-        let mut responder = reply.responder(&mut session.output.bytes, &self.stamp);
+        let before = session.output.len();
+        let mut responder = reply.responder(&mut session.output, &self.stamp);
         api::send_error(&error, &mut responder);
         let answer = Answer {
             peer: session.peer,
             status: error.status,
-            bytes: session.output.bytes.len() - before,
+            bytes: session.output.len() - before,
         };
         self.count_answer(reply.endpoint, error.status);
         self.access.note(answer, reply.line.as_deref());
@@ -423,7 +399,7 @@ impl Rest {
 
     /// Answers what could not be understood, and ends the connection: nobody knows where the next
     /// request would begin.
-    fn reject(&mut self, session: &mut Session, error: RequestError, now: Now) {
+    pub(super) fn reject(&mut self, session: &mut Session, error: RequestError, now: Now) {
         self.status.http.requests += 1;
         self.status.http.bad_requests += 1;
         let error = api::Error::from(error);
@@ -437,14 +413,14 @@ impl Rest {
         reason: CloseReason,
         now: Now,
     ) {
-        let before = session.output.bytes.len();
-        let mut responder = Responder::closing(&mut session.output.bytes, &self.stamp);
+        let before = session.output.len();
+        let mut responder = Responder::closing(&mut session.output, &self.stamp);
         api::send_error(error, &mut responder);
         if session.service != Service::Demo {
             let answer = Answer {
                 peer: session.peer,
                 status: error.status,
-                bytes: session.output.bytes.len() - before,
+                bytes: session.output.len() - before,
             };
             self.count_answer(Endpoint::Unread, error.status);
             self.access.note(answer, None);
@@ -455,8 +431,12 @@ impl Rest {
     }
 
     fn sent(&mut self, key: Key, session: &mut Session, count: usize, now: Now) {
-        if let Some(buffer) = session.output.advance(count) {
-            self.keep_spare(buffer);
+        if let Some(emptied) = session.output.advance(count)
+            && emptied.capacity() <= SPARE_BYTES
+        {
+            // Nearly all answers are written and sent within one turn of their connection, so
+            // that the same buffers serve all of them.
+            self.spare = emptied;
         }
         if session.service != Service::Demo {
             self.status.http.bytes_out += count as u64;
@@ -478,15 +458,6 @@ impl Rest {
             }
             Phase::Finishing => self.finish(key, session, now),
             _ => {}
-        }
-    }
-
-    /// Keeps an emptied buffer for the next answer: nearly all are written and sent within one
-    /// turn of their connection, so that one buffer serves all of them.
-    fn keep_spare(&mut self, mut buffer: Vec<u8>) {
-        if buffer.capacity() <= SPARE_BYTES {
-            buffer.clear();
-            self.spare = buffer;
         }
     }
 }

@@ -11,7 +11,7 @@
 
 use super::api::{Long, View};
 use super::{CloseReason, Endpoint};
-use crate::http::{Method, Persistence, Request, Responder, Stamp};
+use crate::http::{Method, Output, Persistence, Request, Responder, Stamp};
 use crate::market::SeriesKey;
 use crate::table::{Key, Table};
 use crate::time::Mono;
@@ -82,7 +82,7 @@ impl Reply {
     }
 
     /// A responder as the request itself would have had.
-    pub fn responder<'a>(&'a self, out: &'a mut Vec<u8>, stamp: &'a Stamp) -> Responder<'a> {
+    pub fn responder<'a>(&'a self, out: &'a mut Output, stamp: &'a Stamp) -> Responder<'a> {
         Responder::resumed(
             out,
             stamp,

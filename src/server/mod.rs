@@ -11,6 +11,7 @@
 mod access;
 pub mod api;
 mod archive;
+mod bodies;
 mod budget;
 mod clients;
 mod counting;
@@ -20,12 +21,14 @@ mod durations;
 mod ends;
 mod event;
 mod failover;
+mod familiar;
 mod fault;
 mod fetches;
 mod guests;
 mod lane;
 mod long;
 mod poller;
+
 mod session;
 mod stage;
 mod status;
@@ -40,7 +43,7 @@ pub use status::{SourceState, SourceStatus, Status};
 use crate::config::Config;
 use crate::demo::Demo;
 use crate::history::Answer;
-use crate::http::Stamp;
+use crate::http::{Outgoing, Output, Stamp};
 use crate::market::{Market, SourceId};
 use crate::rng::Rng;
 use crate::table::{Key, Table};
@@ -48,6 +51,7 @@ use crate::time::{Mono, Now};
 use access::Access;
 use archive::{Archive, Shelf};
 use failover::Failover;
+use familiar::Familiar;
 use guests::Guests;
 use long::Longs;
 use poller::Poller;
@@ -102,8 +106,9 @@ struct Rest {
     actions: VecDeque<Action>,
     /// Reused for the demo exchange's bodies.
     scratch: Vec<u8>,
+    familiar: Familiar,
     /// Lent to the next answer.
-    spare: Vec<u8>,
+    spare: Output,
     next_sweep: Mono,
     /// When the end comes in any case.
     stop_at: Option<Mono>,
@@ -156,12 +161,13 @@ impl Core {
                 guests: Guests::default(),
                 access: Access::new(),
                 demo_open: 0,
-                stamp: Stamp::new(),
+                stamp: Stamp::of_boot(boot),
                 boot,
                 facts,
                 actions: VecDeque::new(),
                 scratch: Vec::new(),
-                spare: Vec::new(),
+                familiar: Familiar::new(),
+                spare: Output::default(),
                 next_sweep: now.mono + SWEEP,
                 stop_at: None,
                 clients_done: false,
@@ -175,9 +181,9 @@ impl Core {
     /// Tells what happened to a connection. A key that is gone is no fault: the event was late.
     pub fn handle(&mut self, key: Key, event: Event<'_>, now: Now) {
         self.rest.stamp.refresh(now.unix);
-        match self.conns.get(key) {
-            Some(Conn::Client(_)) => self.handle_client(key, event, now),
-            Some(&Conn::Upstream { source, lane }) => {
+        match self.conns.get_mut(key) {
+            Some(Conn::Client(session)) => self.rest.handle(key, session, event, now),
+            Some(&mut Conn::Upstream { source, lane }) => {
                 self.handle_upstream(key, source, lane, event, now);
             }
             None => {}
@@ -302,28 +308,37 @@ impl Core {
 
     /// When [`Core::handle_timeout`] is wanted next.
     pub fn poll_timeout(&self) -> Option<Mono> {
-        let sweep = (!self.conns.is_empty()).then_some(self.rest.next_sweep);
-        let pollers = self.rest.pollers.iter().filter_map(Poller::wake_at).min();
-        let pollers = pollers.filter(|_| !self.rest.status.stopping);
-        let flip = self.rest.market.quotes.next_flip();
-        let (long, stop) = (self.rest.longs.next_due(), self.rest.stop_at);
+        // The latest moment stands for never.
+        let never = Mono(u64::MAX);
+        let rest = &self.rest;
+        let mut next = match self.conns.is_empty() {
+            true => never,
+            false => rest.next_sweep,
+        };
+        if !rest.status.stopping {
+            for poller in &rest.pollers {
+                next = next.min(poller.wake_at().unwrap_or(never));
+            }
+        }
+        next = next.min(rest.market.quotes.next_flip().unwrap_or(never));
+        next = next.min(rest.failover.next_due().unwrap_or(never));
+        next = next.min(rest.longs.next_due().unwrap_or(never));
+        next = next.min(rest.archive.due().unwrap_or(never));
         // Once the clients have had their time, only the history is waited for.
-        let stop = stop.filter(|_| !self.rest.clients_done);
-        let (history, failover) = (self.rest.archive.due(), self.rest.failover.next_due());
-        [sweep, pollers, flip, failover, long, stop, history]
-            .into_iter()
-            .flatten()
-            .min()
+        if !rest.clients_done {
+            next = next.min(rest.stop_at.unwrap_or(never));
+        }
+        (next != never).then_some(next)
     }
 
     /// Bytes to be sent on a connection now.
-    pub fn outgoing(&self, key: Key) -> &[u8] {
+    pub fn outgoing(&self, key: Key) -> Outgoing<'_> {
         match self.conns.get(key) {
             Some(Conn::Client(session)) => session.output.pending(),
-            Some(Conn::Upstream { source, lane }) => {
-                self.rest.pollers[usize::from(source.0)].outgoing(*lane, key)
-            }
-            None => &[],
+            Some(Conn::Upstream { source, lane }) => self.rest.pollers[usize::from(source.0)]
+                .outgoing(*lane, key)
+                .into(),
+            None => Outgoing::from(&[][..]),
         }
     }
 

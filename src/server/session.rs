@@ -20,7 +20,7 @@
 
 use super::Service;
 use crate::config::Limits;
-use crate::http::BodyReader;
+use crate::http::{BodyReader, Output};
 use crate::table::Key;
 use crate::time::Mono;
 use std::net::IpAddr;
@@ -146,45 +146,6 @@ impl CloseReason {
             CloseReason::Broken => "broken",
             CloseReason::Refused => "refused",
             CloseReason::Stopping => "stopping",
-        }
-    }
-}
-
-/// Bytes on their way to the kernel.
-#[derive(Debug, Default)]
-pub struct Output {
-    /// All that is not known to be sent, and before it what is.
-    pub bytes: Vec<u8>,
-    sent: usize,
-}
-
-impl Output {
-    /// What is still to be sent.
-    pub fn pending(&self) -> &[u8] {
-        &self.bytes[self.sent..]
-    }
-
-    /// Whether nothing is to be sent.
-    pub fn is_empty(&self) -> bool {
-        self.sent == self.bytes.len()
-    }
-
-    /// Takes note that so many bytes were sent. An emptied output holds no memory: its buffer is
-    /// handed back, to be lent to the next one.
-    pub fn advance(&mut self, count: usize) -> Option<Vec<u8>> {
-        self.sent += count;
-        debug_assert!(self.sent <= self.bytes.len(), "more sent than there was");
-        if !self.is_empty() {
-            return None;
-        }
-        self.sent = 0;
-        Some(std::mem::take(&mut self.bytes))
-    }
-
-    /// Takes a buffer to write into, if it has none.
-    pub fn borrow(&mut self, spare: &mut Vec<u8>) {
-        if self.bytes.capacity() == 0 {
-            self.bytes = std::mem::take(spare);
         }
     }
 }

@@ -277,6 +277,9 @@ impl Turns {
 
     fn advance(&mut self, now: Now) {
         let second = now.mono.0 / 1_000_000;
+        if second == self.second {
+            return;
+        }
         let steps = second.saturating_sub(self.second).min(STALL_WINDOW as u64);
         for step in 0..steps {
             self.longest[((second - step) % STALL_WINDOW as u64) as usize] = 0;

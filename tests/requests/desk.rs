@@ -331,7 +331,7 @@ impl Desk {
             return;
         };
         loop {
-            let outgoing = self.core.outgoing(key);
+            let outgoing = self.core.outgoing(key).to_vec();
             let count = outgoing.len().min(guest.appetite);
             if count == 0 || guest.closed {
                 return;

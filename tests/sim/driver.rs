@@ -120,9 +120,9 @@ impl World {
             let Some(link) = self.links.get_mut(&key) else {
                 return;
             };
-            let outgoing = self.core.outgoing(key);
+            let outgoing = self.core.outgoing(key).to_vec();
             if !outgoing.is_empty() && link.is_writable() {
-                match link.write(outgoing, self.now) {
+                match link.write(&outgoing, self.now) {
                     Moved::Bytes(count) => {
                         let bytes = outgoing[..count].to_vec();
                         self.carry(key, &bytes);
@@ -468,7 +468,7 @@ impl World {
         let Peer::Client(at) = link.peer else {
             return;
         };
-        let outgoing = self.core.outgoing(key);
+        let outgoing = self.core.outgoing(key).to_vec();
         let total = link.sent + outgoing.len() as u64;
         let made = self.clients[at].made_total;
         if total < made {

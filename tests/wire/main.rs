@@ -11,8 +11,8 @@ mod responses;
 
 use marketd::config::Limits;
 use marketd::http::{
-    Cache, ErrorAnswer, Framing, Head, HeadLimits, Method, Parsed, RequestBody, Responder, Stamp,
-    parse, parse_response, write_request,
+    Cache, ErrorAnswer, Framing, Head, HeadLimits, Method, Output, Parsed, RequestBody, Responder,
+    Stamp, parse, parse_response, write_request,
 };
 use std::fmt::Debug;
 
@@ -63,8 +63,9 @@ fn the_client_understands_the_server() {
     };
     let stamp = Stamp::new();
     let check = |status, length, write: &dyn Fn(&mut Responder)| {
-        let mut out = Vec::new();
+        let mut out = Output::default();
         write(&mut Responder::new(&mut out, &stamp, &request, true));
+        let out = out.pending().to_vec();
         let limits = HeadLimits::upstream(&Limits::default());
         let found = parse_response(&out, &limits)
             .expect("an answer")

@@ -4,6 +4,7 @@
 //! fits; it never allocates.
 
 use super::{Cache, ETag};
+use crate::decimal::{PAIRS, write_whole};
 
 /// What a head ends with, put together on the stack: its pieces are short, and a vector checks its
 /// capacity for each.
@@ -15,6 +16,16 @@ pub(super) struct Tail {
 /// The longest: a tag of three numbers (44 bytes with its name), `Cache-Control` (43),
 /// `Content-Length` (38), `Connection` (24), the end (2). The longest status line is shorter.
 const TAIL_BYTES: usize = 160;
+
+/// The begin of a tag, with its name.
+#[derive(Clone, Debug)]
+pub(super) struct Begun {
+    bytes: [u8; BEGUN_BYTES],
+    len: usize,
+}
+
+/// Six bytes of the name, a quotation mark, 16 digits and a hyphen, in a power of two.
+const BEGUN_BYTES: usize = 32;
 
 impl Tail {
     #[inline]
@@ -54,24 +65,57 @@ impl Tail {
         self.push(b"\"");
         self.hexadecimal(etag.boot);
         self.push(b"-");
+        self.etag_end(etag);
+    }
+
+    /// What is there so far and the begin of a tag, to begin others with.
+    pub(super) fn begin_etag(mut self, boot: u64) -> Begun {
+        self.push(b"\"");
+        self.hexadecimal(boot);
+        self.push(b"-");
+        let mut bytes = [0; BEGUN_BYTES];
+        bytes[..self.len].copy_from_slice(self.text());
+        let len = self.len;
+        Begun { bytes, len }
+    }
+
+    /// A tag whose begin is ready. All of its room is copied, which takes no call.
+    #[inline(always)]
+    pub(super) fn begun_etag(&mut self, begun: &Begun, etag: ETag) {
+        let begin = self.len;
+        self.push(&begun.bytes);
+        self.len = begin + begun.len;
+        self.etag_end(etag);
+    }
+
+    /// What follows the boot id.
+    #[inline(always)]
+    pub(super) fn etag_end(&mut self, etag: ETag) {
         self.hexadecimal(etag.version);
         self.push(&[b'-', etag.variant, b'"']);
     }
 
     #[inline]
-    pub(super) fn decimal(&mut self, mut number: u64) {
-        let count = match number {
-            0..10 => 1,
-            10..100 => 2,
-            100..1000 => 3,
-            _ => number.ilog10() as usize + 1,
-        };
-        let begin = self.len;
-        self.len += count;
-        for place in self.bytes[begin..begin + count].iter_mut().rev() {
-            *place = b'0' + (number % 10) as u8;
-            number /= 10;
+    pub(super) fn decimal(&mut self, number: u64) {
+        // Lengths and ages, nearly always: four digits, and those in front that do not count are
+        // shifted out.
+        if number < 10_000 {
+            let (high, low) = (number as usize / 100, number as usize % 100);
+            let [[a, b], [c, d]] = [PAIRS[high], PAIRS[low]];
+            let zeros = match number {
+                0..10 => 3,
+                10..100 => 2,
+                100..1000 => 1,
+                _ => 0,
+            };
+            let digits = u32::from_le_bytes([a, b, c, d]) >> (8 * zeros);
+            self.push(&digits.to_le_bytes());
+            self.len -= zeros;
+            return;
         }
+        let mut text = [0; 20];
+        let begin = write_whole(number, &mut text);
+        self.push(&text[begin..]);
     }
 
     /// Without leading zeros.

@@ -11,9 +11,12 @@ use crate::http::{Cache, ETag, Head, Responder};
 use crate::market::{ChartInfo, ChartMaker, ChartPlan, Series, SeriesKey, needed};
 use crate::server::fetches::{REREAD, UNSETTLED};
 use crate::time::UnixMs;
-use asked::{Asked, SECONDS_BELOW, read};
+pub use asked::{Asked, read};
+use asked::{Known, SECONDS_BELOW};
+use std::borrow::Cow;
 use std::io::Write;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// How long caches may keep a chart that no poll will change.
 const SETTLED_S: u32 = 3600;
@@ -33,24 +36,28 @@ pub struct LongChart {
 /// Answers a chart.
 pub fn chart(
     view: &View<'_>,
-    query: &[u8],
+    asked: &Asked,
     responder: &mut Responder<'_>,
 ) -> Result<Outcome, Error> {
-    let asked = read(view, query)?;
-    let key = choose(view, &asked)?;
+    if let Some((key, plan)) = known_plan(view, asked) {
+        send_plan(view, asked, key, &plan, responder);
+        return Ok(Outcome::Answered);
+    }
+    let key = choose(view, asked)?;
     let series = view.market.charts.get(key);
     let (now, keep) = (
         exchange_time(view, key),
         view.market.charts.keep(key.interval),
     );
-    let plan = ChartPlan::new(series, &asked.spec, now, keep);
+    let plan = ChartPlan::recent(series, &asked.spec, now, keep);
     let needed = needed(&asked.spec, now, keep);
     let wants_newest = asked.spec.from.is_none_or(|from| from <= now)
         && needed.end == key.interval.slot_of(now)
         && !is_followed(series, key, now);
-    let depends = match &plan {
+    let depends = match plan {
         Some(plan) if plan.info().complete && !wants_newest => {
-            send_plan(view, &asked, key, plan, responder);
+            asked.known.set(known(view, asked, key));
+            send_plan(view, asked, key, &plan, responder);
             return Ok(Outcome::Answered);
         }
         Some(plan) => plan.info().depends.clone(),
@@ -66,7 +73,7 @@ pub fn chart(
     };
     let mut long = LongChart {
         wanted,
-        asked,
+        asked: asked.clone(),
         key,
         maker: None,
     };
@@ -125,6 +132,38 @@ impl LongChart {
     }
 }
 
+/// The first choice of a series that has answered this before, if it would do so again: neither
+/// has changed, and no slot has begun since.
+fn known_plan(view: &View<'_>, asked: &Asked) -> Option<(SeriesKey, Arc<ChartPlan>)> {
+    let Known {
+        key,
+        version,
+        present,
+    } = asked.known.get()?;
+    let now = exchange_time(view, key);
+    let series = view.market.charts.get(key)?;
+    if series.version() != version || key.interval.slot_of(now) != present {
+        return None;
+    }
+    let keep = view.market.charts.keep(key.interval);
+    let plan = ChartPlan::recent(Some(series), &asked.spec, now, keep)?;
+    Some((key, plan))
+}
+
+/// What is to be remembered of a choice. Nothing, where another source may come before it later,
+/// or where the asked time is still to come.
+fn known(view: &View<'_>, asked: &Asked, key: SeriesKey) -> Option<Known> {
+    let first = view.market.catalog.sources_of(asked.symbol).first();
+    let now = exchange_time(view, key);
+    let holds = first == Some(&key.source) && asked.spec.from.is_none_or(|from| from <= now);
+    let series = view.market.charts.get(key).filter(|_| holds)?;
+    Some(Known {
+        key,
+        version: series.version(),
+        present: key.interval.slot_of(now),
+    })
+}
+
 fn send_plan(
     view: &View<'_>,
     asked: &Asked,
@@ -132,10 +171,17 @@ fn send_plan(
     plan: &ChartPlan,
     responder: &mut Responder<'_>,
 ) {
-    let fields = fields(view, asked, key, plan.info());
+    let fields = match plan.info().next_from {
+        None => Cow::Borrowed(plan.written(|| fields(view, asked, key, plan.info()))),
+        Some(_) => Cow::Owned(fields(view, asked, key, plan.info())),
+    };
     let head = head(view, asked, key, plan.info(), &fields);
     if let Some(out) = responder.begin(&head, plan.body_len()) {
-        plan.write(out);
+        out.bytes().push(b'[');
+        for (rows, part) in plan.pieces() {
+            out.share(rows, part.clone());
+        }
+        out.bytes().push(b']');
     }
 }
 
@@ -267,33 +313,24 @@ fn head<'a>(
 
 fn fields(view: &View<'_>, asked: &Asked, key: SeriesKey, info: &ChartInfo) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
-    let mut field = |name: &str, value: &[u8]| {
-        out.extend_from_slice(name.as_bytes());
-        out.extend_from_slice(b": ");
-        out.extend_from_slice(value);
-        out.extend_from_slice(b"\r\n");
-    };
-    field("Chart-Interval", asked.spec.interval.name().as_bytes());
-    field(
-        "Chart-Source",
-        view.config.sources[key.source.index()].id.as_bytes(),
-    );
-    let mut number = Vec::with_capacity(20);
+    out.extend_from_slice(b"Chart-Interval: ");
+    out.extend_from_slice(asked.spec.interval.name().as_bytes());
+    out.extend_from_slice(b"\r\nChart-Source: ");
+    out.extend_from_slice(view.config.sources[key.source.index()].id.as_bytes());
     if let Some(closed) = info.last_closed {
-        write::write_integer(&mut number, closed.0);
-        field("Chart-Last-Closed", &number);
+        out.extend_from_slice(b"\r\nChart-Last-Closed: ");
+        write::write_integer(&mut out, closed.0);
     }
-    number.clear();
-    write::write_integer(&mut number, i64::try_from(info.gaps).unwrap_or(i64::MAX));
-    field("Chart-Gaps", &number);
-    let coverage: &[u8] = if info.complete {
-        b"complete"
-    } else {
-        b"partial"
-    };
-    field("Chart-Coverage", coverage);
+    out.extend_from_slice(b"\r\nChart-Gaps: ");
+    write::write_integer(&mut out, i64::try_from(info.gaps).unwrap_or(i64::MAX));
+    out.extend_from_slice(match info.complete {
+        true => b"\r\nChart-Coverage: complete\r\n",
+        false => b"\r\nChart-Coverage: partial\r\n".as_slice(),
+    });
     if let Some(from) = info.next_from {
-        field("Link", &link(view, asked, from));
+        out.extend_from_slice(b"Link: ");
+        out.extend_from_slice(&link(view, asked, from));
+        out.extend_from_slice(b"\r\n");
     }
     out
 }

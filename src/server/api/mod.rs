@@ -25,7 +25,7 @@ use super::{Endpoint, ProcessFacts, Service, Status};
 use crate::config::Config;
 use crate::http::{Cache, Head, Method, Request, Responder, normal_path};
 use crate::market::{Market, SeriesKey, SourceId};
-use crate::time::Now;
+use crate::time::{Mono, Now};
 use std::ops::Range;
 
 /// What answers are made from.
@@ -117,18 +117,18 @@ impl<'a> View<'a> {
     /// How long an answer with this source's quotes may be kept: until its next poll, in whole
     /// seconds, at least one.
     pub fn until_poll(&self, source: SourceId) -> Cache {
-        let next = self.status.sources[usize::from(source.0)].next_poll;
-        let wait = next.since(self.now.mono).as_millis() as u64;
-        Cache::MaxAge(wait.div_ceil(1000).max(1) as u32)
+        self.until(self.status.sources[usize::from(source.0)].next_poll)
     }
 
     /// The same for what any source may change.
     pub fn until_any_poll(&self) -> Cache {
         let next = self.status.sources.iter().map(|source| source.next_poll);
-        let wait = next
-            .min()
-            .map_or(0, |next| next.since(self.now.mono).as_millis() as u64);
-        Cache::MaxAge(wait.div_ceil(1000).max(1) as u32)
+        self.until(next.min().unwrap_or_default())
+    }
+
+    fn until(&self, next: Mono) -> Cache {
+        let wait_ms = next.0.saturating_sub(self.now.mono.0) / 1000;
+        Cache::MaxAge(wait_ms.div_ceil(1000).max(1) as u32)
     }
 
     /// The source of this id.
@@ -154,6 +154,33 @@ enum Route<'a> {
     OpenApi,
 }
 
+/// What a request asks for, as far as it can be told without the market's figures: the same for
+/// the same request, until the catalog changes.
+#[derive(Clone, Debug)]
+pub enum Meaning {
+    /// One quote.
+    Quote(quotes::Asked),
+    /// A chart.
+    Chart(chart::Asked),
+}
+
+impl Meaning {
+    fn endpoint(&self) -> Endpoint {
+        match self {
+            Meaning::Quote(_) => Endpoint::Quote,
+            Meaning::Chart(_) => Endpoint::Chart,
+        }
+    }
+
+    /// Answers a request that means this, or says how its answer is to be made.
+    fn answer(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+        match self {
+            Meaning::Quote(asked) => quotes::one(view, asked, responder),
+            Meaning::Chart(asked) => chart::chart(view, asked, responder),
+        }
+    }
+}
+
 impl Route<'_> {
     fn endpoint(self) -> Endpoint {
         match self {
@@ -172,12 +199,27 @@ impl Route<'_> {
     }
 }
 
-/// Answers one request, or says how its answer is to be made; and what it was for.
+/// Answers a request that was understood before.
+pub fn answer_again(
+    view: &View<'_>,
+    meaning: &Meaning,
+    responder: &mut Responder<'_>,
+) -> (Endpoint, Outcome) {
+    let outcome = meaning.answer(view, responder).unwrap_or_else(|error| {
+        send_error(&error, responder);
+        Outcome::Answered
+    });
+    (meaning.endpoint(), outcome)
+}
+
+/// Answers one request, or says how its answer is to be made; and what it was for. What it means is
+/// left in `meant`, where that is worth to be kept.
 pub fn answer(
     view: &View<'_>,
     service: Service,
     request: &Request<'_>,
     responder: &mut Responder<'_>,
+    meant: &mut Option<Meaning>,
 ) -> (Endpoint, Outcome) {
     if request.method == Method::Options {
         responder.send(&Head::options(), b"");
@@ -191,13 +233,19 @@ pub fn answer(
         None if !path.starts_with(b"/") => Err(Error::method_not_allowed()),
         None => Err(Error::not_found(request.path)),
         Some(_) if request.method == Method::Other => Err(Error::method_not_allowed()),
-        Some(Route::Quote(symbol)) => quotes::one(view, symbol, request.query, responder),
+        Some(Route::Quote(symbol)) => {
+            let asked = quotes::read(view, symbol, request.query);
+            asked.and_then(|asked| meant.insert(Meaning::Quote(asked)).answer(view, responder))
+        }
         Some(Route::Quotes) => quotes::many(view, request.query, responder),
         Some(Route::Categories) => categories::list(view, request.query, responder),
         Some(Route::CategoryMarkets(id)) => categories::markets(view, id, request.query, responder),
         Some(Route::EcosystemMarkets) => ecosystem::list(view, request.query, responder),
         Some(Route::EcosystemMarket(id)) => ecosystem::one(view, id, request.query, responder),
-        Some(Route::Chart) => chart::chart(view, request.query, responder),
+        Some(Route::Chart) => {
+            let asked = chart::read(view, request.query);
+            asked.and_then(|asked| meant.insert(Meaning::Chart(asked)).answer(view, responder))
+        }
         Some(Route::Metrics) => metrics::json(view, responder),
         Some(Route::Prometheus) => metrics::text(view, responder),
         Some(Route::Health(kind)) => health::health(view, kind, responder),

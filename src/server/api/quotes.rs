@@ -11,17 +11,38 @@ use crate::http::{Cache, ETag, Head, Responder, decode_segment, write_json_strin
 use crate::market::{Lookup, Quote, SourceId, SymbolId};
 use std::borrow::Cow;
 
-/// Answers `/api/v1/quotes/:symbol`. `path` is what follows the last fixed slash.
-pub fn one(
-    view: &View<'_>,
-    path: &[u8],
-    query: &[u8],
-    responder: &mut Responder<'_>,
-) -> Result<Outcome, Error> {
+/// Which quote is asked for, and how it is to be written.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    symbol: SymbolId,
+    source: Option<SourceId>,
+    decimals: Decimals,
+}
+
+/// Reads a request for `/api/v1/quotes/:symbol`. `path` is what follows the last fixed slash.
+pub fn read(view: &View<'_>, path: &[u8], query: &[u8]) -> Result<Asked, Error> {
     let [decimals, source] = params::read(query, &["decimals", "source"])?;
     let decimals = params::decimals(&decimals)?;
     let source = params::source(view, &source)?;
     let symbol = symbol_in_path(view, path)?;
+    Ok(Asked {
+        symbol,
+        source,
+        decimals,
+    })
+}
+
+/// Answers `/api/v1/quotes/:symbol`.
+pub fn one(
+    view: &View<'_>,
+    asked: &Asked,
+    responder: &mut Responder<'_>,
+) -> Result<Outcome, Error> {
+    let Asked {
+        symbol,
+        source,
+        decimals,
+    } = *asked;
     let quote = find(view, symbol, source)?;
     let etag = ETag {
         boot: view.boot,
@@ -83,8 +104,10 @@ struct Batch<'v> {
 
 fn batch<'v>(view: &View<'v>, asked: &[u8], source: Option<SourceId>) -> Result<Batch<'v>, Error> {
     let most = view.config.limits.symbols_per_request;
-    let items = || asked.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-    let count = items().filter(|item| !item.is_empty()).count();
+    let mut items: Vec<&[u8]> = Vec::with_capacity(most.min(64));
+    let all = asked.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    items.extend(all.filter(|item| !item.is_empty()));
+    let count = items.len();
     if count == 0 {
         let message = "\"symbols\" names no symbol.";
         return Err(Error::bad("empty_parameter", "symbols", message));
@@ -101,7 +124,7 @@ fn batch<'v>(view: &View<'v>, asked: &[u8], source: Option<SourceId>) -> Result<
         // Which symbols are known may change without any quote changing.
         version: write::mix(0, view.market.catalog.version()),
     };
-    for item in items().filter(|item| !item.is_empty()) {
+    for item in items {
         let error = match look_up(view, item) {
             Ok(symbol) if seen.contains(&symbol) => continue,
             Ok(symbol) => {
@@ -173,6 +196,7 @@ fn send_batch(
         + batch.errors.len()
         + CLOSE.len();
     if let Some(out) = responder.begin(head, length) {
+        let out = out.bytes();
         out.extend_from_slice(OPEN);
         for (at, fragment) in fragments.iter().enumerate() {
             if at > 0 {

@@ -5,11 +5,10 @@
 
 use super::params::Decimals;
 use super::{Long, Outcome, View, categories, ecosystem, quotes};
-use crate::decimal::Decimal;
+use crate::decimal::{Decimal, write_whole};
 use crate::http::{Cache, ETag, Head, Responder, write_json_string};
 use crate::market::{SourceId, SymbolId};
 use crate::time::UnixMs;
-use std::io::Write;
 
 /// Rows made in one part: some 0.2 ms.
 const ROWS_A_PART: usize = 128;
@@ -115,9 +114,14 @@ pub fn write_decimal(out: &mut Vec<u8>, value: Option<&Decimal>, decimals: Decim
     }
 }
 
-/// An integer's digits.
+/// An integer's digits: without the formatter, which takes ten times as long.
 pub fn write_integer(out: &mut Vec<u8>, value: i64) {
-    write!(out, "{value}").expect("a vector takes every byte");
+    if value < 0 {
+        out.push(b'-');
+    }
+    let mut text = [0; 20];
+    let begin = write_whole(value.unsigned_abs(), &mut text);
+    out.extend_from_slice(&text[begin..]);
 }
 
 /// A list of texts.

@@ -4,9 +4,10 @@ use super::super::error::echo;
 use super::super::params::{self, Decimals};
 use super::super::{Error, View, quotes};
 use crate::interval::Interval;
-use crate::market::{ChartSpec, SourceId, SymbolId};
+use crate::market::{ChartSpec, SeriesKey, SourceId, SymbolId};
 use crate::time::UnixMs;
 use std::borrow::Cow;
+use std::cell::Cell;
 
 /// Most candles of one answer.
 const MAX_LIMIT: usize = 5000;
@@ -26,6 +27,31 @@ pub struct Asked {
     pub spec: ChartSpec,
     /// Of which source, where that was said.
     pub source: Option<SourceId>,
+    /// What answered it last.
+    pub(super) known: Cell<Option<Known>>,
+}
+
+/// What answered a request, and what has to be the same for that to do so again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    /// The series.
+    pub key: SeriesKey,
+    /// Its version.
+    pub version: u64,
+    /// The newest slot that had begun.
+    pub present: i64,
+}
+
+impl Asked {
+    /// A request for this, which nothing has answered yet.
+    pub fn new(symbol: SymbolId, spec: ChartSpec, source: Option<SourceId>) -> Asked {
+        Asked {
+            symbol,
+            spec,
+            source,
+            known: Cell::new(None),
+        }
+    }
 }
 
 /// Reads the parameters.
@@ -70,18 +96,15 @@ pub fn read(view: &View<'_>, query: &[u8]) -> Result<Asked, Error> {
         (Some(_), Some(_)) => MAX_LIMIT,
         _ => DEFAULT_LIMIT,
     };
-    Ok(Asked {
-        symbol,
-        spec: ChartSpec {
-            interval,
-            from,
-            to,
-            limit: read_limit(limit)?.unwrap_or(default),
-            fill_previous: read_fill(fill)?,
-            quoted: params::decimals(&decimals)? == Decimals::String,
-        },
-        source: params::source(view, &source)?,
-    })
+    let spec = ChartSpec {
+        interval,
+        from,
+        to,
+        limit: read_limit(limit)?.unwrap_or(default),
+        fill_previous: read_fill(fill)?,
+        quoted: params::decimals(&decimals)? == Decimals::String,
+    };
+    Ok(Asked::new(symbol, spec, params::source(view, &source)?))
 }
 
 type Value<'a> = Option<Cow<'a, [u8]>>;

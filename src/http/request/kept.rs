@@ -1,0 +1,115 @@
+//! What a request said, without its bytes: to be read again from another copy of them.
+
+use super::{Fields, Method, Request, RequestBody, Version};
+
+/// See the module's page.
+#[derive(Clone, Copy, Debug)]
+pub struct KeptRequest {
+    method: Method,
+    version: Version,
+    keep_alive: bool,
+    none_match_repeats: bool,
+    expect_continue: bool,
+    body: RequestBody,
+    path: Place,
+    query: Place,
+    raw_target: Place,
+    lines: Place,
+    if_none_match: Option<Place>,
+    accept_encoding: Option<Place>,
+    origin: Option<Place>,
+}
+
+/// First byte and the byte behind the last.
+type Place = (u16, u16);
+
+impl KeptRequest {
+    /// Keeps where everything stands in `head`, the bytes that `request` was parsed from. `None`
+    /// when they are more than it can number.
+    pub fn new(request: &Request<'_>, head: &[u8]) -> Option<KeptRequest> {
+        u16::try_from(head.len()).ok()?;
+        let place = |part: &[u8]| {
+            let begin = part.as_ptr().addr().wrapping_sub(head.as_ptr().addr());
+            let end = begin.wrapping_add(part.len());
+            // A part that is nothing may stand nowhere.
+            if part.is_empty() || end > head.len() {
+                return (0, 0);
+            }
+            (begin as u16, end as u16)
+        };
+        let kept = KeptRequest {
+            method: request.method,
+            version: request.version,
+            keep_alive: request.keep_alive,
+            none_match_repeats: request.none_match_repeats,
+            expect_continue: request.expect_continue,
+            body: request.body,
+            path: place(request.path),
+            query: place(request.query),
+            raw_target: place(request.raw_target),
+            lines: place(request.fields.lines()),
+            if_none_match: request.if_none_match.map(place),
+            accept_encoding: request.accept_encoding.map(place),
+            origin: request.origin.map(place),
+        };
+        // What was made up, as the path of a bare authority is, stands nowhere in the head.
+        (kept.request(head) == *request).then_some(kept)
+    }
+
+    /// The request as [`super::parse`] would read it from `head`, whose bytes are the same.
+    pub fn request<'a>(&self, head: &'a [u8]) -> Request<'a> {
+        let part = |(begin, end): Place| &head[usize::from(begin)..usize::from(end)];
+        Request {
+            method: self.method,
+            path: part(self.path),
+            query: part(self.query),
+            raw_target: part(self.raw_target),
+            version: self.version,
+            keep_alive: self.keep_alive,
+            if_none_match: self.if_none_match.map(part),
+            none_match_repeats: self.none_match_repeats,
+            accept_encoding: self.accept_encoding.map(part),
+            origin: self.origin.map(part),
+            expect_continue: self.expect_continue,
+            body: self.body,
+            fields: Fields::of_parsed(part(self.lines)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{HeadLimits, Parsed, parse};
+    use super::*;
+    use crate::config::Limits;
+
+    #[test]
+    fn a_kept_request_is_read_from_other_bytes_as_it_was_parsed() {
+        let limits = HeadLimits::from(&Limits::default());
+        let check = |raw: &str, is_kept: bool| {
+            let head = raw.as_bytes();
+            let Ok(Parsed::Complete { request, used }) = parse(head, &limits) else {
+                panic!("{raw:?} is a request");
+            };
+            let kept = KeptRequest::new(&request, &head[..used]);
+            assert_eq!(kept.is_some(), is_kept, "{raw:?}");
+            if let Some(kept) = kept {
+                let other = [&head[..used], b"GET /and-more"].concat();
+                assert_eq!(kept.request(&other), request, "{raw:?}");
+            }
+        };
+        check("GET / HTTP/1.1\r\nHost: h\r\n\r\n", true);
+        check("\r\n\r\nHEAD /a?b=%2F HTTP/1.0\r\n\r\n", true);
+        check(
+            "GET /a?b HTTP/1.1\r\nhost:\r\nif-none-match: \"a\" \r\nIf-None-Match:\r\n\
+             Accept-Encoding: gzip\r\norigin: null\r\nConnection: close\r\n\r\nbehind",
+            true,
+        );
+        check(
+            "POST http://h/ HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\
+             Expect: 100-continue\r\n\r\n",
+            true,
+        );
+        check("GET http://h HTTP/1.1\r\nHost: h\r\n\r\n", false);
+    }
+}

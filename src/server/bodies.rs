@@ -1,0 +1,80 @@
+//! Bodies of requests: nobody needs to send one, and some do.
+//!
+//! Owns the way from a request's head to the end of its body, which is read and thrown away; then
+//! the request is answered as if it had none. It never keeps a byte of a body.
+
+use super::Rest;
+use super::session::{PendingBody, Phase, Session};
+use crate::http::{BodyReader, CONTINUE, HeadLimits, Parsed, Request, RequestBody, parse};
+use crate::table::Key;
+use crate::time::Now;
+
+impl Rest {
+    /// Begins with a request whose head is whole.
+    pub(super) fn take(
+        &mut self,
+        key: Key,
+        session: &mut Session,
+        request: &Request<'_>,
+        head: &[u8],
+        now: Now,
+    ) {
+        let cap = self.config.limits.body_bytes as u64;
+        let reader = match request.body {
+            RequestBody::None => return self.answer(key, session, request, None, now),
+            body => BodyReader::new(body.into(), cap),
+        };
+        let reader = match reader {
+            Ok(reader) => reader,
+            Err(error) => return self.reject(session, error.into(), now),
+        };
+        if request.expect_continue {
+            session.output.bytes().extend_from_slice(CONTINUE);
+        }
+        let pending = PendingBody {
+            head: head.to_vec(),
+            reader,
+        };
+        let phase = Phase::Body(Box::new(pending));
+        session.enter(phase, now.mono, &self.config.limits);
+    }
+
+    /// Throws away a part of a request's body, and answers the request at the body's end. `None`
+    /// when the body was malformed or too large: the client has been told.
+    pub(super) fn read_body(
+        &mut self,
+        key: Key,
+        session: &mut Session,
+        mut bytes: &[u8],
+        now: Now,
+    ) -> Option<usize> {
+        let before = bytes.len();
+        let Phase::Body(pending) = &mut session.phase else {
+            return Some(0);
+        };
+        loop {
+            match pending.reader.decode(bytes) {
+                Ok(piece) => {
+                    bytes = &bytes[piece.used..];
+                    if piece.done {
+                        break;
+                    }
+                    if bytes.is_empty() || piece.used == 0 {
+                        return Some(before - bytes.len());
+                    }
+                }
+                Err(error) => {
+                    self.reject(session, error.into(), now);
+                    return None;
+                }
+            }
+        }
+        let head = std::mem::take(&mut pending.head);
+        session.enter(Phase::Idle, now.mono, &self.config.limits);
+        let head_limits = HeadLimits::from(&self.config.limits);
+        if let Ok(Parsed::Complete { request, .. }) = parse(&head, &head_limits) {
+            self.answer(key, session, &request, None, now);
+        }
+        Some(before - bytes.len())
+    }
+}
