@@ -424,9 +424,12 @@ fn a_settled_chart_is_kept_for_an_hour_and_a_living_one_until_the_next_poll() {
         cache(&format!("interval=4h&from={}&to={}", at(90), at(50))),
         hour
     );
+    // Cut by the limit, it ends in the closed past.
+    assert_eq!(cache(&format!("from={}&limit=20", at(50))), hour);
     for query in [
         String::new(),
         format!("from={}", at(50)),
+        format!("from={}&limit=50", at(50)),
         format!("from={}&to={}", at(50), at(0)),
         format!("from={}&to={}", at(50), at(1)),
     ] {
