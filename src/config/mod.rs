@@ -198,10 +198,7 @@ impl Default for Config {
             ecosystem_listen: None,
             base_path: String::new(),
             ecosystem_base_path: String::new(),
-            data: match cfg!(feature = "sqlite") {
-                true => Data::File(PathBuf::from("marketd.db")),
-                false => Data::Memory,
-            },
+            data: Data::File(PathBuf::from("marketd.db")),
             sources: Vec::new(),
             history: History::default(),
             demo: None,

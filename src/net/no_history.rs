@@ -12,15 +12,16 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Nothing to open; an error where there is to be a file.
+    /// Nothing to open. Where there was to be a file, the log says that there is none.
     pub(super) fn start(
         data: &Data,
         _waker: Arc<Waker>,
     ) -> Result<(History, Option<Answer>), OpenError> {
-        match data {
-            Data::File(path) => Err(OpenError::NotBuilt { path: path.clone() }),
-            Data::Memory => Ok((History { ready: false }, None)),
+        if let Data::File(path) = data {
+            let path = path.display();
+            log::info!("{path} is not used: this build keeps history in memory alone");
         }
+        Ok((History { ready: false }, None))
     }
 
     /// The core has been told of no file, and sends no job.
