@@ -63,7 +63,7 @@ impl Clock {
 }
 
 /// Both clocks for a loop that reads them all the time. The wall clock is read anew every
-/// [`WALL_EVERY`] and in between moves with the other one, so that it costs next to nothing; when
+/// `WALL_EVERY` and in between moves with the other one, so that it costs next to nothing; when
 /// somebody sets it, that shows within this time.
 #[derive(Clone, Copy, Debug)]
 pub struct Watch {

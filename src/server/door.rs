@@ -64,7 +64,8 @@ impl Core {
         Some(key)
     }
 
-    /// Tells that the socket of a connection has been let go: the answer to [`Action::Close`].
+    /// Tells that the socket of a connection has been let go: the answer to
+    /// [`super::Action::Close`].
     pub fn closed(&mut self, key: Key) {
         if let Some(Conn::Client(session)) = self.conns.remove(key) {
             if session.service == Service::Demo {

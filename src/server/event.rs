@@ -48,7 +48,7 @@ pub enum Event<'a> {
     Secured,
     /// Bytes came in.
     Received(&'a [u8]),
-    /// So many bytes of [`Core::outgoing`] were taken by the kernel.
+    /// So many bytes of [`super::Core::outgoing`] were taken by the kernel.
     Sent(usize),
     /// The peer has sent its last byte.
     Eof,
@@ -65,7 +65,7 @@ pub enum Action {
     Connect(Key, SocketAddr),
     /// Speak TLS from here on, with whoever has a certificate for this host.
     Secure(Key, String),
-    /// Look up a name, and tell the core by [`Core::resolved`].
+    /// Look up a name, and tell the core by [`super::Core::resolved`].
     Resolve {
         /// For whom.
         source: SourceId,
@@ -74,12 +74,12 @@ pub enum Action {
         /// The port that the addresses are to carry.
         port: u16,
     },
-    /// Send a job to the disk thread, whose answers come by [`Core::stored`]. Never more of them are
-    /// under way than its queue takes.
+    /// Send a job to the disk thread, whose answers come by [`super::Core::stored`]. Never more of
+    /// them are under way than its queue takes.
     Store(Job),
     /// Shut the write side: nothing more will come from us.
     Finish(Key),
-    /// Let the socket go, and tell the core by [`Core::closed`].
+    /// Let the socket go, and tell the core by [`super::Core::closed`].
     Close(Key),
 }
 
