@@ -7,16 +7,18 @@
 //!
 //! ```text
 //! row 4   main                 words to configuration, logger, exit code
-//!         net                  the loop: sockets, TLS, clock, resolver
+//!         net                  the loop: sockets, TLS, clock, resolver, the way to the store
 //!         store                the disk thread and its SQLite file
 //! row 3   server               the core: what is decided; no I/O, no clock
 //!           clients, session     one client: its phase, its requests in their order
 //!           bodies, familiar     what is sent with a request; requests that come again
 //!           ends                 how its connection ends, and why
 //!           poller, lane, dial   one source: what is asked when; one connection; the way there
-//!           stage                items read and not yet applied
+//!           task, stage, fault   what is asked; items read and not yet applied; what goes wrong
+//!           budget               what a source may spend
 //!           failover             which source answers for a symbol, told and counted
 //!           fetches              which candles are asked for
+//!           archive              what is in the history file, and on its way there or back
 //!           api, long            the endpoints; answers that take several turns
 //!           door, guests         who comes in and has left; who is connected from where
 //!           status, counting     the figures, and what adds to them: durations, access
@@ -27,17 +29,23 @@
 //! row 1   time  table  rng  decimal  interval  record  history  config
 //! ```
 //!
-//! # Two walks
+//! # Three walks
 //!
 //! *A quote.* [`net`] reads at most 16 KiB from an exchange and tells the core
 //! ([`server::Core::handle`]). The lane strips head and framing ([`http`]), the reading finds
 //! ticker after ticker ([`exchange::Reading`]), and those of tracked markets are staged. When the
-//! body has parsed to its end, [`server::Core::work`] puts them into [`market::Quotes`], some hundred a turn.
+//! body has parsed to its end, [`server::Core::work`] puts them into [`market::Quotes`], some hundred a
+//! turn.
 //!
 //! *A request.* [`net`] reads into its one buffer; the session's request is parsed in place
 //! ([`http::parse`]), its address finds an endpoint ([`server::api`]), and the answer is written into
 //! the session's output: a head, and bytes that were rendered when they changed. One write sends it.
 //! What needs candles that are not here, or many of them, is parked, and only that client waits.
+//!
+//! *A closed candle.* Read and staged like a quote, it becomes a row of its series, and a change in
+//! the archive's batch ([`history::Batch`]). Once a second the batch goes to the disk thread
+//! ([`store`]); from its acknowledgement on, memory may let the row go: whoever wants it again has it
+//! read back, and the exchange is not asked.
 //!
 //! # To read it
 //!

@@ -11,7 +11,8 @@
 //! From the bytes up: `json` (a cursor over words and brackets), `envelope` and `items` (the way
 //! through a body that comes in pieces), `shape` (tables of members and fields), `value` (numbers,
 //! times, names), `ticker`, `candle` and `listing` (the kinds of items), `refusal` (errors in a
-//! 200), `reading` (all of it together), `dialect` (addresses, costs, the table of exchanges).
+//! 200), `reading` (all of it together), `dialect` (addresses, costs);
+//! and at the end of this file, the table of exchanges.
 //!
 //! # To add an exchange
 //!

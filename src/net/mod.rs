@@ -1,6 +1,7 @@
 //! The driver: the one event loop, its sockets, and the one thread.
 //!
-//! Owns the poller, the listeners, the links, the resolver and what TLS trusts. One turn is: sleep
+//! Owns the poller, the listeners, the links, the resolver, the near end of the disk thread and what
+//! TLS trusts. One turn is: sleep
 //! until something happened or the core's earliest deadline; read the clock; move bytes between
 //! links and core; tell the core that time has passed; do one round of its long work; carry out
 //! what it asks for.

@@ -7,7 +7,7 @@
 //! 2. quotes, on `pollMs`; one lane is kept free for them;
 //! 3. candles that a client waits for, then the newest of each followed series;
 //! 4. the market list and the clock, hourly;
-//! 5. the configured depth of history.
+//! 5. what is missing between candles that are known, then the configured depth of history.
 //!
 //! A tick is planned from the last due time; a missed one is skipped, never queued. While a source
 //! fails, one request at a time is tried, and after each that fails nothing until the back-off's
