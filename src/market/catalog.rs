@@ -6,7 +6,7 @@
 //!
 //! A symbol is *known* when a source tracks it. A source tracks the symbols that its configuration
 //! names, from the start and whatever their status, and the active markets of its list that it
-//! was told to want.
+//! was told to want; until its first list has come, those that are remembered of an earlier run's.
 //!
 //! Invariant: between `begin_list` and `end_list` nothing that is served changes; after `end_list`
 //! all of it fits together, and [`Catalog::version`] has counted up if any of it differs.
@@ -238,6 +238,32 @@ impl Catalog {
         self.rosters[source.index()].has_list
     }
 
+    /// Takes symbols for tracked that an earlier run knew from its sources' lists, until such a list
+    /// has come again. What a source has a list for, or does not want any more, is passed over.
+    /// Costs as much as a list that has changed.
+    pub fn remember(&mut self, symbols: impl Iterator<Item = (SourceId, SymbolId)>) {
+        self.make_room();
+        let mut remembered = Vec::new();
+        for (source, symbol) in symbols {
+            if self.may_track(source, symbol) {
+                self.rosters[source.index()].remembered.push(symbol);
+                remembered.push(symbol);
+            }
+        }
+        if remembered.is_empty() {
+            return;
+        }
+        for roster in &mut self.rosters {
+            roster.remembered.sort_unstable();
+            roster.remembered.dedup();
+        }
+        for symbol in remembered {
+            self.place(symbol);
+        }
+        self.rebuild();
+        self.version += 1;
+    }
+
     /// Begins to read a list of a source. One that was being read is abandoned.
     pub fn begin_list(&mut self, source: SourceId) {
         self.rosters[source.index()].begin();
@@ -332,6 +358,7 @@ impl Catalog {
         if !roster.has_list {
             // Named symbols that the first list does not have turn inactive.
             touched.extend(&roster.named);
+            touched.extend(&roster.remembered);
         }
         touched.sort_unstable();
         touched.dedup();

@@ -117,11 +117,23 @@ fn what_is_on_disk_is_not_asked_for_again() {
 
 #[test]
 fn quotes_are_back_as_stale_at_once_when_the_exchange_is_dead() {
+    quotes_are_back(&["BTC/USDT"]);
+}
+
+#[test]
+fn quotes_of_markets_that_only_the_dead_exchange_lists_are_back_as_well() {
+    quotes_are_back(&[]);
+}
+
+fn quotes_are_back(symbols: &[&str]) {
     let exchange = exchange();
-    let config = config(&[source(&exchange, &["BTC/USDT"])], 0);
+    let config = config(&[source(&exchange, symbols)], 0);
     let marketd = Launch::new(&[]).config(&config).start();
     await_health(&marketd, "ok");
     let before = read(&marketd, "/api/v1/quotes/BTC/USDT");
+    let count = read(&marketd, "/api/v1/quotes?symbols=*")["quotes"]
+        .items()
+        .len();
     let dir = marketd.dir();
     marketd.stop(LONG);
     exchange.refuse();
@@ -134,6 +146,8 @@ fn quotes_are_back_as_stale_at_once_when_the_exchange_is_dead() {
     assert_eq!(after["stale"], Json::Bool(true));
     assert_eq!(before["last"], after["last"]);
     assert_eq!(before["bid"], after["bid"]);
+    let all = read(&marketd, "/api/v1/quotes?symbols=*");
+    assert_eq!(all["quotes"].items().len(), count);
     let health = get(marketd.addr(), "/health");
     assert_eq!(health.status, 200);
     assert_eq!(health.exact()["status"], "degraded");

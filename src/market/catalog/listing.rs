@@ -74,6 +74,8 @@ pub(super) struct Roster {
     pub(super) id: Box<str>,
     /// The configured `symbols`, sorted: tracked whatever the list says.
     pub(super) named: Vec<SymbolId>,
+    /// What an earlier run's list had, sorted: tracked until the first list has come.
+    pub(super) remembered: Vec<SymbolId>,
     wanted: Wanted,
     /// By symbol. Boxed, because the symbols of one source may be few among all.
     listings: Vec<Option<Box<Listing>>>,
@@ -166,6 +168,7 @@ impl Roster {
         Roster {
             id: source.id.as_str().into(),
             named,
+            remembered: Vec::new(),
             wanted: if all || nothing_said {
                 Wanted::All
             } else {
@@ -192,7 +195,9 @@ impl Roster {
     }
 
     pub(super) fn tracks(&self, symbol: SymbolId) -> bool {
-        self.listing(symbol).is_some() || self.names(symbol)
+        self.listing(symbol).is_some()
+            || self.names(symbol)
+            || self.remembered.binary_search(&symbol).is_ok()
     }
 
     /// Whether a market that the configuration does not name is tracked.
@@ -267,6 +272,7 @@ impl Roster {
     /// Takes over what a list has said.
     pub(super) fn apply(&mut self, difference: Difference) {
         self.has_list = true;
+        self.remembered = Vec::new();
         let mut routes_changed = !difference.leavers.is_empty();
         for symbol in difference.leavers {
             self.listings[symbol.index()] = None;

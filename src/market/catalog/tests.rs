@@ -109,6 +109,33 @@ fn named_symbols_are_known_before_the_first_list() {
 }
 
 #[test]
+fn what_is_remembered_of_an_earlier_list_is_known_until_the_first_list() {
+    let mut catalog = catalog(&[source("a", &["BTC/USDT"], &["USDT"]), source("b", &[], &[])]);
+    list(&mut catalog, B, &["ETH/BTC"], T1);
+    let version = catalog.version();
+    let number = |catalog: &mut Catalog, text: &str| catalog.number_of(text).expect("a name");
+    let [btc, eth, luna, eur] =
+        ["BTC/USDT", "ETH/USDT", "LUNA/USDT", "BTC/EUR"].map(|text| number(&mut catalog, text));
+    // The list of B has come, and A does not want euros.
+    catalog.remember([(B, eur), (A, eur)].into_iter());
+    assert_eq!(known(&catalog), "BTC/USDT ETH/BTC");
+    assert_eq!(catalog.version(), version);
+    catalog.remember([(A, luna), (A, eth), (A, btc), (A, eth)].into_iter());
+    assert_eq!(known(&catalog), "BTC/USDT ETH/BTC ETH/USDT LUNA/USDT");
+    assert!(catalog.version() > version);
+    assert_eq!(catalog.sources_of(luna), [A]);
+    assert_eq!(catalog.listing(A, luna), None);
+    assert!(catalog.active(luna), "nobody says otherwise yet");
+
+    let change = list(&mut catalog, A, &["BTC/USDT", "ETH/USDT"], T2);
+    assert_eq!((change.added, change.removed), (vec![], vec![luna]));
+    assert_eq!(known(&catalog), "BTC/USDT ETH/BTC ETH/USDT");
+    assert_eq!(catalog.created_at(eth), Some(T2));
+    catalog.remember([(A, luna)].into_iter());
+    assert_eq!(known(&catalog), "BTC/USDT ETH/BTC ETH/USDT");
+}
+
+#[test]
 fn the_first_listing_of_a_named_symbol_shows_by_its_times_alone() {
     let mut catalog = catalog(&[source("a", &["BTC/USDT"], &[])]);
     let (btc, version) = (id(&catalog, "BTC/USDT"), catalog.version());

@@ -392,6 +392,7 @@ impl Archive {
             }
             Err(error) => log::error!("history: cannot be read: {error}"),
         }
+        self.quotes.told(shelf.market);
         if self.state != State::Loading {
             return;
         }

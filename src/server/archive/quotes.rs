@@ -1,13 +1,15 @@
 //! The last quotes, saved now and then, and put back at the start.
 //!
 //! Owns the pace of saving, and the restored quotes whose source has not told yet whether it still
-//! tracks them. A restored quote is stale until a poll brings it.
+//! tracks them. A restored quote is stale until a poll brings it. Its name in the file is made of the
+//! base and the quote asset that the source's list told, so that its market is known again at once,
+//! also where only that list would tell, and the exchange does not answer.
 
 use super::Shelf;
 use super::names::source_of;
 use crate::history::{Batch, QuoteName, SavedQuote};
 use crate::market::{Market, SourceId, SymbolId};
-use crate::time::{Mono, Now};
+use crate::time::{Mono, Now, UnixMs};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -17,6 +19,11 @@ const EVERY: Duration = Duration::from_secs(300);
 
 /// Symbols that one slice looks at: some 100 microseconds.
 const SYMBOLS_A_SLICE: usize = 128;
+
+/// A quote that is by so much older than the newest one of its source, in milliseconds, is of a market
+/// that had left the list before: each saving has all that were polled since the one before, and a
+/// round of polls takes minutes at most.
+pub(super) const LEFT_MS: i64 = 3_600_000;
 
 /// See the module's page.
 #[derive(Debug)]
@@ -112,8 +119,7 @@ impl SavedQuotes {
         }
     }
 
-    /// Puts quotes back whose markets are known to be tracked; the others wait for their source's
-    /// list.
+    /// Takes some of the quotes in.
     pub(super) fn restore(&mut self, list: Vec<(QuoteName, SavedQuote)>, shelf: &mut Shelf<'_>) {
         for (name, saved) in list {
             let symbol = shelf.market.catalog.number_of(&name.symbol);
@@ -121,7 +127,22 @@ impl SavedQuotes {
                 self.waiting.insert((source, symbol), saved);
             }
         }
-        self.put_back(shelf.market, None);
+    }
+
+    /// All quotes have been told: their markets are known from now on, as long as no list says
+    /// otherwise, and they are put back.
+    pub(super) fn told(&mut self, market: &mut Market) {
+        let mut newest: BTreeMap<SourceId, UnixMs> = BTreeMap::new();
+        for ((source, _), saved) in &self.waiting {
+            let newest = newest.entry(*source).or_insert(saved.received_at);
+            *newest = saved.received_at.max(*newest);
+        }
+        let was_listed = |source: &SourceId, saved: &SavedQuote| {
+            (newest.get(source)).is_some_and(|newest| *newest - saved.received_at < LEFT_MS)
+        };
+        let left = (self.waiting.iter()).filter(|((source, _), saved)| was_listed(source, saved));
+        market.catalog.remember(left.map(|(key, _)| *key));
+        self.put_back(market, None);
     }
 
     /// The list of a source has come: what it does not track is not restored.

@@ -785,9 +785,50 @@ fn quotes_are_saved_when_they_have_changed_and_put_back_as_stale() {
     later.open();
     let list: Vec<(QuoteName, SavedQuote)> = batch.quotes.into_iter().collect();
     later.tell(Answer::Quotes(list));
+    later.tell(Answer::Loaded(Ok(Loaded::default())));
     let symbol: SymbolId = later.key("BTC/USDT").symbol;
     let restored = later.market.quotes.of(SourceId(0), symbol);
     assert!(restored.is_some_and(|it| it.stale() && it.ticker.last == price));
+}
+
+#[test]
+fn markets_that_only_a_list_tells_of_are_back_with_their_quotes_until_it_comes() {
+    let mut bench = Bench::unopened(|config| {
+        config.sources[0].symbols.clear();
+        config.sources[0].quote_assets = vec!["USDT".to_string()];
+    });
+    bench.open();
+    let now = bench.now.unix;
+    let saved = |symbol: &str, received_at: UnixMs| {
+        let (source, symbol) = ("binance".into(), symbol.into());
+        let ticker = ticker(&Decimal::from(5));
+        let quote = SavedQuote {
+            ticker,
+            received_at,
+        };
+        (QuoteName { source, symbol }, quote)
+    };
+    // Not wanted any more; and one that had left the list before.
+    let others = vec![
+        saved("ETH/BTC", now),
+        saved("LUNA/USDT", now - quotes::LEFT_MS),
+    ];
+    let list = vec![saved("BTC/USDT", now), saved("SOL/USDT", now - 300_000)];
+    bench.tell(Answer::Quotes(others));
+    bench.tell(Answer::Quotes(list));
+    bench.tell(Answer::Loaded(Ok(Loaded::default())));
+    let shown = |bench: &Bench| {
+        let Market {
+            catalog, quotes, ..
+        } = &bench.market;
+        let known = catalog.known().iter();
+        let quote = |symbol: &SymbolId| quotes.of(SourceId(0), *symbol).map(|it| it.stale());
+        known
+            .map(|symbol| (catalog.name(*symbol).as_str().to_string(), quote(symbol)))
+            .collect::<Vec<_>>()
+    };
+    let stale = |symbol: &str| (symbol.to_string(), Some(true));
+    assert_eq!(shown(&bench), [stale("BTC/USDT"), stale("SOL/USDT")]);
 }
 
 fn ticker(price: &Decimal) -> Ticker {
