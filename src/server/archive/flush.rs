@@ -3,14 +3,21 @@
 //! Owns the one that is under way, what becomes of the charts' archive when it is acknowledged, and
 //! the pace at which a disk that fails is tried. It never drops a batch that comes back, except that
 //! of a file that has been given up.
+//!
+//! ```text
+//! Listing -> Sent -> Taking     its ranges are noted, it is written, its ranges are archived
+//!                 -> gathered   it comes back
+//! ```
+//!
+//! The first and the last go slice by slice: a batch may be of a thousand series.
 
-use super::names::ranges_of;
+use super::names::{name_of, ranges_of};
 use super::{Archive, FLUSH, RETRY_MAX, Shelf, State};
-use crate::history::{Fate, Job, Unwritten, Written};
+use crate::history::{Batch, Fate, Job, SeriesName, Unwritten, Written};
 use crate::market::SeriesKey;
 use crate::server::Action;
 use crate::time::{Mono, Now};
-use std::ops::Range;
+use std::ops::{Bound, Range};
 use std::time::Duration;
 
 /// First pause after a write that failed; it doubles up to [`RETRY_MAX`].
@@ -19,14 +26,26 @@ const RETRY: Duration = Duration::from_secs(1);
 /// A write that takes longer counts as one that failed, until it ends.
 pub(super) const STALLED: Duration = Duration::from_secs(10);
 
+/// Series that one slice lists or takes: some 0.1 ms.
+const SERIES_A_SLICE: usize = 64;
+
 /// What is being written, as ranges: the candles are with the disk thread.
 #[derive(Debug)]
 pub(super) struct Writing {
-    pub(super) number: u64,
-    pub(super) ranges: Vec<(SeriesKey, Range<i64>, Fate)>,
+    number: u64,
+    ranges: Vec<(SeriesKey, Range<i64>, Fate)>,
     pub(super) weight: usize,
     /// When it counts as stalled. `None`: it does already, or the end's deadline is all there is.
     pub(super) stalls_at: Option<Mono>,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// Up to this series.
+    Listing(Box<Batch>, Option<SeriesName>),
+    Sent,
+    Taking,
 }
 
 impl Archive {
@@ -50,13 +69,89 @@ impl Archive {
         let batch = std::mem::take(&mut self.batch);
         self.writing = Some(Writing {
             number: self.writes,
-            ranges: ranges_of(&batch, shelf),
+            ranges: Vec::with_capacity(batch.series.len()),
             weight: batch.weight(),
             stalls_at,
+            stage: Stage::Listing(batch, None),
         });
-        let number = self.writes;
-        let job = Job::Write { number, batch };
-        shelf.actions.push_back(Action::Store(job));
+        self.finish_stage(shelf);
+    }
+
+    /// Whether [`Archive::write_on`] has something to do.
+    pub(super) fn is_writing_on(&self) -> bool {
+        match self.writing.as_ref().map(|writing| &writing.stage) {
+            // It may not be sent before the file has told what it held.
+            Some(Stage::Listing(..)) => self.state != State::Loading,
+            Some(Stage::Taking) => true,
+            Some(Stage::Sent) | None => false,
+        }
+    }
+
+    /// At the end nobody is held up any more.
+    pub(super) fn finish_stage(&mut self, shelf: &mut Shelf<'_>) {
+        while self.close_by.is_some() && self.is_writing_on() {
+            self.write_on(shelf);
+        }
+    }
+
+    /// Lists or takes one slice of the batch that is under way.
+    pub(super) fn write_on(&mut self, shelf: &mut Shelf<'_>) {
+        let Some(mut writing) = self.writing.take() else {
+            return;
+        };
+        let done = match writing.stage {
+            Stage::Listing(batch, after) => {
+                let behind = after.map_or(Bound::Unbounded, Bound::Excluded);
+                let names = batch.series.range((behind, Bound::Unbounded));
+                let slice = names.take(SERIES_A_SLICE);
+                let last = slice.clone().last().map(|(name, _)| name.clone());
+                writing.ranges.extend(ranges_of(slice, shelf));
+                writing.stage = match last {
+                    Some(last) => Stage::Listing(batch, Some(last)),
+                    None => {
+                        let number = writing.number;
+                        let job = Job::Write { number, batch };
+                        shelf.actions.push_back(Action::Store(job));
+                        Stage::Sent
+                    }
+                };
+                false
+            }
+            Stage::Sent => false,
+            Stage::Taking => {
+                let left = writing.ranges.len().saturating_sub(SERIES_A_SLICE);
+                self.archive_written(writing.ranges.drain(left..), shelf);
+                left == 0
+            }
+        };
+        if !done {
+            self.writing = Some(writing);
+        }
+    }
+
+    /// These ranges are as they were written.
+    fn archive_written(
+        &self,
+        ranges: impl Iterator<Item = (SeriesKey, Range<i64>, Fate)>,
+        shelf: &mut Shelf<'_>,
+    ) {
+        // The file may have become unreadable since, or may be read anew already.
+        if !matches!(self.state, State::On | State::Loading) {
+            return;
+        }
+        for (key, slots, fate) in ranges {
+            let charts = &mut shelf.market.charts;
+            match fate {
+                Fate::Forgotten => charts.unarchive(key, slots),
+                Fate::Covered | Fate::Replaced => charts.archive(key, slots),
+            }
+            let name = name_of(key, shelf.config, &shelf.market.catalog);
+            if let Some(changes) = self.batch.series.get(&name) {
+                for (slots, _) in changes.ranges() {
+                    shelf.market.charts.unarchive(key, slots);
+                }
+            }
+        }
     }
 
     pub(super) fn written(
@@ -66,7 +161,7 @@ impl Archive {
         shelf: &mut Shelf<'_>,
         now: Now,
     ) {
-        let Some(writing) = self.writing.take_if(|writing| writing.number == number) else {
+        let Some(mut writing) = self.writing.take_if(|writing| writing.number == number) else {
             return;
         };
         match result {
@@ -79,16 +174,10 @@ impl Archive {
                     log::info!("history: is written again");
                 }
                 shelf.status.write_failed = false;
-                let charts = &mut shelf.market.charts;
-                // The file may have become unreadable since, or may be read anew already.
-                let is_read = matches!(self.state, State::On | State::Loading);
-                for (key, slots, fate) in writing.ranges.into_iter().filter(|_| is_read) {
-                    match fate {
-                        Fate::Forgotten => charts.unarchive(key, slots),
-                        Fate::Covered | Fate::Replaced => charts.archive(key, slots),
-                    }
-                }
-                self.distrust(shelf);
+                writing.stalls_at = None;
+                writing.stage = Stage::Taking;
+                self.writing = Some(writing);
+                self.finish_stage(shelf);
             }
             Err(unwritten) => self.unwritten(unwritten, shelf, now),
         }
@@ -115,9 +204,15 @@ impl Archive {
         self.flush_at = Some(now.mono + pause.min(RETRY_MAX));
     }
 
-    /// What the next flush is to change is not believed until then.
+    /// What is to be changed in the file is not believed until then.
     pub(super) fn distrust(&self, shelf: &mut Shelf<'_>) {
-        for (key, slots, _) in ranges_of(&self.batch, shelf) {
+        let listing = match self.writing.as_ref().map(|writing| &writing.stage) {
+            Some(Stage::Listing(batch, _)) => Some(batch),
+            _ => None,
+        };
+        let batches = listing.into_iter().chain([&self.batch]);
+        let all = batches.flat_map(|batch| &batch.series);
+        for (key, slots, _) in ranges_of(all, shelf) {
             shelf.market.charts.unarchive(key, slots);
         }
     }

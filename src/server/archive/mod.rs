@@ -276,11 +276,14 @@ impl Archive {
 
     /// Whether [`Archive::work`] has something to do.
     pub fn has_work(&self) -> bool {
-        self.quotes.is_saving()
+        self.quotes.is_saving() || self.is_writing_on()
     }
 
-    /// Gathers one slice of the quotes that are to be saved.
+    /// Does one slice for the batch that is under way, or of the quotes that are to be saved.
     pub fn work(&mut self, shelf: &mut Shelf<'_>, now: Now) {
+        if self.is_writing_on() {
+            return self.write_on(shelf);
+        }
         let writes = matches!(self.state, State::Loading | State::On | State::Failing);
         if !writes || !self.has_room() {
             return self.quotes.skip(now);
@@ -299,6 +302,7 @@ impl Archive {
         if self.state != State::GivenUp {
             self.quotes.gather_all(shelf, &mut self.batch, now);
         }
+        self.finish_stage(shelf);
         self.flush(shelf, None);
     }
 
@@ -401,6 +405,7 @@ impl Archive {
             Ok(_) => {
                 self.state = State::On;
                 self.distrust(shelf);
+                self.finish_stage(shelf);
             }
             Err(_) => {
                 self.state = State::Failing;

@@ -5,17 +5,17 @@
 
 use super::Shelf;
 use crate::config::Config;
-use crate::history::{Batch, Fate, SeriesName};
+use crate::history::{Changes, Fate, SeriesName};
 use crate::market::{Catalog, SeriesKey, SourceId};
 use std::ops::Range;
 
-/// The ranges of a batch, in the order of their series.
-pub(super) fn ranges_of(
-    batch: &Batch,
+/// The ranges of these series of a batch, in their order.
+pub(super) fn ranges_of<'b>(
+    series: impl Iterator<Item = (&'b SeriesName, &'b Changes)>,
     shelf: &mut Shelf<'_>,
 ) -> Vec<(SeriesKey, Range<i64>, Fate)> {
-    let mut all = Vec::with_capacity(batch.series.len());
-    for (name, changes) in &batch.series {
+    let mut all = Vec::new();
+    for (name, changes) in series {
         if let Some(key) = key_of(name, shelf) {
             all.extend(changes.ranges().map(|(slots, fate)| (key, slots, fate)));
         }

@@ -94,7 +94,11 @@ impl Bench {
     }
 
     fn tell(&mut self, answer: Answer) -> bool {
-        self.with(|archive, shelf, now| archive.answered(answer, shelf, now))
+        let wakes = self.with(|archive, shelf, now| archive.answered(answer, shelf, now));
+        while self.archive.has_work() {
+            self.with(Archive::work);
+        }
+        wakes
     }
 
     fn job(&mut self) -> Job {
@@ -301,6 +305,63 @@ fn what_changes_while_it_is_written_is_not_archived_before_that_is_written_too()
     assert_eq!(bench.archived(key), [(-10, -3), (-1, 0)]);
     bench.written(second);
     assert_eq!(bench.archived(key), [(-10, 0)]);
+}
+
+#[test]
+fn a_batch_of_many_series_is_listed_and_taken_slice_by_slice() {
+    const COUNT: usize = 300;
+    let mut bench = Bench::new();
+    let keys = [(); COUNT];
+    let mut number = 0;
+    let keys = keys.map(|()| {
+        number += 1;
+        bench.key(&format!("S{number}/USDT"))
+    });
+    for key in keys {
+        assert!(bench.market.charts.open(key));
+        bench.fetched(key, ago(10, 5), 5);
+    }
+    bench.at(bench.now.mono + FLUSH);
+    bench.with(Archive::handle_timeout);
+    let mut slices = 0;
+    while bench.jobs.is_empty() {
+        assert!(bench.archive.has_work());
+        bench.with(Archive::work);
+        slices += 1;
+        // What comes meanwhile is for the next batch.
+        bench.fetched(keys[slices], ago(5, 4), 5);
+    }
+    assert!((4..10).contains(&slices), "{slices} slices");
+    let (number, batch) = bench.batch();
+    assert_eq!((batch.series.len(), batch.weight()), (COUNT, COUNT * 6));
+    let written = Answer::Written {
+        number,
+        result: Ok(Written::default()),
+    };
+    bench.with(|archive, shelf, now| archive.answered(written, shelf, now));
+    let archived = |bench: &Bench, key: &SeriesKey| !bench.archived(*key).is_empty();
+    let mut known = 0;
+    while bench.archive.has_work() {
+        bench.with(Archive::work);
+        let count = keys.iter().filter(|key| archived(&bench, key)).count();
+        assert!(count <= known + COUNT / 4, "{count} after {known}");
+        known = count;
+        // An older word about what is still to be taken: it is not believed before it is written.
+        bench.fetched(keys[20], ago(10, 9), 6);
+    }
+    for (at, key) in keys.into_iter().enumerate() {
+        let expected = match at {
+            20 => (-9, -5),
+            _ => (-10, -5),
+        };
+        assert_eq!(bench.archived(key), [expected], "{at}");
+    }
+    bench.pass(1);
+    let (number, batch) = bench.batch();
+    assert_eq!(batch.series.len(), slices + 1);
+    bench.written(number);
+    assert_eq!(bench.archived(keys[20]), [(-10, -5)]);
+    assert_eq!(bench.archived(keys[1]), [(-10, -4)]);
 }
 
 #[test]

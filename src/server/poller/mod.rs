@@ -201,7 +201,9 @@ impl Poller {
 
     /// Whether [`Poller::work`] has something to do.
     pub fn has_work(&self) -> bool {
-        !self.applying.is_empty() || self.lanes.iter().any(Lane::is_unpacking)
+        !self.applying.is_empty()
+            || self.lanes.iter().any(Lane::is_unpacking)
+            || self.progress.is_counting()
     }
 
     /// Answers that have been read and are not yet wholly in the market.

@@ -3,7 +3,7 @@
 //! Owns the way from staged items into the market, in slices, and the back-off. A failure changes
 //! nothing that is served.
 
-use super::candles::Told;
+use super::candles::Page;
 use super::{Desk, Poller, on_wall};
 use crate::http::RetryAfter;
 use crate::interval::Stored;
@@ -28,26 +28,49 @@ const TICKERS_A_SLICE: usize = 256;
 /// Longest that an exchange's `Retry-After` is believed: a day. A ban can last that long.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(86_400);
 
-/// Tickers of a good answer, on their way into the market.
-pub(super) type Applying = std::vec::IntoIter<(SymbolId, Ticker)>;
+/// Items of a good answer, on their way into the market.
+#[derive(Debug)]
+pub(super) enum Applying {
+    Tickers(std::vec::IntoIter<(SymbolId, Ticker)>),
+    Candles(Page),
+}
 
 impl Poller {
-    /// Applies one slice of the items at hand, or unpacks one of an answer. `true`: the last one.
+    /// Applies one slice of the items at hand, or unpacks one of an answer, or counts some of what
+    /// is known. `true`: the last one of an answer.
     pub fn work(&mut self, conns: &mut Table<Conn>, desk: &mut Desk<'_>, now: Now) -> bool {
-        let Some(items) = self.applying.front_mut() else {
-            let lane = self.unpacking();
-            return lane.is_some_and(|lane| self.unpack(lane, conns, desk, now));
+        let Some(mut items) = self.applying.pop_front() else {
+            if let Some(lane) = self.unpacking() {
+                return self.unpack(lane, conns, desk, now);
+            }
+            self.count_on(desk, now);
+            return false;
         };
+        let done = match &mut items {
+            Applying::Tickers(tickers) => self.take_tickers(tickers, desk, now),
+            Applying::Candles(page) => self.take_candles(page, desk, now),
+        };
+        match done {
+            true => self.start_due(conns, desk, now),
+            false => self.applying.push_front(items),
+        }
+        done
+    }
+
+    fn take_tickers(
+        &mut self,
+        tickers: &mut std::vec::IntoIter<(SymbolId, Ticker)>,
+        desk: &mut Desk<'_>,
+        now: Now,
+    ) -> bool {
         let exchange = (self.clock_told).then(|| desk.status.exchange_time(now));
-        for (symbol, ticker) in items.take(TICKERS_A_SLICE) {
+        for (symbol, ticker) in tickers.take(TICKERS_A_SLICE) {
             apply_ticker(self.id, symbol, ticker, exchange, desk, now);
         }
-        let done = items.len() == 0;
+        let done = tickers.len() == 0;
         if done {
-            self.applying.pop_front();
             desk.market.quotes.end_poll(self.id, now);
             desk.status.quotes_polled = true;
-            self.start_due(conns, desk, now);
         }
         done
     }
@@ -112,7 +135,8 @@ impl Poller {
                 }
             }
             Staged::Tickers(items, _) => {
-                self.applying.push_back(items.into_iter());
+                self.applying
+                    .push_back(Applying::Tickers(items.into_iter()));
             }
             Staged::Markets(_) => self.listed(desk, now),
             Staged::Time(time) => {
@@ -122,13 +146,9 @@ impl Poller {
             }
             Staged::Candles(rows) => {
                 if let Task::Candles { series, slots } = answered.task {
-                    let told = Told {
-                        slots,
-                        rows,
-                        is_whole: !answered.undated,
-                        sent_at: answered.sent_at,
-                    };
-                    self.take_candles(series, told, desk, now);
+                    let is_whole = !answered.undated;
+                    let page = Page::new(series, slots, rows, is_whole, answered.sent_at);
+                    self.applying.push_back(Applying::Candles(page));
                 }
             }
         }

@@ -4,11 +4,15 @@
 //! line a minute that tells of it while it goes on. It decides nothing.
 
 use super::{Desk, Poller};
+use crate::market::SeriesKey;
 use crate::time::{Mono, Now};
 use std::time::Duration;
 
-/// Between two counts: each looks at every series, half a millisecond at a thousand of them.
+/// Between two counts, each of which looks at every series.
 const COUNTED: Duration = Duration::from_secs(5);
+
+/// Series that one slice of a count looks at: less than 0.1 ms.
+const SERIES_A_SLICE: usize = 64;
 
 /// Between two lines of the log; the pace is that of the time between.
 const TOLD: Duration = Duration::from_secs(60);
@@ -23,6 +27,18 @@ pub(super) struct Progress {
     /// Whether the log has told of it.
     told: bool,
     was_over: bool,
+    /// While they are counted.
+    counting: Option<Counting>,
+}
+
+/// A count under way.
+#[derive(Debug, Default)]
+struct Counting {
+    /// Series that have been looked at.
+    series: usize,
+    /// Candles that the configuration wants of them, and those that the exchange has told about.
+    wanted: u64,
+    done: u64,
 }
 
 impl Progress {
@@ -33,13 +49,20 @@ impl Progress {
             mark: (now, 0),
             told: false,
             was_over: false,
+            counting: None,
         }
+    }
+
+    /// Whether [`Poller::count_on`] has something to do.
+    pub(super) fn is_counting(&self) -> bool {
+        self.counting.is_some()
     }
 }
 
 impl Poller {
-    /// Candles have come: counts anew where that is due, or where there is nothing left to fetch.
-    pub(super) fn note_progress(&mut self, desk: &mut Desk<'_>, now: Now) {
+    /// Candles have come: begins to count anew where that is due, or where there is nothing left to
+    /// fetch.
+    pub(super) fn note_progress(&mut self, now: Now) {
         let is_over = !self.fetches.has_backfill();
         let was_over = std::mem::replace(&mut self.progress.was_over, is_over);
         let has_ended = is_over && !was_over;
@@ -47,7 +70,35 @@ impl Poller {
             return;
         }
         self.progress.count_at = now.mono + COUNTED;
-        let (wanted, done) = self.count(desk, now);
+        self.progress.counting = Some(Counting::default());
+    }
+
+    /// Counts one slice; after the last one, tells what came of it.
+    pub(super) fn count_on(&mut self, desk: &mut Desk<'_>, now: Now) {
+        let Some(mut counting) = self.progress.counting.take() else {
+            return;
+        };
+        let exchange = desk.status.exchange_time(now);
+        let series: Vec<SeriesKey> = (self.fetches.series())
+            .skip(counting.series)
+            .take(SERIES_A_SLICE)
+            .collect();
+        counting.series += SERIES_A_SLICE;
+        for key in &series {
+            let current = key.interval.slot_of(exchange);
+            let told = current - self.oldest_slot(key.interval, current);
+            let depth = desk.config.history.of(key.interval).backfill.min(told);
+            counting.wanted += depth.unsigned_abs();
+            counting.done += desk.market.charts.known(*key, current - depth..current);
+        }
+        match series.len() == SERIES_A_SLICE {
+            true => self.progress.counting = Some(counting),
+            false => self.tell_progress(counting.wanted, counting.done, desk, now),
+        }
+    }
+
+    fn tell_progress(&mut self, wanted: u64, done: u64, desk: &mut Desk<'_>, now: Now) {
+        let is_over = !self.fetches.has_backfill();
         let (since, before) = self.progress.mark;
         let seconds = now.mono.since(since).as_secs();
         let status = &mut desk.status.backfill;
@@ -74,19 +125,5 @@ impl Poller {
             self.progress.tell_at = now.mono + TOLD;
             self.progress.mark = (now.mono, done);
         }
-    }
-
-    /// Candles that the configuration wants, and those of them that the exchange has told about.
-    fn count(&self, desk: &Desk<'_>, now: Now) -> (u64, u64) {
-        let exchange = desk.status.exchange_time(now);
-        let (mut wanted, mut done) = (0, 0);
-        for key in self.fetches.series() {
-            let current = key.interval.slot_of(exchange);
-            let told = current - self.oldest_slot(key.interval, current);
-            let depth = desk.config.history.of(key.interval).backfill.min(told);
-            wanted += depth.unsigned_abs();
-            done += desk.market.charts.known(key, current - depth..current);
-        }
-        (wanted, done)
     }
 }
