@@ -251,7 +251,7 @@ impl Disk {
     }
 }
 
-fn open(path: PathBuf) -> Store {
+pub fn open(path: PathBuf) -> Store {
     let store = Store::start(path, Box::new(|| ())).expect("a thread");
     let opened = store.wait(PATIENCE);
     assert!(matches!(opened, Some(Answer::Opened(_))), "{opened:?}");
@@ -259,7 +259,7 @@ fn open(path: PathBuf) -> Store {
 }
 
 /// All that the real one answers.
-fn ask(store: &Store, job: Job) -> Vec<Answer> {
+pub fn ask(store: &Store, job: Job) -> Vec<Answer> {
     store.send(job).expect("nothing else waits");
     let mut said = Vec::new();
     loop {

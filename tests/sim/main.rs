@@ -15,6 +15,7 @@
 //!   with that; [`schedule`]: polling; [`watch`]: deadlines; [`naive`]: slow and obvious sums
 //! - [`disk`]: where history is kept, and what goes wrong there
 //! - [`setup`]: a world of a seed; [`finale`]: how each run ends
+//! - [`year`]: a year of one market, with a plainer driver
 
 mod answers;
 mod brain;
@@ -39,6 +40,7 @@ mod watch;
 mod weather;
 mod wire;
 mod world;
+mod year;
 
 use disk::Disk;
 use setup::Theme;
@@ -79,14 +81,19 @@ fn lives(rng: &mut Rng) {
 }
 
 #[test]
-#[ignore = "a year takes some minutes on a busy machine"]
-fn over_a_year_of_outages_the_file_stays_as_large_as_what_is_kept() {
-    for_each_seed(1, |_, rng| year(rng));
+fn over_a_year_of_outages_every_chart_becomes_what_the_exchange_has() {
+    for_each_seed(1, |_, rng| year::over_a_year(rng));
+}
+
+#[test]
+#[ignore = "a year of this weather takes some minutes on a busy machine"]
+fn over_a_year_of_bad_weather_the_file_stays_as_large_as_what_is_kept() {
+    for_each_seed(1, |_, rng| bad_year(rng));
 }
 
 /// A year in which the daemon is away most of the time: what it missed is filled in, and what is too
 /// old leaves.
-fn year(rng: &mut Rng) {
+fn bad_year(rng: &mut Rng) {
     const KEEP: i64 = 2000;
     const LIFE: u64 = 130 * weather::SECOND;
     let dir = TempDir::new();
