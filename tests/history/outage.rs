@@ -116,16 +116,16 @@ fn what_is_on_disk_is_not_asked_for_again() {
 }
 
 #[test]
-fn quotes_are_back_as_stale_at_once_when_the_exchange_is_dead() {
-    quotes_are_back(&["BTC/USDT"]);
+fn quotes_and_charts_are_back_at_once_when_the_exchange_is_dead() {
+    all_is_back(&["BTC/USDT"]);
 }
 
 #[test]
-fn quotes_of_markets_that_only_the_dead_exchange_lists_are_back_as_well() {
-    quotes_are_back(&[]);
+fn those_of_markets_that_only_the_dead_exchange_lists_are_back_as_well() {
+    all_is_back(&[]);
 }
 
-fn quotes_are_back(symbols: &[&str]) {
+fn all_is_back(symbols: &[&str]) {
     let exchange = exchange();
     let config = config(&[source(&exchange, symbols)], 0);
     let marketd = Launch::new(&[]).config(&config).start();
@@ -134,6 +134,12 @@ fn quotes_are_back(symbols: &[&str]) {
     let count = read(&marketd, "/api/v1/quotes?symbols=*")["quotes"]
         .items()
         .len();
+    let hours = chart(
+        "2h",
+        &format!("&limit=50&to={}", 1_700_000_030_000_i64 - 120 * MINUTE),
+    );
+    let rows = rows_of(&await_complete(&marketd, &hours).exact());
+    assert_eq!(rows.len(), 50);
     let dir = marketd.dir();
     marketd.stop(LONG);
     exchange.refuse();
@@ -148,6 +154,7 @@ fn quotes_are_back(symbols: &[&str]) {
     assert_eq!(before["bid"], after["bid"]);
     let all = read(&marketd, "/api/v1/quotes?symbols=*");
     assert_eq!(all["quotes"].items().len(), count);
+    assert_eq!(rows_of(&await_complete(&marketd, &hours).exact()), rows);
     let health = get(marketd.addr(), "/health");
     assert_eq!(health.status, 200);
     assert_eq!(health.exact()["status"], "degraded");

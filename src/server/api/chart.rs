@@ -8,7 +8,7 @@ mod asked;
 
 use super::{Error, Long, Outcome, View, send_error, write};
 use crate::http::{Cache, ETag, Head, Responder};
-use crate::market::{ChartInfo, ChartMaker, ChartPlan, Series, SeriesKey, needed};
+use crate::market::{ChartInfo, ChartMaker, ChartPlan, Series, SeriesKey, SourceId, needed};
 use crate::server::fetches::{REREAD, UNSETTLED};
 use crate::time::UnixMs;
 pub use asked::{Asked, read};
@@ -231,7 +231,17 @@ fn choose(view: &View<'_>, asked: &Asked) -> Result<SeriesKey, Error> {
         error.param = Some("source");
         return Err(error);
     }
-    if !sources.iter().any(|source| catalog.has_list(*source)) {
+    let key_of = |source| SeriesKey {
+        source,
+        symbol: asked.symbol,
+        interval: asked.spec.interval.base(),
+    };
+    // While an exchange is away since before the start, the file speaks for it.
+    let has_told = |source: &SourceId| {
+        let archived = view.market.charts.archived(key_of(*source));
+        catalog.has_list(*source) || archived.is_some_and(|slots| !slots.is_empty())
+    };
+    if !sources.iter().any(has_told) {
         let name = catalog.name(asked.symbol).as_str();
         let message = format!("Nothing about \"{name}\" has been collected yet.");
         let mut error = Error::new(503, "quote_not_ready", message);
@@ -239,11 +249,6 @@ fn choose(view: &View<'_>, asked: &Asked) -> Result<SeriesKey, Error> {
         error.retry_after = Some(1);
         return Err(error);
     }
-    let key_of = |source| SeriesKey {
-        source,
-        symbol: asked.symbol,
-        interval: asked.spec.interval.base(),
-    };
     if let [source] = sources {
         return Ok(key_of(*source));
     }

@@ -186,11 +186,17 @@ impl Poller {
     }
 
     /// Follows a series from now on. `false`: there are too many, or the exchange does not have it.
+    /// Before its first list it has what it told an earlier run.
     pub fn follow(&mut self, series: SeriesKey, desk: &mut Desk<'_>, now: Now) -> bool {
         let Market {
             catalog, charts, ..
         } = desk.market;
-        if catalog.listing(self.id, series.symbol).is_none() {
+        let archived = charts.archived(series);
+        let has_it = match catalog.has_list(self.id) {
+            true => catalog.listing(self.id, series.symbol).is_some(),
+            false => archived.is_some_and(|slots| !slots.is_empty()),
+        };
+        if !has_it {
             return false;
         }
         let exchange = desk.status.exchange_time(now);

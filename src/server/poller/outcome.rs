@@ -165,8 +165,11 @@ impl Poller {
         }
         let followed: Vec<SeriesKey> = self.fetches.series().collect();
         for key in followed {
-            if change.removed.contains(&key.symbol) {
+            // What is named and not listed stays as it is.
+            if desk.market.catalog.listing(self.id, key.symbol).is_none() {
                 self.fetches.close(key);
+            }
+            if change.removed.contains(&key.symbol) {
                 desk.market.charts.close(key);
             }
         }
