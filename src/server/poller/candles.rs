@@ -98,10 +98,7 @@ impl Poller {
             vec![(slots, rows)]
         } else {
             let runs = rows.chunk_by(|row, next| slot(next).abs_diff(slot(row)) <= 1);
-            let ends = |run: &[Reported]| {
-                let slots = run.iter().map(slot);
-                Some(slots.clone().next()?..slots.last()? + 1)
-            };
+            let ends = |run: &[Reported]| Some(slot(run.first()?)..slot(run.last()?) + 1);
             runs.filter_map(|run| Some((ends(run)?, run))).collect()
         };
         for (slots, rows) in parts {
