@@ -211,3 +211,69 @@ impl Poller {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::market::{SourceId, SymbolId};
+    use crate::record::Candle;
+    use crate::time::Mono;
+
+    const LENGTH: i64 = CANDLES_A_SLICE as i64;
+
+    /// The slices of a page that was asked about these slots and has rows in those: how many rows,
+    /// and behind which slot each slice ends.
+    #[track_caller]
+    fn check(asked: Range<i64>, rows: impl Iterator<Item = i64>, expected: &[(usize, i64)]) {
+        let key = SeriesKey {
+            source: SourceId(0),
+            symbol: SymbolId(0),
+            interval: Stored::M1,
+        };
+        let rows = rows.map(|slot| Reported {
+            candle: Candle::without_numbers(Stored::M1.open_of(slot)),
+            closed: None,
+        });
+        let sent_at = Now {
+            mono: Mono(0),
+            unix: UnixMs(0),
+        };
+        let mut page = Page::new(key, asked.clone(), rows.collect(), true, sent_at);
+        let (mut slices, mut from) = (Vec::new(), asked.start);
+        while !page.slots.is_empty() {
+            let (count, slots) = page.next();
+            assert_eq!(slots.start, from);
+            from = slots.end;
+            let here = page.rows.by_ref().take(count);
+            let here: Vec<i64> = here
+                .map(|row| Stored::M1.slot_of(row.candle.open_time))
+                .collect();
+            assert!(here.iter().all(|slot| slots.contains(slot)));
+            slices.push((count, slots.end));
+            page.slots.start = slots.end;
+        }
+        assert_eq!(slices, expected);
+        assert_eq!((from, page.rows.len()), (asked.end, 0));
+    }
+
+    #[test]
+    fn a_page_is_cut_between_slots_and_every_slot_is_in_one_slice() {
+        let whole = CANDLES_A_SLICE;
+        check(5..9, [].into_iter(), &[(0, 9)]);
+        check(0..LENGTH, 0..LENGTH, &[(whole, LENGTH)]);
+        let two = [(whole, LENGTH), (1, LENGTH + 1)];
+        check(0..LENGTH + 1, 0..LENGTH + 1, &two);
+        check(0..LENGTH + 1, (0..LENGTH + 1).rev(), &two);
+        // Slots without a candle go with those before them, or with the last ones.
+        let rows = (0..LENGTH + 1).map(|slot| slot * 3);
+        let end = LENGTH * 3 + 9;
+        check(0..end, rows, &[(whole, LENGTH * 3), (1, end)]);
+        // Of the slot at the cut there are two.
+        let rows = (0..LENGTH).chain([LENGTH - 1, LENGTH]);
+        let both = [(whole - 1, LENGTH - 1), (3, LENGTH + 1)];
+        check(0..LENGTH + 1, rows, &both);
+        // All are of one slot.
+        let many = [(2 * whole, 2)];
+        check(1..2, [1].repeat(2 * whole).into_iter(), &many);
+    }
+}
