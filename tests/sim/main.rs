@@ -81,6 +81,7 @@ fn lives(rng: &mut Rng) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sqlite"), ignore = "this build keeps no file")]
 fn over_a_year_of_outages_every_chart_becomes_what_the_exchange_has() {
     for_each_seed(1, |_, rng| year::over_a_year(rng));
 }
@@ -125,6 +126,7 @@ fn bad_year(rng: &mut Rng) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sqlite"), ignore = "this build keeps no file")]
 fn a_crash_loses_nothing_that_was_on_disk() {
     for_each_seed(24, |_, rng| lives(rng));
 }

@@ -5,10 +5,10 @@
 //! base and the quote asset that the source's list told, so that its market is known again at once,
 //! also where only that list would tell, and the exchange does not answer.
 
-use super::Shelf;
 use super::names::source_of;
 use crate::history::{Batch, QuoteName, SavedQuote};
 use crate::market::{Market, SourceId, SymbolId};
+use crate::server::shelf::Shelf;
 use crate::time::{Mono, Now, UnixMs};
 use std::collections::BTreeMap;
 use std::time::Duration;
