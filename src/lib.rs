@@ -19,7 +19,7 @@
 //!           failover             which source answers for a symbol, told and counted
 //!           fetches              which candles are asked for
 //!           archive              what is in the history file, and on its way there or back
-//!           api, long            the endpoints; answers that take several turns
+//!           api, long, packing   the endpoints; answers that take several turns; gzip for clients
 //!           door, guests         who comes in and has left; who is connected from where
 //!           status, counting     the figures, and what adds to them: durations, access
 //!         demo                 an exchange made of arithmetic

@@ -15,8 +15,7 @@ use super::long::Reply;
 use super::session::{Phase, Session};
 use super::{Action, CloseReason, Conn, Core, Endpoint, Event, Rest, Service};
 use crate::http::{
-    Cache, ContentType, Head, HeadLimits, Parsed, Request, RequestError, Responder, empty_lines,
-    parse,
+    Cache, Head, HeadLimits, Parsed, Request, RequestError, Responder, empty_lines, parse,
 };
 use crate::market::SeriesKey;
 use crate::table::Key;
@@ -31,6 +30,9 @@ const RETRY_REFUSED_S: u32 = 1;
 
 /// Said where the disk thread has as many questions as it may have.
 const FULL_QUEUE: &str = "Too many charts wait for the history file.";
+
+/// Said where there are as many such answers as there may be.
+const FULL_TABLE: &str = "Too many long answers are being made.";
 
 /// What came of the bytes at the begin of a request.
 enum Next {
@@ -76,7 +78,13 @@ impl Core {
     /// Does one part of one answer in the making, and hands it over when it is done.
     pub(super) fn step_long(&mut self, now: Now) {
         let Core { conns, rest } = self;
-        let view = View::new(&rest.config, &rest.market, &rest.status, rest.boot, now);
+        let view = View::new(
+            &rest.config,
+            &rest.market,
+            &rest.status,
+            &rest.packing,
+            (rest.boot, now),
+        );
         let Some((client, mut reply, long)) = rest.longs.step(&view) else {
             return;
         };
@@ -90,7 +98,9 @@ impl Core {
         let busy = session.is_busy();
         let before = session.output.len();
         let mut responder = reply.responder(&mut session.output, &rest.stamp);
-        long.finish(&view, &mut responder);
+        if let Some(to_pack) = long.finish(&view, &mut responder) {
+            return rest.pack(session, client, to_pack, reply, now);
+        }
         let answer = Answer {
             peer: session.peer,
             status: responder.status(),
@@ -105,10 +115,26 @@ impl Core {
         rest.count_busy(busy, session);
     }
 
+    /// Packs a slice of one body, and lets the answers go that wait for it when it is done.
+    pub(super) fn step_packing(&mut self) {
+        let Rest { packing, longs, .. } = &mut self.rest;
+        if let Some((bytes, answers)) = packing.step(|key| longs.holds(key)) {
+            for key in answers {
+                longs.unpark(key, &bytes);
+            }
+        }
+    }
+
     /// Looks again at the answers that wait for candles.
     pub(super) fn wake_longs(&mut self, now: Now) {
         let rest = &mut self.rest;
-        let view = View::new(&rest.config, &rest.market, &rest.status, rest.boot, now);
+        let view = View::new(
+            &rest.config,
+            &rest.market,
+            &rest.status,
+            &rest.packing,
+            (rest.boot, now),
+        );
         let (pollers, archive) = (&rest.pollers, &rest.archive);
         rest.longs.wake(&view, |key, range| {
             archive.is_recalling(key, range)
@@ -275,18 +301,23 @@ impl Rest {
                 let status = demo.answer(request.path, request.query, now.unix, &mut self.scratch);
                 let head = Head {
                     status,
-                    etag: None,
-                    cache: Cache::NoStore,
-                    content_type: ContentType::Json,
-                    fields: b"",
+                    ..Head::json(None, Cache::NoStore)
                 };
                 responder.send(&head, &self.scratch);
             }
             return self.after_answer(session, closing, now);
         }
         self.status.http.requests += 1;
-        let mut view = View::new(&self.config, &self.market, &self.status, self.boot, now);
-        view.facts = Some(self.facts);
+        let view = View {
+            facts: Some(self.facts),
+            ..View::new(
+                &self.config,
+                &self.market,
+                &self.status,
+                &self.packing,
+                (self.boot, now),
+            )
+        };
         let (service, catalog) = (session.service, self.market.catalog.version());
         let known = mark.and_then(|mark| self.familiar.meaning(mark, service, catalog));
         let (endpoint, outcome) = match known {
@@ -320,6 +351,11 @@ impl Rest {
                 let reply = Reply::of(request, endpoint, closing, line, now.mono);
                 self.put_off(key, session, long, reply, now);
             }
+            Outcome::Pack(to_pack) => {
+                let line = self.access.describe(request);
+                let reply = Reply::of(request, endpoint, closing, line, now.mono);
+                self.pack(session, key, *to_pack, reply, now);
+            }
         }
     }
 
@@ -343,10 +379,31 @@ impl Rest {
         };
         match self.longs.insert(key, long, reply, held.then_some(until)) {
             Ok(job) => session.enter(Phase::Waiting(job), now.mono, &self.config.limits),
-            Err(reply) => {
-                let why = "Too many long answers are being made.";
-                self.turn_away(session, reply, why, now);
+            Err(reply) => self.turn_away(session, reply, FULL_TABLE, now),
+        }
+    }
+
+    /// Parks an answer until its body is packed.
+    fn pack(
+        &mut self,
+        session: &mut Session,
+        key: Key,
+        to_pack: api::ToPack,
+        reply: Reply,
+        now: Now,
+    ) {
+        let api::ToPack {
+            question,
+            tag,
+            body,
+            answer,
+        } = to_pack;
+        match self.longs.park(key, api::Long::Packed(answer), reply) {
+            Ok(job) => {
+                self.packing.insert(question, tag, body, job);
+                session.enter(Phase::Waiting(job), now.mono, &self.config.limits);
             }
+            Err(reply) => self.turn_away(session, reply, FULL_TABLE, now),
         }
     }
 

@@ -38,6 +38,7 @@ impl Core {
         rest.access.end_turn(took);
         (rest.status.queues.clients, rest.status.queues.upstreams) = waiting;
         (rest.status.queues.held, rest.status.queues.running) = rest.longs.depths();
+        (rest.status.queues.packing, rest.status.packed_bytes) = rest.packing.depths();
         let applying = rest.pollers.iter().map(Poller::staged).sum();
         rest.status.queues.staged = applying;
     }

@@ -27,8 +27,8 @@ mod fetches;
 mod guests;
 mod lane;
 mod long;
+mod packing;
 mod poller;
-
 mod session;
 mod stage;
 mod status;
@@ -54,6 +54,7 @@ use failover::Failover;
 use familiar::Familiar;
 use guests::Guests;
 use long::Longs;
+use packing::Packing;
 use poller::Poller;
 use session::Session;
 use status::{HistoryStatus, HttpStatus, Queues, Turns};
@@ -94,6 +95,7 @@ struct Rest {
     /// The one behind the poller that worked last.
     worked: usize,
     longs: Longs,
+    packing: Packing,
     demo: Option<Demo>,
     stamp: Stamp,
     /// Clients by their address, where that has a cap.
@@ -149,8 +151,10 @@ impl Core {
                     history: HistoryStatus::default(),
                     turns: Turns::default(),
                     queues: Queues::default(),
+                    packed_bytes: 0,
                 },
                 longs: Longs::new(config.limits.max_connections, config.limits.long_answers),
+                packing: Packing::new(config.limits.packed_bytes),
                 config,
                 market,
                 pollers,
@@ -238,6 +242,7 @@ impl Core {
         if !self.conns.is_empty() && now.mono >= self.rest.next_sweep {
             self.rest.next_sweep = now.mono + SWEEP;
             self.sweep(now);
+            self.rest.packing.sweep();
         }
         let flip = self.rest.market.quotes.next_flip();
         if flip.is_some_and(|at| at <= now.mono) {
@@ -271,12 +276,13 @@ impl Core {
     pub fn has_work(&self) -> bool {
         let rest = &self.rest;
         rest.longs.has_work()
+            || rest.packing.has_work()
             || rest.archive.has_work()
             || rest.pollers.iter().any(Poller::has_work)
     }
 
     /// Does one slice of what takes long: items of one poll applied or
-    /// unpacked, and one part of one answer.
+    /// unpacked, one part of one answer, and one of one body in gzip.
     pub fn work(&mut self, now: Now) {
         let mut done = false;
         let Core { conns, rest } = self;
@@ -298,6 +304,7 @@ impl Core {
             self.rest
                 .with_archive(|archive, shelf| archive.work(shelf, now));
         }
+        self.step_packing();
         self.step_long(now);
     }
 
