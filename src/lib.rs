@@ -19,7 +19,8 @@
 //!           failover             which source answers for a symbol, told and counted
 //!           fetches              which candles are asked for
 //!           archive              what is in the history file, and on its way there or back
-//!           api, long, packing   the endpoints; answers that take several turns; gzip for clients
+//!           api                  the endpoints
+//!           later, long, packing answers that take several turns; bodies in gzip
 //!           door, guests         who comes in and has left; who is connected from where
 //!           status, counting     the figures, and what adds to them: durations, access
 //!         demo                 an exchange made of arithmetic

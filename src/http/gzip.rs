@@ -41,7 +41,7 @@ impl Gzip {
     }
 
     /// Ends the member: all of it.
-    pub fn finish(mut self: Box<Self>) -> Vec<u8> {
+    pub fn finish(mut self) -> Vec<u8> {
         self.deflate(b"", FlushCompress::Finish);
         self.out.extend_from_slice(&self.crc.sum().to_le_bytes());
         self.out.extend_from_slice(&self.crc.amount().to_le_bytes());

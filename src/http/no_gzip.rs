@@ -18,7 +18,7 @@ impl Gzip {
     }
 
     /// Nobody has one to ask.
-    pub fn finish(self: Box<Self>) -> Vec<u8> {
-        match *self {}
+    pub fn finish(self) -> Vec<u8> {
+        match self {}
     }
 }

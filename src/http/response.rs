@@ -667,6 +667,53 @@ mod tests {
     }
 
     #[test]
+    fn a_body_that_may_be_packed_says_so_and_its_tags_differ() {
+        let check = |coding, fields: &str, expected: &str| {
+            let raw = format!("GET / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
+            let packed = coding == Coding::Gzip;
+            let head = Head {
+                coding,
+                ..Head::json(
+                    Some(if packed { ETAG.packed() } else { ETAG }),
+                    Cache::NoCache,
+                )
+            };
+            let found = answer(&raw, |responder| {
+                assert_eq!(responder.takes_gzip(), fields.contains("gzip"));
+                assert_eq!(responder.has(ETAG), fields.contains("-q\""));
+                responder.send(&head, b"body")
+            });
+            let (line, rest) = expected.split_once('|').expect("two parts");
+            assert_eq!(found, format!("HTTP/1.1 {line}\r\n{}{rest}", common()));
+        };
+        let json = "Content-Type: application/json\r\n";
+        let end = "Cache-Control: no-cache\r\nContent-Length: 4\r\n\r\nbody";
+        let plain =
+            format!("200 OK|{json}Vary: Accept-Encoding\r\nETag: \"18a3f2b0-1a-q\"\r\n{end}");
+        check(Coding::Plain, "", &plain);
+        check(
+            Coding::Plain,
+            "If-None-Match: \"18a3f2b0-1a-r\"\r\n",
+            &plain,
+        );
+        let packed = format!(
+            "200 OK|{json}Vary: Accept-Encoding\r\nContent-Encoding: gzip\r\n\
+             ETag: \"18a3f2b0-1a-r\"\r\n{end}"
+        );
+        check(Coding::Gzip, "Accept-Encoding: gzip\r\n", &packed);
+        let unchanged = |variant: &str| {
+            format!(
+                "304 Not Modified|Vary: Accept-Encoding\r\nETag: \"18a3f2b0-1a-{variant}\"\r\n\
+                 Cache-Control: no-cache\r\n\r\n"
+            )
+        };
+        let asked = |variant: &str| format!("If-None-Match: \"18a3f2b0-1a-{variant}\"\r\n");
+        check(Coding::Plain, &asked("q"), &unchanged("q"));
+        let fields = format!("Accept-Encoding: gzip\r\n{}", asked("r"));
+        check(Coding::Gzip, &fields, &unchanged("r"));
+    }
+
+    #[test]
     fn only_a_200_with_a_tag_becomes_a_304() {
         let raw = "GET / HTTP/1.1\r\nHost: h\r\nIf-None-Match: *\r\n\r\n";
         let check = |head: Head, status| {

@@ -6,7 +6,7 @@
 //!
 //! A held answer is small, and many may wait for the same candles; one in the making holds a body.
 //! So only the first few of the running ones are in the making, and the others are in line. A
-//! *parked* one waits for its body to be packed, and is then made in no time.
+//! that is *set aside* waits for its body to be packed, and is then made in no time.
 //!
 //! It never touches a session: a finished answer is handed back with the client's key.
 
@@ -152,7 +152,7 @@ impl Longs {
 
     /// Takes an answer in that waits for its body to be packed. The error gives the reply back:
     /// there is no room.
-    pub fn park(&mut self, client: Key, long: Long, reply: Reply) -> Result<Key, Reply> {
+    pub fn set_aside(&mut self, client: Key, long: Long, reply: Reply) -> Result<Key, Reply> {
         if self.jobs.is_full() {
             return Err(reply);
         }
@@ -170,8 +170,9 @@ impl Longs {
         self.jobs.get(key).is_some()
     }
 
-    /// The body of a parked answer has been packed. There is nothing to be made: it is next.
-    pub fn unpark(&mut self, key: Key, bytes: &Arc<[u8]>) {
+    /// The body of an answer that is set aside has been packed. There is nothing to be made: it is
+    /// next.
+    pub fn go_on(&mut self, key: Key, bytes: &Arc<[u8]>) {
         if let Some(job) = self.jobs.get_mut(key)
             && let Long::Packed(packed) = &mut job.long
         {

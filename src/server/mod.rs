@@ -26,6 +26,7 @@ mod fault;
 mod fetches;
 mod guests;
 mod lane;
+mod later;
 mod long;
 mod packing;
 mod poller;

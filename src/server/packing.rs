@@ -7,7 +7,7 @@
 //!
 //! Packed bodies are kept up to `limits.packed_bytes`, by what they answer ([`Question`]): a new
 //! version takes the place of the old one. What was not asked for since it was last looked at makes
-//! room, and leaves within two minutes in any case: most likely its version has gone. It never
+//! room, and leaves within minutes in any case: most likely its version has gone. It never
 //! touches a session, and knows the answers that wait by their keys alone.
 
 use super::api::Question;
@@ -31,7 +31,7 @@ const WAITING_BYTES: usize = 4 * 1024 * 1024;
 const ENTRY_BYTES: usize = 192;
 
 /// Sweeps in which every entry is looked at, one a second.
-const ROUND: usize = 60;
+const ROUND: usize = 30;
 
 /// See the module's page.
 pub struct Packing {
@@ -176,7 +176,7 @@ impl Packing {
         let entry = Entry {
             tag,
             bytes: bytes.clone(),
-            was_asked_for: Cell::new(false),
+            was_asked_for: Cell::new(true),
         };
         let size = entry.size(&question);
         if size > self.most_bytes {
@@ -187,7 +187,7 @@ impl Packing {
             Some(old) => self.bytes -= old.size(&question),
             None => self.order.push_back(question),
         }
-        // Ends: the second time around, nothing has been asked for.
+        // Ends: the second time around, nothing has been asked for, and the oldest goes first.
         while self.bytes > self.most_bytes {
             self.look_at_next();
         }
@@ -231,5 +231,207 @@ impl Job {
             left > 0
         });
         self.body.advance(SLICE - left);
+    }
+}
+
+#[cfg(all(test, feature = "gzip"))]
+mod tests {
+    use super::*;
+    use crate::http::Gunzip;
+    use crate::market::SymbolId;
+    use crate::rng::Rng;
+    use crate::server::api::Decimals;
+    use crate::table::Table;
+
+    fn tag(version: u64) -> ETag {
+        ETag {
+            boot: 1,
+            version,
+            variant: b'o',
+        }
+    }
+
+    fn question(number: u32) -> Question {
+        Question::Market(SymbolId(number), Decimals::Number)
+    }
+
+    /// A body that packs to about half of its length.
+    fn body(number: u64, length: usize) -> Vec<u8> {
+        let mut rng = Rng::new(number);
+        let digit = |_| b'0' + rng.below(10) as u8;
+        (0..length).map(digit).collect()
+    }
+
+    fn output(bytes: &[u8]) -> Option<Output> {
+        let mut output = Output::default();
+        let (first, second) = bytes.split_at(bytes.len() / 3);
+        output.bytes().extend_from_slice(first);
+        output.share(&second.into(), 0..second.len());
+        Some(output)
+    }
+
+    fn keys<const N: usize>() -> [Key; N] {
+        let mut table = Table::new(N);
+        [(); N].map(|()| table.insert(()).expect("room"))
+    }
+
+    /// Packs until one is done.
+    fn next(packing: &mut Packing) -> (Vec<u8>, Vec<Key>) {
+        loop {
+            if let Some((bytes, answers)) = packing.step(|_| true) {
+                let mut gunzip = Gunzip::open(1 << 30).expect("built in");
+                gunzip.push(&bytes);
+                let mut body = Vec::new();
+                while gunzip.has_more() {
+                    body.extend_from_slice(gunzip.unpack().expect("sound"));
+                }
+                gunzip.finish().expect("whole");
+                return (body, answers);
+            }
+        }
+    }
+
+    fn is_kept(packing: &Packing, number: u32, version: u64) -> bool {
+        let found = packing.find(&question(number), tag(version), 5000);
+        matches!(found, Found::Packed(_))
+    }
+
+    #[test]
+    fn a_body_is_packed_once_for_all_who_ask_for_it() {
+        let mut packing = Packing::new(1 << 20);
+        let [a, b] = keys();
+        let plain = body(1, 200_000);
+        assert!(matches!(
+            packing.find(&question(1), tag(7), 200_000),
+            Found::Absent
+        ));
+        packing.insert(question(1), tag(7), output(&plain), a);
+        assert!(matches!(
+            packing.find(&question(1), tag(7), 200_000),
+            Found::Coming
+        ));
+        assert!(matches!(
+            packing.find(&question(1), tag(8), 200_000),
+            Found::Absent
+        ));
+        assert!(packing.step(|_| true).is_none(), "it takes some slices");
+        packing.insert(question(1), tag(7), None, b);
+        assert_eq!(next(&mut packing), (plain, vec![a, b]));
+        assert!(!packing.has_work() && packing.waiting == 0);
+        assert!(is_kept(&packing, 1, 7) && !is_kept(&packing, 1, 8) && !is_kept(&packing, 2, 7));
+    }
+
+    #[test]
+    fn short_bodies_do_not_wait_for_long_ones() {
+        let mut packing = Packing::new(1 << 20);
+        let [long, short] = keys();
+        packing.insert(question(1), tag(1), output(&body(1, 1_000_000)), long);
+        packing.insert(question(2), tag(1), output(&body(2, 2000)), short);
+        assert!(packing.step(|_| true).is_none());
+        let (_, answers) = packing.step(|_| true).expect("one slice");
+        assert_eq!(answers, [short]);
+        assert_eq!(next(&mut packing).1, [long]);
+    }
+
+    #[test]
+    fn what_nobody_waits_for_any_more_is_not_packed() {
+        let mut packing = Packing::new(1 << 20);
+        let [gone, stays] = keys();
+        packing.insert(question(1), tag(1), output(&body(1, 100_000)), gone);
+        packing.insert(question(2), tag(1), output(&body(2, 100_000)), gone);
+        packing.insert(question(2), tag(1), None, stays);
+        let mut done = Vec::new();
+        for _ in 0..20 {
+            done.extend(packing.step(|key| key == stays).map(|(_, answers)| answers));
+        }
+        assert_eq!(done, [[gone, stays]]);
+        assert!(!packing.has_work() && packing.waiting == 0);
+        assert!(!is_kept(&packing, 1, 1) && is_kept(&packing, 2, 1));
+    }
+
+    #[test]
+    fn the_queue_takes_so_many_bytes_and_one_body_of_any_length() {
+        let mut packing = Packing::new(1 << 20);
+        let [key] = keys();
+        let find = |packing: &Packing, length| {
+            let found = packing.find(&question(9), tag(1), length);
+            matches!(found, Found::Absent)
+        };
+        assert!(find(&packing, 2 * WAITING_BYTES));
+        packing.insert(question(1), tag(1), output(&body(1, 1_000_000)), key);
+        assert!(find(&packing, WAITING_BYTES - 1_000_000));
+        assert!(!find(&packing, WAITING_BYTES - 1_000_000 + 1));
+        next(&mut packing);
+        assert!(find(&packing, 2 * WAITING_BYTES));
+    }
+
+    fn pack(packing: &mut Packing, number: u32, version: u64, length: usize) {
+        let [key] = keys();
+        let plain = body(u64::from(number), length);
+        packing.insert(question(number), tag(version), output(&plain), key);
+        next(packing);
+    }
+
+    #[test]
+    fn kept_bytes_stay_within_their_bound_and_what_is_asked_for_stays() {
+        const MOST: usize = 100_000;
+        let mut packing = Packing::new(MOST);
+        for number in 0..200 {
+            pack(&mut packing, number, 1, 5000);
+            assert!(packing.bytes <= MOST, "{} bytes", packing.bytes);
+            assert!(number == 0 || is_kept(&packing, 0, 1), "{number}");
+        }
+        let sizes = packing
+            .kept
+            .iter()
+            .map(|(question, entry)| entry.size(question));
+        assert_eq!(packing.bytes, sizes.sum::<usize>());
+        assert!(
+            (20..60).contains(&packing.kept.len()),
+            "{}",
+            packing.kept.len()
+        );
+        assert!(!is_kept(&packing, 1, 1) && is_kept(&packing, 199, 1));
+        // What is larger than all of the room is sent, and not kept.
+        pack(&mut packing, 1000, 1, 500_000);
+        assert!(!is_kept(&packing, 1000, 1) && is_kept(&packing, 199, 1));
+        for number in 0..200 {
+            is_kept(&packing, number, 1);
+        }
+        pack(&mut packing, 1001, 1, 150_000);
+        assert!(packing.bytes <= MOST && is_kept(&packing, 1001, 1));
+    }
+
+    #[test]
+    fn a_new_version_takes_the_place_of_the_old_one() {
+        let mut packing = Packing::new(1 << 20);
+        for version in 1..50 {
+            pack(&mut packing, 1, version, 5000);
+            assert!(is_kept(&packing, 1, version) && !is_kept(&packing, 1, version - 1));
+            assert_eq!((packing.kept.len(), packing.order.len()), (1, 1));
+        }
+        assert!(packing.bytes < 5000);
+    }
+
+    #[test]
+    fn what_nobody_asks_for_leaves_within_minutes() {
+        let mut packing = Packing::new(1 << 20);
+        for number in 0..130 {
+            pack(&mut packing, number, 1, 2000);
+        }
+        for _ in 0..4 * ROUND {
+            assert!(is_kept(&packing, 77, 1));
+            packing.sweep();
+        }
+        assert_eq!((packing.kept.len(), packing.order.len()), (1, 1));
+        for _ in 0..2 {
+            packing.sweep();
+        }
+        assert_eq!((packing.kept.len(), packing.bytes), (0, 0));
+    }
+
+    #[test]
+    fn without_room_nothing_is_packed() {
+        assert!(Packing::new(1).is_on() && !Packing::new(0).is_on());
     }
 }
