@@ -173,25 +173,35 @@ impl Packing {
     /// Keeps a packed body, and makes room for it.
     fn keep(&mut self, question: Question, tag: ETag, bytes: &Arc<[u8]>) {
         let question = Arc::new(question);
+        let old = self.kept.get(&question).map(|old| old.size(&question));
         let entry = Entry {
             tag,
             bytes: bytes.clone(),
-            was_asked_for: Cell::new(true),
+            was_asked_for: Cell::new(old.is_some()),
         };
         let size = entry.size(&question);
         if size > self.most_bytes {
             return;
         }
         self.bytes += size;
-        match self.kept.insert(question.clone(), entry) {
-            Some(old) => self.bytes -= old.size(&question),
-            None => self.order.push_back(question),
+        if let Some(old) = old {
+            self.bytes -= old;
+            self.kept.insert(question, entry);
+            self.make_room();
+        } else {
+            // First, so that it need not make room for itself.
+            self.make_room();
+            self.order.push_back(question.clone());
+            self.kept.insert(question, entry);
         }
-        // Ends: the second time around, nothing has been asked for, and the oldest goes first.
+        debug_assert_eq!(self.kept.len(), self.order.len());
+    }
+
+    /// Ends: the second time around, nothing has been asked for, and the oldest goes first.
+    fn make_room(&mut self) {
         while self.bytes > self.most_bytes {
             self.look_at_next();
         }
-        debug_assert_eq!(self.kept.len(), self.order.len());
     }
 
     /// Drops the entry that is to be looked at next, unless somebody has asked for it.
