@@ -26,10 +26,11 @@ pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// Field of a 405: what every address can do (RFC 9110, 15.5.6).
 pub const ALLOW: &[u8] = b"Allow: GET, HEAD, OPTIONS\r\n";
 
-/// Fields of the answer to OPTIONS, a browser's pre-flight among them.
+/// Fields of the answer to OPTIONS, a browser's pre-flight among them. The wildcard stands for every
+/// field but `Authorization` (Fetch, CORS-preflight fetch), which some pages send to everybody.
 pub const PREFLIGHT: &[u8] = b"Allow: GET, HEAD, OPTIONS\r\n\
     Access-Control-Allow-Methods: GET, HEAD, OPTIONS\r\n\
-    Access-Control-Allow-Headers: *\r\n\
+    Access-Control-Allow-Headers: *, Authorization\r\n\
     Access-Control-Max-Age: 86400\r\n";
 
 /// What every answer carries behind its date. A script in a browser sees of the other fields only

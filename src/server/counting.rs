@@ -56,6 +56,11 @@ impl Rest {
         self.count_status(answer.status);
         let took = now.mono.since(reply.asked_at);
         let durations = &mut self.status.http.durations;
+        if took.is_zero() {
+            // It was made within the turn that read its request after all.
+            durations.note(reply.endpoint, answer.status);
+            return self.access.note(answer, reply.line.as_deref());
+        }
         durations.note_long(reply.endpoint, answer.status, took.as_micros() as u64);
         (self.access).note_long(answer, reply.line.as_deref(), took);
     }
