@@ -34,7 +34,7 @@ pub fn list(
     let head = Head::json(Some(etag), view.until_any_poll());
     let question = || Question::Categories;
     let length = body.len();
-    let to_pack = packed::send(view, responder, &head, question, length, |out| {
+    let to_pack = packed::send(view, responder, head, question, length, |out| {
         out.give(body)
     });
     Ok(to_pack.into())

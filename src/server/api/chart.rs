@@ -128,7 +128,7 @@ impl LongChart {
         let head = head(view, &asked, key, &info, &fields);
         let question = || Question::Chart(key, asked.spec.clone());
         let length = body.len();
-        packed::send(view, responder, &head, question, length, |out| {
+        packed::send(view, responder, head, question, length, |out| {
             out.give(body)
         })
     }
@@ -179,7 +179,7 @@ fn send_plan(
     };
     let head = head(view, asked, key, plan.info(), &fields);
     let question = || Question::Chart(key, asked.spec.clone());
-    packed::send(view, responder, &head, question, plan.body_len(), |out| {
+    packed::send(view, responder, head, question, plan.body_len(), |out| {
         out.bytes().push(b'[');
         for (rows, part) in plan.pieces() {
             out.share(rows, part.clone());

@@ -26,7 +26,7 @@ pub fn document(view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcom
     let head = Head::json(Some(etag), Cache::MaxAge(KEPT_S));
     let body = DOCUMENT.get_or_init(unpacked);
     let question = || Question::OpenApi;
-    let to_pack = packed::send(view, responder, &head, question, body.len(), |out| {
+    let to_pack = packed::send(view, responder, head, question, body.len(), |out| {
         out.bytes().extend_from_slice(body);
     });
     Ok(to_pack.into())

@@ -59,7 +59,7 @@ pub fn one(
     let head = Head::json(Some(etag), cache);
     let question = || Question::Market(entry.symbol, decimals);
     let length = body.len();
-    let to_pack = packed::send(view, responder, &head, question, length, |out| {
+    let to_pack = packed::send(view, responder, head, question, length, |out| {
         out.give(body)
     });
     Ok(to_pack.into())

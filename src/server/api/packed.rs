@@ -73,6 +73,25 @@ pub struct ToPack {
     pub answer: Box<Packed>,
 }
 
+impl ToPack {
+    fn new(question: Question, tag: ETag, body: Option<Output>, head: &Head<'_>) -> ToPack {
+        let answer = Packed {
+            head: Head {
+                fields: b"",
+                ..*head
+            },
+            fields: head.fields.into(),
+            bytes: None,
+        };
+        ToPack {
+            question,
+            tag,
+            body,
+            answer: Box::new(answer),
+        }
+    }
+}
+
 /// An answer whose body leaves in gzip, when it is packed.
 pub struct Packed {
     /// Without its fields.
@@ -104,78 +123,91 @@ impl Packed {
     }
 }
 
+/// What is to be done with an answer whose client takes gzip.
+enum Choice {
+    /// Nothing more: it has been sent.
+    Sent,
+    /// It leaves as it is.
+    Plain,
+    /// It is packed first.
+    Pack {
+        question: Question,
+        /// Nobody else has asked for the same.
+        is_first: bool,
+    },
+}
+
 /// Sends an answer whose body, so many bytes, is written by `write`; or hands it back to be packed
 /// before it is sent.
 pub fn send(
     view: &View<'_>,
     responder: &mut Responder<'_>,
-    head: &Head<'_>,
+    mut head: Head<'_>,
     question: impl FnOnce() -> Question,
     length: usize,
     write: impl FnOnce(&mut Output),
 ) -> Option<ToPack> {
-    let may_be_packed = length >= PLAIN_BELOW && view.packing.is_on();
-    let plain = Head {
-        coding: match may_be_packed {
-            true => Coding::Plain,
-            false => Coding::Fixed,
-        },
-        ..*head
-    };
-    let etag = head.etag.filter(|_| may_be_packed);
-    let mut made = None;
-    if let Some(etag) = etag.filter(|_| responder.takes_gzip()) {
-        let tag = etag.packed();
-        let head = Head {
-            etag: Some(tag),
-            coding: Coding::Gzip,
-            ..*head
-        };
-        if responder.has(tag) {
-            // It becomes a 304: what it is a word about need not be here.
-            responder.begin(&head, 0);
-            return None;
-        }
-        // Who has the other one need not get this one.
-        if !responder.has(etag) {
-            let question = question();
-            match view.packing.find(&question, tag, length) {
-                Found::Packed(bytes) => {
-                    send_packed(&head, bytes, responder);
-                    return None;
+    if length >= PLAIN_BELOW && view.packing.is_on() {
+        head.coding = Coding::Plain;
+        if let Some(etag) = head.etag
+            && responder.takes_gzip()
+        {
+            let packed = Head {
+                etag: Some(etag.packed()),
+                coding: Coding::Gzip,
+                ..head
+            };
+            match choose(view, responder, (etag, &packed), question, length) {
+                Choice::Sent => return None,
+                Choice::Plain => {}
+                Choice::Pack { question, is_first } => {
+                    let body = is_first.then(|| {
+                        let mut body = Output::default();
+                        write(&mut body);
+                        debug_assert_eq!(body.len(), length);
+                        body
+                    });
+                    return Some(ToPack::new(question, etag.packed(), body, &packed));
                 }
-                Found::Coming => made = Some((question, head, false)),
-                Found::Absent => made = Some((question, head, true)),
-                Found::Full => {}
             }
         }
     }
-    let Some((question, head, is_first)) = made else {
-        if let Some(out) = responder.begin(&plain, length) {
-            write(out);
+    if let Some(out) = responder.begin(&head, length) {
+        write(out);
+    }
+    None
+}
+
+/// Sends what can be sent in gzip at once, and says what is to become of the rest. `etag`: of the
+/// answer as it is; `head`: of the packed one.
+fn choose(
+    view: &View<'_>,
+    responder: &mut Responder<'_>,
+    (etag, head): (ETag, &Head<'_>),
+    question: impl FnOnce() -> Question,
+    length: usize,
+) -> Choice {
+    let tag = etag.packed();
+    if responder.has(tag) {
+        // It becomes a 304: what it is a word about need not be here.
+        responder.begin(head, 0);
+        return Choice::Sent;
+    }
+    // Who has the other one need not get this one.
+    if responder.has(etag) {
+        return Choice::Plain;
+    }
+    let question = question();
+    let is_first = match view.packing.find(&question, tag, length) {
+        Found::Packed(bytes) => {
+            send_packed(head, bytes, responder);
+            return Choice::Sent;
         }
-        return None;
+        Found::Full => return Choice::Plain,
+        Found::Coming => false,
+        Found::Absent => true,
     };
-    let body = is_first.then(|| {
-        let mut body = Output::default();
-        write(&mut body);
-        debug_assert_eq!(body.len(), length);
-        body
-    });
-    let answer = Packed {
-        fields: head.fields.into(),
-        head: Head {
-            fields: b"",
-            ..head
-        },
-        bytes: None,
-    };
-    Some(ToPack {
-        question,
-        tag: head.etag?,
-        body,
-        answer: Box::new(answer),
-    })
+    Choice::Pack { question, is_first }
 }
 
 fn send_packed(head: &Head<'_>, bytes: &Arc<[u8]>, responder: &mut Responder<'_>) {

@@ -91,7 +91,7 @@ pub fn many(
         false => Cache::NoCache,
     };
     let head = Head::json(Some(etag), cache);
-    Ok(send_batch(view, &batch, (source, decimals), &head, responder).into())
+    Ok(send_batch(view, &batch, (source, decimals), head, responder).into())
 }
 
 /// Quotes that were asked for together, in the order of their first appearance.
@@ -165,7 +165,7 @@ fn send_batch(
     view: &View<'_>,
     batch: &Batch<'_>,
     (source, decimals): (Option<SourceId>, Decimals),
-    head: &Head<'_>,
+    head: Head<'_>,
     responder: &mut Responder<'_>,
 ) -> Option<ToPack> {
     const OPEN: &[u8] = b"{\"quotes\":[";

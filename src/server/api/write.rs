@@ -302,7 +302,7 @@ impl LongList {
         packed::send(
             view,
             responder,
-            &Head::json(Some(etag), cache),
+            Head::json(Some(etag), cache),
             || Question::List(rows, decimals),
             body.len(),
             |out| out.give(body),
