@@ -10,6 +10,10 @@
 
 mod access;
 pub mod api;
+#[cfg(feature = "sqlite")]
+mod archive;
+#[cfg(not(feature = "sqlite"))]
+#[path = "no_archive.rs"]
 mod archive;
 mod bodies;
 mod budget;
@@ -31,6 +35,7 @@ mod long;
 mod packing;
 mod poller;
 mod session;
+mod shelf;
 mod stage;
 mod status;
 mod task;
@@ -50,7 +55,7 @@ use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now};
 use access::Access;
-use archive::{Archive, Shelf};
+use archive::Archive;
 use failover::Failover;
 use familiar::Familiar;
 use guests::Guests;
@@ -58,6 +63,7 @@ use long::Longs;
 use packing::Packing;
 use poller::Poller;
 use session::Session;
+use shelf::Shelf;
 use status::{HistoryStatus, HttpStatus, Queues, Turns};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
