@@ -18,7 +18,7 @@ use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Bytes packed at a time: some 0.1 ms.
+/// Bytes packed at a time: 0.05 ms, and 0.3 ms where a block ends with them.
 const SLICE: usize = 16 * 1024;
 
 /// Bodies in the making: each has tables of 300 KB.
@@ -147,9 +147,12 @@ impl Packing {
         if !job.answers.iter().any(|key| waits(*key)) {
             return None;
         }
+        let is_begun = job.gzip.is_some();
         let mut gzip = job.gzip.take().or_else(Gzip::open)?;
+        let was_packed = job.body.is_empty();
         job.pack(&mut gzip);
-        if !job.body.is_empty() {
+        // The end of a long one is a slice of its own: its last block, and a copy of all of it.
+        if !job.body.is_empty() || (is_begun && !was_packed) {
             self.waiting += job.body.len();
             job.gzip = Some(gzip);
             // Behind the others in the making, before those in line.
