@@ -20,7 +20,8 @@
 //!           fetches              which candles are asked for
 //!           archive              what is in the history file, and on its way there or back
 //!                                (no_archive: a build without `sqlite` has no such file)
-//!           api, long            the endpoints; answers that take several turns
+//!           api                  the endpoints
+//!           later, long, packing answers that take several turns; bodies in gzip
 //!           door, guests         who comes in and has left; who is connected from where
 //!           status, counting     the figures, and what adds to them: durations, access
 //!         demo                 an exchange made of arithmetic

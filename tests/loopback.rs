@@ -36,6 +36,8 @@ mod http;
 mod naive;
 #[path = "loopback/outage.rs"]
 mod outage;
+#[path = "loopback/packed.rs"]
+mod packed;
 #[path = "loopback/process.rs"]
 mod process;
 #[path = "loopback/quotes.rs"]

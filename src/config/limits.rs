@@ -103,6 +103,11 @@ limits! {
     // Each holds its body while it is made, up to a megabyte or two; others wait in line.
     long_answers: usize, "longAnswers" Count = 16, 1..=65_536;
 
+    /// Bytes of answers' bodies in gzip that are kept for those who ask for the same; 0: nothing leaves
+    /// in gzip.
+    // Some 300 charts of 1000 candles, each of which packs to 26 KB.
+    packed_bytes: usize, "packedBytes" Bytes = 8_388_608, 0..=1_073_741_824;
+
     /// Time that a chart request waits for candles that were never asked of the exchange.
     // One round trip to an exchange is below half a second; people wait two.
     chart_wait: Duration, "chartWaitMs" Ms = 2_000, 0..=60_000;

@@ -3,13 +3,15 @@
 //! Owns the grammar and the framing of RFC 9110 and RFC 9112, on both sides: requests from clients
 //! ([`request`]) and the answers to them ([`response`]), requests to exchanges and their answers
 //! ([`upstream`]), tunnels through proxies ([`tunnel`]), bodies in both directions ([`body`]),
-//! and what those that come are packed in ([`gunzip`]). It never touches a socket, keeps no
+//! and what they are packed in ([`gzip`], [`gunzip`]), where a client
+//! takes that ([`accept`]). It never touches a socket, keeps no
 //! connection and knows no market: what a path means is not its business.
 //!
 //! Invariant: however the bytes are split on their way, the result is the same. A parser is given
 //! what has arrived so far; it says *partial* until the bytes decide, and what they have decided,
 //! no later byte changes.
 
+pub mod accept;
 pub mod body;
 pub mod error;
 #[cfg(feature = "gzip")]
@@ -17,6 +19,11 @@ pub mod gunzip;
 #[cfg(not(feature = "gzip"))]
 #[path = "no_gunzip.rs"]
 pub mod gunzip;
+#[cfg(feature = "gzip")]
+pub mod gzip;
+#[cfg(not(feature = "gzip"))]
+#[path = "no_gzip.rs"]
+pub mod gzip;
 mod head;
 pub mod output;
 pub mod query;
@@ -26,15 +33,18 @@ mod target;
 pub mod tunnel;
 pub mod upstream;
 
+pub use accept::Accept;
 pub use body::{BodyError, BodyReader, Framing, Piece};
 pub use error::{ErrorAnswer, RequestError, write_error_body, write_json_string};
 pub use gunzip::{Gunzip, GunzipError};
+pub use gzip::Gzip;
 pub use head::{Fields, HeadLimits};
 pub use output::{Outgoing, Output};
 pub use query::{BadEscape, Query, decode_segment, normal_path};
 pub use request::{KeptRequest, Method, Parsed, Request, RequestBody, Version, empty_lines, parse};
 pub use response::{
-    ALLOW, CONTINUE, Cache, ContentType, ETag, Head, PREFLIGHT, Persistence, Responder, Stamp,
+    ALLOW, CONTINUE, Cache, Coding, ContentType, ETag, Head, PREFLIGHT, Persistence, Responder,
+    Stamp,
 };
 pub use tunnel::write_connect;
 pub use upstream::{

@@ -54,6 +54,15 @@ impl Output {
         &mut self.bytes
     }
 
+    /// Appends these bytes: their buffer becomes this one's where nothing is in it.
+    pub fn give(&mut self, bytes: Vec<u8>) {
+        if self.bytes.is_empty() && self.bytes.capacity() < bytes.len() {
+            self.bytes = bytes;
+        } else {
+            self.bytes.extend_from_slice(&bytes);
+        }
+    }
+
     /// Appends a part of some shared bytes, which must not change.
     pub fn share(&mut self, bytes: &Arc<[u8]>, range: Range<usize>) {
         if range.len() < COPIED_BELOW {

@@ -17,6 +17,7 @@ mod kept;
 
 use self::fields::Seen;
 pub use self::kept::KeptRequest;
+use super::accept::Accept;
 use super::body::Framing;
 use super::error::RequestError;
 use super::head::{FIELDS_CEILING, Fields, HeadLimits};
@@ -87,8 +88,10 @@ pub struct Request<'a> {
     pub if_none_match: Option<&'a [u8]>,
     /// Whether there is another field of this name.
     pub none_match_repeats: bool,
-    /// First field of this name.
+    /// First field of this name; [`Request::accept`] is the whole list.
     pub accept_encoding: Option<&'a [u8]>,
+    /// Whether there is another field of this name.
+    pub accept_encoding_repeats: bool,
     /// First field of this name.
     pub origin: Option<&'a [u8]>,
     /// The client holds its body back until it is told to go on (RFC 9110, 10.1.1).
@@ -110,6 +113,16 @@ impl<'a> Request<'a> {
         let named = |(name, _): &(&[u8], &[u8])| name.eq_ignore_ascii_case(b"if-none-match");
         let values: Vec<&[u8]> = self.fields.filter(named).map(|(_, value)| value).collect();
         Some(Cow::<[u8]>::Owned(values.join(&b',')))
+    }
+
+    /// The list in `Accept-Encoding`, to be read where that matters.
+    #[inline]
+    pub fn accept(&self) -> Accept<'a> {
+        match self.accept_encoding {
+            None => Accept::Plain,
+            Some(_) if self.accept_encoding_repeats => Accept::Lists(self.fields),
+            Some(list) => Accept::List(list),
+        }
     }
 }
 
@@ -277,6 +290,7 @@ fn read<'a>(
         if_none_match: seen.if_none_match,
         none_match_repeats: seen.none_match_repeats,
         accept_encoding: seen.accept_encoding,
+        accept_encoding_repeats: seen.accept_encoding_repeats,
         origin: seen.origin,
         // RFC 9110, 10.1.1: not from a 1.0 client, and nothing is held back without a body.
         expect_continue: seen.expects && version == Version::Http11 && body != RequestBody::None,

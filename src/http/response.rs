@@ -10,6 +10,7 @@
 mod tail;
 
 use self::tail::{Begun, Tail};
+use super::accept::Accept;
 use super::error::{ErrorAnswer, RequestError, write_error_body};
 use super::output::Output;
 use super::request::{Method, Request, Version};
@@ -25,10 +26,11 @@ pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// Field of a 405: what every address can do (RFC 9110, 15.5.6).
 pub const ALLOW: &[u8] = b"Allow: GET, HEAD, OPTIONS\r\n";
 
-/// Fields of the answer to OPTIONS, a browser's pre-flight among them.
+/// Fields of the answer to OPTIONS, a browser's pre-flight among them. The wildcard stands for every
+/// field but `Authorization` (Fetch, CORS-preflight fetch), which some pages send to everybody.
 pub const PREFLIGHT: &[u8] = b"Allow: GET, HEAD, OPTIONS\r\n\
     Access-Control-Allow-Methods: GET, HEAD, OPTIONS\r\n\
-    Access-Control-Allow-Headers: *\r\n\
+    Access-Control-Allow-Headers: *, Authorization\r\n\
     Access-Control-Max-Age: 86400\r\n";
 
 /// What every answer carries behind its date. A script in a browser sees of the other fields only
@@ -117,6 +119,17 @@ pub struct ETag {
     pub variant: u8,
 }
 
+impl ETag {
+    /// The tag of the same in gzip: its variant is the letter behind this one's. No two letters of
+    /// one address are neighbours.
+    pub fn packed(self) -> ETag {
+        ETag {
+            variant: self.variant + 1,
+            ..self
+        }
+    }
+}
+
 /// What caches may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cache {
@@ -126,6 +139,29 @@ pub enum Cache {
     NoCache,
     /// Keep it for so many seconds.
     MaxAge(u32),
+}
+
+/// How a body leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coding {
+    /// As it is, whoever asks.
+    Fixed,
+    /// As it is, and packed to others or at another time.
+    Plain,
+    /// In gzip.
+    Gzip,
+}
+
+impl Coding {
+    /// What the head says of it: caches are to know that there are others (RFC 9110, 12.5.5). A 304
+    /// has no body that could be packed.
+    fn lines(self, status: u16) -> &'static [u8] {
+        match self {
+            Coding::Fixed => b"",
+            Coding::Gzip if status != 304 => b"Vary: Accept-Encoding\r\nContent-Encoding: gzip\r\n",
+            Coding::Plain | Coding::Gzip => b"Vary: Accept-Encoding\r\n",
+        }
+    }
 }
 
 /// What a body is written in.
@@ -150,6 +186,8 @@ pub struct Head<'a> {
     pub cache: Cache,
     /// What the body is written in.
     pub content_type: ContentType,
+    /// How the body leaves.
+    pub coding: Coding,
     /// Ready `Name: value` lines, each with its CR LF.
     pub fields: &'a [u8],
 }
@@ -162,6 +200,7 @@ impl Head<'static> {
             etag,
             cache,
             content_type: ContentType::Json,
+            coding: Coding::Fixed,
             fields: b"",
         }
     }
@@ -173,6 +212,7 @@ impl Head<'static> {
             etag: None,
             cache: Cache::NoStore,
             content_type: ContentType::None,
+            coding: Coding::Fixed,
             fields: PREFLIGHT,
         }
     }
@@ -208,6 +248,7 @@ pub struct Responder<'a> {
     head_only: bool,
     persistence: Persistence,
     if_none_match: Option<Cow<'a, [u8]>>,
+    accept: Accept<'a>,
     status: u16,
 }
 
@@ -226,6 +267,7 @@ impl<'a> Responder<'a> {
             head_only: request.method == Method::Head,
             persistence: Persistence::of(request, keep),
             if_none_match: request.none_match(),
+            accept: request.accept(),
             status: 0,
         }
     }
@@ -237,6 +279,7 @@ impl<'a> Responder<'a> {
         head_only: bool,
         persistence: Persistence,
         if_none_match: Option<&'a [u8]>,
+        accept: Accept<'a>,
     ) -> Responder<'a> {
         Responder {
             out,
@@ -244,6 +287,7 @@ impl<'a> Responder<'a> {
             head_only,
             persistence,
             if_none_match: if_none_match.map(Cow::Borrowed),
+            accept,
             status: 0,
         }
     }
@@ -256,6 +300,7 @@ impl<'a> Responder<'a> {
             head_only: false,
             persistence: Persistence::Close,
             if_none_match: None,
+            accept: Accept::Plain,
             status: 0,
         }
     }
@@ -308,6 +353,9 @@ impl<'a> Responder<'a> {
         if !head.fields.is_empty() {
             self.out.bytes().extend_from_slice(head.fields);
         }
+        if head.coding != Coding::Fixed {
+            (self.out.bytes()).extend_from_slice(head.coding.lines(self.status));
+        }
         self.out.bytes().extend_from_slice(tail.text());
         has_body.then_some(&mut *self.out)
     }
@@ -328,6 +376,7 @@ impl<'a> Responder<'a> {
             etag: None,
             cache: Cache::NoStore,
             content_type: ContentType::Json,
+            coding: Coding::Fixed,
             fields: error.fields,
         };
         self.send(&head, &body);
@@ -336,6 +385,19 @@ impl<'a> Responder<'a> {
     /// Writes the answer to what is no request.
     pub fn refuse(&mut self, error: &RequestError) {
         self.error(&ErrorAnswer::from(error));
+    }
+
+    /// Whether the client takes gzip.
+    pub fn takes_gzip(&self) -> bool {
+        self.accept.takes_gzip()
+    }
+
+    /// Whether the client says that it has what this tag names: a 200 with it becomes a 304.
+    pub fn has(&self, etag: ETag) -> bool {
+        let mut tail = Tail::new();
+        tail.etag(etag);
+        let asked = self.if_none_match.as_ref();
+        asked.is_some_and(|asked| matches_any(asked, tail.text()))
     }
 
     /// The status that was written, 304 included; 0 before that.
@@ -367,8 +429,9 @@ impl<'a> Responder<'a> {
     }
 }
 
-/// Room for a status line and a content type that are longer than those of a 200 with JSON.
-const LINE_ROOM: usize = 64;
+/// Room for a status line and a content type that are longer than those of a 200 with JSON, and for
+/// what is said of the coding.
+const LINE_ROOM: usize = 128;
 
 /// The reason phrase. It may be empty (RFC 9112, 4).
 fn reason(status: u16) -> &'static [u8] {
@@ -602,6 +665,53 @@ mod tests {
         ] {
             check(other, false);
         }
+    }
+
+    #[test]
+    fn a_body_that_may_be_packed_says_so_and_its_tags_differ() {
+        let check = |coding, fields: &str, expected: &str| {
+            let raw = format!("GET / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
+            let packed = coding == Coding::Gzip;
+            let head = Head {
+                coding,
+                ..Head::json(
+                    Some(if packed { ETAG.packed() } else { ETAG }),
+                    Cache::NoCache,
+                )
+            };
+            let found = answer(&raw, |responder| {
+                assert_eq!(responder.takes_gzip(), fields.contains("gzip"));
+                assert_eq!(responder.has(ETAG), fields.contains("-q\""));
+                responder.send(&head, b"body")
+            });
+            let (line, rest) = expected.split_once('|').expect("two parts");
+            assert_eq!(found, format!("HTTP/1.1 {line}\r\n{}{rest}", common()));
+        };
+        let json = "Content-Type: application/json\r\n";
+        let end = "Cache-Control: no-cache\r\nContent-Length: 4\r\n\r\nbody";
+        let plain =
+            format!("200 OK|{json}Vary: Accept-Encoding\r\nETag: \"18a3f2b0-1a-q\"\r\n{end}");
+        check(Coding::Plain, "", &plain);
+        check(
+            Coding::Plain,
+            "If-None-Match: \"18a3f2b0-1a-r\"\r\n",
+            &plain,
+        );
+        let packed = format!(
+            "200 OK|{json}Vary: Accept-Encoding\r\nContent-Encoding: gzip\r\n\
+             ETag: \"18a3f2b0-1a-r\"\r\n{end}"
+        );
+        check(Coding::Gzip, "Accept-Encoding: gzip\r\n", &packed);
+        let unchanged = |variant: &str| {
+            format!(
+                "304 Not Modified|Vary: Accept-Encoding\r\nETag: \"18a3f2b0-1a-{variant}\"\r\n\
+                 Cache-Control: no-cache\r\n\r\n"
+            )
+        };
+        let asked = |variant: &str| format!("If-None-Match: \"18a3f2b0-1a-{variant}\"\r\n");
+        check(Coding::Plain, &asked("q"), &unchanged("q"));
+        let fields = format!("Accept-Encoding: gzip\r\n{}", asked("r"));
+        check(Coding::Gzip, &fields, &unchanged("r"));
     }
 
     #[test]

@@ -29,7 +29,7 @@ const MAX_TIME: UnixMs = UnixMs(253_402_300_799_999);
 const MOST_TARGETS: usize = 1_000_000;
 
 /// What a client asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ChartSpec {
     /// Of the candles.
     pub interval: Interval,

@@ -12,24 +12,18 @@ use super::api::{self, Outcome, View};
 use super::familiar::Mark;
 use super::long::Reply;
 use super::session::{Phase, Session};
-use super::{Action, CloseReason, Conn, Core, Endpoint, Event, Rest, Service};
+use super::{CloseReason, Conn, Core, Endpoint, Event, Rest, Service};
 use crate::http::{
-    Cache, ContentType, Head, HeadLimits, Parsed, Request, RequestError, Responder, empty_lines,
-    parse,
+    Cache, Head, HeadLimits, Parsed, Request, RequestError, Responder, empty_lines, parse,
 };
-use crate::market::SeriesKey;
 use crate::table::Key;
 use crate::time::Now;
-use std::ops::Range;
 
 /// Largest output buffers that are kept for the next answer.
 const SPARE_BYTES: usize = 256 * 1024;
 
 /// Seconds after which a client that was turned away may try again.
 const RETRY_REFUSED_S: u32 = 1;
-
-/// Said where the disk thread has as many questions as it may have.
-const FULL_QUEUE: &str = "Too many charts wait for the history file.";
 
 /// What came of the bytes at the begin of a request.
 enum Next {
@@ -71,49 +65,6 @@ impl Core {
             rest.count_busy(busy, session);
         }
     }
-
-    /// Does one part of one answer in the making, and hands it over when it is done.
-    pub(super) fn step_long(&mut self, now: Now) {
-        let Core { conns, rest } = self;
-        let view = View::new(&rest.config, &rest.market, &rest.status, rest.boot, now);
-        let Some((client, mut reply, long)) = rest.longs.step(&view) else {
-            return;
-        };
-        let Some(Conn::Client(session)) = conns.get_mut(client) else {
-            return;
-        };
-        // What is already here behind it is answered too, and its last answer is the last one.
-        if rest.status.stopping && session.inbox.is_empty() {
-            reply.end(CloseReason::Stopping);
-        }
-        let busy = session.is_busy();
-        let before = session.output.len();
-        let mut responder = reply.responder(&mut session.output, &rest.stamp);
-        long.finish(&view, &mut responder);
-        let answer = Answer {
-            peer: session.peer,
-            status: responder.status(),
-            bytes: session.output.len() - before,
-        };
-        rest.count_long(answer, &reply, now);
-        rest.after_answer(session, reply.closing, now);
-        if matches!(session.phase, Phase::Idle | Phase::Writing) {
-            rest.resume(client, session, now);
-        }
-        rest.actions.push_back(Action::Flush(client));
-        rest.count_busy(busy, session);
-    }
-
-    /// Looks again at the answers that wait for candles.
-    pub(super) fn wake_longs(&mut self, now: Now) {
-        let rest = &mut self.rest;
-        let view = View::new(&rest.config, &rest.market, &rest.status, rest.boot, now);
-        let (pollers, archive) = (&rest.pollers, &rest.archive);
-        rest.longs.wake(&view, |key, range| {
-            archive.is_recalling(key, range)
-                || pollers[usize::from(key.source.0)].is_asking(key, range)
-        });
-    }
 }
 
 impl Rest {
@@ -144,7 +95,7 @@ impl Rest {
     }
 
     /// Serves what is in the inbox.
-    fn resume(&mut self, key: Key, session: &mut Session, now: Now) {
+    pub(super) fn resume(&mut self, key: Key, session: &mut Session, now: Now) {
         let mut inbox = std::mem::take(&mut session.inbox);
         let used = self.serve(key, session, &inbox, now);
         if used < inbox.len() {
@@ -274,18 +225,14 @@ impl Rest {
                 let status = demo.answer(request.path, request.query, now.unix, &mut self.scratch);
                 let head = Head {
                     status,
-                    etag: None,
-                    cache: Cache::NoStore,
-                    content_type: ContentType::Json,
-                    fields: b"",
+                    ..Head::json(None, Cache::NoStore)
                 };
                 responder.send(&head, &self.scratch);
             }
             return self.after_answer(session, closing, now);
         }
         self.status.http.requests += 1;
-        let mut view = View::new(&self.config, &self.market, &self.status, self.boot, now);
-        view.facts = Some(self.facts);
+        let view = self.view(now);
         let (service, catalog) = (session.service, self.market.catalog.version());
         let known = mark.and_then(|mark| self.familiar.meaning(mark, service, catalog));
         let (endpoint, outcome) = match known {
@@ -314,74 +261,33 @@ impl Rest {
                 }
                 self.after_answer(session, closing, now);
             }
-            Outcome::Later(long) => {
+            later => {
                 let line = self.access.describe(request);
                 let reply = Reply::of(request, endpoint, closing, line, now.mono);
-                self.put_off(key, session, long, reply, now);
+                self.put_off(key, session, later, reply, now);
             }
         }
     }
 
-    /// Parks an answer that takes longer than one turn, and asks for the candles that it lacks.
-    fn put_off(
+    fn view(&self, now: Now) -> View<'_> {
+        let (status, packing) = (&self.status, &self.packing);
+        let mut view = View::new(
+            &self.config,
+            &self.market,
+            status,
+            packing,
+            (self.boot, now),
+        );
+        view.facts = Some(self.facts);
+        view
+    }
+
+    pub(super) fn after_answer(
         &mut self,
-        key: Key,
         session: &mut Session,
-        long: api::Long,
-        reply: Reply,
+        closing: Option<CloseReason>,
         now: Now,
     ) {
-        let until = now.mono + self.config.limits.chart_wait;
-        let wanted = long.wants();
-        let held = match &wanted {
-            Some((series, range)) => match self.want(*series, range, now) {
-                Some(held) => held,
-                None => return self.turn_away(session, reply, FULL_QUEUE, now),
-            },
-            None => false,
-        };
-        match self.longs.insert(key, long, reply, held.then_some(until)) {
-            Ok(job) => session.enter(Phase::Waiting(job), now.mono, &self.config.limits),
-            Err(reply) => {
-                let why = "Too many long answers are being made.";
-                self.turn_away(session, reply, why, now);
-            }
-        }
-    }
-
-    /// Has candles read from the file, or fetched. Whether they will come; `None`: too many wait for
-    /// the file already.
-    fn want(&mut self, series: SeriesKey, slots: &Range<i64>, now: Now) -> Option<bool> {
-        let is_open = self.with_poller(series.source, |poller, desk| {
-            poller.follow(series, desk, now)
-        });
-        if !is_open {
-            return Some(false);
-        }
-        let recalled = self.with_archive(|archive, shelf| archive.recall(series, slots, shelf));
-        let asked = self.with_poller(series.source, |poller, desk| {
-            poller.ask(series, slots, desk, now)
-        });
-        recalled.map(|comes| comes || asked)
-    }
-
-    /// Sends 503 in place of an answer that takes longer.
-    fn turn_away(&mut self, session: &mut Session, reply: Reply, why: &'static str, now: Now) {
-        let error = api::Error::unavailable(why, 1);
-        let before = session.output.len();
-        let mut responder = reply.responder(&mut session.output, &self.stamp);
-        api::send_error(&error, &mut responder);
-        let answer = Answer {
-            peer: session.peer,
-            status: error.status,
-            bytes: session.output.len() - before,
-        };
-        self.count_answer(reply.endpoint, error.status);
-        self.access.note(answer, reply.line.as_deref());
-        self.after_answer(session, reply.closing, now);
-    }
-
-    fn after_answer(&mut self, session: &mut Session, closing: Option<CloseReason>, now: Now) {
         let phase = match closing {
             Some(reason) => {
                 session.reason = Some(reason);

@@ -38,6 +38,7 @@ impl Core {
         rest.access.end_turn(took);
         (rest.status.queues.clients, rest.status.queues.upstreams) = waiting;
         (rest.status.queues.held, rest.status.queues.running) = rest.longs.depths();
+        (rest.status.queues.packing, rest.status.packed_bytes) = rest.packing.depths();
         let applying = rest.pollers.iter().map(Poller::staged).sum();
         rest.status.queues.staged = applying;
     }
@@ -55,6 +56,11 @@ impl Rest {
         self.count_status(answer.status);
         let took = now.mono.since(reply.asked_at);
         let durations = &mut self.status.http.durations;
+        if took.is_zero() {
+            // It was made within the turn that read its request after all.
+            durations.note(reply.endpoint, answer.status);
+            return self.access.note(answer, reply.line.as_deref());
+        }
         durations.note_long(reply.endpoint, answer.status, took.as_micros() as u64);
         (self.access).note_long(answer, reply.line.as_deref(), took);
     }

@@ -5,18 +5,20 @@
 //! bounded part of one running answer, in turn. Only the client that asked waits.
 //!
 //! A held answer is small, and many may wait for the same candles; one in the making holds a body.
-//! So only the first few of the running ones are in the making, and the others are in line.
+//! So only the first few of the running ones are in the making, and the others are in line. A
+//! that is *set aside* waits for its body to be packed, and is then made in no time.
 //!
 //! It never touches a session: a finished answer is handed back with the client's key.
 
 use super::api::{Long, View};
 use super::{CloseReason, Endpoint};
-use crate::http::{Method, Output, Persistence, Request, Responder, Stamp};
+use crate::http::{Accept, Method, Output, Persistence, Request, Responder, Stamp};
 use crate::market::SeriesKey;
 use crate::table::{Key, Table};
 use crate::time::Mono;
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Answers that may be held: all of them are looked through whenever candles have come, which is
 /// to stay well below a millisecond.
@@ -53,6 +55,7 @@ pub struct Reply {
     head_only: bool,
     persistence: Persistence,
     if_none_match: Option<Box<[u8]>>,
+    accept: Accept<'static>,
 }
 
 impl Reply {
@@ -72,6 +75,7 @@ impl Reply {
             head_only: request.method == Method::Head,
             persistence: Persistence::of(request, closing.is_none()),
             if_none_match: request.none_match().map(|list| list.into_owned().into()),
+            accept: request.accept().known(),
         }
     }
 
@@ -89,6 +93,7 @@ impl Reply {
             self.head_only,
             self.persistence,
             self.if_none_match.as_deref(),
+            self.accept,
         )
     }
 }
@@ -143,6 +148,37 @@ impl Longs {
             None => self.running.push_back(key),
         }
         Ok(key)
+    }
+
+    /// Takes an answer in that waits for its body to be packed. The error gives the reply back:
+    /// there is no room.
+    pub fn set_aside(&mut self, client: Key, long: Long, reply: Reply) -> Result<Key, Reply> {
+        if self.jobs.is_full() {
+            return Err(reply);
+        }
+        let key = self.jobs.insert(Job {
+            client,
+            long,
+            reply,
+            held_until: None,
+        });
+        Ok(key.expect("a table that is not full takes an entry"))
+    }
+
+    /// Whether this answer is still wanted.
+    pub fn holds(&self, key: Key) -> bool {
+        self.jobs.get(key).is_some()
+    }
+
+    /// The body of an answer that is set aside has been packed. There is nothing to be made: it is
+    /// next.
+    pub fn go_on(&mut self, key: Key, bytes: &Arc<[u8]>) {
+        if let Some(job) = self.jobs.get_mut(key)
+            && let Long::Packed(packed) = &mut job.long
+        {
+            packed.ready(bytes);
+            self.running.push_front(key);
+        }
     }
 
     /// The client has gone.

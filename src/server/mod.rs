@@ -30,9 +30,10 @@ mod fault;
 mod fetches;
 mod guests;
 mod lane;
+mod later;
 mod long;
+mod packing;
 mod poller;
-
 mod session;
 mod shelf;
 mod stage;
@@ -59,6 +60,7 @@ use failover::Failover;
 use familiar::Familiar;
 use guests::Guests;
 use long::Longs;
+use packing::Packing;
 use poller::Poller;
 use session::Session;
 use shelf::Shelf;
@@ -100,6 +102,7 @@ struct Rest {
     /// The one behind the poller that worked last.
     worked: usize,
     longs: Longs,
+    packing: Packing,
     demo: Option<Demo>,
     stamp: Stamp,
     /// Clients by their address, where that has a cap.
@@ -155,8 +158,10 @@ impl Core {
                     history: HistoryStatus::default(),
                     turns: Turns::default(),
                     queues: Queues::default(),
+                    packed_bytes: 0,
                 },
                 longs: Longs::new(config.limits.max_connections, config.limits.long_answers),
+                packing: Packing::new(config.limits.packed_bytes),
                 config,
                 market,
                 pollers,
@@ -244,6 +249,7 @@ impl Core {
         if !self.conns.is_empty() && now.mono >= self.rest.next_sweep {
             self.rest.next_sweep = now.mono + SWEEP;
             self.sweep(now);
+            self.rest.packing.sweep();
         }
         let flip = self.rest.market.quotes.next_flip();
         if flip.is_some_and(|at| at <= now.mono) {
@@ -277,12 +283,13 @@ impl Core {
     pub fn has_work(&self) -> bool {
         let rest = &self.rest;
         rest.longs.has_work()
+            || rest.packing.has_work()
             || rest.archive.has_work()
             || rest.pollers.iter().any(Poller::has_work)
     }
 
     /// Does one slice of what takes long: items of one poll applied or
-    /// unpacked, and one part of one answer.
+    /// unpacked, one part of one answer, and one of one body in gzip.
     pub fn work(&mut self, now: Now) {
         let mut done = false;
         let Core { conns, rest } = self;
@@ -304,6 +311,7 @@ impl Core {
             self.rest
                 .with_archive(|archive, shelf| archive.work(shelf, now));
         }
+        self.step_packing();
         self.step_long(now);
     }
 

@@ -24,6 +24,8 @@ pub struct Status {
     pub turns: Turns,
     /// What waited at the end of the last turn.
     pub queues: Queues,
+    /// Bytes of bodies in gzip that were kept then.
+    pub packed_bytes: usize,
 }
 
 /// How much waits for a later turn of the loop.
@@ -37,6 +39,8 @@ pub struct Queues {
     pub held: usize,
     /// Answers that are made in parts.
     pub running: usize,
+    /// Bodies that wait to be packed, or are being packed.
+    pub packing: usize,
     /// Polls that have been read and are not yet wholly in the market.
     pub staged: usize,
 }

@@ -500,7 +500,10 @@ fn methods_that_are_known_are_refused_and_options_answered() {
                 "{target}"
             );
         }
-        assert!(answer.header("Access-Control-Allow-Headers").is_some());
+        for allowed in ["*", "Authorization"] {
+            assert!(answer.header_lists("Access-Control-Allow-Headers", allowed));
+        }
+        assert_eq!(answer.header("Access-Control-Max-Age"), Some("86400"));
     }
     let posted = client
         .send("POST /nope HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc")

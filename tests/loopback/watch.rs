@@ -162,7 +162,7 @@ fn the_page_of_metrics_holds_to_the_rules_of_prometheus() {
     let polls = "marketd_source_poll_duration_seconds_count";
     assert!(count(polls, "source=\"fake\"") >= 2.0);
     let depths = &families["marketd_queue_depth"].1;
-    assert_eq!(depths.len(), 5);
+    assert_eq!(depths.len(), 6);
 }
 
 /// Lines of the access log so far.

@@ -23,6 +23,7 @@ pub(super) struct Seen<'a> {
     pub(super) if_none_match: Option<&'a [u8]>,
     pub(super) none_match_repeats: bool,
     pub(super) accept_encoding: Option<&'a [u8]>,
+    pub(super) accept_encoding_repeats: bool,
     pub(super) origin: Option<&'a [u8]>,
 }
 
@@ -51,7 +52,8 @@ impl<'a> Seen<'a> {
             }
             (14, b'c') if is(name, b"content-length") => return self.content_length(value),
             (15, b'a') if is(name, b"accept-encoding") => {
-                keep_first(&mut self.accept_encoding, value)
+                self.accept_encoding_repeats = self.accept_encoding.is_some();
+                keep_first(&mut self.accept_encoding, value);
             }
             (17, b't') if is(name, b"transfer-encoding") => return self.transfer_encoding(value),
             _ => {}

@@ -1,6 +1,7 @@
 //! `/api/v1/categories` and `/api/v1/categories/:categoryId/markets`.
 
 use super::error::echo;
+use super::packed::{self, Question};
 use super::params::{self, Decimals};
 use super::write::{LongList, Object, Rows};
 use super::{Error, Outcome, View};
@@ -30,8 +31,13 @@ pub fn list(
         version: view.market.catalog.version(),
         variant: b'c',
     };
-    responder.send(&Head::json(Some(etag), view.until_any_poll()), &body);
-    Ok(Outcome::Answered)
+    let head = Head::json(Some(etag), view.until_any_poll());
+    let question = || Question::Categories;
+    let length = body.len();
+    let to_pack = packed::send(view, responder, head, question, length, |out| {
+        out.give(body)
+    });
+    Ok(to_pack.into())
 }
 
 /// Answers `/api/v1/categories/:categoryId/markets`.

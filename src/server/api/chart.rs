@@ -6,6 +6,7 @@
 
 mod asked;
 
+use super::packed::{self, Question, ToPack};
 use super::{Error, Long, Outcome, View, send_error, write};
 use crate::http::{Cache, ETag, Head, Responder};
 use crate::market::{ChartInfo, ChartMaker, ChartPlan, Series, SeriesKey, SourceId, needed};
@@ -40,8 +41,7 @@ pub fn chart(
     responder: &mut Responder<'_>,
 ) -> Result<Outcome, Error> {
     if let Some((key, plan)) = known_plan(view, asked) {
-        send_plan(view, asked, key, &plan, responder);
-        return Ok(Outcome::Answered);
+        return Ok(send_plan(view, asked, key, &plan, responder).into());
     }
     let key = choose(view, asked)?;
     let series = view.market.charts.get(key);
@@ -57,8 +57,7 @@ pub fn chart(
     let depends = match plan {
         Some(plan) if plan.info().complete && !wants_newest => {
             asked.known.set(known(view, asked, key));
-            send_plan(view, asked, key, &plan, responder);
-            return Ok(Outcome::Answered);
+            return Ok(send_plan(view, asked, key, &plan, responder).into());
         }
         Some(plan) => plan.info().depends.clone(),
         None => 0..0,
@@ -78,8 +77,7 @@ pub fn chart(
         maker: None,
     };
     if long.wanted.is_none() && long.step(view) {
-        long.finish(view, responder);
-        return Ok(Outcome::Answered);
+        return Ok(long.finish(view, responder).into());
     }
     Ok(Outcome::Later(Long::Chart(Box::new(long))))
 }
@@ -110,8 +108,8 @@ impl LongChart {
         maker.step(series, ROWS_A_PART)
     }
 
-    /// Sends what was made.
-    pub fn finish(self, view: &View<'_>, responder: &mut Responder<'_>) {
+    /// Sends what was made, unless it is to be packed first.
+    pub fn finish(self, view: &View<'_>, responder: &mut Responder<'_>) -> Option<ToPack> {
         let LongChart {
             asked, key, maker, ..
         } = self;
@@ -119,16 +117,20 @@ impl LongChart {
             let series = view.market.charts.get(key);
             let keep = view.market.charts.keep(key.interval);
             let now = exchange_time(view, key);
-            if let Some(plan) = ChartPlan::new(series, &asked.spec, now, keep) {
-                send_plan(view, &asked, key, &plan, responder);
-            }
-            return;
+            let plan = ChartPlan::new(series, &asked.spec, now, keep)?;
+            return send_plan(view, &asked, key, &plan, responder);
         };
         let Some((body, info)) = maker.finished() else {
-            return send_error(&Error::internal(), responder);
+            send_error(&Error::internal(), responder);
+            return None;
         };
         let fields = fields(view, &asked, key, &info);
-        responder.send(&head(view, &asked, key, &info, &fields), &body);
+        let head = head(view, &asked, key, &info, &fields);
+        let question = || Question::Chart(key, asked.spec.clone());
+        let length = body.len();
+        packed::send(view, responder, head, question, length, |out| {
+            out.give(body)
+        })
     }
 }
 
@@ -170,19 +172,20 @@ fn send_plan(
     key: SeriesKey,
     plan: &ChartPlan,
     responder: &mut Responder<'_>,
-) {
+) -> Option<ToPack> {
     let fields = match plan.info().next_from {
         None => Cow::Borrowed(plan.written(|| fields(view, asked, key, plan.info()))),
         Some(_) => Cow::Owned(fields(view, asked, key, plan.info())),
     };
     let head = head(view, asked, key, plan.info(), &fields);
-    if let Some(out) = responder.begin(&head, plan.body_len()) {
+    let question = || Question::Chart(key, asked.spec.clone());
+    packed::send(view, responder, head, question, plan.body_len(), |out| {
         out.bytes().push(b'[');
         for (rows, part) in plan.pieces() {
             out.share(rows, part.clone());
         }
         out.bytes().push(b']');
-    }
+    })
 }
 
 /// The time on the clock of the exchange that a series is of.

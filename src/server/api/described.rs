@@ -7,6 +7,7 @@
 //! routes, its parameters and error codes to those that the code names, its schemas and examples
 //! to real answers.
 
+use super::packed::{self, Question};
 use super::{Error, Outcome, View};
 use crate::http::{Cache, ETag, Head, Responder};
 use std::sync::OnceLock;
@@ -23,8 +24,12 @@ pub fn document(view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcom
         variant: b'o',
     };
     let head = Head::json(Some(etag), Cache::MaxAge(KEPT_S));
-    responder.send(&head, DOCUMENT.get_or_init(unpacked));
-    Ok(Outcome::Answered)
+    let body = DOCUMENT.get_or_init(unpacked);
+    let question = || Question::OpenApi;
+    let to_pack = packed::send(view, responder, head, question, body.len(), |out| {
+        out.bytes().extend_from_slice(body);
+    });
+    Ok(to_pack.into())
 }
 
 const FILE: &[u8] = include_bytes!("openapi.json");

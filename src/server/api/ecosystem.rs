@@ -1,6 +1,7 @@
 //! `/api/ecosystem/market` and `/api/ecosystem/market/{id}`.
 
 use super::error::echo;
+use super::packed::{self, Question};
 use super::params::{self, Decimals};
 use super::quotes::{self, path_text};
 use super::write::{self, LongList, Object, Rows, write_integer, write_texts};
@@ -55,8 +56,13 @@ pub fn one(
         true => Cache::NoCache,
         false => view.until_any_poll(),
     };
-    responder.send(&Head::json(Some(etag), cache), &body);
-    Ok(Outcome::Answered)
+    let head = Head::json(Some(etag), cache);
+    let question = || Question::Market(entry.symbol, decimals);
+    let length = body.len();
+    let to_pack = packed::send(view, responder, head, question, length, |out| {
+        out.give(body)
+    });
+    Ok(to_pack.into())
 }
 
 fn write_record(

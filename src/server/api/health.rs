@@ -1,7 +1,7 @@
 //! `/health`, `/health/live` and `/health/ready`: constant cost, no I/O.
 
 use super::{Error, Outcome, View};
-use crate::http::{Cache, ContentType, Head, Responder};
+use crate::http::{Cache, Head, Responder};
 use crate::server::SourceState;
 use std::io::Write;
 
@@ -75,10 +75,8 @@ pub fn health(
     written.expect("a vector takes every byte");
     let head = Head {
         status: if healthy { 200 } else { 503 },
-        etag: None,
-        cache: Cache::NoStore,
-        content_type: ContentType::Json,
         fields: if healthy { b"" } else { b"Retry-After: 1\r\n" },
+        ..Head::json(None, Cache::NoStore)
     };
     responder.send(&head, &body);
     Ok(Outcome::Answered)

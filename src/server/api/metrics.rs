@@ -148,11 +148,8 @@ fn send(
     responder: &mut Responder<'_>,
 ) -> Result<Outcome, Error> {
     let head = Head {
-        status: 200,
-        etag: None,
-        cache: Cache::NoStore,
         content_type,
-        fields: b"",
+        ..Head::json(None, Cache::NoStore)
     };
     responder.send(&head, body);
     Ok(Outcome::Answered)

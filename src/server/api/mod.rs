@@ -5,7 +5,8 @@
 //! [`Long`], to be made in parts.
 //!
 //! One file a family: [`quotes`], [`categories`], [`ecosystem`], [`chart`], [`metrics`] with
-//! `prometheus`, [`health`], and `described`, which describes them.
+//! `prometheus`, [`health`], and `described`, which describes them. Most answers leave by way of
+//! `packed`.
 
 pub mod categories;
 pub mod chart;
@@ -14,13 +15,18 @@ pub mod ecosystem;
 mod error;
 pub mod health;
 pub mod metrics;
+mod packed;
 mod params;
 mod prometheus;
 pub mod quotes;
 pub mod write;
 
 pub use error::{Error, send_error};
+pub use packed::{Packed, Question, ToPack};
+#[cfg(test)]
+pub use params::Decimals;
 
+use super::packing::Packing;
 use super::{Endpoint, ProcessFacts, Service, Status};
 use crate::config::Config;
 use crate::http::{Cache, Head, Method, Request, Responder, normal_path};
@@ -37,6 +43,8 @@ pub struct View<'a> {
     pub market: &'a Market,
     /// Counters and the state of each source.
     pub status: &'a Status,
+    /// Bodies in gzip.
+    pub packing: &'a Packing,
     /// Tells the versions of this run from those of another.
     pub boot: u64,
     /// The time of this turn.
@@ -51,6 +59,15 @@ pub enum Outcome {
     Answered,
     /// Its answer is made in parts.
     Later(Long),
+    /// Its answer is packed before it is sent.
+    Pack(Box<ToPack>),
+}
+
+impl From<Option<ToPack>> for Outcome {
+    /// What is not handed back has been sent.
+    fn from(to_pack: Option<ToPack>) -> Outcome {
+        to_pack.map_or(Outcome::Answered, |it| Outcome::Pack(Box::new(it)))
+    }
 }
 
 /// An answer that is made in parts.
@@ -59,6 +76,8 @@ pub enum Long {
     Chart(Box<chart::LongChart>),
     /// A list of many quotes or markets.
     List(Box<write::LongList>),
+    /// Any answer whose body is being packed.
+    Packed(Box<Packed>),
 }
 
 impl Long {
@@ -66,7 +85,7 @@ impl Long {
     pub fn wants(&self) -> Option<(SeriesKey, Range<i64>)> {
         match self {
             Long::Chart(chart) => chart.wants(),
-            Long::List(_) => None,
+            Long::List(_) | Long::Packed(_) => None,
         }
     }
 
@@ -74,7 +93,7 @@ impl Long {
     pub fn lacks(&self, view: &View<'_>) -> Option<(SeriesKey, Range<i64>)> {
         match self {
             Long::Chart(chart) => chart.lacks(view),
-            Long::List(_) => None,
+            Long::List(_) | Long::Packed(_) => None,
         }
     }
 
@@ -83,14 +102,19 @@ impl Long {
         match self {
             Long::Chart(chart) => chart.step(view),
             Long::List(list) => list.step(view),
+            Long::Packed(packed) => packed.is_ready(),
         }
     }
 
-    /// Sends what was made.
-    pub fn finish(self, view: &View<'_>, responder: &mut Responder<'_>) {
+    /// Sends what was made, unless it is to be packed first.
+    pub fn finish(self, view: &View<'_>, responder: &mut Responder<'_>) -> Option<ToPack> {
         match self {
             Long::Chart(chart) => chart.finish(view, responder),
             Long::List(list) => list.finish(view, responder),
+            Long::Packed(packed) => {
+                packed.finish(responder);
+                None
+            }
         }
     }
 }
@@ -101,13 +125,14 @@ impl<'a> View<'a> {
         config: &'a Config,
         market: &'a Market,
         status: &'a Status,
-        boot: u64,
-        now: Now,
+        packing: &'a Packing,
+        (boot, now): (u64, Now),
     ) -> View<'a> {
         View {
             config,
             market,
             status,
+            packing,
             boot,
             now,
             facts: None,

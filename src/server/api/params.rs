@@ -8,7 +8,7 @@ use crate::server::api::error::echo;
 use std::borrow::Cow;
 
 /// How decimals leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Decimals {
     /// As JSON numbers.
     Number,

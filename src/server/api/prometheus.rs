@@ -354,6 +354,8 @@ fn http(view: &View<'_>, page: &mut Page) {
     );
     page.counter("http_sent_bytes_total", "Bytes sent.", http.bytes_out);
     page.gauge("http_connections", "Open client connections.", http.open);
+    let help = "Bytes of bodies in gzip that are kept.";
+    page.gauge("http_packed_bytes", help, view.status.packed_bytes);
     page.counter(
         "http_connections_total",
         "Client connections since the start.",
@@ -402,6 +404,7 @@ fn queues(view: &View<'_>, page: &mut Page) {
         ("upstreams", queues.upstreams),
         ("answers_held", queues.held),
         ("answers_running", queues.running),
+        ("bodies_packing", queues.packing),
         ("polls_staged", queues.staged),
     ] {
         page.line(format_args!("marketd_{name}{{queue=\"{queue}\"}} {depth}"));

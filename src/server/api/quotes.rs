@@ -4,10 +4,11 @@
 //! joined fragments.
 
 use super::error::echo;
+use super::packed::{self, Question, ToPack};
 use super::params::{self, Decimals};
 use super::write::{self, LongList, Rows};
 use super::{Error, Outcome, View};
-use crate::http::{Cache, ETag, Head, Responder, decode_segment, write_json_string};
+use crate::http::{Cache, ETag, Head, Output, Responder, decode_segment, write_json_string};
 use crate::market::{Lookup, Quote, SourceId, SymbolId};
 use std::borrow::Cow;
 
@@ -90,8 +91,7 @@ pub fn many(
         false => Cache::NoCache,
     };
     let head = Head::json(Some(etag), cache);
-    send_batch(view, &batch, decimals, &head, responder);
-    Ok(Outcome::Answered)
+    Ok(send_batch(view, &batch, (source, decimals), head, responder).into())
 }
 
 /// Quotes that were asked for together, in the order of their first appearance.
@@ -164,10 +164,10 @@ fn write_item_error(out: &mut Vec<u8>, asked: &[u8], error: &Error) {
 fn send_batch(
     view: &View<'_>,
     batch: &Batch<'_>,
-    decimals: Decimals,
-    head: &Head<'_>,
+    (source, decimals): (Option<SourceId>, Decimals),
+    head: Head<'_>,
     responder: &mut Responder<'_>,
-) {
+) -> Option<ToPack> {
     const OPEN: &[u8] = b"{\"quotes\":[";
     const MIDDLE: &[u8] = b"],\"errors\":[";
     const CLOSE: &[u8] = b"]}";
@@ -195,8 +195,15 @@ fn send_batch(
         + MIDDLE.len()
         + batch.errors.len()
         + CLOSE.len();
-    if let Some(out) = responder.begin(head, length) {
+    let question = || Question::Quotes {
+        symbols: batch.quotes.iter().map(|quote| quote.symbol).collect(),
+        errors: batch.errors.as_slice().into(),
+        source,
+        decimals,
+    };
+    let write = |out: &mut Output| {
         let out = out.bytes();
+        out.reserve(length);
         out.extend_from_slice(OPEN);
         for (at, fragment) in fragments.iter().enumerate() {
             if at > 0 {
@@ -207,7 +214,8 @@ fn send_batch(
         out.extend_from_slice(MIDDLE);
         out.extend_from_slice(&batch.errors);
         out.extend_from_slice(CLOSE);
-    }
+    };
+    packed::send(view, responder, head, question, length, write)
 }
 
 /// The symbol that a path names: one segment, or two of which each is one side of it, since

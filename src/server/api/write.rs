@@ -3,6 +3,7 @@
 //! Answers are written straight into bytes: a list of thousands of markets is made a hundred
 //! times a minute, and a tree of values would cost ten times as much.
 
+use super::packed::{self, Question, ToPack};
 use super::params::Decimals;
 use super::{Long, Outcome, View, categories, ecosystem, quotes};
 use crate::decimal::{Decimal, write_whole};
@@ -145,7 +146,7 @@ pub fn mix(versions: u64, version: u64) -> u64 {
 }
 
 /// What the rows of a list are.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Rows {
     /// All known quotes, of one source or each of its first fresh one.
     Quotes(Option<SourceId>),
@@ -208,8 +209,7 @@ impl LongList {
     /// Answers at once when the first part is all of it.
     pub fn start(mut self, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
         if self.step(view) {
-            self.finish(view, responder);
-            return Outcome::Answered;
+            return self.finish(view, responder).into();
         }
         Outcome::Later(Long::List(Box::new(self)))
     }
@@ -277,8 +277,8 @@ impl LongList {
         true
     }
 
-    /// Sends the list.
-    pub fn finish(mut self, view: &View<'_>, responder: &mut Responder<'_>) {
+    /// Sends the list, unless it is to be packed first.
+    pub fn finish(mut self, view: &View<'_>, responder: &mut Responder<'_>) -> Option<ToPack> {
         self.body.extend_from_slice(match self.rows {
             Rows::Quotes(_) => b"],\"errors\":[]}".as_slice(),
             Rows::Category(_) => b"]}",
@@ -293,6 +293,19 @@ impl LongList {
             true => Cache::NoCache,
             false => view.until_any_poll(),
         };
-        responder.send(&Head::json(Some(etag), cache), &self.body);
+        let LongList {
+            rows,
+            decimals,
+            body,
+            ..
+        } = self;
+        packed::send(
+            view,
+            responder,
+            Head::json(Some(etag), cache),
+            || Question::List(rows, decimals),
+            body.len(),
+            |out| out.give(body),
+        )
     }
 }

@@ -1,0 +1,212 @@
+//! What codings a client takes (RFC 9110, 12.5.3).
+//!
+//! Owns the grammar of `Accept-Encoding` and the choice between the two codings that are spoken
+//! here, gzip and none. It reads the field only when it is asked: most answers have one coding
+//! whatever the client takes. What is malformed asks for nothing: an answer without a coding is
+//! always understood.
+
+use super::head::{Fields, members};
+
+/// What a request says of codings, not yet read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accept<'a> {
+    /// Nothing, or it has been read: gzip is not to be sent.
+    Plain,
+    /// It has been read: gzip is to be sent.
+    Gzip,
+    /// One field.
+    List(&'a [u8]),
+    /// Several among these fields: they are one list (5.3).
+    Lists(Fields<'a>),
+}
+
+/// In thousandths.
+type Quality = u16;
+
+/// What a list says of the codings that matter here.
+#[derive(Default)]
+struct Wanted {
+    gzip: Option<Quality>,
+    identity: Option<Quality>,
+    /// Of those that are not named.
+    others: Option<Quality>,
+}
+
+impl Accept<'_> {
+    /// Whether gzip is accepted, and nothing else preferred to it.
+    pub fn takes_gzip(self) -> bool {
+        let mut wanted = Wanted::default();
+        let read = match self {
+            Accept::Plain => return false,
+            Accept::Gzip => return true,
+            Accept::List(list) => wanted.read(list),
+            Accept::Lists(mut fields) => fields.try_for_each(|(name, value)| {
+                match name.eq_ignore_ascii_case(b"accept-encoding") {
+                    true => wanted.read(value),
+                    false => Some(()),
+                }
+            }),
+        };
+        read.is_some() && wanted.is_gzip()
+    }
+
+    /// The same, read.
+    pub fn known(self) -> Accept<'static> {
+        match self.takes_gzip() {
+            true => Accept::Gzip,
+            false => Accept::Plain,
+        }
+    }
+}
+
+impl Wanted {
+    /// Reads a list. `None`: it is none.
+    fn read(&mut self, list: &[u8]) -> Option<()> {
+        for member in members(list) {
+            let mut parts = member.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
+            let coding = parts.next()?;
+            let quality = parts.next().map_or(Some(1000), weight)?;
+            if parts.next().is_some() || !coding.iter().all(|&byte| super::head::is_token(byte)) {
+                return None;
+            }
+            let is = |name: &[u8]| coding.eq_ignore_ascii_case(name);
+            let place = match coding {
+                b"" => return None,
+                b"*" => &mut self.others,
+                // 8.4.1.3: the old name is the same coding.
+                _ if is(b"gzip") || is(b"x-gzip") => &mut self.gzip,
+                _ if is(b"identity") => &mut self.identity,
+                _ => continue,
+            };
+            // Of two words on one coding, the lesser counts: what was refused once is not sent.
+            *place = Some(place.map_or(quality, |before| before.min(quality)));
+        }
+        Some(())
+    }
+
+    /// Identity is as good as any when nothing is said of it, and then gzip is shorter.
+    fn is_gzip(&self) -> bool {
+        let gzip = self.gzip.or(self.others).unwrap_or(0);
+        gzip > 0 && gzip >= self.identity.or(self.others).unwrap_or(0)
+    }
+}
+
+/// A weight (RFC 9110, 12.4.2): `q=`, and 0 to 1 with at most three places.
+fn weight(text: &[u8]) -> Option<Quality> {
+    let [b'q' | b'Q', b'=', whole @ (b'0' | b'1'), rest @ ..] = text else {
+        return None;
+    };
+    let places = match rest {
+        [] => rest,
+        [b'.', places @ ..] if places.len() <= 3 => places,
+        _ => return None,
+    };
+    let mut quality = Quality::from(whole - b'0') * 1000;
+    for (at, digit) in places.iter().enumerate() {
+        let digit = digit
+            .is_ascii_digit()
+            .then(|| Quality::from(digit - b'0'))?;
+        quality += digit * [100, 10, 1][at];
+    }
+    (quality <= 1000).then_some(quality)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(list: &str, expected: bool) {
+        let accept = Accept::List(list.as_bytes());
+        assert_eq!(accept.takes_gzip(), expected, "{list:?}");
+        assert_eq!(accept.known().takes_gzip(), expected, "{list:?}");
+    }
+
+    #[test]
+    fn gzip_is_sent_where_it_is_accepted_and_nothing_else_preferred() {
+        for list in [
+            "gzip",
+            "GZip",
+            "x-gzip",
+            "X-GZIP;q=0.1",
+            "gzip, deflate, br, zstd",
+            "br;q=1.0, gzip;q=0.8, *;q=0.1",
+            "gzip;q=1, identity;q=0.5",
+            "identity, gzip",
+            "*",
+            "*;q=0.001",
+            "br, *",
+            "identity;q=0, *",
+            "*;q=0, gzip",
+            "gzip;q=0.001, identity;q=0",
+            ",, gzip ,\t;".trim_end_matches(';'),
+            "gzip ; q=1.000",
+            "gzip\t;\tQ=0.50",
+            "deflate;q=0, gzip;q=0.2",
+        ] {
+            check(list, true);
+        }
+    }
+
+    #[test]
+    fn what_is_refused_or_less_wanted_is_not_sent() {
+        for list in [
+            "",
+            " , ",
+            "identity",
+            "br, deflate",
+            "gzip;q=0",
+            "gzip;q=0.000",
+            "gzip;q=0, *",
+            "*;q=0",
+            "*, x-gzip;q=0",
+            "gzip, x-gzip;q=0",
+            "gzip;q=0.5, identity",
+            "gzip;q=0.5, *;q=0.6",
+            "identity;q=1, *;q=0.5",
+            "identity;q=0",
+            "gzipped",
+            "not-gzip",
+        ] {
+            check(list, false);
+        }
+    }
+
+    #[test]
+    fn what_is_malformed_asks_for_nothing() {
+        for list in [
+            "gzip;",
+            "gzip;q",
+            "gzip;q=",
+            "gzip;q=2",
+            "gzip;q=1.001",
+            "gzip;q=0.1234",
+            "gzip;q=.5",
+            "gzip;q=-1",
+            "gzip;q=0.5;q=1",
+            "gzip;level=1",
+            "gzip;q =1",
+            "gzip q=1",
+            ";q=1, gzip",
+            "gzip, \"br\"",
+            "gzip, br;q=x",
+            "gzip\u{e9}",
+        ] {
+            check(list, false);
+        }
+    }
+
+    #[test]
+    fn several_fields_are_one_list() {
+        let check = |lines: &str, expected: bool| {
+            let fields = Fields::of_parsed(lines.as_bytes());
+            assert_eq!(Accept::Lists(fields).takes_gzip(), expected, "{lines}");
+        };
+        check(
+            "Accept-Encoding: br\r\nX: y\r\naccept-encoding: gzip\r\n",
+            true,
+        );
+        check("Accept-Encoding: *\r\nAccept-Encoding: gzip;q=0\r\n", false);
+        check("Accept-Encoding: gzip\r\nAccept-Encoding: ;\r\n", false);
+        assert!(!Accept::Plain.takes_gzip());
+    }
+}

@@ -1,0 +1,367 @@
+//! Answers that leave in gzip: which do, what their heads say, and that what they unpack to is what
+//! leaves as it is. In a build without the feature, that none does.
+
+use crate::setup::*;
+use crate::support::*;
+use flate2::read::GzDecoder;
+use serde_json::json;
+use std::io::Read;
+use std::net::SocketAddr;
+
+const BUILT_IN: bool = cfg!(feature = "gzip");
+
+const CHART: &str = "/api/ecosystem/chart?symbol=BTCUSDT&interval=1h&limit=400";
+
+/// Everything that may be packed, above 1 KiB each in a demo, and as wide as it gets.
+const PACKED: [&str; 10] = [
+    "/api/v1/quotes?symbols=BTCUSDT,ETHUSDT,SOLUSDT,XRPUSDT,nope",
+    "/api/v1/quotes?symbols=*",
+    "/api/v1/quotes?symbols=*&decimals=string",
+    "/api/v1/categories/usdt/markets",
+    "/api/ecosystem/market",
+    "/api/ecosystem/market/BTC-USDT",
+    CHART,
+    "/api/ecosystem/chart?symbol=BTCUSDT&interval=2h&limit=200",
+    "/api/ecosystem/chart?symbol=BTCUSDT&interval=1h&limit=400&decimals=string",
+    "/openapi.json",
+];
+
+/// Short, or without a version, or never packed.
+const PLAIN: [&str; 8] = [
+    "/api/v1/quotes/BTCUSDT",
+    "/api/v1/quotes?symbols=BTCUSDT",
+    "/api/v1/categories",
+    "/api/ecosystem/chart?symbol=BTCUSDT&interval=1h&limit=5",
+    "/api/v1/metrics",
+    "/metrics",
+    "/health",
+    "/api/v1/quotes/NOPE",
+];
+
+/// One request.
+fn ask(method: &str, target: &str, fields: &str) -> String {
+    format!("{method} {target} HTTP/1.1\r\nHost: x\r\n{fields}\r\n")
+}
+
+const GZIP: &str = "Accept-Encoding: gzip\r\n";
+
+/// Asks in one write on one connection, so that no poll comes between; answers to HEAD have no body.
+fn ask_all(addr: SocketAddr, asked: &[String]) -> Vec<Response> {
+    let mut client = Client::connect(addr);
+    client.send(asked.concat()).expect("it is read");
+    let read = |line: &String| match line.starts_with("HEAD") {
+        true => client.read_head(),
+        false => client.read(),
+    };
+    let answers: Result<Vec<Response>, _> = asked.iter().map(read).collect();
+    answers.unwrap_or_else(|fault| panic!("{asked:?}: {fault}"))
+}
+
+fn is_packed(answer: &Response) -> bool {
+    answer.header("Content-Encoding") == Some("gzip")
+}
+
+/// The body as it was before it was packed, if it was.
+fn unpacked(answer: &Response) -> Vec<u8> {
+    if !is_packed(answer) {
+        assert_eq!(answer.header("Content-Encoding"), None);
+        return answer.body.clone();
+    }
+    let mut body = Vec::new();
+    let read = GzDecoder::new(&answer.body[..]).read_to_end(&mut body);
+    read.expect("it is sound gzip");
+    body
+}
+
+/// All fields but those that differ between two answers to the same question.
+fn told(answer: &Response) -> Vec<(String, String)> {
+    let differs = [
+        "Content-Length",
+        "Content-Encoding",
+        "ETag",
+        "Date",
+        "Cache-Control",
+    ];
+    let mut fields = answer.headers.clone();
+    fields.retain(|(name, _)| !differs.contains(&name.as_str()));
+    fields
+}
+
+fn demo() -> Marketd {
+    let marketd = Marketd::start(&["--demo", "--data", ":memory:"]);
+    for target in PACKED {
+        await_answer(marketd.addr(), target, |answer| {
+            answer.status == 200 && answer.body.len() > 1024
+        });
+    }
+    marketd
+}
+
+#[test]
+fn what_unpacks_is_what_leaves_as_it_is_and_the_heads_fit() {
+    let marketd = demo();
+    for target in PACKED {
+        // Until no poll has come between: then all of one kind have one tag.
+        eventually(LONG, || {
+            let asked = [
+                ask("GET", target, ""),
+                ask("GET", target, GZIP),
+                ask("HEAD", target, GZIP),
+                ask("HEAD", target, "Accept-Encoding: gzip;q=0\r\n"),
+                ask("GET", target, "Accept-Encoding: br, X-Gzip;q=0.5\r\n"),
+                ask("GET", target, ""),
+            ];
+            let [plain, packed, head, plain_head, again, last] =
+                &ask_all(marketd.addr(), &asked)[..]
+            else {
+                panic!("six answers");
+            };
+            if plain.header("ETag") != last.header("ETag") || plain.body != last.body {
+                return None;
+            }
+            let vary = BUILT_IN.then_some("Accept-Encoding");
+            for answer in [plain, packed, head, plain_head, again] {
+                assert_eq!(answer.status, 200, "{target}");
+                assert_eq!(answer.header("Vary"), vary, "{target}");
+                assert_eq!(told(answer), told(plain), "{target}");
+            }
+            assert_eq!(is_packed(packed), BUILT_IN, "{target}");
+            assert!(!is_packed(plain) && !is_packed(plain_head), "{target}");
+            if head.headers != packed.headers || again.headers != packed.headers {
+                // A second has begun, or a poll come, in between.
+                return None;
+            }
+            assert_eq!(plain_head.header("ETag"), plain.header("ETag"), "{target}");
+            assert_eq!(again.body, packed.body, "{target}");
+            assert!(unpacked(packed) == plain.body, "{target}");
+            if BUILT_IN {
+                assert_ne!(packed.header("ETag"), plain.header("ETag"), "{target}");
+                assert!(packed.body.len() < plain.body.len() * 2 / 3, "{target}");
+            }
+            Some(())
+        });
+    }
+}
+
+#[test]
+fn what_is_short_or_has_no_version_or_is_one_quote_is_never_packed() {
+    let marketd = demo();
+    for target in PLAIN {
+        let asked = [ask("GET", target, GZIP), ask("HEAD", target, GZIP)];
+        for answer in ask_all(marketd.addr(), &asked) {
+            assert!(!is_packed(&answer), "{target}");
+            assert_eq!(answer.header("Vary"), None, "{target}");
+        }
+    }
+}
+
+#[test]
+fn either_tag_makes_a_304_for_who_may_have_it() {
+    let marketd = demo();
+    for target in PACKED {
+        eventually(LONG, || {
+            let tags = ask_all(
+                marketd.addr(),
+                &[ask("GET", target, ""), ask("GET", target, GZIP)],
+            );
+            let [plain, packed] = [0, 1].map(|at: usize| {
+                let tag = tags[at].header("ETag").expect("a tag");
+                (tag.to_string(), format!("If-None-Match: {tag}\r\n"))
+            });
+            let both = format!("If-None-Match: \"x\", W/{}, {}\r\n", plain.0, packed.0);
+            let with = |fields: &str| ask("GET", target, &format!("{GZIP}{fields}"));
+            let asked = [
+                ask("GET", target, &plain.1),
+                ask("GET", target, &packed.1),
+                with(&plain.1),
+                with(&packed.1),
+                with(&both),
+                with("If-None-Match: *\r\n"),
+                ask("GET", target, "If-None-Match: *\r\n"),
+                ask("HEAD", target, &format!("{GZIP}{}", packed.1)),
+                with("If-None-Match: \"x\"\r\n"),
+                ask("GET", target, ""),
+            ];
+            let answers = ask_all(marketd.addr(), &asked);
+            let tag = |at: usize| answers[at].header("ETag").unwrap_or_default();
+            if tag(9) != plain.0 || tag(8) != packed.0 {
+                return None;
+            }
+            let statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
+            // Who does not take gzip cannot hold it.
+            let second = if BUILT_IN { 200 } else { 304 };
+            let expected = [304, second, 304, 304, 304, 304, 304, 304, 200, 200];
+            assert_eq!(statuses, expected, "{target}");
+            let tags: Vec<&str> = (0..8).map(tag).collect();
+            let (plain, packed) = (plain.0.as_str(), packed.0.as_str());
+            let expected = [plain, plain, plain, packed, packed, packed, plain, packed];
+            assert_eq!(tags, expected, "{target}");
+            let vary = BUILT_IN.then_some("Accept-Encoding");
+            for answer in &answers {
+                assert_eq!(answer.header("Vary"), vary, "{target}");
+                assert!(answer.header("Cache-Control").is_some(), "{target}");
+                assert!(answer.header("Date").is_some(), "{target}");
+                assert_eq!(answer.header("Access-Control-Allow-Origin"), Some("*"));
+                assert!(answer.status == 200 || !is_packed(answer), "{target}");
+                assert!(answer.status == 200 || answer.body.is_empty(), "{target}");
+            }
+            Some(())
+        });
+    }
+}
+
+#[test]
+fn mixed_answers_come_in_their_order_whatever_each_takes() {
+    let marketd = demo();
+    let fields = [
+        "",
+        GZIP,
+        "Accept-Encoding: identity\r\n",
+        "Accept-Encoding: *\r\n",
+    ];
+    let mut asked = Vec::new();
+    for at in 0..60 {
+        let target = match at % 3 {
+            0 => PACKED[at % PACKED.len()],
+            1 => PLAIN[at % PLAIN.len()],
+            _ => PACKED[(at * 7) % PACKED.len()],
+        };
+        asked.push((target, fields[at % fields.len()]));
+    }
+    let lines: Vec<String> = (asked.iter())
+        .map(|(target, fields)| ask("GET", target, fields))
+        .collect();
+    for (answer, (target, fields)) in ask_all(marketd.addr(), &lines).iter().zip(&asked) {
+        let takes = fields.contains("gzip") || fields.contains('*');
+        let expected = BUILT_IN && takes && PACKED.contains(target);
+        assert_eq!(is_packed(answer), expected, "{target} {fields}");
+        let body = String::from_utf8(unpacked(answer)).expect("text");
+        // Each is the answer to its own question.
+        let begin = match *target {
+            "/openapi.json" => "{\"openapi\"",
+            "/metrics" => "# HELP",
+            "/health" => "{\"status\":\"ok\"",
+            "/api/v1/metrics" => "{\"quotesCollected\"",
+            "/api/v1/quotes/NOPE" => "{\"status\":404",
+            "/api/v1/quotes/BTCUSDT" => "{\"symbol\":\"BTC/USDT\"",
+            "/api/v1/categories" => "{\"categories\":",
+            target if target.contains("/chart") => "[[",
+            target if target.contains("/quotes?") => "{\"quotes\":[",
+            "/api/v1/categories/usdt/markets" => "{\"category\":",
+            "/api/ecosystem/market" => "[{\"id\"",
+            _ => "{\"id\":\"BTC-USDT\"",
+        };
+        assert!(body.starts_with(begin), "{target}: {body:.60}");
+    }
+}
+
+#[test]
+fn a_client_of_http_1_0_gets_the_same_and_then_the_end() {
+    let marketd = demo();
+    let line = format!("GET /openapi.json HTTP/1.0\r\n{GZIP}\r\n");
+    let mut client = Client::connect(marketd.addr());
+    client.send(line).expect("it is read");
+    let answer = client.read().expect("an answer");
+    assert_eq!(is_packed(&answer), BUILT_IN);
+    assert_eq!(answer.header("Connection"), Some("close"));
+    let plain = get(marketd.addr(), "/openapi.json");
+    assert!(unpacked(&answer) == plain.body);
+    assert_eq!(client.read_to_close(), Ok(Vec::new()));
+}
+
+/// A daemon that has 2000 quotes and polls no more, with so much room for packed bodies.
+fn still(packed_bytes: usize) -> (Binance, Marketd) {
+    let names: Vec<String> = (0..2000).map(|n| format!("A{n}/USDT")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let exchange = exchange_of(&names);
+    let source = with(source("fake", &exchange), "staleAfterMs", json!(3_600_000));
+    let limits = json!({ "packedBytes": packed_bytes });
+    let marketd = start(&with(config(&[source]), "limits", limits));
+    exchange.fault(Fault::Silence);
+    exchange.cut();
+    (exchange, marketd)
+}
+
+/// Twenty quotes from this one on.
+fn twenty(from: usize) -> String {
+    let names: Vec<String> = (from..from + 20).map(|n| format!("A{n}USDT")).collect();
+    format!("/api/v1/quotes?symbols={}", names.join(","))
+}
+
+fn packed_bytes(marketd: &Marketd) -> usize {
+    let page = get(marketd.addr(), "/metrics");
+    let lines = page.text().lines();
+    let mut found = lines.filter_map(|line| line.strip_prefix("marketd_http_packed_bytes "));
+    found.next().expect("a gauge").parse().expect("a number")
+}
+
+#[test]
+fn what_is_kept_stays_within_its_bound_and_all_are_answered_in_gzip_all_the_same() {
+    const MOST: usize = 20_000;
+    let (_exchange, marketd) = still(MOST);
+    let mut client = Client::connect(marketd.addr());
+    for round in 0..2 {
+        for from in 0..150 {
+            let target = twenty(from);
+            client.send(ask("GET", &target, GZIP)).expect("it is read");
+            client.send(ask("GET", &target, "")).expect("it is read");
+            let [packed, plain] = [0; 2].map(|_| client.read().expect("an answer"));
+            assert_eq!(is_packed(&packed), BUILT_IN, "{round} {target}");
+            assert!(unpacked(&packed) == plain.body, "{round} {target}");
+        }
+        let kept = packed_bytes(&marketd);
+        assert!(
+            kept <= MOST && (kept > MOST / 2) == BUILT_IN,
+            "{kept} bytes"
+        );
+    }
+}
+
+#[test]
+fn who_asks_together_for_the_same_gets_the_same() {
+    let (_exchange, marketd) = still(1 << 20);
+    let target = "/api/v1/quotes?symbols=*";
+    let mut clients: Vec<Client> = (0..50).map(|_| Client::connect(marketd.addr())).collect();
+    for client in &mut clients {
+        client.send(ask("GET", target, GZIP)).expect("it is read");
+    }
+    let plain = get(marketd.addr(), target);
+    let answers = clients
+        .iter_mut()
+        .map(|client| client.read().expect("an answer"));
+    let answers: Vec<Response> = answers.collect();
+    for answer in &answers {
+        assert_eq!(is_packed(answer), BUILT_IN);
+        assert_eq!(answer.body, answers[0].body);
+    }
+    assert!(unpacked(&answers[0]) == plain.body);
+}
+
+#[test]
+fn clients_that_leave_while_their_answer_is_packed_leave_nothing_behind() {
+    let (_exchange, marketd) = still(1 << 20);
+    let target = "/api/v1/quotes?symbols=*&decimals=string";
+    for _ in 0..20 {
+        let mut client = Client::connect(marketd.addr());
+        client.send(ask("GET", target, GZIP)).expect("it is read");
+        drop(client);
+    }
+    let answer = ask_all(marketd.addr(), &[ask("GET", target, GZIP)]).remove(0);
+    assert_eq!((answer.status, is_packed(&answer)), (200, BUILT_IN));
+    eventually(LONG, || {
+        let http = metrics(&marketd)["http"].clone();
+        let page = get(marketd.addr(), "/metrics");
+        let depth = "marketd_queue_depth{queue=\"bodies_packing\"} 0\n";
+        let is_idle = page.text().contains(depth) && http["inFlight"] == 0;
+        (is_idle && http["connectionsOpen"] == 1).then_some(())
+    });
+}
+
+#[test]
+fn without_room_for_packed_bodies_nothing_leaves_in_gzip() {
+    let (_exchange, marketd) = still(0);
+    let answer = ask_all(marketd.addr(), &[ask("GET", &twenty(0), GZIP)]).remove(0);
+    assert_eq!((answer.status, is_packed(&answer)), (200, false));
+    assert_eq!(answer.header("Vary"), None);
+    assert!(answer.body.len() > 1024);
+}
