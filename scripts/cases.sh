@@ -52,9 +52,9 @@ address_in() {
 # What is asked for in a case. The chart is of a thousand candles up to `closed`, the last closed one.
 path_of() {
     case $1 in
-        quote | 304) echo /api/v1/quotes/BTC-USDT ;;
+        quote | quote-new | 304) echo /api/v1/quotes/BTC-USDT ;;
         20-quotes) echo "/api/v1/quotes?symbols=$markets" ;;
-        chart) echo "/api/ecosystem/chart?symbol=BTC/USDT&interval=1h&limit=1000&to=$closed" ;;
+        chart | chart-new) echo "/api/ecosystem/chart?symbol=BTC/USDT&interval=1h&limit=1000&to=$closed" ;;
         404) echo /api/v1/nothing ;;
         health) echo /health ;;
         *) fail "no case is called $1" ;;
@@ -106,7 +106,7 @@ check_case() {
     [ "$found" = "$(status_of "$name")" ] || fail "$name is answered with $found"
     case $name in
         20-quotes) count='"stale":' expected=20 ;;
-        chart) count='\[[0-9]' expected=1000 ;;
+        chart | chart-new) count='\[[0-9]' expected=1000 ;;
         *) return 0 ;;
     esac
     found=$(grep -o "$count" "$work/body" | wc -l)

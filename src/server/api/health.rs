@@ -1,9 +1,10 @@
 //! `/health`, `/health/live` and `/health/ready`: constant cost, no I/O.
 
+use super::params::Decimals;
+use super::write::Object;
 use super::{Error, Outcome, View};
 use crate::http::{Cache, ContentType, Head, Responder};
 use crate::server::SourceState;
-use std::io::Write;
 
 /// Which of the three was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,17 +63,22 @@ pub fn health(
     };
     let uptime_ms = view.now.mono.since(view.status.started.mono).as_millis();
     let mut body = Vec::with_capacity(256);
-    let written = write!(
-        body,
-        "{{\"status\":\"{name}\",\"live\":true,\"ready\":{ready},\"uptimeMs\":{uptime_ms},\
-         \"version\":\"{}\",\"quotes\":{{\"cached\":{},\"fresh\":{},\"stale\":{}}},\
-         \"upstreams\":{{\"up\":{up},\"total\":{total}}}}}",
-        env!("CARGO_PKG_VERSION"),
-        quotes.cached,
-        quotes.fresh,
-        quotes.stale,
-    );
-    written.expect("a vector takes every byte");
+    let mut object = Object::open(&mut body, Decimals::Number);
+    object.text("status", name);
+    object.boolean("live", Some(true));
+    object.boolean("ready", Some(ready));
+    object.integer("uptimeMs", Some(uptime_ms as i64));
+    object.text("version", env!("CARGO_PKG_VERSION"));
+    let mut inner = object.object("quotes");
+    inner.integer("cached", Some(quotes.cached as i64));
+    inner.integer("fresh", Some(quotes.fresh as i64));
+    inner.integer("stale", Some(quotes.stale as i64));
+    inner.close();
+    let mut inner = object.object("upstreams");
+    inner.integer("up", Some(up as i64));
+    inner.integer("total", Some(total as i64));
+    inner.close();
+    object.close();
     let head = Head {
         status: if healthy { 200 } else { 503 },
         etag: None,
