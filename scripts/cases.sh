@@ -82,7 +82,7 @@ field() {
 # Waits until the marketd at this address has all that is asked of it, and sets `etag` and `closed`.
 await_data() {
     local base=$1 chart='/api/ecosystem/chart?symbol=BTC/USDT&interval=1h&limit=1001'
-    for _ in $(seq 300); do
+    for _ in $(seq 1200); do
         if curl -sf -o /dev/null "$base/health/ready" &&
             curl -sf -D "$work/head" -o "$work/body" "$base$chart" &&
             [ "$(field Chart-Coverage "$work/head")" = complete ] &&
@@ -94,7 +94,7 @@ await_data() {
         fi
         sleep 0.1
     done
-    fail "the demo has no chart of 1001 candles after half a minute"
+    fail "the demo has no chart of 1001 candles after two minutes"
 }
 
 # Asks once and holds the answer against what a case must be; the head is left in `work`.
