@@ -41,7 +41,7 @@ LUA
 address() {
     local log=$1 line
     for _ in $(seq 100); do
-        line=$(grep -o 'http://127.0.0.1:[0-9]*' "$log" | head -n 1 || true)
+        line=$(grep -so 'http://127.0.0.1:[0-9]*' "$log" | head -n 1 || true)
         [ -n "$line" ] && { echo "$line"; return; }
         sleep 0.1
     done

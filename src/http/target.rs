@@ -38,6 +38,12 @@ pub(super) fn split<'a>(method: &str, raw: &'a [u8]) -> Result<Target<'a>, Reque
 /// Path and query. A fragment is not part of a target; a dot segment has been resolved by whoever
 /// follows a reference (RFC 3986, 5.2.4), so that one which arrives is an attempt at something.
 fn split_origin(raw: &[u8]) -> Result<Target<'_>, RequestError> {
+    if is_plain(raw) {
+        return Ok(Target {
+            path: raw,
+            query: b"",
+        });
+    }
     if raw.contains(&b'#') {
         return Err(BAD_TARGET);
     }
@@ -52,14 +58,15 @@ fn split_origin(raw: &[u8]) -> Result<Target<'_>, RequestError> {
     })
 }
 
-/// Whether no dot is in it, plain or escaped. Eight bytes at a time; the last eight overlap those
-/// before them.
-fn is_plain(path: &[u8]) -> bool {
-    let needs_a_look = |word: u64| has(word, b'.') | has(word, b'%');
-    let Some(last) = path.last_chunk() else {
-        return !path.iter().any(|byte| b".%".contains(byte));
+/// Whether it is all path, and nothing in it needs a second look. Eight bytes at a time; the
+/// last eight overlap those before them.
+fn is_plain(raw: &[u8]) -> bool {
+    let needs_a_look =
+        |word: u64| has(word, b'.') | has(word, b'%') | has(word, b'?') | has(word, b'#');
+    let Some(last) = raw.last_chunk() else {
+        return !raw.iter().any(|byte| b".%?#".contains(byte));
     };
-    let words = path.as_chunks().0.iter().chain([last]);
+    let words = raw.as_chunks().0.iter().chain([last]);
     words.fold(0, |found, &word| {
         found | needs_a_look(u64::from_ne_bytes(word))
     }) == 0
