@@ -11,6 +11,8 @@
 # The two take turns under the same load, each on core SERVER_CORE (default 0); the load runs on
 # LOAD_CORE (default 1). It is wrk's (Debian: apt-get install wrk), or where wrk is missing, where
 # requests are pipelined or bring a connection each, and with --quick, that of scripts/load.rs.
+# On a machine that others use, root may let the servers go first: FIRST=1 scripts/bench.sh
+#
 # Needs curl and taskset; system calls are counted by perf or strace, where they are there.
 # Sends traffic to 127.0.0.1 alone.
 set -euo pipefail
@@ -35,6 +37,8 @@ while [ $# -gt 0 ]; do
 done
 server_core=${SERVER_CORE:-0}
 load_core=${LOAD_CORE:-1}
+first=()
+[ -z "${FIRST:-}" ] || first=(chrt -f 1)
 
 work=$(mktemp -d)
 children=()
@@ -72,7 +76,7 @@ load=target/release/examples/load
 
 # marketd, and the answers that it gives, for the bare loop to give them as well.
 write_config
-taskset -c "$server_core" target/release/marketd --config "$work/marketd.json" >"$work/marketd.log" 2>&1 &
+"${first[@]}" taskset -c "$server_core" target/release/marketd --config "$work/marketd.json" >"$work/marketd.log" 2>&1 &
 marketd_pid=$!
 children+=("$marketd_pid")
 marketd=$(address_in "$work/marketd.log")
@@ -88,7 +92,7 @@ for name in quote 20-quotes chart 304 404 health closed; do
     curl -s -i "${extra[@]}" ${header:+-H "$header"} "$marketd$(path_of "$ask")" >"$work/answer.$name"
     answers+=("$name=$work/answer.$name")
 done
-taskset -c "$server_core" target/release/examples/bare_loop "${answers[@]}" >"$work/bare.log" 2>&1 &
+"${first[@]}" taskset -c "$server_core" target/release/examples/bare_loop "${answers[@]}" >"$work/bare.log" 2>&1 &
 bare_pid=$!
 children+=("$bare_pid")
 address_in "$work/bare.log" >/dev/null

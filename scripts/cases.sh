@@ -42,7 +42,7 @@ need() {
 address_in() {
     local line
     for _ in $(seq 300); do
-        line=$(grep -o 'http://127.0.0.1:[0-9]*' "$1" | head -n 1 || true)
+        line=$(grep -so 'http://127.0.0.1:[0-9]*' "$1" | head -n 1 || true)
         [ -n "$line" ] && { echo "$line"; return; }
         sleep 0.1
     done

@@ -18,8 +18,8 @@ requests=${REQUESTS:-2000}
 limits='quote 2500
 20-quotes 20000
 chart 4000
-health -
-304 -
+health 3200
+304 2800
 quote-new -
 chart-new -'
 
