@@ -14,6 +14,7 @@ measure() {
     printf '\n## %s\n\n' "$*"
     "$@" || over=1
 }
+measure scripts/size.sh
 measure scripts/instructions.sh
 measure scripts/ingest.sh
 measure scripts/idle.sh

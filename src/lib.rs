@@ -20,6 +20,7 @@
 //!           failover             which source answers for a symbol, told and counted
 //!           fetches              which candles are asked for
 //!           archive              what is in the history file, and on its way there or back
+//!                                (no_archive: a build without `sqlite` has no such file)
 //!           api, long            the endpoints; answers that take several turns
 //!           door, guests         who comes in and has left; who is connected from where
 //!           status, counting     the figures, and what adds to them: durations, access

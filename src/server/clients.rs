@@ -9,7 +9,6 @@
 
 use super::access::Answer;
 use super::api::{self, Outcome, View};
-use super::archive::Recalled;
 use super::familiar::Mark;
 use super::long::Reply;
 use super::session::{Phase, Session};
@@ -363,11 +362,7 @@ impl Rest {
         let asked = self.with_poller(series.source, |poller, desk| {
             poller.ask(series, slots, desk, now)
         });
-        match recalled {
-            Recalled::Nothing => Some(asked),
-            Recalled::Coming => Some(true),
-            Recalled::Full => None,
-        }
+        recalled.map(|comes| comes || asked)
     }
 
     /// Sends 503 in place of an answer that takes longer.

@@ -11,6 +11,10 @@
 mod access;
 mod agenda;
 pub mod api;
+#[cfg(feature = "sqlite")]
+mod archive;
+#[cfg(not(feature = "sqlite"))]
+#[path = "no_archive.rs"]
 mod archive;
 mod bodies;
 mod budget;
@@ -31,6 +35,7 @@ mod long;
 mod poller;
 
 mod session;
+mod shelf;
 mod stage;
 mod status;
 mod task;
@@ -51,13 +56,14 @@ use crate::table::{Key, Table};
 use crate::time::{Mono, Now};
 use access::Access;
 use agenda::{Agenda, NEVER};
-use archive::{Archive, Shelf};
+use archive::Archive;
 use failover::Failover;
 use familiar::Familiar;
 use guests::Guests;
 use long::Longs;
 use poller::Poller;
 use session::Session;
+use shelf::Shelf;
 use status::{HistoryStatus, HttpStatus, Queues, Turns};
 use std::cell::Cell;
 use std::collections::VecDeque;
