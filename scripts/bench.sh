@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # marketd beside the least that a server can do: a bare loop that answers the same bytes without
-# reading what was asked (scripts/bare_loop.rs). Prints one table in Markdown; judges nothing.
+# reading what was asked (scripts/bare_loop.rs). Prints one table in Markdown, and says in it where a
+# request takes more of the processor, beside what the bare loop takes, than it may.
 #
 #     scripts/bench.sh              five rounds, some eight minutes
 #     scripts/bench.sh --quick      shorter runs of fewer cases, below a minute (without building)
@@ -10,6 +11,8 @@
 # The two take turns under the same load, each on core SERVER_CORE (default 0); the load runs on
 # LOAD_CORE (default 1). It is wrk's (Debian: apt-get install wrk), or where wrk is missing, where
 # requests are pipelined or bring a connection each, and with --quick, that of scripts/load.rs.
+# On a machine that others use, root may let the servers go first: FIRST=1 scripts/bench.sh
+#
 # Needs curl and taskset; system calls are counted by perf or strace, where they are there.
 # Sends traffic to 127.0.0.1 alone.
 set -euo pipefail
@@ -34,6 +37,8 @@ while [ $# -gt 0 ]; do
 done
 server_core=${SERVER_CORE:-0}
 load_core=${LOAD_CORE:-1}
+first=()
+[ -z "${FIRST:-}" ] || first=(chrt -f 1)
 
 work=$(mktemp -d)
 children=()
@@ -71,7 +76,7 @@ load=target/release/examples/load
 
 # marketd, and the answers that it gives, for the bare loop to give them as well.
 write_config
-taskset -c "$server_core" target/release/marketd --config "$work/marketd.json" >"$work/marketd.log" 2>&1 &
+"${first[@]}" taskset -c "$server_core" target/release/marketd --config "$work/marketd.json" >"$work/marketd.log" 2>&1 &
 marketd_pid=$!
 children+=("$marketd_pid")
 marketd=$(address_in "$work/marketd.log")
@@ -87,7 +92,7 @@ for name in quote 20-quotes chart 304 404 health closed; do
     curl -s -i "${extra[@]}" ${header:+-H "$header"} "$marketd$(path_of "$ask")" >"$work/answer.$name"
     answers+=("$name=$work/answer.$name")
 done
-taskset -c "$server_core" target/release/examples/bare_loop "${answers[@]}" >"$work/bare.log" 2>&1 &
+"${first[@]}" taskset -c "$server_core" target/release/examples/bare_loop "${answers[@]}" >"$work/bare.log" 2>&1 &
 bare_pid=$!
 children+=("$bare_pid")
 address_in "$work/bare.log" >/dev/null
@@ -247,8 +252,16 @@ awk '
             r[i] = b[i] > 0 ? a[i] / b[i] : 0
         }
         sort(a, n); sort(b, n); sort(r, n)
+        ratio = median(r, n)
         return sprintf("%.*f / %.*f = %.2f (%.2f..%.2f)", digits, median(a, n), digits, median(b, n),
-            median(r, n), r[1], r[n])
+            ratio, r[1], r[n])
+    }
+    # The most that a request may cost beside the bare loop, and whether it costs more.
+    function verdict(key) {
+        if (!(key in most)) return ""
+        if (ratio <= most[key]) return sprintf(", at most %.2f", most[key])
+        over++
+        return sprintf(", **above %.2f**", most[key])
     }
     function sort(list, n,    i, j, x) {
         for (i = 2; i <= n; i++) {
@@ -258,6 +271,11 @@ awk '
         }
     }
     function median(list, n) { return (list[int((n + 1) / 2)] + list[int(n / 2) + 1]) / 2 }
+    BEGIN {
+        split("quote/64/kept 1.10 quote/1000/kept 1.15 quote/64/16 1.20 quote/64/closed 1.10 " \
+            "20-quotes/64/kept 1.30 chart/64/kept 1.15 304/64/kept 1.10 health/64/kept 1.10", limits, " ")
+        for (n = 1; n in limits; n += 2) most[limits[n]] = limits[n + 1]
+    }
     $1 == "calls" { calls[$3, $2] = $4; next }
     {
         for (n = 1; n <= NF; n++) { split($n, part, "="); v[part[1]] = part[2] }
@@ -282,10 +300,13 @@ awk '
             use = part[3] == "kept" ? "" : part[3] == "closed" ? ", one a request" : ", pipelined by " part[3]
             a = calls[key, "marketd"]; b = calls[key, "bare"]
             called = b > 0 ? sprintf("%s / %s = %.2f", a, b, a / b) : "not counted"
-            printf "| %s | %s%s | %s | %s | %s | %s | %s | %s | %s |\n", part[1], part[2], use,
-                cell(key, "cpu", 2), cell(key, "rate", 0), cell(key, "p50", 0), cell(key, "p99", 0),
+            cpu = cell(key, "cpu", 2)
+            cpu = cpu verdict(key)
+            printf "| %s | %s%s | %s | %s | %s | %s | %s | %s | %s |\n", part[1], part[2], use, cpu,
+                cell(key, "rate", 0), cell(key, "p50", 0), cell(key, "p99", 0),
                 cell(key, "p999", 0), called, cell(key, "rss", 0)
         }
+        if (over > 0) printf "\n%d of the ratios of CPU a request above their limit.\n", over
         sort(waits, runs)
         printf "\nNoise: while a server could have run, others had its core for %.1f %% of the time (median of the\n", median(waits, runs)
         printf "runs; at worst %.1f %%). ", waits[runs]

@@ -42,7 +42,7 @@ need() {
 address_in() {
     local line
     for _ in $(seq 300); do
-        line=$(grep -o 'http://127.0.0.1:[0-9]*' "$1" | head -n 1 || true)
+        line=$(grep -so 'http://127.0.0.1:[0-9]*' "$1" | head -n 1 || true)
         [ -n "$line" ] && { echo "$line"; return; }
         sleep 0.1
     done
@@ -52,9 +52,9 @@ address_in() {
 # What is asked for in a case. The chart is of a thousand candles up to `closed`, the last closed one.
 path_of() {
     case $1 in
-        quote | 304) echo /api/v1/quotes/BTC-USDT ;;
+        quote | quote-new | 304) echo /api/v1/quotes/BTC-USDT ;;
         20-quotes) echo "/api/v1/quotes?symbols=$markets" ;;
-        chart) echo "/api/ecosystem/chart?symbol=BTC/USDT&interval=1h&limit=1000&to=$closed" ;;
+        chart | chart-new) echo "/api/ecosystem/chart?symbol=BTC/USDT&interval=1h&limit=1000&to=$closed" ;;
         404) echo /api/v1/nothing ;;
         health) echo /health ;;
         *) fail "no case is called $1" ;;
@@ -82,7 +82,7 @@ field() {
 # Waits until the marketd at this address has all that is asked of it, and sets `etag` and `closed`.
 await_data() {
     local base=$1 chart='/api/ecosystem/chart?symbol=BTC/USDT&interval=1h&limit=1001'
-    for _ in $(seq 300); do
+    for _ in $(seq 1200); do
         if curl -sf -o /dev/null "$base/health/ready" &&
             curl -sf -D "$work/head" -o "$work/body" "$base$chart" &&
             [ "$(field Chart-Coverage "$work/head")" = complete ] &&
@@ -94,7 +94,7 @@ await_data() {
         fi
         sleep 0.1
     done
-    fail "the demo has no chart of 1001 candles after half a minute"
+    fail "the demo has no chart of 1001 candles after two minutes"
 }
 
 # Asks once and holds the answer against what a case must be; the head is left in `work`.
@@ -106,7 +106,7 @@ check_case() {
     [ "$found" = "$(status_of "$name")" ] || fail "$name is answered with $found"
     case $name in
         20-quotes) count='"stale":' expected=20 ;;
-        chart) count='\[[0-9]' expected=1000 ;;
+        chart | chart-new) count='\[[0-9]' expected=1000 ;;
         *) return 0 ;;
     esac
     found=$(grep -o "$count" "$work/body" | wc -l)

@@ -65,7 +65,7 @@ marketd() {
 }
 
 # Processor time of all threads of a process so far, in nanoseconds.
-used() { cat /proc/"$1"/task/*/schedstat | awk '{ sum += $1 } END { printf "%d\n", sum }'; }
+used() { cat /proc/"$1"/task/*/schedstat | awk '{ sum += $1 } END { printf "%.0f\n", sum }'; }
 
 # One line of the table: what, and the process to look at.
 line() {

@@ -24,6 +24,7 @@ const HELP: &str = "load [options] http://ADDRESS:PORT/PATH
     --hold            one request on each connection, which then stays open and quiet for --ms;
                       `held` is printed when all are answered
     --header LINE     another header field, as often as you like
+    --vary            a header field with another number in each request (in each batch)
     --status N        what every answer must be (default 200)";
 
 /// Bytes taken at once: a few answers of the largest kind.
@@ -43,6 +44,7 @@ struct Options {
     requests: Option<u64>,
     hold: bool,
     headers: Vec<String>,
+    vary: bool,
     status: u16,
     url: String,
 }
@@ -81,6 +83,7 @@ fn options() -> Result<Option<Options>, lexopt::Error> {
         requests: None,
         hold: false,
         headers: Vec::new(),
+        vary: false,
         status: 200,
         url: String::new(),
     };
@@ -94,6 +97,7 @@ fn options() -> Result<Option<Options>, lexopt::Error> {
             Long("requests") => options.requests = Some(parser.value()?.parse()?),
             Long("hold") => options.hold = true,
             Long("header") => options.headers.push(parser.value()?.string()?),
+            Long("vary") => options.vary = true,
             Long("status") => options.status = parser.value()?.parse()?,
             Long("help") | Short('h') => return Ok(None),
             Value(url) if options.url.is_empty() => options.url = url.string()?,
@@ -120,6 +124,8 @@ struct Load {
     request: Vec<u8>,
     /// The requests that one connection sends at once.
     batch: Vec<u8>,
+    /// Where in a request the number is that varies.
+    varies: Option<usize>,
     close: bool,
     pipeline: usize,
     status: [u8; 3],
@@ -157,6 +163,12 @@ impl Load {
             .parse()
             .map_err(|fault| format!("{host} is no address with a port: {fault}"))?;
         let mut request = format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\n");
+        let mut varies = None;
+        if options.vary {
+            request.push_str("X-Request-Id: ");
+            varies = Some(request.len());
+            request.push_str("00000000\r\n");
+        }
         if options.close {
             request.push_str("Connection: close\r\n");
         }
@@ -174,6 +186,7 @@ impl Load {
             address,
             batch: request.as_bytes().repeat(options.pipeline),
             request: request.into_bytes(),
+            varies,
             close: options.close,
             pipeline: options.pipeline,
             status: status.try_into().map_err(|_| "a status has three digits")?,
@@ -263,6 +276,12 @@ impl Load {
         let peer = &mut self.peers[place];
         let count = self.unsent.min(self.pipeline as u64);
         self.unsent -= count;
+        if let Some(at) = self.varies {
+            let number = format!("{:08}", self.unsent % 100_000_000);
+            for request in self.batch.chunks_mut(self.request.len()) {
+                request[at..at + number.len()].copy_from_slice(number.as_bytes());
+            }
+        }
         peer.unanswered = count as usize;
         peer.unwritten = peer.unanswered * self.request.len();
         peer.sent = Instant::now();

@@ -4,13 +4,16 @@
 # share of the loop's turns below a millisecond, and memory. Judges nothing: machines differ.
 #
 #     scripts/soak.sh [PAIRS] [SECONDS]        default: 5 pairs of runs of 10 seconds
+#     SOURCES=8 scripts/soak.sh                as many exchanges, of 3,500 tickers each
 #
+# The one that polls also fetches history from each exchange and writes it to a file, all the time.
 # Needs wrk (Debian: apt-get install wrk), curl and taskset. Sends traffic to 127.0.0.1 alone.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 pairs=${1:-5}
 seconds=${2:-10}
+sources=${SOURCES:-1}
 tickers=3500
 for tool in wrk curl taskset; do
     command -v "$tool" >/dev/null || { echo "soak: $tool is missing" >&2; exit 2; }
@@ -38,7 +41,7 @@ LUA
 address() {
     local log=$1 line
     for _ in $(seq 100); do
-        line=$(grep -o 'http://127.0.0.1:[0-9]*' "$log" | head -n 1 || true)
+        line=$(grep -so 'http://127.0.0.1:[0-9]*' "$log" | head -n 1 || true)
         [ -n "$line" ] && { echo "$line"; return; }
         sleep 0.1
     done
@@ -46,25 +49,37 @@ address() {
     exit 1
 }
 
-taskset -c 1 target/release/examples/fake_exchange --port 0 --tickers "$tickers" \
-    >"$work/exchange.log" 2>&1 &
-children+=($!)
-exchange=$(address "$work/exchange.log")
+# Exchanges, and as many entries of a configuration, with this many milliseconds between polls.
+exchanges=()
+for number in $(seq "$sources"); do
+    taskset -c 1 target/release/examples/fake_exchange --port 0 --tickers "$tickers" --seed "$number" \
+        >"$work/exchange-$number.log" 2>&1 &
+    children+=($!)
+    exchanges+=("$(address "$work/exchange-$number.log")")
+done
+entries() {
+    local number entries=()
+    for number in "${!exchanges[@]}"; do
+        entries+=("{ \"id\": \"source-$number\", \"dialect\": \"binance\",
+            \"url\": \"${exchanges[number]}\", \"symbols\": [$2], \"quoteAssets\": [\"*\"],
+            \"pollMs\": $1, \"staleAfterMs\": 86400000, \"frozenAfterMs\": 86400000 }")
+    done
+    (IFS=, && echo "${entries[*]}")
+}
 
-# Starts marketd on core 0 with this many milliseconds between polls.
+# Starts marketd on core 0 with these sources and this file, which stays behind what there is to fetch.
 start() {
-    local name=$1 poll_ms=$2
+    local name=$1 sources=$2 data=$3
     cat >"$work/$name.json" <<JSON
-{ "listen": "127.0.0.1:0", "data": ":memory:",
-  "sources": [ { "dialect": "binance", "url": "$exchange", "quoteAssets": ["*"], "pollMs": $poll_ms,
-                 "staleAfterMs": 86400000, "frozenAfterMs": 86400000 } ] }
+{ "listen": "127.0.0.1:0", "data": "$data", "sources": [ $sources ],
+  "history": { "1m": { "keep": 2000000, "backfill": 2000000 } } }
 JSON
     taskset -c 0 target/release/marketd --config "$work/$name.json" >"$work/$name.log" 2>&1 &
     children+=($!)
     echo $! >"$work/$name.pid"
 }
-start polling 1000
-start quiet 3600000
+start polling "$(entries 1000 '"BTC/USDT","ETH/USDT"')" "$work/polling.db"
+start quiet "$(entries 3600000 '')" :memory:
 polling=$(address "$work/polling.log")
 quiet=$(address "$work/quiet.log")
 for base in "$polling" "$quiet"; do
@@ -101,7 +116,11 @@ awk '
 curl -s "$polling/metrics" | awk -F'[ "]' '
     /loop_turn_seconds_bucket\{le="0.001000"/ { below = $NF }
     /loop_turn_seconds_count/ { all = $NF }
-    END { printf "turns of the loop below 1 ms: %.3f %% of %d\n", 100 * below / all, all }'
+    /loop_max_stall_seconds / { longest = $NF }
+    END {
+        printf "turns of the loop below 1 ms: %.3f %% of %d; the longest of the last minute: %.2f ms\n",
+            100 * below / all, all, 1000 * longest
+    }'
 for which in polling quiet; do
     echo "$which: $(grep VmRSS "/proc/$(cat "$work/$which.pid")/status")"
 done

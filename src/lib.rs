@@ -16,6 +16,7 @@
 //!           poller, lane, dial   one source: what is asked when; one connection; the way there
 //!           task, stage, fault   what is asked; items read and not yet applied; what goes wrong
 //!           budget               what a source may spend
+//!           agenda               what all sources and the archive want next, worked out once
 //!           failover             which source answers for a symbol, told and counted
 //!           fetches              which candles are asked for
 //!           archive              what is in the history file, and on its way there or back

@@ -143,7 +143,11 @@ pub fn write_error_body(out: &mut Vec<u8>, error: &ErrorAnswer) {
 pub fn write_json_string(out: &mut Vec<u8>, text: &[u8]) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     out.push(b'"');
-    for chunk in text.utf8_chunks() {
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
+    // Nearly every text is, and is copied whole.
+    let plain = text.iter().take_while(|byte| is_plain(byte)).count();
+    out.extend_from_slice(&text[..plain]);
+    for chunk in text[plain..].utf8_chunks() {
         for &byte in chunk.valid().as_bytes() {
             match byte {
                 b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),

@@ -125,30 +125,36 @@ fn marks(query: &[u8]) -> Marks {
         equals: None,
         escapes: false,
     };
-    let blocks = query.as_chunks::<16>().0;
-    let mut at = 0;
-    while let Some(&byte) = query.get(at) {
-        if at % 16 == 0
-            && let Some(block) = blocks.get(at / 16)
-            && !block
-                .iter()
-                .fold(false, |found, &byte| found | is_mark(byte))
-        {
-            at += 16;
-            continue;
+    let (blocks, rest) = query.as_chunks::<16>();
+    for (nth, block) in blocks.iter().enumerate() {
+        let has_marks = block
+            .iter()
+            .fold(false, |found, &byte| found | is_mark(byte));
+        if has_marks && marks.look(16 * nth, block) {
+            return marks;
         }
-        match byte {
-            b'&' => {
-                marks.end = at;
-                break;
-            }
-            b'=' if marks.equals.is_none() => marks.equals = Some(at),
-            b'%' | b'+' => marks.escapes = true,
-            _ => {}
-        }
-        at += 1;
     }
+    marks.look(16 * blocks.len(), rest);
     marks
+}
+
+impl Marks {
+    /// Goes on with the bytes from `begin` on: whether the pair ends in them.
+    #[inline]
+    fn look(&mut self, begin: usize, bytes: &[u8]) -> bool {
+        for (at, byte) in bytes.iter().enumerate() {
+            match byte {
+                b'&' => {
+                    self.end = begin + at;
+                    return true;
+                }
+                b'=' if self.equals.is_none() => self.equals = Some(begin + at),
+                b'%' | b'+' => self.escapes = true,
+                _ => {}
+            }
+        }
+        false
+    }
 }
 
 fn is_mark(byte: u8) -> bool {

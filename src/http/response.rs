@@ -87,10 +87,15 @@ impl Stamp {
     }
 
     /// Sets the date. Costs next to nothing within the same second.
+    #[inline]
     pub fn refresh(&mut self, now: UnixMs) {
-        if self.span.contains(&now.0) {
-            return;
+        if !self.span.contains(&now.0) {
+            self.set(now);
         }
+    }
+
+    #[cold]
+    fn set(&mut self, now: UnixMs) {
         let second = now.0.div_euclid(1000);
         // The last second that a date of HTTP can express is the end of the year 9999.
         const LAST: i64 = 253_402_300_799;

@@ -49,7 +49,7 @@ fn split_origin(raw: &[u8]) -> Result<Target<'_>, RequestError> {
     }
     let end = raw.iter().position(|&byte| byte == b'?');
     let (path, query) = raw.split_at(end.unwrap_or(raw.len()));
-    if path.split(|&byte| byte == b'/').any(is_dot_segment) {
+    if !is_plain(path) && path.split(|&byte| byte == b'/').any(is_dot_segment) {
         return Err(RequestError::BadRequest("The path holds a dot segment."));
     }
     Ok(Target {

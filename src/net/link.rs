@@ -222,6 +222,7 @@ impl Link {
 }
 
 /// What a call of the system means; `zero` is the meaning of no byte.
+#[inline]
 fn moved(result: io::Result<usize>, zero: Moved) -> Moved {
     match result {
         Ok(0) => zero,

@@ -5,7 +5,7 @@
 use super::access::Answer;
 use super::long::Reply;
 use super::session::Session;
-use super::{Census, Conn, Core, Endpoint, Poller, Rest, Service};
+use super::{Census, Conn, Core, Endpoint, Rest, Service};
 use crate::time::Now;
 use std::time::Duration;
 
@@ -39,8 +39,7 @@ impl Core {
         (rest.status.queues.clients, rest.status.queues.upstreams) = waiting;
         (rest.status.queues.held, rest.status.queues.running) = rest.longs.depths();
         (rest.status.queues.packing, rest.status.packed_bytes) = rest.packing.depths();
-        let applying = rest.pollers.iter().map(Poller::staged).sum();
-        rest.status.queues.staged = applying;
+        rest.status.queues.staged = rest.agenda().staged;
     }
 }
 

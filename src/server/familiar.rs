@@ -30,8 +30,8 @@ pub struct Familiar {
 
 #[derive(Debug, Default)]
 struct Place {
-    /// The mark of the head that asked for this place last.
-    mark: u64,
+    /// The mark of all of the head that asked for this place last.
+    last: u64,
     known: Option<Box<Known>>,
 }
 
@@ -75,7 +75,9 @@ impl Familiar {
     /// kept: nobody needs to send one here.
     pub fn met(&mut self, mark: Mark, request: &Request<'_>, head: &[u8]) {
         let place = &mut self.places[mark.0 as usize % PLACES];
-        let came_before = std::mem::replace(&mut place.mark, mark.0) == mark.0;
+        // Heads that differ behind their marks alone ask for the same place, each of them once.
+        let all = mix_all(head);
+        let came_before = std::mem::replace(&mut place.last, all) == all;
         if !came_before || head.len() > HEAD_BYTES || request.body != RequestBody::None {
             return;
         }
@@ -114,16 +116,21 @@ impl Familiar {
 impl Mark {
     /// Of the bytes that begin with a head: tells heads apart, for the most part.
     pub fn of(bytes: &[u8]) -> Mark {
-        /// Odd, and about half of its bits are set: the golden ratio's digits.
-        const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-        let mix = |mark: u64, word: u64| (mark ^ word).wrapping_mul(FACTOR).rotate_left(29);
-        let bytes = &bytes[..bytes.len().min(MARK_BYTES)];
-        // The last eight overlap those before them. No head is shorter.
-        let last = bytes.last_chunk().copied().unwrap_or_default();
-        let words = bytes.as_chunks().0.iter().chain([&last]);
-        let words = words.map(|word| u64::from_le_bytes(*word));
-        Mark(words.fold(bytes.len() as u64, mix))
+        Mark(mix_all(&bytes[..bytes.len().min(MARK_BYTES)]))
     }
+}
+
+/// One number for all of these bytes: tells them from others, for the most part.
+#[inline]
+fn mix_all(bytes: &[u8]) -> u64 {
+    /// Odd, and about half of its bits are set: the golden ratio's digits.
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mix = |mark: u64, word: u64| (mark ^ word).wrapping_mul(FACTOR).rotate_left(29);
+    // The last eight overlap those before them. No head is shorter.
+    let last = bytes.last_chunk().copied().unwrap_or_default();
+    let words = bytes.as_chunks().0.iter().chain([&last]);
+    let words = words.map(|word| u64::from_le_bytes(*word));
+    words.fold(bytes.len() as u64, mix)
 }
 
 #[cfg(test)]
@@ -182,6 +189,16 @@ mod tests {
         let part = head("a");
         let found = familiar.find(Mark::of(part.as_bytes()), part.as_bytes());
         assert_eq!(found, None, "a part of a head is none");
+    }
+
+    #[test]
+    fn heads_that_differ_behind_their_marks_do_not_pass_for_one_that_comes_again() {
+        let mut familiar = Familiar::new();
+        let path = "x".repeat(MARK_BYTES);
+        let head = |number: u8| format!("GET /{path} HTTP/1.1\r\nHost: h\r\nX: {number}\r\n\r\n");
+        (0..9).for_each(|number| _ = look(&mut familiar, head(number).as_bytes()));
+        let place = familiar.place(Mark::of(head(0).as_bytes()));
+        assert!(place.known.is_none(), "none has come twice");
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! in slices by [`Core::work`], one a call.
 
 mod access;
+mod agenda;
 pub mod api;
 #[cfg(feature = "sqlite")]
 mod archive;
@@ -55,6 +56,7 @@ use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now};
 use access::Access;
+use agenda::{Agenda, NEVER};
 use archive::Archive;
 use failover::Failover;
 use familiar::Familiar;
@@ -65,6 +67,7 @@ use poller::Poller;
 use session::Session;
 use shelf::Shelf;
 use status::{HistoryStatus, HttpStatus, Queues, Turns};
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -99,6 +102,8 @@ struct Rest {
     pollers: Vec<Poller>,
     archive: Archive,
     failover: Failover,
+    /// What those above want next, where that is known.
+    agenda: Cell<Option<Agenda>>,
     /// The one behind the poller that worked last.
     worked: usize,
     longs: Longs,
@@ -167,6 +172,7 @@ impl Core {
                 pollers,
                 archive: Archive::new(now),
                 failover: Failover::default(),
+                agenda: Cell::new(None),
                 worked: 0,
                 demo,
                 guests: Guests::default(),
@@ -240,6 +246,7 @@ impl Core {
         let told = self.rest.with_archive(act);
         if was_loading && !self.rest.archive.is_loading() {
             self.rest.pollers.iter_mut().for_each(|it| it.hurry(now));
+            self.rest.upset_agenda();
         }
         told
     }
@@ -251,6 +258,17 @@ impl Core {
             self.sweep(now);
             self.rest.packing.sweep();
         }
+        if !self.rest.is_quiet(now.mono) {
+            self.keep_time(now);
+        }
+        if self.rest.longs.is_due(now.mono) {
+            self.wake_longs(now);
+        }
+        self.check_end(now);
+    }
+
+    /// Tells the pollers, quotes, failover and the archive that time has passed.
+    fn keep_time(&mut self, now: Now) {
         let flip = self.rest.market.quotes.next_flip();
         if flip.is_some_and(|at| at <= now.mono) {
             self.rest.market.quotes.flip(now);
@@ -269,23 +287,20 @@ impl Core {
                 });
             }
         }
-        if failed || self.rest.longs.is_due(now.mono) {
+        if failed {
             self.wake_longs(now);
         }
         if self.rest.archive.due().is_some_and(|at| at <= now.mono) {
             self.tell_archive(now, |archive, shelf| archive.handle_timeout(shelf, now));
         }
         self.rest.watch_failover(now.mono);
-        self.check_end(now);
+        self.rest.upset_agenda();
     }
 
     /// Whether [`Core::work`] has something to do.
     pub fn has_work(&self) -> bool {
         let rest = &self.rest;
-        rest.longs.has_work()
-            || rest.packing.has_work()
-            || rest.archive.has_work()
-            || rest.pollers.iter().any(Poller::has_work)
+        rest.longs.has_work() || rest.packing.has_work() || rest.agenda().has_work
     }
 
     /// Does one slice of what takes long: items of one poll applied or
@@ -322,27 +337,17 @@ impl Core {
 
     /// When [`Core::handle_timeout`] is wanted next.
     pub fn poll_timeout(&self) -> Option<Mono> {
-        // The latest moment stands for never.
-        let never = Mono(u64::MAX);
         let rest = &self.rest;
-        let mut next = match self.conns.is_empty() {
-            true => never,
-            false => rest.next_sweep,
-        };
-        if !rest.status.stopping {
-            for poller in &rest.pollers {
-                next = next.min(poller.wake_at().unwrap_or(never));
-            }
+        let mut next = rest.agenda().due;
+        if !self.conns.is_empty() {
+            next = next.min(rest.next_sweep);
         }
-        next = next.min(rest.market.quotes.next_flip().unwrap_or(never));
-        next = next.min(rest.failover.next_due().unwrap_or(never));
-        next = next.min(rest.longs.next_due().unwrap_or(never));
-        next = next.min(rest.archive.due().unwrap_or(never));
+        next = next.min(rest.longs.next_due().unwrap_or(NEVER));
         // Once the clients have had their time, only the history is waited for.
         if !rest.clients_done {
-            next = next.min(rest.stop_at.unwrap_or(never));
+            next = next.min(rest.stop_at.unwrap_or(NEVER));
         }
-        (next != never).then_some(next)
+        (next != NEVER).then_some(next)
     }
 
     /// Bytes to be sent on a connection now.
@@ -400,6 +405,7 @@ impl Core {
 impl Rest {
     /// Runs `act` with the archive and the rest of the core beside it.
     fn with_archive<R>(&mut self, act: impl FnOnce(&mut Archive, &mut Shelf<'_>) -> R) -> R {
+        self.upset_agenda();
         let mut shelf = Shelf {
             config: &self.config,
             market: &mut self.market,

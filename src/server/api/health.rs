@@ -1,9 +1,9 @@
 //! `/health`, `/health/live` and `/health/ready`: constant cost, no I/O.
 
+use super::write::write_integer;
 use super::{Error, Outcome, View};
 use crate::http::{Cache, Head, Responder};
 use crate::server::SourceState;
-use std::io::Write;
 
 /// Which of the three was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,19 +60,33 @@ pub fn health(
         Word::Starting => "starting",
         Word::Stopping => "stopping",
     };
-    let uptime_ms = view.now.mono.since(view.status.started.mono).as_millis();
+    let uptime_ms = view.now.mono.since(view.status.started.mono).as_millis() as i64;
+    // Balancers ask all the time, and the formatter would take five times as long.
     let mut body = Vec::with_capacity(256);
-    let written = write!(
-        body,
-        "{{\"status\":\"{name}\",\"live\":true,\"ready\":{ready},\"uptimeMs\":{uptime_ms},\
-         \"version\":\"{}\",\"quotes\":{{\"cached\":{},\"fresh\":{},\"stale\":{}}},\
-         \"upstreams\":{{\"up\":{up},\"total\":{total}}}}}",
+    body.extend_from_slice(b"{\"status\":\"");
+    body.extend_from_slice(name.as_bytes());
+    body.extend_from_slice(match ready {
+        true => b"\",\"live\":true,\"ready\":true",
+        false => b"\",\"live\":true,\"ready\":false".as_slice(),
+    });
+    const CACHED: &str = concat!(
+        ",\"version\":\"",
         env!("CARGO_PKG_VERSION"),
-        quotes.cached,
-        quotes.fresh,
-        quotes.stale,
+        "\",\"quotes\":{\"cached\":"
     );
-    written.expect("a vector takes every byte");
+    let figures = [
+        (",\"uptimeMs\":", uptime_ms),
+        (CACHED, quotes.cached as i64),
+        (",\"fresh\":", quotes.fresh as i64),
+        (",\"stale\":", quotes.stale as i64),
+        ("},\"upstreams\":{\"up\":", up as i64),
+        (",\"total\":", total as i64),
+    ];
+    for (text, figure) in figures {
+        body.extend_from_slice(text.as_bytes());
+        write_integer(&mut body, figure);
+    }
+    body.extend_from_slice(b"}}");
     let head = Head {
         status: if healthy { 200 } else { 503 },
         fields: if healthy { b"" } else { b"Retry-After: 1\r\n" },

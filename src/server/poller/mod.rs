@@ -114,6 +114,7 @@ impl Rest {
         source: SourceId,
         act: impl FnOnce(&mut Poller, &mut Desk<'_>) -> R,
     ) -> R {
+        self.upset_agenda();
         let at = usize::from(source.0);
         let mut desk = Desk {
             config: &self.config,

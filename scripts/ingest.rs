@@ -1,0 +1,242 @@
+//! What taking in a poll costs, beside what serde_json takes to read the same body.
+//!
+//!     scripts/ingest.sh
+//!
+//! The core is told the answer of an exchange with many made-up markets as its driver would tell
+//! it: in slices of 16 KiB, followed by all the work that these make; prices have moved since the
+//! poll before. That is framing, reading, decimals, rejects, and the quotes in their place. The
+//! reference reads the body, which lies in memory whole, into a list of structs whose texts are
+//! borrowed and whose prices stay texts: little more than a program could do which reads JSON with
+//! serde. They take turns on one thread, whose own processor time is measured; no network.
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use marketd::config::{Config, Data, SourceConfig, Url};
+use marketd::server::{Action, Core, Event, ProcessFacts, Service};
+use marketd::table::Key;
+use marketd::time::{Mono, Now, UnixMs};
+use rustix::time::{ClockId, clock_gettime};
+use serde::Deserialize;
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::time::Duration;
+use support::generated::Generated;
+
+/// As many as the largest exchange has.
+const TICKERS: usize = 3500;
+
+/// Polls that are measured; some before them are not.
+const ROUNDS: usize = 40;
+const WARM_UP: usize = 5;
+
+/// What the driver hands over at a time.
+const SLICE: usize = 16 * 1024;
+
+/// Most that the core may take, in hundredths of the reference.
+const LIMIT: u128 = 150;
+
+/// 2026-01-01.
+const BEGIN_MS: i64 = 1_767_225_600_000;
+
+/// One ticker with all its members, as serde_json reads it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "they are read for the reading's sake")]
+struct Ticker<'a> {
+    symbol: &'a str,
+    price_change: &'a str,
+    price_change_percent: &'a str,
+    weighted_avg_price: &'a str,
+    prev_close_price: &'a str,
+    last_price: &'a str,
+    last_qty: &'a str,
+    bid_price: &'a str,
+    bid_qty: &'a str,
+    ask_price: &'a str,
+    ask_qty: &'a str,
+    open_price: &'a str,
+    high_price: &'a str,
+    low_price: &'a str,
+    volume: &'a str,
+    quote_volume: &'a str,
+    open_time: i64,
+    close_time: i64,
+    first_id: i64,
+    last_id: i64,
+    count: i64,
+}
+
+fn main() -> ExitCode {
+    let market = Generated::new(TICKERS, 1);
+    let mut ours = Vec::with_capacity(ROUNDS);
+    let mut theirs = Vec::with_capacity(ROUNDS);
+    let mut poll = Poll::new(&market);
+    let mut bytes = 0;
+    for round in 0..WARM_UP + ROUNDS {
+        let body = poll.next_body(&market);
+        bytes = body.len();
+        let took = poll.take_in(&body);
+        let reference = read_with_serde(&body);
+        if round >= WARM_UP {
+            ours.push(took);
+            theirs.push(reference);
+        }
+    }
+    let expected = format!("\"collected\":{}", TICKERS * (WARM_UP + ROUNDS));
+    let metrics = poll.ask("/api/v1/metrics");
+    if !metrics.contains(&expected) {
+        eprintln!("not every ticker was applied: {metrics}");
+        return ExitCode::FAILURE;
+    }
+    let ratio = report(bytes, &mut ours, &mut theirs);
+    ExitCode::from(u8::from(ratio > LIMIT))
+}
+
+/// Prints the table; answers the ratio of the medians, in hundredths.
+fn report(bytes: usize, ours: &mut [Duration], theirs: &mut [Duration]) -> u128 {
+    println!("{TICKERS} tickers, {bytes} bytes, {ROUNDS} polls each, in turn.\n");
+    println!("| | processor, microseconds a poll | nanoseconds a ticker | lowest..highest |");
+    println!("|---|---:|---:|---|");
+    let row = |name: &str, times: &mut [Duration]| {
+        times.sort_unstable();
+        let median = times[times.len() / 2];
+        let each = median.as_nanos() / TICKERS as u128;
+        let (least, most) = (times[0].as_micros(), times[times.len() - 1].as_micros());
+        let poll = median.as_micros();
+        println!("| {name} | {poll} | {each} | {least}..{most} |");
+        median.as_nanos()
+    };
+    let ours = row("marketd, decoded and applied", ours);
+    let theirs = row("serde_json, into structs", theirs);
+    let ratio = ours * 100 / theirs;
+    let text = |hundredths: u128| format!("{}.{:02}", hundredths / 100, hundredths % 100);
+    let verdict = if ratio > LIMIT { ": too much" } else { "" };
+    println!("\nratio {}, at most {}{verdict}", text(ratio), text(LIMIT));
+    ratio
+}
+
+/// What this thread has had of the processor: others that run meanwhile do not count.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+fn read_with_serde(body: &str) -> Duration {
+    let begin = processor_time();
+    let list: Vec<Ticker<'_>> = serde_json::from_str(black_box(body)).expect("the body is JSON");
+    let took = processor_time() - begin;
+    assert_eq!(black_box(list).len(), TICKERS);
+    took
+}
+
+/// A core with one source, and its time.
+struct Poll {
+    core: Core,
+    now: Now,
+    /// The connection that asks for tickers, once it does.
+    asking: Option<Key>,
+    info: String,
+}
+
+impl Poll {
+    fn new(market: &Generated) -> Poll {
+        let source = SourceConfig {
+            url: Url::parse("http://127.0.0.1:1").ok(),
+            quote_assets: vec!["*".to_string()],
+            ..SourceConfig::of("binance")
+        };
+        let config = Config {
+            sources: vec![source],
+            data: Data::Memory,
+            ..Config::default()
+        };
+        let now = Now {
+            mono: Mono(1_000_000),
+            unix: UnixMs(BEGIN_MS),
+        };
+        Poll {
+            core: Core::new(config, None, ProcessFacts::default, 1, now),
+            now,
+            asking: None,
+            info: market.exchange_info(BEGIN_MS),
+        }
+    }
+
+    /// Lets time pass until tickers are asked for; what they will be.
+    fn next_body(&mut self, market: &Generated) -> String {
+        while self.asking.is_none() {
+            self.now.mono = self.now.mono + Duration::from_millis(100);
+            self.now.unix = self.now.unix + 100;
+            self.core.handle_timeout(self.now);
+            self.carry_out();
+        }
+        market.tickers(self.now.unix.0)
+    }
+
+    fn carry_out(&mut self) {
+        while let Some(action) = self.core.poll_action() {
+            match action {
+                Action::Connect(key, _) => {
+                    self.core.handle(key, Event::Connected, self.now);
+                    self.answer(key);
+                }
+                Action::Flush(key) => self.answer(key),
+                Action::Close(key) => self.core.closed(key),
+                _ => {}
+            }
+        }
+    }
+
+    /// Answers what is asked on a connection; tickers only later.
+    fn answer(&mut self, key: Key) {
+        let request = self.core.outgoing(key).to_vec();
+        if request.is_empty() {
+            return;
+        }
+        self.core.handle(key, Event::Sent(request.len()), self.now);
+        let asks = |path: &str| request.starts_with(format!("GET {path}").as_bytes());
+        if asks("/api/v3/ticker/24hr") {
+            self.asking = Some(key);
+        } else if asks("/api/v3/exchangeInfo") {
+            let body = std::mem::take(&mut self.info);
+            self.send(key, &body);
+        } else {
+            let body = format!("{{\"serverTime\":{}}}", self.now.unix.0);
+            self.send(key, &body);
+        }
+    }
+
+    /// Takes in the tickers that were asked for; how long that took.
+    fn take_in(&mut self, body: &str) -> Duration {
+        let key = self.asking.take().expect("tickers were asked for");
+        self.send(key, body)
+    }
+
+    /// What a client is answered.
+    fn ask(&mut self, target: &str) -> String {
+        let client = self.core.accept(Service::Both, self.now);
+        let client = client.expect("there is room for one client");
+        let request = format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n");
+        (self.core).handle(client, Event::Received(request.as_bytes()), self.now);
+        String::from_utf8_lossy(&self.core.outgoing(client).to_vec()).into_owned()
+    }
+
+    fn send(&mut self, key: Key, body: &str) -> Duration {
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        let answer = [head.as_bytes(), body.as_bytes()].concat();
+        let begin = processor_time();
+        for slice in answer.chunks(SLICE) {
+            self.core.handle(key, Event::Received(slice), self.now);
+            while self.core.has_work() {
+                self.core.work(self.now);
+            }
+        }
+        let took = processor_time() - begin;
+        self.carry_out();
+        took
+    }
+}

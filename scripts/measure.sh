@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Every figure of the README's "Measured", made anew on this machine: some twelve minutes, on an idle
+# one. Exit code 1 when a script finds a figure above its limit.
+#
+#     scripts/measure.sh            all of them
+#     scripts/measure.sh --quick    with shorter runs beside the bare loop
+#
+# See the scripts themselves for what they need and do.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+over=0
+measure() {
+    printf '\n## %s\n\n' "$*"
+    "$@" || over=1
+}
+measure scripts/size.sh
+measure scripts/instructions.sh
+measure scripts/ingest.sh
+measure scripts/idle.sh
+SOURCES=8 measure scripts/soak.sh 1 60
+measure scripts/bench.sh "$@"
+exit "$over"
