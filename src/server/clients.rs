@@ -10,6 +10,7 @@
 use super::access::Answer;
 use super::api::{self, Outcome, View};
 use super::archive::Recalled;
+use super::counting::Weight;
 use super::familiar::Mark;
 use super::long::Reply;
 use super::session::{Phase, Session};
@@ -32,6 +33,9 @@ const RETRY_REFUSED_S: u32 = 1;
 /// Said where the disk thread has as many questions as it may have.
 const FULL_QUEUE: &str = "Too many charts wait for the history file.";
 
+/// Said where answers that were made before are not read.
+const SLOW_READERS: &str = "Too many answers wait to be read.";
+
 /// What came of the bytes at the begin of a request.
 enum Next {
     /// Its head is whole, so long, and done with.
@@ -50,10 +54,10 @@ impl Core {
         };
         let rest = &mut self.rest;
         rest.status.http.rejected += 1;
-        let busy = session.is_busy();
+        let before = Weight::of(session);
         let error = api::Error::unavailable("Too many connections.", RETRY_REFUSED_S);
-        rest.fail(session, &error, CloseReason::Refused, now);
-        rest.count_busy(busy, session);
+        rest.fail(session, &error, CloseReason::Refused, None, now);
+        rest.count_change(before, session);
     }
 
     /// Looks through all sessions for deadlines that have passed.
@@ -63,13 +67,13 @@ impl Core {
             let Conn::Client(session) = conn else {
                 continue;
             };
-            let busy = session.is_busy();
+            let before = Weight::of(session);
             if session.deadline <= now.mono {
                 rest.expire(key, session, now);
             } else if rest.status.stopping && matches!(session.phase, Phase::Idle) {
                 rest.close(key, session, CloseReason::Stopping);
             }
-            rest.count_busy(busy, session);
+            rest.count_change(before, session);
         }
     }
 
@@ -87,14 +91,14 @@ impl Core {
         if rest.status.stopping && session.inbox.is_empty() {
             reply.end(CloseReason::Stopping);
         }
-        let busy = session.is_busy();
-        let before = session.output.len();
+        let before = Weight::of(session);
+        let begin = session.output.len();
         let mut responder = reply.responder(&mut session.output, &rest.stamp);
         long.finish(&view, &mut responder);
         let answer = Answer {
-            peer: session.peer,
+            peer: reply.client(),
             status: responder.status(),
-            bytes: session.output.len() - before,
+            bytes: session.output.len() - begin,
         };
         rest.count_long(answer, &reply, now);
         rest.after_answer(session, reply.closing, now);
@@ -102,7 +106,7 @@ impl Core {
             rest.resume(client, session, now);
         }
         rest.actions.push_back(Action::Flush(client));
-        rest.count_busy(busy, session);
+        rest.count_change(before, session);
     }
 
     /// Looks again at the answers that wait for candles.
@@ -120,7 +124,7 @@ impl Core {
 impl Rest {
     /// Takes in what happened to a client's connection.
     pub(super) fn handle(&mut self, key: Key, session: &mut Session, event: Event<'_>, now: Now) {
-        let busy = session.is_busy();
+        let before = Weight::of(session);
         match event {
             Event::Received(bytes) => self.received(key, session, bytes, now),
             Event::Sent(count) => self.sent(key, session, count, now),
@@ -128,7 +132,7 @@ impl Rest {
             Event::Failed(_) => self.broken(key, session),
             Event::Connected | Event::Secured => {}
         }
-        self.count_busy(busy, session);
+        self.count_change(before, session);
     }
 
     fn received(&mut self, key: Key, session: &mut Session, bytes: &[u8], now: Now) {
@@ -222,7 +226,7 @@ impl Rest {
                 let blank = empty_lines(bytes);
                 session.blank += blank;
                 if session.blank >= self.config.limits.head_bytes {
-                    self.reject(session, RequestError::HeadersTooLarge, now);
+                    self.reject(session, RequestError::HeadersTooLarge, bytes, now);
                     return Next::Rejected;
                 }
                 if !matches!(&bytes[blank..], [] | [b'\r']) {
@@ -231,7 +235,7 @@ impl Rest {
                 Next::Partial(blank)
             }
             Err(error) => {
-                self.reject(session, error, now);
+                self.reject(session, error, bytes, now);
                 Next::Rejected
             }
         }
@@ -265,25 +269,18 @@ impl Rest {
         } else {
             Some(CloseReason::Answered)
         };
+        if session.service == Service::Demo {
+            return self.answer_demo(session, request, closing, now);
+        }
+        let visit = match self.admit(session, request, now) {
+            Ok(visit) => visit,
+            Err(refused) => return self.turn_back(session, request, &refused, closing, now),
+        };
         session.output.borrow(&mut self.spare);
         let before = session.output.len();
         let mut responder =
             Responder::new(&mut session.output, &self.stamp, request, closing.is_none());
-        if session.service == Service::Demo {
-            if let Some(demo) = &mut self.demo {
-                self.scratch.clear();
-                let status = demo.answer(request.path, request.query, now.unix, &mut self.scratch);
-                let head = Head {
-                    status,
-                    etag: None,
-                    cache: Cache::NoStore,
-                    content_type: ContentType::Json,
-                    fields: b"",
-                };
-                responder.send(&head, &self.scratch);
-            }
-            return self.after_answer(session, closing, now);
-        }
+        responder.tell_quota(visit.quota);
         self.status.http.requests += 1;
         let mut view = View::new(&self.config, &self.market, &self.status, self.boot, now);
         view.facts = Some(self.facts);
@@ -306,7 +303,7 @@ impl Rest {
                 self.count_answer(endpoint, status);
                 if self.access.is_on() {
                     let answer = Answer {
-                        peer: session.peer,
+                        peer: visit.client,
                         status,
                         bytes: session.output.len() - before,
                     };
@@ -317,10 +314,36 @@ impl Rest {
             }
             Outcome::Later(long) => {
                 let line = self.access.describe(request);
-                let reply = Reply::of(request, endpoint, closing, line, now.mono);
+                let reply = Reply::of(request, endpoint, closing, visit, line, now.mono);
                 self.put_off(key, session, long, reply, now);
             }
         }
+    }
+
+    /// Answers a request to the demo exchange, which is nobody's service.
+    fn answer_demo(
+        &mut self,
+        session: &mut Session,
+        request: &Request<'_>,
+        closing: Option<CloseReason>,
+        now: Now,
+    ) {
+        session.output.borrow(&mut self.spare);
+        let keep = closing.is_none();
+        let mut responder = Responder::new(&mut session.output, &self.stamp, request, keep);
+        if let Some(demo) = &mut self.demo {
+            self.scratch.clear();
+            let status = demo.answer(request.path, request.query, now.unix, &mut self.scratch);
+            let head = Head {
+                status,
+                etag: None,
+                cache: Cache::NoStore,
+                content_type: ContentType::Json,
+                fields: b"",
+            };
+            responder.send(&head, &self.scratch);
+        }
+        self.after_answer(session, closing, now);
     }
 
     /// Parks an answer that takes longer than one turn, and asks for the candles that it lacks.
@@ -332,6 +355,10 @@ impl Rest {
         reply: Reply,
         now: Now,
     ) {
+        // The rest of the room is for short answers.
+        if self.status.http.pending >= self.config.limits.output_total as u64 / 2 {
+            return self.turn_away(session, reply, SLOW_READERS, now);
+        }
         let until = now.mono + self.config.limits.chart_wait;
         let wanted = long.wants();
         let held = match &wanted {
@@ -377,7 +404,7 @@ impl Rest {
         let mut responder = reply.responder(&mut session.output, &self.stamp);
         api::send_error(&error, &mut responder);
         let answer = Answer {
-            peer: session.peer,
+            peer: reply.client(),
             status: error.status,
             bytes: session.output.len() - before,
         };
@@ -386,7 +413,12 @@ impl Rest {
         self.after_answer(session, reply.closing, now);
     }
 
-    fn after_answer(&mut self, session: &mut Session, closing: Option<CloseReason>, now: Now) {
+    pub(super) fn after_answer(
+        &mut self,
+        session: &mut Session,
+        closing: Option<CloseReason>,
+        now: Now,
+    ) {
         let phase = match closing {
             Some(reason) => {
                 session.reason = Some(reason);
@@ -398,12 +430,22 @@ impl Rest {
     }
 
     /// Answers what could not be understood, and ends the connection: nobody knows where the next
-    /// request would begin.
-    pub(super) fn reject(&mut self, session: &mut Session, error: RequestError, now: Now) {
+    /// request would begin. `head`: the bytes at fault, where they are a head.
+    pub(super) fn reject(
+        &mut self,
+        session: &mut Session,
+        error: RequestError,
+        head: &[u8],
+        now: Now,
+    ) {
         self.status.http.requests += 1;
         self.status.http.bad_requests += 1;
+        let line = match error {
+            RequestError::UnknownMethod => self.access.describe_unknown(head),
+            _ => None,
+        };
         let error = api::Error::from(error);
-        self.fail(session, &error, CloseReason::BadRequest, now);
+        self.fail(session, &error, CloseReason::BadRequest, line, now);
     }
 
     pub(super) fn fail(
@@ -411,6 +453,7 @@ impl Rest {
         session: &mut Session,
         error: &api::Error,
         reason: CloseReason,
+        line: Option<Box<str>>,
         now: Now,
     ) {
         let before = session.output.len();
@@ -423,7 +466,7 @@ impl Rest {
                 bytes: session.output.len() - before,
             };
             self.count_answer(Endpoint::Unread, error.status);
-            self.access.note(answer, None);
+            self.access.note(answer, line.as_deref());
         }
         session.inbox = Vec::new();
         session.reason = Some(reason);

@@ -10,12 +10,14 @@
 //! It never touches a session: a finished answer is handed back with the client's key.
 
 use super::api::{Long, View};
+use super::gate::Visit;
 use super::{CloseReason, Endpoint};
 use crate::http::{Method, Output, Persistence, Request, Responder, Stamp};
 use crate::market::SeriesKey;
 use crate::table::{Key, Table};
 use crate::time::Mono;
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::ops::Range;
 
 /// Answers that may be held: all of them are looked through whenever candles have come, which is
@@ -50,6 +52,7 @@ pub struct Reply {
     pub asked_at: Mono,
     /// What the access log says of the request.
     pub line: Option<Box<str>>,
+    visit: Visit,
     head_only: bool,
     persistence: Persistence,
     if_none_match: Option<Box<[u8]>>,
@@ -61,6 +64,7 @@ impl Reply {
         request: &Request<'_>,
         endpoint: Endpoint,
         closing: Option<CloseReason>,
+        visit: Visit,
         line: Option<Box<str>>,
         now: Mono,
     ) -> Reply {
@@ -69,6 +73,7 @@ impl Reply {
             endpoint,
             asked_at: now,
             line,
+            visit,
             head_only: request.method == Method::Head,
             persistence: Persistence::of(request, closing.is_none()),
             if_none_match: request.none_match().map(|list| list.into_owned().into()),
@@ -83,13 +88,20 @@ impl Reply {
 
     /// A responder as the request itself would have had.
     pub fn responder<'a>(&'a self, out: &'a mut Output, stamp: &'a Stamp) -> Responder<'a> {
-        Responder::resumed(
+        let mut responder = Responder::resumed(
             out,
             stamp,
             self.head_only,
             self.persistence,
             self.if_none_match.as_deref(),
-        )
+        );
+        responder.tell_quota(self.visit.quota);
+        responder
+    }
+
+    /// Whose request it was, where that is known.
+    pub fn client(&self) -> Option<IpAddr> {
+        self.visit.client
     }
 }
 

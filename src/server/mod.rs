@@ -24,11 +24,12 @@ mod failover;
 mod familiar;
 mod fault;
 mod fetches;
+mod gate;
 mod guests;
 mod lane;
 mod long;
 mod poller;
-
+mod rates;
 mod session;
 mod stage;
 mod status;
@@ -52,6 +53,7 @@ use access::Access;
 use archive::{Archive, Shelf};
 use failover::Failover;
 use familiar::Familiar;
+use gate::Gate;
 use guests::Guests;
 use long::Longs;
 use poller::Poller;
@@ -98,6 +100,7 @@ struct Rest {
     stamp: Stamp,
     /// Clients by their address, where that has a cap.
     guests: Guests,
+    gate: Gate,
     access: Access,
     /// Connections to the demo exchange: it is nobody's service, and counts for nothing else.
     demo_open: usize,
@@ -151,6 +154,7 @@ impl Core {
                     queues: Queues::default(),
                 },
                 longs: Longs::new(config.limits.max_connections, config.limits.long_answers),
+                gate: Gate::new(&config),
                 config,
                 market,
                 pollers,
@@ -243,6 +247,7 @@ impl Core {
         if flip.is_some_and(|at| at <= now.mono) {
             self.rest.market.quotes.flip(now);
         }
+        self.shed_slow_readers();
         let Core { conns, rest } = self;
         let mut failed = false;
         // Who is stopping asks nothing more.
