@@ -19,8 +19,9 @@
 //!           failover             which source answers for a symbol, told and counted
 //!           fetches              which candles are asked for
 //!           archive              what is in the history file, and on its way there or back
-//!           api, long            the endpoints; answers that take several turns
+//!           api, long, parked    the endpoints; answers that take several turns, and who waits for them
 //!           door, guests         who comes in and has left; who is connected from where
+//!           gate, rates          whose request it is; how many its address has left
 //!           status, counting     the figures, and what adds to them: durations, access
 //!         demo                 an exchange made of arithmetic
 //! row 2   http                 messages: bytes to requests and answers, and back

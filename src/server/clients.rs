@@ -9,32 +9,23 @@
 
 use super::access::Answer;
 use super::api::{self, Outcome, View};
-use super::archive::Recalled;
 use super::counting::Weight;
 use super::familiar::Mark;
 use super::long::Reply;
 use super::session::{Phase, Session};
-use super::{Action, CloseReason, Conn, Core, Endpoint, Event, Rest, Service};
+use super::{CloseReason, Conn, Core, Endpoint, Event, Rest, Service};
 use crate::http::{
     Cache, ContentType, Head, HeadLimits, Parsed, Request, RequestError, Responder, empty_lines,
     parse,
 };
-use crate::market::SeriesKey;
 use crate::table::Key;
 use crate::time::Now;
-use std::ops::Range;
 
 /// Largest output buffers that are kept for the next answer.
 const SPARE_BYTES: usize = 256 * 1024;
 
 /// Seconds after which a client that was turned away may try again.
 const RETRY_REFUSED_S: u32 = 1;
-
-/// Said where the disk thread has as many questions as it may have.
-const FULL_QUEUE: &str = "Too many charts wait for the history file.";
-
-/// Said where answers that were made before are not read.
-const SLOW_READERS: &str = "Too many answers wait to be read.";
 
 /// What came of the bytes at the begin of a request.
 enum Next {
@@ -76,49 +67,6 @@ impl Core {
             rest.count_change(before, session);
         }
     }
-
-    /// Does one part of one answer in the making, and hands it over when it is done.
-    pub(super) fn step_long(&mut self, now: Now) {
-        let Core { conns, rest } = self;
-        let view = View::new(&rest.config, &rest.market, &rest.status, rest.boot, now);
-        let Some((client, mut reply, long)) = rest.longs.step(&view) else {
-            return;
-        };
-        let Some(Conn::Client(session)) = conns.get_mut(client) else {
-            return;
-        };
-        // What is already here behind it is answered too, and its last answer is the last one.
-        if rest.status.stopping && session.inbox.is_empty() {
-            reply.end(CloseReason::Stopping);
-        }
-        let before = Weight::of(session);
-        let begin = session.output.len();
-        let mut responder = reply.responder(&mut session.output, &rest.stamp);
-        long.finish(&view, &mut responder);
-        let answer = Answer {
-            peer: reply.client(),
-            status: responder.status(),
-            bytes: session.output.len() - begin,
-        };
-        rest.count_long(answer, &reply, now);
-        rest.after_answer(session, reply.closing, now);
-        if matches!(session.phase, Phase::Idle | Phase::Writing) {
-            rest.resume(client, session, now);
-        }
-        rest.actions.push_back(Action::Flush(client));
-        rest.count_change(before, session);
-    }
-
-    /// Looks again at the answers that wait for candles.
-    pub(super) fn wake_longs(&mut self, now: Now) {
-        let rest = &mut self.rest;
-        let view = View::new(&rest.config, &rest.market, &rest.status, rest.boot, now);
-        let (pollers, archive) = (&rest.pollers, &rest.archive);
-        rest.longs.wake(&view, |key, range| {
-            archive.is_recalling(key, range)
-                || pollers[usize::from(key.source.0)].is_asking(key, range)
-        });
-    }
 }
 
 impl Rest {
@@ -149,7 +97,7 @@ impl Rest {
     }
 
     /// Serves what is in the inbox.
-    fn resume(&mut self, key: Key, session: &mut Session, now: Now) {
+    pub(super) fn resume(&mut self, key: Key, session: &mut Session, now: Now) {
         let mut inbox = std::mem::take(&mut session.inbox);
         let used = self.serve(key, session, &inbox, now);
         if used < inbox.len() {
@@ -344,73 +292,6 @@ impl Rest {
             responder.send(&head, &self.scratch);
         }
         self.after_answer(session, closing, now);
-    }
-
-    /// Parks an answer that takes longer than one turn, and asks for the candles that it lacks.
-    fn put_off(
-        &mut self,
-        key: Key,
-        session: &mut Session,
-        long: api::Long,
-        reply: Reply,
-        now: Now,
-    ) {
-        // The rest of the room is for short answers.
-        if self.status.http.pending >= self.config.limits.output_total as u64 / 2 {
-            return self.turn_away(session, reply, SLOW_READERS, now);
-        }
-        let until = now.mono + self.config.limits.chart_wait;
-        let wanted = long.wants();
-        let held = match &wanted {
-            Some((series, range)) => match self.want(*series, range, now) {
-                Some(held) => held,
-                None => return self.turn_away(session, reply, FULL_QUEUE, now),
-            },
-            None => false,
-        };
-        match self.longs.insert(key, long, reply, held.then_some(until)) {
-            Ok(job) => session.enter(Phase::Waiting(job), now.mono, &self.config.limits),
-            Err(reply) => {
-                let why = "Too many long answers are being made.";
-                self.turn_away(session, reply, why, now);
-            }
-        }
-    }
-
-    /// Has candles read from the file, or fetched. Whether they will come; `None`: too many wait for
-    /// the file already.
-    fn want(&mut self, series: SeriesKey, slots: &Range<i64>, now: Now) -> Option<bool> {
-        let is_open = self.with_poller(series.source, |poller, desk| {
-            poller.follow(series, desk, now)
-        });
-        if !is_open {
-            return Some(false);
-        }
-        let recalled = self.with_archive(|archive, shelf| archive.recall(series, slots, shelf));
-        let asked = self.with_poller(series.source, |poller, desk| {
-            poller.ask(series, slots, desk, now)
-        });
-        match recalled {
-            Recalled::Nothing => Some(asked),
-            Recalled::Coming => Some(true),
-            Recalled::Full => None,
-        }
-    }
-
-    /// Sends 503 in place of an answer that takes longer.
-    fn turn_away(&mut self, session: &mut Session, reply: Reply, why: &'static str, now: Now) {
-        let error = api::Error::unavailable(why, 1);
-        let before = session.output.len();
-        let mut responder = reply.responder(&mut session.output, &self.stamp);
-        api::send_error(&error, &mut responder);
-        let answer = Answer {
-            peer: reply.client(),
-            status: error.status,
-            bytes: session.output.len() - before,
-        };
-        self.count_answer(reply.endpoint, error.status);
-        self.access.note(answer, reply.line.as_deref());
-        self.after_answer(session, reply.closing, now);
     }
 
     pub(super) fn after_answer(

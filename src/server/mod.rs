@@ -28,6 +28,7 @@ mod gate;
 mod guests;
 mod lane;
 mod long;
+mod parked;
 mod poller;
 mod rates;
 mod session;

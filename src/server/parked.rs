@@ -1,0 +1,136 @@
+//! Answers that take longer than one turn: put off, waited for, made part by part, handed over.
+//!
+//! Owns the way from a session to the answers in the making ([`super::long`]) and back. It never
+//! makes one: the api does. Only the client that asked waits.
+
+use super::access::Answer;
+use super::api::{self, View};
+use super::archive::Recalled;
+use super::counting::Weight;
+use super::long::Reply;
+use super::session::{Phase, Session};
+use super::{Action, CloseReason, Conn, Core, Rest};
+use crate::market::SeriesKey;
+use crate::table::Key;
+use crate::time::Now;
+use std::ops::Range;
+
+/// Said where the disk thread has as many questions as it may have.
+const FULL_QUEUE: &str = "Too many charts wait for the history file.";
+
+/// Said where answers that were made before are not read.
+const SLOW_READERS: &str = "Too many answers wait to be read.";
+
+impl Core {
+    /// Does one part of one answer in the making, and hands it over when it is done.
+    pub(super) fn step_long(&mut self, now: Now) {
+        let Core { conns, rest } = self;
+        let view = View::new(&rest.config, &rest.market, &rest.status, rest.boot, now);
+        let Some((client, mut reply, long)) = rest.longs.step(&view) else {
+            return;
+        };
+        let Some(Conn::Client(session)) = conns.get_mut(client) else {
+            return;
+        };
+        // What is already here behind it is answered too, and its last answer is the last one.
+        if rest.status.stopping && session.inbox.is_empty() {
+            reply.end(CloseReason::Stopping);
+        }
+        let before = Weight::of(session);
+        let begin = session.output.len();
+        let mut responder = reply.responder(&mut session.output, &rest.stamp);
+        long.finish(&view, &mut responder);
+        let answer = Answer {
+            peer: reply.client(),
+            status: responder.status(),
+            bytes: session.output.len() - begin,
+        };
+        rest.count_long(answer, &reply, now);
+        rest.after_answer(session, reply.closing, now);
+        if matches!(session.phase, Phase::Idle | Phase::Writing) {
+            rest.resume(client, session, now);
+        }
+        rest.actions.push_back(Action::Flush(client));
+        rest.count_change(before, session);
+    }
+
+    /// Looks again at the answers that wait for candles.
+    pub(super) fn wake_longs(&mut self, now: Now) {
+        let rest = &mut self.rest;
+        let view = View::new(&rest.config, &rest.market, &rest.status, rest.boot, now);
+        let (pollers, archive) = (&rest.pollers, &rest.archive);
+        rest.longs.wake(&view, |key, range| {
+            archive.is_recalling(key, range)
+                || pollers[usize::from(key.source.0)].is_asking(key, range)
+        });
+    }
+}
+
+impl Rest {
+    /// Parks an answer that takes longer than one turn, and asks for the candles that it lacks.
+    pub(super) fn put_off(
+        &mut self,
+        key: Key,
+        session: &mut Session,
+        long: api::Long,
+        reply: Reply,
+        now: Now,
+    ) {
+        // The rest of the room is for short answers.
+        if self.status.http.pending >= self.config.limits.output_total as u64 / 2 {
+            return self.turn_away(session, reply, SLOW_READERS, now);
+        }
+        let until = now.mono + self.config.limits.chart_wait;
+        let wanted = long.wants();
+        let held = match &wanted {
+            Some((series, range)) => match self.want(*series, range, now) {
+                Some(held) => held,
+                None => return self.turn_away(session, reply, FULL_QUEUE, now),
+            },
+            None => false,
+        };
+        match self.longs.insert(key, long, reply, held.then_some(until)) {
+            Ok(job) => session.enter(Phase::Waiting(job), now.mono, &self.config.limits),
+            Err(reply) => {
+                let why = "Too many long answers are being made.";
+                self.turn_away(session, reply, why, now);
+            }
+        }
+    }
+
+    /// Has candles read from the file, or fetched. Whether they will come; `None`: too many wait for
+    /// the file already.
+    fn want(&mut self, series: SeriesKey, slots: &Range<i64>, now: Now) -> Option<bool> {
+        let is_open = self.with_poller(series.source, |poller, desk| {
+            poller.follow(series, desk, now)
+        });
+        if !is_open {
+            return Some(false);
+        }
+        let recalled = self.with_archive(|archive, shelf| archive.recall(series, slots, shelf));
+        let asked = self.with_poller(series.source, |poller, desk| {
+            poller.ask(series, slots, desk, now)
+        });
+        match recalled {
+            Recalled::Nothing => Some(asked),
+            Recalled::Coming => Some(true),
+            Recalled::Full => None,
+        }
+    }
+
+    /// Sends 503 in place of an answer that takes longer.
+    fn turn_away(&mut self, session: &mut Session, reply: Reply, why: &'static str, now: Now) {
+        let error = api::Error::unavailable(why, 1);
+        let before = session.output.len();
+        let mut responder = reply.responder(&mut session.output, &self.stamp);
+        api::send_error(&error, &mut responder);
+        let answer = Answer {
+            peer: reply.client(),
+            status: error.status,
+            bytes: session.output.len() - before,
+        };
+        self.count_answer(reply.endpoint, error.status);
+        self.access.note(answer, reply.line.as_deref());
+        self.after_answer(session, reply.closing, now);
+    }
+}
