@@ -191,6 +191,12 @@ fn check_limits(config: &Config, report: &mut Report) {
         limits.head_bytes,
     );
     at_most(
+        "outputHighWaterBytes",
+        limits.output_high_water,
+        "outputTotalBytes",
+        limits.output_total,
+    );
+    at_most(
         "upstreamItemBytes",
         limits.upstream_item_bytes,
         "upstreamBodyBytes",
