@@ -19,6 +19,7 @@
 //!           failover             which source answers for a symbol, told and counted
 //!           fetches              which candles are asked for
 //!           archive              what is in the history file, and on its way there or back
+//!                                (no_archive: a build without `sqlite` has no such file)
 //!           api, long, parked    the endpoints; answers that take several turns, and who waits for them
 //!           door, guests         who comes in and has left; who is connected from where
 //!           gate, rates          whose request it is; how many its address has left

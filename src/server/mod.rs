@@ -10,6 +10,10 @@
 
 mod access;
 pub mod api;
+#[cfg(feature = "sqlite")]
+mod archive;
+#[cfg(not(feature = "sqlite"))]
+#[path = "no_archive.rs"]
 mod archive;
 mod bodies;
 mod budget;
@@ -32,6 +36,7 @@ mod parked;
 mod poller;
 mod rates;
 mod session;
+mod shelf;
 mod stage;
 mod status;
 mod task;
@@ -51,7 +56,7 @@ use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now};
 use access::Access;
-use archive::{Archive, Shelf};
+use archive::Archive;
 use failover::Failover;
 use familiar::Familiar;
 use gate::Gate;
@@ -59,6 +64,7 @@ use guests::Guests;
 use long::Longs;
 use poller::Poller;
 use session::Session;
+use shelf::Shelf;
 use status::{HistoryStatus, HttpStatus, Queues, Turns};
 use std::collections::VecDeque;
 use std::net::SocketAddr;

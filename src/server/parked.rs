@@ -5,7 +5,6 @@
 
 use super::access::Answer;
 use super::api::{self, View};
-use super::archive::Recalled;
 use super::counting::Weight;
 use super::long::Reply;
 use super::session::{Phase, Session};
@@ -111,11 +110,7 @@ impl Rest {
         let asked = self.with_poller(series.source, |poller, desk| {
             poller.ask(series, slots, desk, now)
         });
-        match recalled {
-            Recalled::Nothing => Some(asked),
-            Recalled::Coming => Some(true),
-            Recalled::Full => None,
-        }
+        recalled.map(|comes| comes || asked)
     }
 
     /// Sends 503 in place of an answer that takes longer.

@@ -118,6 +118,7 @@ fn year(rng: &mut Rng) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sqlite"), ignore = "this build keeps no file")]
 fn a_crash_loses_nothing_that_was_on_disk() {
     for_each_seed(24, |_, rng| lives(rng));
 }

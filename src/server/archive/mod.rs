@@ -29,7 +29,7 @@ mod recall;
 mod tests;
 
 use super::Action;
-use super::status::{HistoryStatus, SourceStatus};
+use super::shelf::Shelf;
 use crate::config::Config;
 use crate::history::{Answer, Batch, Changes, Head, Job, Loaded, OpenError, StoreError};
 use crate::market::{Catalog, Market, SeriesKey, SourceId};
@@ -39,11 +39,9 @@ use flush::{STALLED, Writing};
 use names::{key_of, name_of};
 use quotes::SavedQuotes;
 use recall::Recalls;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
-
-pub use recall::Recalled;
 
 /// From the first change to its flush: what a whole round of polls brings shares one transaction,
 /// and a closed candle is on disk well within two seconds.
@@ -97,20 +95,6 @@ enum State {
     GivenUp,
     Closing,
     Closed,
-}
-
-/// The parts of the core that the archive works on.
-pub struct Shelf<'a> {
-    /// The configuration.
-    pub config: &'a Config,
-    /// Where candles and quotes come from and go to.
-    pub market: &'a mut Market,
-    /// The public record.
-    pub status: &'a mut HistoryStatus,
-    /// Those of the sources, whose clocks count.
-    pub sources: &'a [SourceStatus],
-    /// What the driver is to do.
-    pub actions: &'a mut VecDeque<Action>,
 }
 
 impl Archive {

@@ -3,10 +3,10 @@
 //! Owns the way between them. What the file names of sources that are no longer configured has no
 //! number.
 
-use super::Shelf;
 use crate::config::Config;
 use crate::history::{Batch, Fate, SeriesName};
 use crate::market::{Catalog, SeriesKey, SourceId};
+use crate::server::shelf::Shelf;
 use std::ops::Range;
 
 /// The ranges of a batch, in the order of their series.

@@ -3,10 +3,10 @@
 //! Owns the pace of saving, and the restored quotes whose source has not told yet whether it still
 //! tracks them. A restored quote is stale until a poll brings it.
 
-use super::Shelf;
 use super::names::source_of;
 use crate::history::{Batch, QuoteName, SavedQuote};
 use crate::market::{Market, SourceId, SymbolId};
+use crate::server::shelf::Shelf;
 use crate::time::{Mono, Now};
 use std::collections::BTreeMap;
 use std::time::Duration;

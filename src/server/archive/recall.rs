@@ -36,39 +36,29 @@ struct Recall {
     end: i64,
 }
 
-/// What becomes of a client's wish.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recalled {
-    /// The file has nothing of it.
-    Nothing,
-    /// It is being read.
-    Coming,
-    /// Too many wait already.
-    Full,
-}
-
 impl Archive {
-    /// Has those of these slots read that are archived and not in memory. The series is open.
+    /// Has those of these slots read that are archived and not in memory; the series is open.
+    /// Whether some will come; `None`: too many wait already.
     pub fn recall(
         &mut self,
         key: SeriesKey,
         slots: &Range<i64>,
         shelf: &mut Shelf<'_>,
-    ) -> Recalled {
+    ) -> Option<bool> {
         let parts = hidden(&shelf.market.charts, key, slots.clone());
         let (Some(first), Some(last)) = (parts.first(), parts.last()) else {
-            return Recalled::Nothing;
+            return Some(false);
         };
         if self.state != State::On {
-            return Recalled::Nothing;
+            return Some(false);
         }
         let slots = first.start..last.end;
         if let Some(recall) = self.recalls.wanted.get_mut(&key) {
             recall.slots = recall.slots.start.min(slots.start)..recall.slots.end.max(slots.end);
-            return Recalled::Coming;
+            return Some(true);
         }
         if self.recalls.wanted.len() >= SERIES {
-            return Recalled::Full;
+            return None;
         }
         let recall = Recall {
             ticket: 0,
@@ -77,7 +67,7 @@ impl Archive {
         };
         self.recalls.wanted.insert(key, recall);
         self.read_on(key, shelf);
-        Recalled::Coming
+        Some(true)
     }
 
     /// Whether some of these slots are being read.

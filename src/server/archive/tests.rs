@@ -7,7 +7,9 @@ use crate::history::{Opened, QuoteName, Read, Rows, SavedQuote, SeriesName, Unwr
 use crate::interval::Stored;
 use crate::market::{Reported, Spans, SymbolId};
 use crate::record::{Candle, Ticker};
+use crate::server::status::{HistoryStatus, SourceStatus};
 use crate::time::UnixMs;
+use std::collections::VecDeque;
 use std::path::PathBuf;
 
 /// Slots of a minute that the candles of these tests lie in.
@@ -203,7 +205,7 @@ impl Bench {
         self.tell(Answer::Heads(vec![head]));
     }
 
-    fn recall(&mut self, key: SeriesKey, slots: Range<i64>) -> Recalled {
+    fn recall(&mut self, key: SeriesKey, slots: Range<i64>) -> Option<bool> {
         self.with(|archive, shelf, _| archive.recall(key, &slots, shelf))
     }
 
@@ -378,7 +380,7 @@ fn nothing_of_a_damaged_file_is_believed_and_nothing_is_written_to_it() {
     bench.fetched(key, ago(20, 10), 5);
     bench.pass(1000);
     assert!(bench.jobs.is_empty());
-    assert_eq!(bench.recall(key, ago(30, 0)), Recalled::Nothing);
+    assert_eq!(bench.recall(key, ago(30, 0)), Some(false));
     bench.with(Archive::shut_down);
     bench.with(|archive, shelf, _| archive.close(shelf));
     assert_eq!(bench.job(), Job::Stop);
@@ -489,10 +491,10 @@ fn many_who_want_the_same_share_one_read_the_newest_first() {
     let mut bench = Bench::new();
     let key = bench.btc();
     bench.market.charts.archive(key, ago(2000, 0));
-    assert_eq!(bench.recall(key, ago(1000, 500)), Recalled::Coming);
+    assert_eq!(bench.recall(key, ago(1000, 500)), Some(true));
     let first = bench.read_job();
     assert_eq!(first.slots, ago(1000, 500));
-    assert_eq!(bench.recall(key, ago(900, 600)), Recalled::Coming);
+    assert_eq!(bench.recall(key, ago(900, 600)), Some(true));
     assert!(bench.jobs.is_empty());
     assert!(bench.rows(&first, ago(800, 500)));
     let second = bench.read_job();
@@ -502,7 +504,7 @@ fn many_who_want_the_same_share_one_read_the_newest_first() {
     bench.rows(&second, ago(1000, 800));
     assert!(bench.jobs.is_empty());
     assert_eq!(bench.covered(key), [(-1000, -500)]);
-    assert_eq!(bench.recall(key, ago(1000, 500)), Recalled::Nothing);
+    assert_eq!(bench.recall(key, ago(1000, 500)), Some(false));
     assert_eq!(bench.market.charts.get(key).map(|it| it.count()), Some(250));
 }
 
@@ -561,7 +563,7 @@ fn a_read_that_fails_ends_the_wait() {
     let result = Err(StoreError::Busy("somebody writes".to_string()));
     assert!(bench.tell(Answer::Rows { ticket, result }));
     assert!(!bench.archive.is_recalling(key, &ago(100, 0)));
-    assert_eq!(bench.recall(key, ago(100, 0)), Recalled::Coming);
+    assert_eq!(bench.recall(key, ago(100, 0)), Some(true));
 }
 
 #[test]
@@ -690,7 +692,7 @@ fn whatever_is_wanted_the_queue_of_the_disk_has_room_for_it() {
     }
     bench.pass(100);
     // The harness looks at the length of the queue; here, that it was put to the test.
-    assert!(wishes.contains(&Recalled::Coming) && wishes.contains(&Recalled::Full));
+    assert!(wishes.contains(&Some(true)) && wishes.contains(&None));
     let evictions = bench
         .jobs
         .iter()
