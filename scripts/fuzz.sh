@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
 # Damages raw requests, seed after seed, and feeds them to the whole core, each in four ways: no
-# panic, strict answers, the same however the bytes are cut, every end counted once.
+# panic, strict answers, the same however the bytes are cut, every end counted once. Then, for as
+# long again, side by side: requests, exchanges' answers and bodies for their parsers alone, each
+# cut at every byte.
 #
 #     scripts/fuzz.sh [SECONDS [FIRST_SEED]]
 #
 # Without a seed it begins at one that no other run has begun at. A failure names its seed:
-# MARKETD_SEED=7 cargo test --test requests fuzz:: repeats seed 7 alone.
+# MARKETD_SEED=7 cargo test --test requests fuzz:: repeats seed 7 alone, and so does
+# MARKETD_SEED=7 cargo test --test wire garbage::.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 export MARKETD_FUZZ_SECONDS=${1:-180}
 export MARKETD_FUZZ_SEED=${2:-$(date +%s)000}
-echo "seeds from $MARKETD_FUZZ_SEED, $MARKETD_FUZZ_SECONDS s"
+echo "seeds from $MARKETD_FUZZ_SEED, twice $MARKETD_FUZZ_SECONDS s"
 # With the checks of a debug build: an overflow is a finding.
-exec cargo test --locked --test requests -- --ignored --exact --nocapture \
+cargo test --locked --test requests -- --ignored --exact --nocapture \
     fuzz::damaged_rows_for_a_long_time
+exec cargo test --locked --test wire -- --nocapture garbage::

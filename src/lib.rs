@@ -24,6 +24,7 @@
 //!           api                  the endpoints
 //!           later, long, packing answers that take several turns; bodies in gzip
 //!           door, guests         who comes in and has left; who is connected from where
+//!           gate, rates          whose request it is; how many its address has left
 //!           status, counting     the figures, and what adds to them: durations, access
 //!         demo                 an exchange made of arithmetic
 //! row 2   http                 messages: bytes to requests and answers, and back

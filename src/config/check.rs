@@ -58,6 +58,7 @@ pub(super) fn check(config: &Config, build: Build<'_>, report: &mut Report) {
     check_markets(config.ecosystem.as_deref().unwrap_or_default(), report);
     check_listeners(config, report);
     check_limits(config, report);
+    warn_of_trust(config, report);
     warn_of_history(config, report);
     if config.tls.ca_file.is_some() && !build.tls {
         report.warn(
@@ -190,6 +191,12 @@ fn check_limits(config: &Config, report: &mut Report) {
         limits.head_bytes,
     );
     at_most(
+        "outputHighWaterBytes",
+        limits.output_high_water,
+        "outputTotalBytes",
+        limits.output_total,
+    );
+    at_most(
         "upstreamItemBytes",
         limits.upstream_item_bytes,
         "upstreamBodyBytes",
@@ -216,6 +223,16 @@ fn check_limits(config: &Config, report: &mut Report) {
             limits.candle_series
         );
         report.warn("limits.candleSeries", message);
+    }
+}
+
+/// Trust in everybody is trust in whatever a client says.
+fn warn_of_trust(config: &Config, report: &mut Report) {
+    for (at, network) in config.trusted_proxies.iter().enumerate() {
+        if network.is_everything() {
+            let message = format!("{network} is everybody: each client may name any address");
+            report.warn(&format!("trustedProxies[{at}]"), message);
+        }
     }
 }
 

@@ -55,7 +55,7 @@ pub(super) enum Kind<T: 'static> {
         /// What is expected of one of them.
         each: &'static str,
         parse: fn(&str) -> Result<String, String>,
-        get: fn(&T) -> &Vec<String>,
+        get: fn(&T) -> Vec<String>,
         set: fn(&mut T, Vec<String>),
     },
     /// An object, or a list of objects.
@@ -212,7 +212,7 @@ impl<T> Key<T> {
             Kind::Switch { get, .. } => plain(get(owner).map(|value| value.to_string())),
             Kind::Decimal { get, .. } => plain(get(owner).map(|value| value.to_string())),
             Kind::Text { get, .. } => get(owner).map_or(Json::NULL, Json::Text),
-            Kind::Texts { get, .. } => Json::texts(get(owner)),
+            Kind::Texts { get, .. } => Json::texts(&get(owner)),
             Kind::Part { print, .. } => print(owner),
         }
     }

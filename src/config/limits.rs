@@ -95,6 +95,25 @@ limits! {
     // Lets balancers move clients about; costs one connection in ten thousand requests.
     requests_per_connection: u32, "requestsPerConnection" Count = 10_000, 1..=4_294_967_295;
 
+    /// Pending output of all connections above which the slowest readers are closed; above half of it
+    /// no answer is begun that takes several turns.
+    // A quarter of a machine with 64 MB: 250 readers that have stopped at their high-water mark.
+    output_total: usize, "outputTotalBytes" Bytes = 16_777_216, 1_048_576..=68_719_476_736;
+
+    /// Requests of one client address in a minute, an IPv6 one by its /64 network; 0: no such limit.
+    /// Those for health and with OPTIONS do not count.
+    // Off: what is fair depends on who asks; a page that polls ten quotes a second needs 600.
+    requests_per_minute: u32, "requestsPerMinute" Count = 0, 0..=60_000_000;
+
+    /// Requests of one client address that may come at once, where `requestsPerMinute` has a limit.
+    // A page asks for some dozens of things when it opens.
+    request_burst: u32, "requestBurst" Count = 100, 1..=1_000_000;
+
+    /// Client addresses whose requests are counted. Where there are more, one that has most of its
+    /// requests back is forgotten for the new one, and the metrics count that.
+    // 32 B each: half a megabyte. An address is needed only until it has all its requests back.
+    request_addresses: usize, "requestAddresses" Count = 16_384, 64..=16_777_216;
+
     /// Symbols in one request for quotes.
     // About 35 KB of answer.
     symbols_per_request: usize, "symbolsPerRequest" Count = 100, 1..=10_000;

@@ -17,6 +17,7 @@ mod json;
 mod keys;
 mod limits;
 mod load;
+mod network;
 mod proxy;
 mod reference;
 mod rows;
@@ -30,6 +31,7 @@ pub use check::{KnownDialect, tls_available};
 pub use fault::Fault;
 pub use limits::Limits;
 pub use load::{Command, Loaded, command};
+pub use network::Network;
 pub use proxy::{Credentials, Proxy};
 pub use reference::reference;
 pub use url::Url;
@@ -70,6 +72,8 @@ pub struct Config {
     pub categories: Vec<CategoryConfig>,
     /// `ecosystem.markets`; `None`: every tracked market.
     pub ecosystem: Option<Vec<EcosystemMarket>>,
+    /// Whose word on a client's address (`X-Forwarded-For`) is believed.
+    pub trusted_proxies: Vec<Network>,
     /// Whether each answer is told in the log.
     pub access_log: bool,
     /// How https is spoken with exchanges.
@@ -204,6 +208,7 @@ impl Default for Config {
             demo: None,
             categories: Vec::new(),
             ecosystem: None,
+            trusted_proxies: Vec::new(),
             access_log: false,
             tls: Tls::default(),
             limits: Limits::default(),

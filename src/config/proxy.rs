@@ -6,8 +6,8 @@
 //! It never tells what a variable says: a proxy's address may hold a password. Faults name the
 //! variable, [`Proxy`] prints as host and port, and a configuration that is printed holds none.
 
-use super::Url;
 use super::url::split_port;
+use super::{Network, Url};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -148,8 +148,8 @@ enum Place {
     Any,
     /// A name and every name below it.
     Name(String),
-    /// Addresses that begin with these bits; a single one has all of its own.
-    Network(IpAddr, u8),
+    /// An address, or several.
+    Network(Network),
 }
 
 impl Proxies {
@@ -192,21 +192,17 @@ impl Except {
     /// without a port. What is none of them fits nothing, as with every other program.
     fn parse(text: &str) -> Option<Except> {
         let text = text.to_ascii_lowercase();
-        let of = |place| Some(Except { place, port: None });
-        if let Some((address, bits)) = text.split_once('/') {
-            let (address, bits): (IpAddr, u8) = (address.parse().ok()?, bits.parse().ok()?);
-            return (bits <= length(address)).then_some(Except {
-                place: Place::Network(address, bits),
-                port: None,
-            });
-        }
         // An IPv6 address without brackets is all colons, and none of them begins a port.
-        if let Ok(address) = text.parse() {
-            return of(Place::Network(address, length(address)));
+        if let Some(network) = Network::parse(&text) {
+            let place = Place::Network(network);
+            return Some(Except { place, port: None });
+        }
+        if text.contains('/') {
+            return None;
         }
         let (host, port) = split_port(&text)?;
-        if let Ok(address) = host.parse() {
-            let place = Place::Network(address, length(address));
+        if let Ok(address) = host.parse::<IpAddr>() {
+            let place = Place::Network(address.into());
             return Some(Except { place, port });
         }
         if host == "*" {
@@ -223,7 +219,7 @@ impl Except {
         let address: Option<IpAddr> = url.host.parse().ok();
         let place = match (&self.place, address) {
             (Place::Any, _) => true,
-            (Place::Network(network, bits), Some(address)) => within(address, *network, *bits),
+            (Place::Network(network), Some(address)) => network.holds(address),
             (Place::Name(name), None) => {
                 let host = url.host.trim_end_matches('.');
                 let below = host.strip_suffix(name.as_str());
@@ -232,26 +228,6 @@ impl Except {
             _ => false,
         };
         place && self.port.is_none_or(|port| port == url.port)
-    }
-}
-
-/// Bits of an address of this family.
-fn length(address: IpAddr) -> u8 {
-    if address.is_ipv4() { 32 } else { 128 }
-}
-
-fn within(address: IpAddr, network: IpAddr, bits: u8) -> bool {
-    let shift = u32::from(length(address).saturating_sub(bits));
-    match (address, network) {
-        (IpAddr::V4(address), IpAddr::V4(network)) => {
-            let different = address.to_bits() ^ network.to_bits();
-            different.checked_shr(shift).unwrap_or(0) == 0
-        }
-        (IpAddr::V6(address), IpAddr::V6(network)) => {
-            let different = address.to_bits() ^ network.to_bits();
-            different.checked_shr(shift).unwrap_or(0) == 0
-        }
-        _ => false,
     }
 }
 

@@ -87,7 +87,7 @@ macro_rules! texts {
             kind: $crate::config::keys::Kind::Texts {
                 each: $each,
                 parse: $form,
-                get: |owner: &$owner| &owner.$field,
+                get: |owner: &$owner| owner.$field.clone(),
                 set: |owner: &mut $owner, texts| owner.$field = texts,
             },
         }

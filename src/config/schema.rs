@@ -9,10 +9,11 @@ use super::forms;
 use super::json::{Json, Node};
 use super::keys::{Key, Kind, print_object, print_objects, read_object, read_objects};
 use super::limits::LIMITS;
+use super::network;
 use super::rows::{decimal, number, part, places, switch, text, texts};
 use super::{
-    CategoryConfig, Config, DEMO, DemoConfig, Depth, EcosystemMarket, History, SourceConfig, Tls,
-    Url,
+    CategoryConfig, Config, DEMO, DemoConfig, Depth, EcosystemMarket, History, Network,
+    SourceConfig, Tls, Url,
 };
 use crate::decimal::Decimal;
 use crate::record::{Bounds, MarketRules};
@@ -78,6 +79,19 @@ pub(super) const ROOT: &[Key<Config>] = &[
             expected: "an object",
             read: |config, node, report| read_object(config, ECOSYSTEM, node, report),
             print: |config| print_object(config, ECOSYSTEM),
+        },
+    },
+    Key {
+        name: "trustedProxies",
+        about: "proxies in front: behind one of them, the client is whom its `X-Forwarded-For` names",
+        kind: Kind::Texts {
+            each: network::EXPECTED,
+            parse: Network::form,
+            get: |config| config.trusted_proxies.iter().map(ToString::to_string).collect(),
+            set: |config, texts| {
+                let networks = texts.iter().filter_map(|text| Network::parse(text));
+                config.trusted_proxies = networks.collect();
+            },
         },
     },
     switch!(Config, access_log, "accessLog",

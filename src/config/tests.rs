@@ -355,6 +355,16 @@ fn every_fault_of_categories_markets_and_limits_is_told() {
             "m.json:1: limits.upstreamItemBytes: expected at most upstreamBodyBytes (1024), found 65536",
         ],
     );
+    check(
+        "{ \"limits\": { \"outputHighWaterBytes\": 2000000, \"outputTotalBytes\": 1048576 },\n\"trustedProxies\": [\"10.0.0.0/8\", \"10.0.0.0/33\", 7, \"::1\", \"::1/128\", \"h\"] }",
+        &[
+            "m.json:1: limits.outputHighWaterBytes: expected at most outputTotalBytes (1048576), found 2000000",
+            "m.json:2: trustedProxies[1]: expected an address or a network like \"10.0.0.0/8\", found \"10.0.0.0/33\"",
+            "m.json:2: trustedProxies[2]: expected an address or a network like \"10.0.0.0/8\", found 7",
+            "m.json:2: trustedProxies[4]: ::1 is given twice, first as [3]",
+            "m.json:2: trustedProxies[5]: expected an address or a network like \"10.0.0.0/8\", found \"h\"",
+        ],
+    );
 }
 
 /// One of everything, each unlike its default.
@@ -370,7 +380,8 @@ const FULL: &str = r#"{
   "categories": [ { "id": "c", "name": "C \"c\"\n", "symbols": ["X/Y"] } ],
   "ecosystem": { "markets": [ { "symbol": "BTC/USDT", "id": "b", "isTrending": true, "isHot": true, "icon": "/b.png", "status": false,
     "metadata": { "precision": { "amount": 8 }, "limits": { "cost": { "min": 0.00000001, "max": "12345678901234567890.5" } }, "taker": -0.001 } } ] },
-  "limits": { "maxConnections": 7, "shutdownMs": 0 }
+  "trustedProxies": ["10.0.0.0/8", "fd00::/8", "192.0.2.1"],
+  "limits": { "maxConnections": 7, "shutdownMs": 0, "requestsPerMinute": 600 }
 }"#;
 
 #[test]
@@ -396,6 +407,8 @@ fn what_is_printed_reads_back_as_the_same() {
             backfill: 100
         }
     );
+    assert_eq!(full.trusted_proxies.len(), 3);
+    assert!(full.trusted_proxies[0].holds([10, 9, 8, 7].into()));
     check(&full);
     check(&loaded(&[], &[]).config);
     check(&loaded(&["--source", "okx", "--demo"], &[]).config);
@@ -742,6 +755,10 @@ fn what_is_unwise_is_warned_of() {
             "m.json:1: history.1m.backfill: 20 is clipped to keep (10)",
             "m.json:2: limits.candleSeries: 5 is below the 6 series of the listed symbols: the last ones get no candles",
         ],
+    );
+    check(
+        "{ \"trustedProxies\": [\"10.0.0.1\",\n\"0.0.0.0/0\"] }",
+        &["m.json:2: trustedProxies[1]: 0.0.0.0/0 is everybody: each client may name any address"],
     );
 }
 

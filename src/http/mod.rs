@@ -43,8 +43,8 @@ pub use output::{Outgoing, Output};
 pub use query::{BadEscape, Query, decode_segment, normal_path};
 pub use request::{KeptRequest, Method, Parsed, Request, RequestBody, Version, empty_lines, parse};
 pub use response::{
-    ALLOW, CONTINUE, Cache, Coding, ContentType, ETag, Head, PREFLIGHT, Persistence, Responder,
-    Stamp,
+    ALLOW, CONTINUE, Cache, Coding, ContentType, ETag, Head, PREFLIGHT, Persistence, Quota,
+    Responder, Stamp,
 };
 pub use tunnel::write_connect;
 pub use upstream::{

@@ -34,8 +34,43 @@ pub enum Method {
     Head,
     /// What is possible.
     Options,
-    /// Known, and not spoken here: POST, PUT, PATCH, DELETE, TRACE, CONNECT, QUERY.
-    Other,
+    /// Known, and not spoken here, as all that follow.
+    Post,
+    /// Not spoken here.
+    Put,
+    /// Not spoken here.
+    Patch,
+    /// Not spoken here.
+    Delete,
+    /// Not spoken here.
+    Trace,
+    /// Not spoken here; its target is an authority.
+    Connect,
+    /// Not spoken here (draft-ietf-httpbis-safe-method-w-body).
+    Query,
+}
+
+impl Method {
+    /// The token.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Get => "GET",
+            Method::Head => "HEAD",
+            Method::Options => "OPTIONS",
+            Method::Post => "POST",
+            Method::Put => "PUT",
+            Method::Patch => "PATCH",
+            Method::Delete => "DELETE",
+            Method::Trace => "TRACE",
+            Method::Connect => "CONNECT",
+            Method::Query => "QUERY",
+        }
+    }
+
+    /// Whether any address speaks it.
+    pub fn is_served(self) -> bool {
+        matches!(self, Method::Get | Method::Head | Method::Options)
+    }
 }
 
 /// Version of the message, not of what its sender could speak.
@@ -74,7 +109,7 @@ pub struct Request<'a> {
     /// What to do.
     pub method: Method,
     /// Still escaped, before the `?`. Begins with `/`, except `*` of OPTIONS and the authority of
-    /// CONNECT, which is [`Method::Other`]. Holds no dot segment.
+    /// CONNECT, which is never served. Holds no dot segment.
     pub path: &'a [u8],
     /// Still escaped, behind the `?`; may be empty.
     pub query: &'a [u8],
@@ -263,8 +298,13 @@ fn read<'a>(
         "GET" => Method::Get,
         "HEAD" => Method::Head,
         "OPTIONS" => Method::Options,
-        // QUERY: draft-ietf-httpbis-safe-method-w-body.
-        "POST" | "PUT" | "PATCH" | "DELETE" | "TRACE" | "CONNECT" | "QUERY" => Method::Other,
+        "POST" => Method::Post,
+        "PUT" => Method::Put,
+        "PATCH" => Method::Patch,
+        "DELETE" => Method::Delete,
+        "TRACE" => Method::Trace,
+        "CONNECT" => Method::Connect,
+        "QUERY" => Method::Query,
         _ => return Err(RequestError::UnknownMethod),
     };
     let parts = target::split(method, target)?;

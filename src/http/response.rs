@@ -245,6 +245,18 @@ impl Persistence {
     }
 }
 
+/// What a client may still ask for: `RateLimit-Limit`, `-Remaining` and `-Reset` as in
+/// draft-ietf-httpapi-ratelimit-headers-06, section 4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// Requests that may come at once.
+    pub limit: u32,
+    /// Those of them that are left.
+    pub remaining: u32,
+    /// Seconds until all are back; where none is left to answer this one, until one is.
+    pub reset_s: u32,
+}
+
 /// Writes one answer to one request.
 #[derive(Debug)]
 pub struct Responder<'a> {
@@ -254,6 +266,7 @@ pub struct Responder<'a> {
     persistence: Persistence,
     if_none_match: Option<Cow<'a, [u8]>>,
     accept: Accept<'a>,
+    quota: Option<Quota>,
     status: u16,
 }
 
@@ -273,6 +286,7 @@ impl<'a> Responder<'a> {
             persistence: Persistence::of(request, keep),
             if_none_match: request.none_match(),
             accept: request.accept(),
+            quota: None,
             status: 0,
         }
     }
@@ -293,6 +307,7 @@ impl<'a> Responder<'a> {
             persistence,
             if_none_match: if_none_match.map(Cow::Borrowed),
             accept,
+            quota: None,
             status: 0,
         }
     }
@@ -306,8 +321,14 @@ impl<'a> Responder<'a> {
             persistence: Persistence::Close,
             if_none_match: None,
             accept: Accept::Plain,
+            quota: None,
             status: 0,
         }
+    }
+
+    /// The answer tells what its client may still ask for.
+    pub fn tell_quota(&mut self, quota: Option<Quota>) {
+        self.quota = quota;
     }
 
     /// Writes the head. `Some` when the body, exactly `body_len` bytes, written or shared, is to
@@ -354,6 +375,9 @@ impl<'a> Responder<'a> {
             out.extend_from_slice(&self.stamp.ok_json);
         } else {
             self.begin_other(head);
+        }
+        if let Some(quota) = self.quota {
+            self.write_quota(quota);
         }
         if !head.fields.is_empty() {
             self.out.bytes().extend_from_slice(head.fields);
@@ -408,6 +432,21 @@ impl<'a> Responder<'a> {
     /// The status that was written, 304 included; 0 before that.
     pub fn status(&self) -> u16 {
         self.status
+    }
+
+    #[cold]
+    fn write_quota(&mut self, quota: Quota) {
+        let mut lines = Tail::new();
+        for (name, value) in [
+            (&b"RateLimit-Limit: "[..], quota.limit),
+            (b"RateLimit-Remaining: ", quota.remaining),
+            (b"RateLimit-Reset: ", quota.reset_s),
+        ] {
+            lines.push(name);
+            lines.decimal(u64::from(value));
+            lines.push(b"\r\n");
+        }
+        self.out.bytes().extend_from_slice(lines.text());
     }
 
     /// Everything in front of the fields, for any status and type.

@@ -213,10 +213,16 @@ impl Link {
         self.socket.finish();
     }
 
-    /// Says so before the link is dropped, where the peer must not take the end for an accident.
-    pub fn part(&mut self) {
+    /// Before the link is dropped: says so, where the peer must not take the end for an accident. A
+    /// socket that is closed over bytes which nobody has read is reset, and what the kernel has still
+    /// to send of the last answer is lost (RFC 9112, 9.6); so those of a client that has sent more
+    /// than it should are taken out first.
+    pub fn part(&mut self, buffer: &mut [u8]) {
         if self.session.is_some() {
             self.finish();
+        } else if !self.upstream && self.socket.is_readable() {
+            // Whatever comes of it, this is the end.
+            let _ = self.socket.read(buffer);
         }
     }
 }

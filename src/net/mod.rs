@@ -423,7 +423,7 @@ impl Driver {
                 Action::Close(key) => {
                     // Dropping the link closes its socket, which also takes it from the poller.
                     if let Some(link) = link_of(&mut self.links, key) {
-                        link.part();
+                        link.part(&mut self.buffer);
                         self.links[key.place()] = None;
                     }
                     self.core.closed(key);

@@ -7,7 +7,7 @@
 //! It never writes a byte that a client chose as it is: what is no visible ASCII, a quote or a
 //! backslash stands there as `\x0a`, and a long target is cut. So one line is one answer.
 
-use crate::http::{Method, Request};
+use crate::http::Request;
 use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -17,6 +17,9 @@ pub const TARGET: &str = "access";
 
 /// Bytes of a request's target that a line shows: a long list of symbols is cut.
 const TARGET_BYTES: usize = 256;
+
+/// Bytes of a method that is not known that a line shows: the longest that is registered has 17.
+const METHOD_BYTES: usize = 32;
 
 /// Lines that may wait for the end of their turn: some 200 KB. Above that they are written at
 /// once, and without a time.
@@ -33,7 +36,7 @@ pub struct Access {
 /// What a line says of an answer, besides its request.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer {
-    /// Whose it is.
+    /// Whose it is: who a trusted proxy speaks for, or else the peer itself.
     pub peer: Option<IpAddr>,
     /// Its status.
     pub status: u16,
@@ -58,6 +61,16 @@ impl Access {
     /// What a line says of a request, to be kept until it is answered.
     pub fn describe(&self, request: &Request<'_>) -> Option<Box<str>> {
         self.on.then(|| describe(request).into_boxed_str())
+    }
+
+    /// The same of a head whose method nobody knows: it is a request line all the same.
+    pub fn describe_unknown(&self, head: &[u8]) -> Option<Box<str>> {
+        self.on.then(|| {
+            let head = head.trim_ascii_start();
+            let mut words = head.split(|byte| matches!(byte, b' ' | b'\r' | b'\n'));
+            let mut word = || words.next().unwrap_or_default();
+            line_of(word(), word()).into_boxed_str()
+        })
     }
 
     /// Takes note of an answer within this turn. `request` is what [`Access::describe`] said, or
@@ -104,14 +117,25 @@ fn line(answer: Answer, request: Option<&str>) -> String {
 }
 
 fn describe(request: &Request<'_>) -> String {
-    let method = match request.method {
-        Method::Get => "GET",
-        Method::Head => "HEAD",
-        Method::Options => "OPTIONS",
-        Method::Other => "OTHER",
-    };
-    let mut text = format!("method={method} target=\"");
-    for byte in request.raw_target.iter().take(TARGET_BYTES) {
+    line_of(request.method.name().as_bytes(), request.raw_target)
+}
+
+fn line_of(method: &[u8], target: &[u8]) -> String {
+    let mut text = String::from("method=");
+    show(&mut text, method, METHOD_BYTES);
+    text.push_str(" target=\"");
+    let cut = target.len().min(TARGET_BYTES);
+    show(&mut text, &target[..cut], TARGET_BYTES);
+    text.push('"');
+    if target.len() > TARGET_BYTES {
+        text.push_str("...");
+    }
+    text
+}
+
+/// Appends bytes that a client chose, at most so many.
+fn show(text: &mut String, bytes: &[u8], most: usize) {
+    for byte in bytes.iter().take(most) {
         match byte {
             b'"' | b'\\' => write!(text, "\\x{byte:02x}"),
             0x21..=0x7e => write!(text, "{}", char::from(*byte)),
@@ -119,11 +143,9 @@ fn describe(request: &Request<'_>) -> String {
         }
         .expect("a string takes every character");
     }
-    text.push('"');
-    if request.raw_target.len() > TARGET_BYTES {
+    if bytes.len() > most {
         text.push_str("...");
     }
-    text
 }
 
 #[cfg(test)]
@@ -165,11 +187,38 @@ mod tests {
         let long = vec![b'\n'; 9000];
         let text = describe(&Request {
             raw_target: &long,
-            method: Method::Other,
             ..request
         });
-        assert!(text.starts_with("method=OTHER target=\"\\x0a\\x0a"));
-        assert_eq!(text.len(), 21 + 4 * TARGET_BYTES + 4);
+        assert!(text.starts_with("method=GET target=\"\\x0a\\x0a"));
+        assert_eq!(text.len(), 19 + 4 * TARGET_BYTES + 4);
+    }
+
+    #[test]
+    fn every_method_stands_in_its_line_by_its_own_name() {
+        for method in ["HEAD", "OPTIONS", "POST", "PUT", "DELETE", "QUERY"] {
+            let raw = format!("{method} /x HTTP/1.1\r\nHost: h\r\n\r\n");
+            let expected = format!("method={method} target=\"/x\"");
+            assert_eq!(described(raw.as_bytes()), expected);
+        }
+        let access = Access {
+            on: true,
+            turn: Vec::new(),
+        };
+        let check = |head: &[u8], expected: &str| {
+            let line = access.describe_unknown(head);
+            assert_eq!(line.as_deref(), Some(expected));
+        };
+        check(b"BREW /x HTTP/1.1\r\n", "method=BREW target=\"/x\"");
+        check(
+            b"\r\n!#$%&'*+ /\xff\" HTTP/1.1",
+            "method=!#$%&'*+ target=\"/\\xff\\x22\"",
+        );
+        check(b"\xfe\"\n", "method=\\xfe\\x22 target=\"\"");
+        let long = [b"M".repeat(9000), b" /".to_vec()].concat();
+        check(
+            &long,
+            &format!("method={}... target=\"/\"", "M".repeat(METHOD_BYTES)),
+        );
     }
 
     #[test]

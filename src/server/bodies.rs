@@ -26,7 +26,7 @@ impl Rest {
         };
         let reader = match reader {
             Ok(reader) => reader,
-            Err(error) => return self.reject(session, error.into(), now),
+            Err(error) => return self.reject(session, error.into(), b"", now),
         };
         if request.expect_continue {
             session.output.bytes().extend_from_slice(CONTINUE);
@@ -64,7 +64,7 @@ impl Rest {
                     }
                 }
                 Err(error) => {
-                    self.reject(session, error.into(), now);
+                    self.reject(session, error.into(), b"", now);
                     return None;
                 }
             }

@@ -9,6 +9,7 @@
 
 use super::access::Answer;
 use super::api::{self, Outcome, View};
+use super::counting::Weight;
 use super::familiar::Mark;
 use super::long::Reply;
 use super::session::{Phase, Session};
@@ -43,10 +44,10 @@ impl Core {
         };
         let rest = &mut self.rest;
         rest.status.http.rejected += 1;
-        let busy = session.is_busy();
+        let before = Weight::of(session);
         let error = api::Error::unavailable("Too many connections.", RETRY_REFUSED_S);
-        rest.fail(session, &error, CloseReason::Refused, now);
-        rest.count_busy(busy, session);
+        rest.fail(session, &error, CloseReason::Refused, None, now);
+        rest.count_change(before, session);
     }
 
     /// Looks through all sessions for deadlines that have passed.
@@ -56,13 +57,13 @@ impl Core {
             let Conn::Client(session) = conn else {
                 continue;
             };
-            let busy = session.is_busy();
+            let before = Weight::of(session);
             if session.deadline <= now.mono {
                 rest.expire(key, session, now);
             } else if rest.status.stopping && matches!(session.phase, Phase::Idle) {
                 rest.close(key, session, CloseReason::Stopping);
             }
-            rest.count_busy(busy, session);
+            rest.count_change(before, session);
         }
     }
 }
@@ -70,7 +71,7 @@ impl Core {
 impl Rest {
     /// Takes in what happened to a client's connection.
     pub(super) fn handle(&mut self, key: Key, session: &mut Session, event: Event<'_>, now: Now) {
-        let busy = session.is_busy();
+        let before = Weight::of(session);
         match event {
             Event::Received(bytes) => self.received(key, session, bytes, now),
             Event::Sent(count) => self.sent(key, session, count, now),
@@ -78,7 +79,7 @@ impl Rest {
             Event::Failed(_) => self.broken(key, session),
             Event::Connected | Event::Secured => {}
         }
-        self.count_busy(busy, session);
+        self.count_change(before, session);
     }
 
     fn received(&mut self, key: Key, session: &mut Session, bytes: &[u8], now: Now) {
@@ -172,7 +173,7 @@ impl Rest {
                 let blank = empty_lines(bytes);
                 session.blank += blank;
                 if session.blank >= self.config.limits.head_bytes {
-                    self.reject(session, RequestError::HeadersTooLarge, now);
+                    self.reject(session, RequestError::HeadersTooLarge, bytes, now);
                     return Next::Rejected;
                 }
                 if !matches!(&bytes[blank..], [] | [b'\r']) {
@@ -181,7 +182,7 @@ impl Rest {
                 Next::Partial(blank)
             }
             Err(error) => {
-                self.reject(session, error, now);
+                self.reject(session, error, bytes, now);
                 Next::Rejected
             }
         }
@@ -215,22 +216,18 @@ impl Rest {
         } else {
             Some(CloseReason::Answered)
         };
+        if session.service == Service::Demo {
+            return self.answer_demo(session, request, closing, now);
+        }
+        let visit = match self.admit(session, request, now) {
+            Ok(visit) => visit,
+            Err(refused) => return self.turn_back(session, request, &refused, closing, now),
+        };
         session.output.borrow(&mut self.spare);
         let before = session.output.len();
         let mut responder =
             Responder::new(&mut session.output, &self.stamp, request, closing.is_none());
-        if session.service == Service::Demo {
-            if let Some(demo) = &mut self.demo {
-                self.scratch.clear();
-                let status = demo.answer(request.path, request.query, now.unix, &mut self.scratch);
-                let head = Head {
-                    status,
-                    ..Head::json(None, Cache::NoStore)
-                };
-                responder.send(&head, &self.scratch);
-            }
-            return self.after_answer(session, closing, now);
-        }
+        responder.tell_quota(visit.quota);
         self.status.http.requests += 1;
         let view = self.view(now);
         let (service, catalog) = (session.service, self.market.catalog.version());
@@ -252,7 +249,7 @@ impl Rest {
                 self.count_answer(endpoint, status);
                 if self.access.is_on() {
                     let answer = Answer {
-                        peer: session.peer,
+                        peer: visit.client,
                         status,
                         bytes: session.output.len() - before,
                     };
@@ -263,7 +260,7 @@ impl Rest {
             }
             later => {
                 let line = self.access.describe(request);
-                let reply = Reply::of(request, endpoint, closing, line, now.mono);
+                let reply = Reply::of(request, endpoint, closing, visit, line, now.mono);
                 self.put_off(key, session, later, reply, now);
             }
         }
@@ -280,6 +277,29 @@ impl Rest {
         );
         view.facts = Some(self.facts);
         view
+    }
+
+    /// Answers a request to the demo exchange, which is nobody's service.
+    fn answer_demo(
+        &mut self,
+        session: &mut Session,
+        request: &Request<'_>,
+        closing: Option<CloseReason>,
+        now: Now,
+    ) {
+        session.output.borrow(&mut self.spare);
+        let keep = closing.is_none();
+        let mut responder = Responder::new(&mut session.output, &self.stamp, request, keep);
+        if let Some(demo) = &mut self.demo {
+            self.scratch.clear();
+            let status = demo.answer(request.path, request.query, now.unix, &mut self.scratch);
+            let head = Head {
+                status,
+                ..Head::json(None, Cache::NoStore)
+            };
+            responder.send(&head, &self.scratch);
+        }
+        self.after_answer(session, closing, now);
     }
 
     pub(super) fn after_answer(
@@ -299,12 +319,22 @@ impl Rest {
     }
 
     /// Answers what could not be understood, and ends the connection: nobody knows where the next
-    /// request would begin.
-    pub(super) fn reject(&mut self, session: &mut Session, error: RequestError, now: Now) {
+    /// request would begin. `head`: the bytes at fault, where they are a head.
+    pub(super) fn reject(
+        &mut self,
+        session: &mut Session,
+        error: RequestError,
+        head: &[u8],
+        now: Now,
+    ) {
         self.status.http.requests += 1;
         self.status.http.bad_requests += 1;
+        let line = match error {
+            RequestError::UnknownMethod => self.access.describe_unknown(head),
+            _ => None,
+        };
         let error = api::Error::from(error);
-        self.fail(session, &error, CloseReason::BadRequest, now);
+        self.fail(session, &error, CloseReason::BadRequest, line, now);
     }
 
     pub(super) fn fail(
@@ -312,6 +342,7 @@ impl Rest {
         session: &mut Session,
         error: &api::Error,
         reason: CloseReason,
+        line: Option<Box<str>>,
         now: Now,
     ) {
         let before = session.output.len();
@@ -324,7 +355,7 @@ impl Rest {
                 bytes: session.output.len() - before,
             };
             self.count_answer(Endpoint::Unread, error.status);
-            self.access.note(answer, None);
+            self.access.note(answer, line.as_deref());
         }
         session.inbox = Vec::new();
         session.reason = Some(reason);

@@ -71,15 +71,36 @@ impl Rest {
         http.classes[class] += 1;
     }
 
-    pub(super) fn count_busy(&mut self, before: bool, session: &Session) {
+    /// Counts what has become of a session since it was weighed.
+    pub(super) fn count_change(&mut self, before: Weight, session: &Session) {
         if session.service == Service::Demo {
             return;
         }
         let http = &mut self.status.http;
-        match (before, session.is_busy()) {
+        let after = Weight::of(session);
+        http.pending = http.pending + after.pending - before.pending;
+        match (before.is_busy, after.is_busy) {
             (false, true) => http.in_flight += 1,
             (true, false) => http.in_flight -= 1,
             _ => {}
+        }
+    }
+}
+
+/// What a session adds to the figures of now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Weight {
+    is_busy: bool,
+    pending: u64,
+}
+
+impl Weight {
+    /// As the session is.
+    #[inline]
+    pub(super) fn of(session: &Session) -> Weight {
+        Weight {
+            is_busy: session.is_busy(),
+            pending: session.output.len() as u64,
         }
     }
 }

@@ -78,6 +78,7 @@ impl Core {
             }
             let http = &mut self.rest.status.http;
             http.open -= 1;
+            http.pending -= session.output.len() as u64;
             let reason = session.reason.unwrap_or(CloseReason::Broken);
             http.closes[reason as usize] += 1;
             // Nobody is left to wait for: the end need not wait for the next deadline.

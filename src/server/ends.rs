@@ -3,10 +3,48 @@
 //! Owns the way from the last answer to the closed socket. It never writes an answer itself, and
 //! never lets a socket go: that is the driver's, after [`Action::Close`].
 
+use super::counting::Weight;
 use super::session::{Phase, Session};
-use super::{Action, CloseReason, Rest, api};
+use super::{Action, CloseReason, Conn, Core, Rest, api};
 use crate::table::Key;
 use crate::time::Now;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Of what may be pending in all, what is got rid of at once, when it is more: to look for the slowest
+/// readers is to look at everybody.
+const SHED_PART: u64 = 8;
+
+impl Core {
+    /// More is pending than may be: closes those who have taken nothing of theirs for the longest
+    /// time. The others go on, and nobody is turned away for them; the one that took some last is
+    /// never closed, however long its answer is.
+    pub(super) fn shed_slow_readers(&mut self) {
+        let Core { conns, rest } = self;
+        let most = rest.config.limits.output_total as u64;
+        let mut left = rest.status.http.pending;
+        if left <= most {
+            return;
+        }
+        let mut readers: BinaryHeap<_> = (conns.iter_mut())
+            .filter_map(|(key, conn)| match conn {
+                // Progress renews the deadline.
+                Conn::Client(it) if it.is_reader() => Some(Reverse((it.deadline, key))),
+                _ => None,
+            })
+            .collect();
+        while left > most - most / SHED_PART
+            && readers.len() > 1
+            && let Some(Reverse((_, key))) = readers.pop()
+            && let Some(Conn::Client(session)) = conns.get_mut(key)
+        {
+            left = left.saturating_sub(session.output.len() as u64);
+            let before = Weight::of(session);
+            rest.close(key, session, CloseReason::SlowReader);
+            rest.count_change(before, session);
+        }
+    }
+}
 
 impl Rest {
     /// The last answer is sent. Where bytes may still be on their way to us, the socket lingers:
@@ -49,7 +87,7 @@ impl Rest {
             Phase::Head | Phase::Body(_) => {
                 self.status.http.timeouts += 1;
                 self.status.http.requests += 1;
-                self.fail(session, &api::Error::request_timeout(), reason, now);
+                self.fail(session, &api::Error::request_timeout(), reason, None, now);
                 self.actions.push_back(Action::Flush(key));
             }
             Phase::Writing | Phase::Finishing => {

@@ -38,7 +38,7 @@ impl Guests {
 
 /// Whom an address stands for: an IPv4 one for itself, also where it is mapped into IPv6; an IPv6
 /// one for its /64, which is what one subscriber has (RFC 6177, 2).
-fn network(address: IpAddr) -> IpAddr {
+pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64)),
         v4 => v4,

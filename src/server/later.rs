@@ -6,6 +6,7 @@
 
 use super::access::Answer;
 use super::api::{self, Outcome, View};
+use super::counting::Weight;
 use super::long::Reply;
 use super::session::{Phase, Session};
 use super::{Action, CloseReason, Conn, Core, Rest};
@@ -16,6 +17,9 @@ use std::ops::Range;
 
 /// Said where the disk thread has as many questions as it may have.
 const FULL_QUEUE: &str = "Too many charts wait for the history file.";
+
+/// Said where answers that were made before are not read.
+const SLOW_READERS: &str = "Too many answers wait to be read.";
 
 /// Said where there are as many such answers as there may be.
 const FULL_TABLE: &str = "Too many long answers are being made.";
@@ -41,16 +45,16 @@ impl Core {
         if rest.status.stopping && session.inbox.is_empty() {
             reply.end(CloseReason::Stopping);
         }
-        let busy = session.is_busy();
-        let before = session.output.len();
+        let before = Weight::of(session);
+        let begin = session.output.len();
         let mut responder = reply.responder(&mut session.output, &rest.stamp);
         if let Some(to_pack) = long.finish(&view, &mut responder) {
             return rest.pack(session, client, to_pack, reply, now);
         }
         let answer = Answer {
-            peer: session.peer,
+            peer: reply.client(),
             status: responder.status(),
-            bytes: session.output.len() - before,
+            bytes: session.output.len() - begin,
         };
         rest.count_long(answer, &reply, now);
         rest.after_answer(session, reply.closing, now);
@@ -58,7 +62,7 @@ impl Core {
             rest.resume(client, session, now);
         }
         rest.actions.push_back(Action::Flush(client));
-        rest.count_busy(busy, session);
+        rest.count_change(before, session);
     }
 
     /// Packs a slice of one body, and lets the answers go that wait for it when it is done.
@@ -99,6 +103,10 @@ impl Rest {
         reply: Reply,
         now: Now,
     ) {
+        // The rest of the room is for short answers.
+        if self.status.http.pending >= self.config.limits.output_total as u64 / 2 {
+            return self.turn_away(session, reply, SLOW_READERS, now);
+        }
         let long = match later {
             Outcome::Answered => return,
             Outcome::Later(long) => long,
@@ -166,7 +174,7 @@ impl Rest {
         let mut responder = reply.responder(&mut session.output, &self.stamp);
         api::send_error(&error, &mut responder);
         let answer = Answer {
-            peer: session.peer,
+            peer: reply.client(),
             status: error.status,
             bytes: session.output.len() - before,
         };

@@ -11,12 +11,14 @@
 //! It never touches a session: a finished answer is handed back with the client's key.
 
 use super::api::{Long, View};
+use super::gate::Visit;
 use super::{CloseReason, Endpoint};
 use crate::http::{Accept, Method, Output, Persistence, Request, Responder, Stamp};
 use crate::market::SeriesKey;
 use crate::table::{Key, Table};
 use crate::time::Mono;
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -52,6 +54,7 @@ pub struct Reply {
     pub asked_at: Mono,
     /// What the access log says of the request.
     pub line: Option<Box<str>>,
+    visit: Visit,
     head_only: bool,
     persistence: Persistence,
     if_none_match: Option<Box<[u8]>>,
@@ -64,6 +67,7 @@ impl Reply {
         request: &Request<'_>,
         endpoint: Endpoint,
         closing: Option<CloseReason>,
+        visit: Visit,
         line: Option<Box<str>>,
         now: Mono,
     ) -> Reply {
@@ -72,6 +76,7 @@ impl Reply {
             endpoint,
             asked_at: now,
             line,
+            visit,
             head_only: request.method == Method::Head,
             persistence: Persistence::of(request, closing.is_none()),
             if_none_match: request.none_match().map(|list| list.into_owned().into()),
@@ -87,14 +92,21 @@ impl Reply {
 
     /// A responder as the request itself would have had.
     pub fn responder<'a>(&'a self, out: &'a mut Output, stamp: &'a Stamp) -> Responder<'a> {
-        Responder::resumed(
+        let mut responder = Responder::resumed(
             out,
             stamp,
             self.head_only,
             self.persistence,
             self.if_none_match.as_deref(),
             self.accept,
-        )
+        );
+        responder.tell_quota(self.visit.quota);
+        responder
+    }
+
+    /// Whose request it was, where that is known.
+    pub fn client(&self) -> Option<IpAddr> {
+        self.visit.client
     }
 }
 

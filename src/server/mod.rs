@@ -29,12 +29,14 @@ mod failover;
 mod familiar;
 mod fault;
 mod fetches;
+mod gate;
 mod guests;
 mod lane;
 mod later;
 mod long;
 mod packing;
 mod poller;
+mod rates;
 mod session;
 mod shelf;
 mod stage;
@@ -60,6 +62,7 @@ use agenda::{Agenda, NEVER};
 use archive::Archive;
 use failover::Failover;
 use familiar::Familiar;
+use gate::Gate;
 use guests::Guests;
 use long::Longs;
 use packing::Packing;
@@ -112,6 +115,7 @@ struct Rest {
     stamp: Stamp,
     /// Clients by their address, where that has a cap.
     guests: Guests,
+    gate: Gate,
     access: Access,
     /// Connections to the demo exchange: it is nobody's service, and counts for nothing else.
     demo_open: usize,
@@ -167,6 +171,7 @@ impl Core {
                 },
                 longs: Longs::new(config.limits.max_connections, config.limits.long_answers),
                 packing: Packing::new(config.limits.packed_bytes),
+                gate: Gate::new(&config),
                 config,
                 market,
                 pollers,
@@ -273,6 +278,7 @@ impl Core {
         if flip.is_some_and(|at| at <= now.mono) {
             self.rest.market.quotes.flip(now);
         }
+        self.shed_slow_readers();
         let Core { conns, rest } = self;
         let mut failed = false;
         // Who is stopping asks nothing more.

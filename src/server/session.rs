@@ -100,6 +100,8 @@ pub enum CloseReason {
     IdleTimeout,
     /// The client did not take its answer.
     WriteTimeout,
+    /// The client took its answer more slowly than others, when too much was pending in all.
+    SlowReader,
     /// The connection broke.
     Broken,
     /// Turned away at the cap of connections.
@@ -110,7 +112,7 @@ pub enum CloseReason {
 
 impl CloseReason {
     /// How many reasons there are.
-    pub const COUNT: usize = 12;
+    pub const COUNT: usize = 13;
 
     /// All of them, in the order of their numbers.
     pub const ALL: [CloseReason; CloseReason::COUNT] = {
@@ -125,6 +127,7 @@ impl CloseReason {
             BodyTimeout,
             IdleTimeout,
             WriteTimeout,
+            SlowReader,
             Broken,
             Refused,
             Stopping,
@@ -143,6 +146,7 @@ impl CloseReason {
             CloseReason::BodyTimeout => "body_timeout",
             CloseReason::IdleTimeout => "idle_timeout",
             CloseReason::WriteTimeout => "write_timeout",
+            CloseReason::SlowReader => "slow_reader",
             CloseReason::Broken => "broken",
             CloseReason::Refused => "refused",
             CloseReason::Stopping => "stopping",
@@ -194,6 +198,11 @@ impl Session {
             Phase::Idle | Phase::Head | Phase::Body(_) | Phase::Lingering => true,
             Phase::Waiting(_) | Phase::Writing | Phase::Finishing | Phase::Closed => false,
         }
+    }
+
+    /// Whether it has answers to take, and nothing else to wait for.
+    pub fn is_reader(&self) -> bool {
+        self.service != Service::Demo && matches!(self.phase, Phase::Writing | Phase::Finishing)
     }
 
     /// Whether a request of this client is being answered.

@@ -96,6 +96,12 @@ pub struct HttpStatus {
     pub timeouts: u64,
     /// Connections turned away at the cap.
     pub rejected: u64,
+    /// Requests turned back by the rate limit.
+    pub rate_limited: u64,
+    /// Addresses that the rate limit forgot for others.
+    pub rates_forgotten: u64,
+    /// Bytes of answers that are not handed to the kernel.
+    pub pending: u64,
     /// Bytes handed to the kernel.
     pub bytes_out: u64,
     /// Client connections now.

@@ -221,6 +221,8 @@ pub const METRICS: Shape = Object(&[
             ("badRequests", Count),
             ("timeouts", Count),
             ("rejected", Count),
+            ("rateLimited", Count),
+            ("bytesPending", Count),
             ("bytesOut", Count),
             ("connectionsOpen", Count),
             ("connectionsTotal", Count),

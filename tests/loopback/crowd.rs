@@ -52,3 +52,40 @@ fn a_crowd_above_the_limit_of_files_costs_nothing_and_is_forgotten_when_it_leave
     drop((late, served));
     eventually(LONG, || (marketd.open_fds() <= before).then_some(()));
 }
+
+#[test]
+fn a_crowd_that_does_not_read_holds_a_bounded_memory_and_nobody_up() {
+    let most = 1_048_576;
+    let limits = serde_json::json!({ "limits": { "outputTotalBytes": most } });
+    let marketd = Marketd::with_config(with(limits, "data", ":memory:".into()));
+    await_health(&marketd, "ok");
+    let before = marketd.open_fds();
+    let mut served = Client::connect(marketd.addr());
+    let mut figures = || served.get("/metrics").text().to_string();
+    let figure = |page: &str, name: &str| -> u64 {
+        let line = page.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|it| it.trim().parse().ok())
+            .expect("a figure")
+    };
+    // Far more than the kernel takes of it.
+    let document = "GET /openapi.json HTTP/1.1\r\nHost: h\r\n\r\n".repeat(200);
+    let mut crowd: Vec<Client> = Vec::new();
+    let closed = "marketd_http_closes_total{reason=\"slow_reader\"}";
+    eventually(LONG, || {
+        let mut client = Client::try_connect(marketd.addr()).ok()?;
+        client.send(&document).ok()?;
+        crowd.push(client);
+        let page = figures();
+        // One turn may bring some more than there is room for, and its end mends that.
+        let pending = figure(&page, "marketd_http_pending_bytes");
+        assert!(pending < 2 * most, "{pending} bytes wait");
+        (figure(&page, closed) >= 10).then_some(())
+    });
+    drop(crowd);
+    eventually(LONG, || {
+        let page = figures();
+        (figure(&page, "marketd_http_pending_bytes") == 0).then_some(())
+    });
+    drop(served);
+    eventually(LONG, || (marketd.open_fds() <= before).then_some(()));
+}

@@ -155,6 +155,44 @@ fn every_answer_is_as_it_is_described_and_every_example_is_an_answer() {
 }
 
 #[test]
+fn answers_under_a_rate_limit_are_as_they_are_described() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let limits = serde_json::json!({ "requestsPerMinute": 1, "requestBurst": 14 });
+    let marketd = start(&with(
+        config(&[source("fake", &exchange)]),
+        "limits",
+        limits,
+    ));
+    await_health(&marketd, "ok");
+    let document = document(&marketd);
+    let schemas = Schemas(&document);
+    let targets = [
+        ("/api/v1/quotes/{symbol}", "/api/v1/quotes/BTCUSDT"),
+        ("/api/v1/quotes", "/api/v1/quotes?symbols=BTCUSDT"),
+        ("/api/v1/categories", "/api/v1/categories"),
+        ("/api/ecosystem/market", "/api/ecosystem/market"),
+        ("/api/ecosystem/market/{id}", "/api/ecosystem/market/none"),
+        (
+            "/api/ecosystem/chart",
+            "/api/ecosystem/chart?symbol=BTCUSDT",
+        ),
+        ("/api/v1/metrics", "/api/v1/metrics"),
+        ("/metrics", "/metrics"),
+    ];
+    let mut statuses = BTreeSet::new();
+    for (path, target) in targets.iter().cycle().take(2 * targets.len()) {
+        let answer = get(marketd.addr(), target);
+        statuses.insert(answer.status);
+        assert!(answer.header("RateLimit-Remaining").is_some(), "{target}");
+        check_answer(&schemas, path, target, &answer);
+    }
+    assert_eq!(statuses, BTreeSet::from([200, 404, 429]));
+    let probe = get(marketd.addr(), "/health");
+    assert_eq!(probe.status, 200);
+    check_answer(&schemas, "/health", "/health", &probe);
+}
+
+#[test]
 fn what_is_not_there_yet_is_described_too() {
     let nobody = tracking("gone", &Binance::empty(), &["BTC/USDT"]);
     let nobody = with(nobody, "url", "http://127.0.0.1:9".into());

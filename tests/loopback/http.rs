@@ -52,6 +52,30 @@ fn one_connection_serves_many_requests_and_pipelined_ones_in_their_order() {
 }
 
 #[test]
+fn what_is_sent_behind_the_last_request_does_not_cost_its_answer() {
+    // Larger than what the kernel takes at once.
+    let exchange = Binance::generated(3000, 9);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let whole = get(marketd.addr(), "/api/v1/quotes?symbols=*").body.len();
+    assert!(whole > 500_000, "{whole} bytes");
+    for _ in 0..5 {
+        let mut client = Client::connect(marketd.addr());
+        let last = "GET /api/v1/quotes?symbols=* HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        client.send(last).expect("it is sent");
+        eventually(LONG, || {
+            let pending = metrics(&marketd)["http"]["bytesPending"].integer();
+            (pending > Some(0)).then_some(())
+        });
+        let more = "GET /health HTTP/1.1\r\nHost: x\r\n\r\n";
+        client.send(more).expect("nobody has closed yet");
+        let answer = client.read().expect("the whole answer");
+        assert_eq!(answer.status, 200);
+        assert!(answer.body.len() > whole / 2);
+        assert_eq!(client.read_to_close(), Ok(Vec::new()), "no reset");
+    }
+}
+
+#[test]
 fn a_client_that_reads_slowly_gets_every_answer() {
     let exchange = Binance::generated(100, 3);
     let marketd = start(&config(&[source("fake", &exchange)]));

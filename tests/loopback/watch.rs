@@ -177,6 +177,7 @@ fn ask_around(marketd: &Marketd) {
     get(marketd.addr(), "/api/v1/quotes/BTCUSDT");
     head(marketd.addr(), "/metrics?a=%0d%0a\"\\'<>");
     request(marketd.addr(), "PUT /x HTTP/1.1\r\nHost: x\r\n\r\n");
+    request(marketd.addr(), "BREW%22 /x HTTP/1.1\r\nHost: x\r\n\r\n");
     request(marketd.addr(), "GET /a\nforged HTTP/1.1\r\nHost: x\r\n\r\n");
     let long = "/api/ecosystem/chart?symbol=BTCUSDT&interval=4h&limit=20";
     get(marketd.addr(), long);
@@ -216,14 +217,15 @@ fn the_access_log_has_one_line_an_answer_that_nobody_can_forge() {
         ask_around(&marketd);
         let lines = eventually(LONG, || {
             let lines = access_lines(&marketd).split_off(before);
-            (lines.last()?.contains("\"/health\"") && lines.len() >= 7).then_some(lines)
+            (lines.last()?.contains("\"/health\"") && lines.len() >= 8).then_some(lines)
         });
         // A line that waited for health may still have come behind the count.
-        let lines = &lines[lines.len() - 7..];
+        let lines = &lines[lines.len() - 8..];
         let begins = [
             "peer=127.0.0.1 method=GET target=\"/api/v1/quotes/BTCUSDT\" status=200 bytes=",
             "peer=127.0.0.1 method=HEAD target=\"/metrics?a=%0d%0a",
-            "peer=127.0.0.1 method=OTHER target=\"/x\" status=404 bytes=",
+            "peer=127.0.0.1 method=PUT target=\"/x\" status=404 bytes=",
+            "peer=127.0.0.1 method=BREW%22 target=\"/x\" status=501 bytes=",
             "peer=127.0.0.1 method=- target=- status=400 bytes=",
             "peer=127.0.0.1 method=GET target=\"/api/ecosystem/chart?symbol=BTCUSDT&interval=4h&limit=20\" \
              status=200 bytes=",
@@ -238,4 +240,52 @@ fn the_access_log_has_one_line_an_answer_that_nobody_can_forge() {
             assert!(line.len() < 400, "{line}");
         }
     }
+}
+
+#[test]
+fn behind_a_trusted_proxy_the_log_and_the_limit_mean_its_client() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let asked = config(&[source("fake", &exchange)]);
+    let asked = with(asked, "accessLog", json!(true));
+    let asked = with(asked, "trustedProxies", json!(["127.0.0.0/8"]));
+    let limits = json!({ "requestsPerMinute": 1, "requestBurst": 2 });
+    let marketd = start(&with(asked, "limits", limits));
+    await_health(&marketd, "ok");
+    let ask = |client: &str| {
+        let target = "/api/v1/quotes/BTCUSDT?a=";
+        request(
+            marketd.addr(),
+            format!(
+                "GET {target}{client} HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 192.0.2.7, {client}\r\n\r\n"
+            ),
+        )
+    };
+    for (client, status, left) in [
+        ("203.0.113.5", 200, "1"),
+        ("203.0.113.5", 200, "0"),
+        ("203.0.113.5", 429, "0"),
+        ("2001:db8::5", 200, "1"),
+    ] {
+        let answer = ask(client);
+        assert_eq!(answer.status, status, "{client}: {}", answer.text());
+        assert_eq!(answer.header("RateLimit-Limit"), Some("2"));
+        assert_eq!(answer.header("RateLimit-Remaining"), Some(left));
+        assert_eq!(answer.header("Access-Control-Allow-Origin"), Some("*"));
+        let exposed = answer.header_lists("Access-Control-Expose-Headers", "RateLimit-Reset");
+        assert!(exposed, "a page may read it");
+        if status == 429 {
+            assert_eq!(answer.json()["code"], "too_many_requests");
+            assert!(answer.header("Retry-After").is_some());
+        }
+    }
+    let lines = eventually(LONG, || {
+        let lines = access_lines(&marketd);
+        lines.last()?.contains("2001:db8::5").then_some(lines)
+    });
+    for line in lines.iter().filter(|line| line.contains("/quotes/")) {
+        let client = line.split("?a=").nth(1).and_then(|it| it.split('"').next());
+        let peer = format!("peer={} ", client.expect("it is told"));
+        assert!(line.starts_with(&peer), "{line}");
+    }
+    check_page(get(marketd.addr(), "/metrics").text());
 }

@@ -66,17 +66,23 @@ pub fn show(bytes: &[u8]) -> String {
 impl Desk {
     /// One known symbol, `BTC/USDT`, and nothing collected.
     pub fn new(limits: Limits) -> Desk {
+        Desk::configured(limits, |_| {})
+    }
+
+    /// The same with some more that the configuration says.
+    pub fn configured(limits: Limits, change: impl FnOnce(&mut Config)) -> Desk {
         let source = SourceConfig {
             url: Some(Url::parse("http://192.0.2.1:80").expect("an address")),
             symbols: vec!["BTC/USDT".to_string()],
             ..SourceConfig::of("binance")
         };
-        let config = Config {
+        let mut config = Config {
             sources: vec![source],
             data: Data::Memory,
             limits,
             ..Config::default()
         };
+        change(&mut config);
         let now = Now {
             mono: Mono(0),
             unix: UnixMs(1_700_000_000_000),

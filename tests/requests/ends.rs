@@ -165,6 +165,21 @@ fn clients_that_take_too_long() {
         assert_eq!(desk.got(key), b"HTTP/");
     }
     assert_eq!(desk.closes()["write_timeout"], 2);
+    let mut desk = Desk::new(Limits {
+        output_total: 3_000,
+        ..Limits::default()
+    });
+    // The first and slowest of them goes; what one has written last is never too much.
+    let slow = [(); 5].map(|()| {
+        let key = desk.connect_with(5);
+        desk.send(key, &GET.repeat(2));
+        desk.pass(Duration::from_millis(1));
+        key
+    });
+    assert!(desk.is_closed(slow[0]) && !desk.is_closed(slow[4]));
+    assert_eq!(desk.got(slow[0]), b"HTTP/");
+    assert!(desk.closes()["slow_reader"] >= 1);
+    SEEN.with_borrow_mut(|seen| seen.insert("slow_reader".to_string()));
     SEEN.with_borrow_mut(|seen| seen.insert("write_timeout".to_string()));
 }
 

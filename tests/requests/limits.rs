@@ -303,6 +303,70 @@ fn no_request_is_served_above_the_high_water_mark_of_output() {
     assert!(desk.core.wants_read(key));
 }
 
+/// A number of the JSON metrics.
+fn figure(desk: &mut Desk, name: &str) -> usize {
+    let page = desk.get("/api/v1/metrics");
+    let (_, rest) = page.split_once(&format!("\"{name}\":")).expect("a figure");
+    let digits = rest.split(|char: char| !char.is_ascii_digit()).next();
+    digits.and_then(|it| it.parse().ok()).expect("a number")
+}
+
+#[test]
+fn what_all_clients_together_leave_unread_has_a_limit() {
+    let limits = Limits {
+        output_total: 1_048_576,
+        ..Limits::default()
+    };
+    let mut desk = Desk::configured(limits.clone(), |config| {
+        let more = (0..500).map(|at| format!("A{at}/USDT"));
+        config.sources[0].symbols.extend(more);
+    });
+    let document = "GET /openapi.json HTTP/1.1\r\nHost: h\r\n\r\n";
+    let list = "GET /api/v1/categories/usdt/markets HTTP/1.1\r\nHost: h\r\n\r\n";
+    let tick = Duration::from_millis(1);
+    let steady = desk.connect_with(0);
+    desk.send(steady, document.as_bytes());
+    let mut rude = Vec::new();
+    let mut turned_away = 0;
+    for _ in 0..100 {
+        let key = desk.connect_with(0);
+        desk.send(key, document.repeat(5).as_bytes());
+        rude.push(key);
+        desk.pass(tick);
+        // Slowly, and always a little.
+        desk.feed(steady, 10);
+        let pending = figure(&mut desk, "bytesPending");
+        assert!(pending <= limits.output_total, "{pending} bytes wait");
+        // Whoever reads is answered, whatever others do.
+        let key = desk.connect();
+        desk.send(key, GET.as_bytes());
+        assert_eq!(desk.summary(key), "200, open");
+        // What takes long waits for better times, from half of the limit on.
+        desk.send(key, list.as_bytes());
+        let waits = pending >= limits.output_total / 2;
+        let expected = if waits {
+            "200, 503 unavailable, open"
+        } else {
+            "200, 200, open"
+        };
+        assert_eq!(desk.summary(key), expected, "{pending} bytes wait");
+        turned_away += u32::from(waits);
+        desk.end(key);
+    }
+    assert!(turned_away > 10);
+    assert!(!desk.is_closed(steady), "it has made progress all the time");
+    let gone = rude.iter().filter(|key| desk.is_closed(**key)).count();
+    assert!(gone > 50, "{gone} of 100");
+    let last = rude.pop().expect("there were some");
+    assert!(!desk.is_closed(last), "the slowest are closed first");
+    for key in [rude, vec![steady, last]].concat() {
+        desk.feed(key, usize::MAX);
+        desk.end(key);
+    }
+    assert_eq!(figure(&mut desk, "bytesPending"), 0);
+    desk.check_empty();
+}
+
 #[test]
 fn a_lingering_connection_ends_by_itself() {
     let limits = Limits::default();

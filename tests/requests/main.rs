@@ -20,6 +20,7 @@ mod framing;
 mod fuzz;
 mod limits;
 mod line;
+mod rates;
 mod sequence;
 mod sockets;
 mod table;

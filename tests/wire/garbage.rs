@@ -8,6 +8,7 @@ use marketd::http::{
     Framing, HeadLimits, Method, Parsed, Query, Request, RequestBody, Version, decode_segment,
     parse, write_json_string,
 };
+use std::time::{Duration, Instant};
 
 /// Marsaglia's xorshift64.
 struct Dice(u64);
@@ -98,20 +99,43 @@ fn damage(dice: &mut Dice, seed: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Runs `check` on the dice of each seed: those of every run, or the one that is asked for.
-fn with_seeds(check: impl Fn(u64, &mut Dice)) {
-    let asked = std::env::var("MARKETD_SEED").ok();
-    let asked = asked.map(|seed| seed.parse().expect("MARKETD_SEED is a number"));
-    let seeds = asked.map_or(1..=100, |seed: u64| seed..=seed);
-    for seed in seeds {
-        check(seed, &mut Dice::new(seed));
+/// Inputs of one seed.
+const ROUNDS: usize = 500;
+
+/// Runs `check` on the dice of each seed: those of every run, the one that is asked for, or, for
+/// `scripts/fuzz.sh`, as many as there is time for.
+fn with_seeds(what: &str, check: impl Fn(u64, &mut Dice)) {
+    let number = |name: &str| {
+        let text = std::env::var(name).ok()?;
+        Some(
+            text.parse::<u64>()
+                .unwrap_or_else(|_| panic!("{name} is to be a number")),
+        )
+    };
+    let run = |seed| check(seed, &mut Dice::new(seed));
+    if let Some(seed) = number("MARKETD_SEED") {
+        return run(seed);
     }
+    let Some(seconds) = number("MARKETD_FUZZ_SECONDS") else {
+        return (1..=100).for_each(run);
+    };
+    let (begin, first) = (Instant::now(), number("MARKETD_FUZZ_SEED").unwrap_or(1));
+    let mut seed = first;
+    while begin.elapsed() < Duration::from_secs(seconds) {
+        run(seed);
+        seed += 1;
+    }
+    let inputs = (seed - first) * ROUNDS as u64;
+    println!(
+        "{inputs} {what}, seeds {first} to {}: all is well",
+        seed - 1
+    );
 }
 
 #[test]
 fn garbage_requests_are_the_same_wherever_they_are_split() {
-    with_seeds(|seed, dice| {
-        for round in 0..500 {
+    with_seeds("requests", |seed, dice| {
+        for round in 0..ROUNDS {
             let raw = REQUESTS[dice.below(REQUESTS.len())].0;
             let raw = damage(dice, raw.as_bytes());
             let limits = HeadLimits {
@@ -188,8 +212,8 @@ fn check_promises(request: &Request, head: &[u8], limits: &HeadLimits, context: 
 
 #[test]
 fn garbage_answers_are_the_same_wherever_they_are_split() {
-    with_seeds(|seed, dice| {
-        for round in 0..500 {
+    with_seeds("answers", |seed, dice| {
+        for round in 0..ROUNDS {
             let raw = RESPONSES[dice.below(RESPONSES.len())].0;
             let raw = damage(dice, raw.as_bytes());
             let limits = HeadLimits {
@@ -219,8 +243,8 @@ fn garbage_bodies_are_the_same_wherever_they_are_split() {
         b"a\r\n0123456789\r\n1\r\nx\r\n0\r\n\r\n",
         b"0\r\n\r\n",
     ];
-    with_seeds(|seed, dice| {
-        for round in 0..500 {
+    with_seeds("bodies", |seed, dice| {
+        for round in 0..ROUNDS {
             let raw = dice.one(&seeds);
             let raw = damage(dice, raw);
             let framing = match dice.below(4) {
@@ -249,8 +273,8 @@ fn garbage_bodies_are_the_same_wherever_they_are_split() {
 
 #[test]
 fn garbage_text_becomes_json_and_garbage_escapes_do_no_harm() {
-    with_seeds(|_, dice| {
-        for _ in 0..500 {
+    with_seeds("texts", |_, dice| {
+        for _ in 0..ROUNDS {
             let bytes: Vec<u8> = match dice.below(2) {
                 0 => (0..dice.below(40)).map(|_| dice.next() as u8).collect(),
                 _ => damage(dice, b"a=b&c=%41%2f%e2%82%ac+d&%=%zz"),

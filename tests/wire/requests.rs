@@ -29,7 +29,7 @@ pub const REQUESTS: &[(&str, &str)] = &[
     ),
     (
         "CONNECT h:443 HTTP/1.1\r\nHost: h:443\r\n\r\n",
-        "Other h:443  close None",
+        "Connect h:443  close None",
     ),
     ("GET * HTTP/1.1\r\nHost: h\r\n\r\n", "400"),
     ("GET a HTTP/1.1\r\nHost: h\r\n\r\n", "400"),
@@ -61,8 +61,8 @@ pub const REQUESTS: &[(&str, &str)] = &[
     ("GET /\r\nHost: h\r\n\r\n", "400"),
     ("GET HTTP/1.1\r\nHost: h\r\n\r\n", "400"),
     // Methods: RFC 9110, 9.1. Their case counts.
-    ("POST / HTTP/1.1\r\nHost: h\r\n\r\n", "Other /  keep None"),
-    ("TRACE / HTTP/1.1\r\nHost: h\r\n\r\n", "Other /  keep None"),
+    ("POST / HTTP/1.1\r\nHost: h\r\n\r\n", "Post /  keep None"),
+    ("TRACE / HTTP/1.1\r\nHost: h\r\n\r\n", "Trace /  keep None"),
     ("get / HTTP/1.1\r\nHost: h\r\n\r\n", "501"),
     ("BREW / HTTP/1.1\r\nHost: h\r\n\r\n", "501"),
     ("GETT / HTTP/1.1\r\nHost: h\r\n\r\n", "501"),
@@ -157,7 +157,7 @@ pub const REQUESTS: &[(&str, &str)] = &[
     // Framing: RFC 9112, 6.
     (
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n",
-        "Other /  keep Length(5)",
+        "Post /  keep Length(5)",
     ),
     (
         "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n",
@@ -258,7 +258,7 @@ pub const REQUESTS: &[(&str, &str)] = &[
     // Expectations: RFC 9110, 10.1.1.
     (
         "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n",
-        "Other /  keep Length(5) expects",
+        "Post /  keep Length(5) expects",
     ),
     (
         "GET / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n\r\n",

@@ -66,6 +66,15 @@ impl Error {
         }
     }
 
+    /// The address has had all it may; again after so many seconds.
+    pub fn too_many_requests(retry_after: u32) -> Error {
+        let message = "Too many requests from this address.";
+        Error {
+            retry_after: Some(retry_after),
+            ..Error::new(429, "too_many_requests", message)
+        }
+    }
+
     /// A fault of ours: nothing of the inside is shown.
     pub fn internal() -> Error {
         Error::new(500, "internal", "Something went wrong here.")

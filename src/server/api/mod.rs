@@ -224,6 +224,15 @@ impl Route<'_> {
     }
 }
 
+/// What a request is for.
+pub fn endpoint(config: &Config, service: Service, request: &Request<'_>) -> Endpoint {
+    if request.method == Method::Options {
+        return Endpoint::Options;
+    }
+    let path = normal_path(request.path);
+    route(config, service, &path).map_or(Endpoint::Unknown, Route::endpoint)
+}
+
 /// Answers a request that was understood before.
 pub fn answer_again(
     view: &View<'_>,
@@ -257,7 +266,7 @@ pub fn answer(
         // No address at all, but the far end of a tunnel: CONNECT.
         None if !path.starts_with(b"/") => Err(Error::method_not_allowed()),
         None => Err(Error::not_found(request.path)),
-        Some(_) if request.method == Method::Other => Err(Error::method_not_allowed()),
+        Some(_) if !request.method.is_served() => Err(Error::method_not_allowed()),
         Some(Route::Quote(symbol)) => {
             let asked = quotes::read(view, symbol, request.query);
             asked.and_then(|asked| meant.insert(Meaning::Quote(asked)).answer(view, responder))

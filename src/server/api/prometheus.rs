@@ -352,6 +352,21 @@ fn http(view: &View<'_>, page: &mut Page) {
         "Connections turned away.",
         http.rejected,
     );
+    page.counter(
+        "http_rate_limited_total",
+        "Requests turned back by the rate limit.",
+        http.rate_limited,
+    );
+    page.counter(
+        "http_rate_limit_forgotten_total",
+        "Client addresses that the rate limit forgot for others.",
+        http.rates_forgotten,
+    );
+    page.gauge(
+        "http_pending_bytes",
+        "Bytes of answers that clients have not taken.",
+        http.pending,
+    );
     page.counter("http_sent_bytes_total", "Bytes sent.", http.bytes_out);
     page.gauge("http_connections", "Open client connections.", http.open);
     let help = "Bytes of bodies in gzip that are kept.";

@@ -1,0 +1,161 @@
+//! The rate limit: what an address has left, who is turned back, and whose request it was.
+
+use crate::desk::Desk;
+use marketd::config::{Limits, Network};
+use marketd::table::Key;
+use std::net::IpAddr;
+use std::time::Duration;
+
+const GET: &str = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn at(text: &str) -> IpAddr {
+    text.parse().expect("an address")
+}
+
+/// One request a second, three at once; a trusted proxy at 10.0.0.1.
+fn desk() -> Desk {
+    let limits = Limits {
+        requests_per_minute: 60,
+        request_burst: 3,
+        ..Limits::default()
+    };
+    Desk::configured(limits, |config| {
+        config.trusted_proxies = Network::parse("10.0.0.1").into_iter().collect();
+    })
+}
+
+/// What is sent to this client in answer to some more bytes.
+fn ask(desk: &mut Desk, key: Key, raw: &str) -> String {
+    let before = desk.got(key).len();
+    desk.send(key, raw.as_bytes());
+    String::from_utf8(desk.got(key)[before..].to_vec()).expect("an answer is text")
+}
+
+/// Its status, and what it says of the limit: all, left, seconds.
+fn told(answer: &str) -> (u16, Option<[u32; 3]>) {
+    let status = answer.split(' ').nth(1).and_then(|it| it.parse().ok());
+    let field = |name: &str| {
+        let (_, rest) = answer.split_once(&format!("\r\nRateLimit-{name}: "))?;
+        rest.split_once("\r\n")?.0.parse().ok()
+    };
+    let fields = ["Limit", "Remaining", "Reset"].map(field);
+    let all: Option<Vec<u32>> = fields.into_iter().collect();
+    (
+        status.expect("a status"),
+        all.and_then(|all| all.try_into().ok()),
+    )
+}
+
+#[test]
+fn without_a_limit_nothing_is_said_of_it() {
+    let mut desk = Desk::new(Limits::default());
+    let key = desk.connect_from(at("192.0.2.1")).expect("there is room");
+    for _ in 0..500 {
+        let answer = ask(&mut desk, key, GET);
+        assert_eq!(told(&answer), (404, None));
+        assert!(!answer.contains("\r\nRateLimit"), "{answer}");
+    }
+}
+
+#[test]
+fn an_address_is_told_what_it_has_left_and_turned_back_when_that_is_nothing() {
+    let mut desk = desk();
+    let key = desk.connect_from(at("192.0.2.1")).expect("there is room");
+    for (left, reset) in [(2, 1), (1, 2), (0, 3)] {
+        let expected = (404, Some([3, left, reset]));
+        assert_eq!(told(&ask(&mut desk, key, GET)), expected);
+    }
+    // On another connection too, and for HEAD without a body.
+    let other = desk.connect_from(at("192.0.2.1")).expect("there is room");
+    let answer = ask(&mut desk, other, GET);
+    assert_eq!(told(&answer), (429, Some([3, 0, 1])));
+    for part in [
+        "HTTP/1.1 429 Too Many Requests\r\n",
+        "\r\nRetry-After: 1\r\n",
+        "\r\nAccess-Control-Allow-Origin: *\r\n",
+        "RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset\r\n",
+        "\r\nCache-Control: no-store\r\n",
+        "\r\n\r\n{\"status\":429,\"code\":\"too_many_requests\",\"message\":",
+    ] {
+        assert!(answer.contains(part), "{part:?} in {answer}");
+    }
+    let head = ask(&mut desk, other, &GET.replace("GET", "HEAD"));
+    assert_eq!(told(&head), (429, Some([3, 0, 1])));
+    assert!(head.ends_with("\r\n\r\n"), "{head}");
+    // Nobody else is concerned.
+    let stranger = desk.connect_from(at("192.0.2.2")).expect("there is room");
+    assert_eq!(told(&ask(&mut desk, stranger, GET)).0, 404);
+    assert!(desk.get("/api/v1/metrics").contains("\"rateLimited\":2,"));
+    let page = desk.get("/metrics");
+    assert!(page.contains("\nmarketd_http_rate_limited_total 2\n"));
+    // It has waited as long as it was told.
+    desk.pass(SECOND);
+    assert_eq!(told(&ask(&mut desk, key, GET)), (404, Some([3, 0, 3])));
+    assert_eq!(told(&ask(&mut desk, key, GET)).0, 429);
+    for key in [key, other, stranger] {
+        desk.end(key);
+    }
+    desk.check_empty();
+}
+
+#[test]
+fn requests_that_came_together_are_counted_one_by_one_and_the_connection_stays() {
+    let mut desk = desk();
+    let key = desk.connect_from(at("2001:db8::1")).expect("there is room");
+    let post = "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc";
+    desk.send(key, format!("{post}{}", GET.repeat(4)).as_bytes());
+    let expected = "404 not_found, 404 not_found, 404 not_found, \
+                    429 too_many_requests, 429 too_many_requests, open";
+    assert_eq!(desk.summary(key), expected);
+    // The neighbour in the same network has none of his own.
+    let key = desk.connect_from(at("2001:db8::2")).expect("there is room");
+    assert_eq!(told(&ask(&mut desk, key, GET)).0, 429);
+    // Who wants the connection to end gets his way.
+    let last = GET.replace("Host", "Connection: close\r\nHost");
+    let answer = ask(&mut desk, key, &last);
+    assert!(answer.contains("\r\nConnection: close\r\n"), "{answer}");
+    assert!(desk.is_closed(key));
+}
+
+#[test]
+fn probes_and_pre_flights_are_free_and_charts_are_not() {
+    let mut desk = desk();
+    let key = desk.connect_from(at("192.0.2.1")).expect("there is room");
+    let chart = GET.replace("/x", "/api/ecosystem/chart?symbol=BTC/USDT");
+    let answer = ask(&mut desk, key, &chart);
+    assert_eq!(told(&answer).1, Some([3, 2, 1]), "{answer}");
+    ask(&mut desk, key, &GET.repeat(5));
+    for (raw, status) in [
+        (GET.replace("/x", "/health/live"), 200),
+        (GET.replace("/x", "/health/ready"), 503),
+        (GET.replace("GET", "OPTIONS"), 204),
+    ] {
+        assert_eq!(told(&ask(&mut desk, key, &raw)), (status, None));
+    }
+    assert_eq!(told(&ask(&mut desk, key, GET)).0, 429);
+}
+
+#[test]
+fn behind_a_trusted_proxy_each_client_counts_for_itself() {
+    let mut desk = desk();
+    let proxy = desk.connect_from(at("10.0.0.1")).expect("there is room");
+    let from = |list: &str| GET.replace("Host", &format!("X-Forwarded-For: {list}\r\nHost"));
+    for left in [2, 1, 0] {
+        // Whatever the client says itself.
+        let raw = from(&format!("198.51.100.{left}, 192.0.2.1"));
+        let expected = Some([3, left, 3 - left]);
+        assert_eq!(told(&ask(&mut desk, proxy, &raw)).1, expected);
+    }
+    assert_eq!(told(&ask(&mut desk, proxy, &from("192.0.2.1"))).0, 429);
+    assert_eq!(told(&ask(&mut desk, proxy, &from("192.0.2.2"))).0, 404);
+    // The same address without the proxy, and one who only says that he is a proxy.
+    let own = desk.connect_from(at("192.0.2.1")).expect("there is room");
+    assert_eq!(told(&ask(&mut desk, own, GET)).0, 429);
+    let liar = desk.connect_from(at("192.0.2.9")).expect("there is room");
+    for _ in 0..3 {
+        assert_eq!(told(&ask(&mut desk, liar, &from("203.0.113.1"))).0, 404);
+    }
+    assert_eq!(told(&ask(&mut desk, liar, &from("203.0.113.2"))).0, 429);
+}
