@@ -263,6 +263,7 @@ impl Core {
             self.sweep(now);
             self.rest.packing.sweep();
         }
+        self.shed_slow_readers();
         if !self.rest.is_quiet(now.mono) {
             self.keep_time(now);
         }
@@ -278,7 +279,6 @@ impl Core {
         if flip.is_some_and(|at| at <= now.mono) {
             self.rest.market.quotes.flip(now);
         }
-        self.shed_slow_readers();
         let Core { conns, rest } = self;
         let mut failed = false;
         // Who is stopping asks nothing more.
