@@ -5,7 +5,7 @@
 
 use super::{Desk, Poller};
 use crate::interval::Stored;
-use crate::market::{Market, Reported, SeriesKey};
+use crate::market::{Market, Reported, Series, SeriesKey};
 use crate::server::fetches::Window;
 use crate::time::{Now, UnixMs};
 use std::ops::Range;
@@ -124,12 +124,11 @@ impl Poller {
         };
         let exchange = desk.status.exchange_time(now);
         let current = key.interval.slot_of(exchange);
-        let told = current - self.oldest_slot(key.interval, current);
         // What left memory for want of room would only push out something else, unless it stays in
         // the file.
         let forgotten = series.forgotten_before().unwrap_or(0);
         let window = Window {
-            depth: desk.config.history.of(key.interval).backfill.min(told),
+            depth: self.depth(key, desk, current),
             floor: match (desk.archive).keeps(key, desk.config, &desk.market.catalog) {
                 true => 0,
                 false => forgotten,
@@ -137,6 +136,23 @@ impl Poller {
         };
         self.fetches.answered(key, series, window, exchange, now);
         self.note_progress(now);
+    }
+
+    /// So many closed slots before `current` are fetched unasked: as many as the configuration says,
+    /// and of a market that it names, all since the oldest that the file holds. An outage may have
+    /// been longer than the backfill is deep, and is to leave no hole. What clients ask for of
+    /// other markets does not grow by itself.
+    pub(super) fn depth(&self, key: SeriesKey, desk: &Desk<'_>, current: i64) -> i64 {
+        let Market {
+            charts, catalog, ..
+        } = &*desk.market;
+        let depth = desk.config.history.of(key.interval);
+        let lasts = catalog.is_named(key.source, key.symbol)
+            && (desk.archive).keeps(key, desk.config, catalog);
+        let oldest = charts.get(key).and_then(Series::oldest_known);
+        let since = oldest.filter(|_| lasts).map_or(0, |slot| current - slot);
+        let told = current - self.oldest_slot(key.interval, current);
+        depth.backfill.max(since.min(depth.keep)).min(told)
     }
 
     /// The exchange's time has come. It was taken before the answer left, so it is a lower bound,
