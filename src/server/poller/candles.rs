@@ -5,7 +5,7 @@
 
 use super::{Desk, Poller};
 use crate::interval::Stored;
-use crate::market::{Market, Reported, Series, SeriesKey};
+use crate::market::{Market, Reported, SeriesKey};
 use crate::server::fetches::Window;
 use crate::time::{Now, UnixMs};
 use std::ops::Range;
@@ -139,20 +139,15 @@ impl Poller {
     }
 
     /// So many closed slots before `current` are fetched unasked: as many as the configuration says,
-    /// and of a market that it names, all since the oldest that the file holds. An outage may have
-    /// been longer than the backfill is deep, and is to leave no hole. What clients ask for of
-    /// other markets does not grow by itself.
+    /// and all that have been missed since the newest that the file held at the start. An outage may
+    /// have been longer than the backfill is deep, and is to leave no hole.
     pub(super) fn depth(&self, key: SeriesKey, desk: &Desk<'_>, current: i64) -> i64 {
-        let Market {
-            charts, catalog, ..
-        } = &*desk.market;
         let depth = desk.config.history.of(key.interval);
-        let lasts = catalog.is_named(key.source, key.symbol)
-            && (desk.archive).keeps(key, desk.config, catalog);
-        let oldest = charts.get(key).and_then(Series::oldest_known);
-        let since = oldest.filter(|_| lasts).map_or(0, |slot| current - slot);
+        let keeps = (desk.archive).keeps(key, desk.config, &desk.market.catalog);
+        let reach = self.fetches.reach(key).filter(|_| keeps);
+        let missed = reach.map_or(0, |slot| current - slot).min(depth.keep);
         let told = current - self.oldest_slot(key.interval, current);
-        depth.backfill.max(since.min(depth.keep)).min(told)
+        depth.backfill.max(missed).min(told)
     }
 
     /// The exchange's time has come. It was taken before the answer left, so it is a lower bound,
