@@ -159,10 +159,10 @@ impl Report {
     /// the file from top to bottom.
     pub(super) fn close(mut self) -> Result<Vec<Fault>, Vec<Fault>> {
         if self.faults.is_empty() {
-            self.warnings.sort_by_key(|warning| warning.line);
+            from_top_to_bottom(&mut self.warnings);
             return Ok(self.warnings);
         }
-        self.faults.sort_by_key(|fault| fault.line);
+        from_top_to_bottom(&mut self.faults);
         if self.untold > 0 {
             self.faults.push(Fault {
                 file: self.file,
@@ -253,6 +253,10 @@ fn distance(a: &str, b: &str) -> usize {
         before = std::mem::replace(&mut last, row);
     }
     last[b.len()]
+}
+
+fn from_top_to_bottom(list: &mut [Fault]) {
+    list.sort_by_key(|fault| fault.line);
 }
 
 #[cfg(test)]
