@@ -12,6 +12,12 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+case "${1:-0}${2:-0}" in
+    *[!0-9]*)
+        sed -n '2,/^set /s/^# \{0,1\}//p' "$0"
+        exit 2
+        ;;
+esac
 export MARKETD_FUZZ_SECONDS=${1:-180}
 export MARKETD_FUZZ_SEED=${2:-$(date +%s)000}
 echo "seeds from $MARKETD_FUZZ_SEED, twice $MARKETD_FUZZ_SECONDS s"
