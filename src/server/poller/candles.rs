@@ -78,9 +78,8 @@ impl Poller {
     pub(super) fn take_candles(&mut self, page: &mut Page, desk: &mut Desk<'_>, now: Now) -> bool {
         if !page.slots.is_empty() {
             self.take_rows(page, desk, now);
-            return false;
         }
-        if desk.market.charts.trim() {
+        if !page.slots.is_empty() || desk.market.charts.trim() {
             return false;
         }
         self.plan_on(page.key, desk, now);

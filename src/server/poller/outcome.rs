@@ -182,8 +182,10 @@ impl Poller {
             log::info!("{}: tracks {tracked} markets", self.config.id);
         }
         // A named market may have been listed only now, or have come back.
-        let named = self.named(desk.market).into_iter();
-        self.applying.push_back(Applying::Named(named));
+        let mut named = self.named(desk.market).into_iter();
+        if !self.follow_named(&mut named, desk, now) {
+            self.applying.push_back(Applying::Named(named));
+        }
     }
 
     /// Follows some of the named markets. `true`: the last ones.
