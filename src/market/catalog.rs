@@ -325,8 +325,10 @@ impl Catalog {
         self.make_room();
         let touched = self.touched_by(source, &difference);
         let roster = &self.rosters[source.index()];
-        let before: Vec<Option<Shown>> = (touched.iter())
-            .map(|symbol| roster.tracks(*symbol).then(|| self.shown(*symbol)))
+        // Boxed: for most markets of a first list there is none, and its room would cost more than
+        // all else.
+        let before: Vec<Option<Box<Shown>>> = (touched.iter())
+            .map(|symbol| (roster.tracks(*symbol)).then(|| Box::new(self.shown(*symbol))))
             .collect();
         self.rosters[source.index()].apply(difference);
         self.warn_of_missing(source);
@@ -340,7 +342,7 @@ impl Catalog {
                 _ => {}
             }
             let was_known = self.is_known(symbol);
-            self.place(symbol);
+            self.place_one(symbol, source, tracked);
             membership_changed |= was_known != self.is_known(symbol);
             any_changed |= self.stamp(symbol, before, now);
         }
@@ -377,9 +379,9 @@ impl Catalog {
 
     /// Renews a symbol's times if it is not shown as it was `before` (`None`: the source did not
     /// track it, so that now its sources are others). Whether it is not.
-    fn stamp(&mut self, symbol: SymbolId, before: Option<Shown>, now: UnixMs) -> bool {
+    fn stamp(&mut self, symbol: SymbolId, before: Option<Box<Shown>>, now: UnixMs) -> bool {
         let created = self.created_at(symbol).is_none() && self.first_listing(symbol).is_some();
-        let changed = created || before.is_none_or(|before| before != self.shown(symbol));
+        let changed = created || before.is_none_or(|before| *before != self.shown(symbol));
         let standing = &mut self.standings[symbol.index()];
         if created {
             standing.created_at = Some(now);
@@ -402,16 +404,29 @@ impl Catalog {
         self.standings[symbol.index()].sources = tracking.collect();
     }
 
+    /// Notes anew whether one source tracks a symbol: the others' rosters are as they were.
+    fn place_one(&mut self, symbol: SymbolId, source: SourceId, tracked: bool) {
+        let sources = &mut self.standings[symbol.index()].sources;
+        match (sources.binary_search(&source), tracked) {
+            (Err(at), true) => {
+                let (before, behind) = sources.split_at(at);
+                *sources = [before, &[source], behind].concat().into();
+            }
+            (Ok(at), false) => {
+                let (before, from) = sources.split_at(at);
+                *sources = [before, &from[1..]].concat().into();
+            }
+            _ => {}
+        }
+    }
+
     /// Makes anew what depends on which symbols are known.
     fn rebuild(&mut self) {
         let standings = &self.standings;
         let is_known = |symbol: SymbolId| !standings[symbol.index()].sources.is_empty();
         let symbols = &self.symbols;
-        self.known = (0..symbols.len())
-            .map(|at| SymbolId(at as u32))
-            .filter(|symbol| is_known(*symbol))
-            .collect();
-        (self.known).sort_unstable_by(|a, b| symbols.name(*a).cmp(symbols.name(*b)));
+        let known = (0..symbols.len()).map(|at| SymbolId(at as u32));
+        self.known = symbols.sorted(known.filter(|symbol| is_known(*symbol)));
         self.groups.rebuild(&self.known, symbols, is_known);
         self.ecosystem.rebuild(&self.known, is_known);
         self.symbols.warn_of_clashes(is_known);

@@ -19,11 +19,17 @@ use crate::record::Candle;
 use crate::time::UnixMs;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::ops::Range;
+use std::ops::{Bound, Range};
 
-/// Chunks that one call of [`Charts::trim`] evicts at most: some 50 microseconds, and as much again
-/// for a look at every one of a thousand series.
+/// Chunks that one call of [`Charts::trim`] evicts at most: some 50 microseconds.
 const EVICTED_AT_ONCE: usize = 16;
+
+/// Series that one call of [`Charts::trim`] looks at for their oldest chunks: as long.
+const LOOKED_AT_ONCE: usize = 128;
+
+/// Chunks that leave before all series are looked at anew: those that have come meanwhile take
+/// their turn, and a thousand series are not looked at for each page.
+const A_LOOK_LASTS: usize = 256;
 
 /// Seconds that a series stays at least after it was read, also when another one is wanted: else
 /// two clients with more charts than there is room for would have each of them fetched anew
@@ -41,6 +47,7 @@ pub struct Charts {
     history: History,
     /// Sum over all series.
     bytes: usize,
+    leaving: Leaving,
     /// First version of a series that is opened from now on.
     next_version: u64,
     closed_version: u64,
@@ -48,6 +55,23 @@ pub struct Charts {
     updated: u64,
     rejected: u64,
     evicted: u64,
+}
+
+/// A series' oldest chunk: when it was last read, its end in time, whose it is, and the slot behind
+/// it. The least leaves first.
+type Oldest = (u32, UnixMs, SeriesKey, i64);
+
+/// Which chunks leave next, as far as that has been looked at.
+#[derive(Debug, Default)]
+struct Leaving {
+    /// At most one of each series.
+    chunks: BinaryHeap<Reverse<Oldest>>,
+    /// The last series that was looked at.
+    looked_at: Option<SeriesKey>,
+    /// Whether every series was.
+    is_whole: bool,
+    /// Chunks that have left since.
+    gone: usize,
 }
 
 /// The counters over all series.
@@ -81,6 +105,7 @@ impl Charts {
             max_bytes: limits.candle_bytes,
             history: *history,
             bytes: 0,
+            leaving: Leaving::default(),
             next_version: 0,
             closed_version: 0,
             written: 0,
@@ -333,36 +358,61 @@ impl Charts {
 
     /// Makes room when there are too many bytes: of all series' oldest chunks the one goes that
     /// was not read for the longest time, and its coverage with it, so that a later request
-    /// fetches it again. Answers whether there is more to do: call again in the next turn.
+    /// fetches it again. Answers whether there is more to do: one call is a slice of it.
     ///
     /// Always from the old end: a series never gets a hole in its middle by this.
     pub fn trim(&mut self) -> bool {
         if self.bytes <= self.max_bytes {
             return false;
         }
-        let oldest = |key: SeriesKey, series: &Series| {
-            let (read, end) = series.oldest_chunk()?;
-            Some(Reverse((read, key.interval.open_of(end), key, end)))
-        };
-        let all = self.series.iter();
-        let mut leaving: BinaryHeap<_> = all
-            .filter_map(|(key, series)| oldest(*key, series))
-            .collect();
+        if !self.leaving.is_whole {
+            self.look_on();
+            return true;
+        }
         for _ in 0..EVICTED_AT_ONCE {
             if self.bytes <= self.max_bytes {
                 return false;
             }
-            let Some(Reverse((_, _, key, end))) = leaving.pop() else {
-                return false;
+            let Some(Reverse(next)) = self.leaving.chunks.pop() else {
+                // Nothing that may leave was found, or what was found has left.
+                return std::mem::take(&mut self.leaving).gone > 0;
             };
-            let series = self.series.get_mut(&key).expect("it was just found");
+            self.evict(next);
+        }
+        if self.leaving.gone >= A_LOOK_LASTS {
+            self.leaving = Leaving::default();
+        }
+        self.bytes > self.max_bytes
+    }
+
+    /// Looks at some more series for their oldest chunks.
+    fn look_on(&mut self) {
+        let behind = (self.leaving.looked_at).map_or(Bound::Unbounded, Bound::Excluded);
+        let mut looked = 0;
+        let rest = self.series.range((behind, Bound::Unbounded));
+        for (key, series) in rest.take(LOOKED_AT_ONCE) {
+            looked += 1;
+            self.leaving.looked_at = Some(*key);
+            self.leaving.chunks.extend(oldest(series).map(Reverse));
+        }
+        self.leaving.is_whole = looked < LOOKED_AT_ONCE;
+    }
+
+    /// Evicts a chunk, unless it has been read since it was found, or is its series' oldest no
+    /// longer; then the one that is takes its place.
+    fn evict(&mut self, chunk: Oldest) {
+        let (_, _, key, end) = chunk;
+        let Some(series) = self.series.get_mut(&key) else {
+            return;
+        };
+        if oldest(series) == Some(chunk) {
             let bytes = series.bytes();
             self.evicted += series.forget_before(end) as u64;
             self.bytes = self.bytes - bytes + series.bytes();
             self.closed_version += 1;
-            leaving.extend(oldest(key, series));
+            self.leaving.gone += 1;
         }
-        self.bytes > self.max_bytes
+        self.leaving.chunks.extend(oldest(series).map(Reverse));
     }
 
     /// Grows with every change of stored candles or coverage of any series.
@@ -388,6 +438,13 @@ impl Charts {
         debug_assert_eq!(counts.bytes, self.bytes);
         counts
     }
+}
+
+/// The oldest chunk of a series, if it may be evicted.
+fn oldest(series: &Series) -> Option<Oldest> {
+    let (read, end) = series.oldest_chunk()?;
+    let key = series.key();
+    Some((read, key.interval.open_of(end), key, end))
 }
 
 /// The oldest slot of the window of time that is kept: `keep` slots back from the one that holds
@@ -556,6 +613,56 @@ mod tests {
         charts.max_bytes = 0;
         while charts.trim() {}
         assert_eq!(charts.counts().candles, 2 * 128);
+    }
+
+    #[test]
+    fn room_is_made_slice_by_slice_over_all_series() {
+        let count = 2 * LOOKED_AT_ONCE as u32 + 1;
+        let mut charts = charts(count as usize, 1 << 30, 100_000);
+        for symbol in 0..count {
+            charts.open(minutes_of(symbol));
+            charts.answered(
+                minutes_of(symbol),
+                0..256,
+                &minutes(0..256),
+                minute(256),
+                None,
+            );
+        }
+        charts.max_bytes = charts.bytes - 1;
+        // The looks at all of them come first, and nothing leaves before the last one.
+        for _ in 0..3 {
+            assert!(charts.trim());
+            assert_eq!(charts.evicted, 0);
+        }
+        // The first one's chunk is read when it is about to leave, and stays.
+        let first = charts.get(minutes_of(0));
+        ChartPlan::new(first, &all_of(Interval::M1), minute(300), 100_000).expect("stored rows");
+        assert!(!charts.trim());
+        let count_of = |symbol| charts.get(minutes_of(symbol)).map(Series::count);
+        assert_eq!((count_of(0), count_of(1)), (Some(256), Some(128)));
+        charts.max_bytes = 0;
+        let mut before = charts.evicted;
+        while charts.trim() {
+            assert!(charts.evicted - before <= 128 * EVICTED_AT_ONCE as u64);
+            before = charts.evicted;
+        }
+        assert_eq!(charts.evicted, u64::from(count) * 128);
+        // A series that has closed while its chunk was about to leave is passed over.
+        charts.open(minutes_of(0));
+        charts.answered(
+            minutes_of(0),
+            256..512,
+            &minutes(256..512),
+            minute(512),
+            None,
+        );
+        while !charts.leaving.is_whole {
+            assert!(charts.trim());
+        }
+        charts.close(minutes_of(0));
+        while charts.trim() {}
+        assert_eq!(charts.evicted, u64::from(count) * 128);
     }
 
     #[test]

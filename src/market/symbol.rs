@@ -100,6 +100,14 @@ impl SymbolName {
         &self.text[..usize::from(self.base_len)]
     }
 
+    /// Its first bytes as a number that is ordered as they are.
+    fn beginning(&self) -> u128 {
+        let mut bytes = [0; size_of::<u128>()];
+        let len = self.text.len().min(bytes.len());
+        bytes[..len].copy_from_slice(&self.text.as_bytes()[..len]);
+        u128::from_be_bytes(bytes)
+    }
+
     /// What it is paid with.
     pub fn quote(&self) -> &str {
         &self.text[usize::from(self.base_len) + 1..]
@@ -124,6 +132,20 @@ impl Symbols {
 
     pub(super) fn name(&self, symbol: SymbolId) -> &SymbolName {
         &self.names[symbol.index()]
+    }
+
+    /// These symbols, sorted by name.
+    pub(super) fn sorted(&self, symbols: impl Iterator<Item = SymbolId>) -> Vec<SymbolId> {
+        // Most names differ in what a number can hold of them: thousands are sorted without a look
+        // at the names themselves, each of which lies somewhere else.
+        let mut sorted: Vec<(u128, SymbolId)> = symbols
+            .map(|symbol| (self.name(symbol).beginning(), symbol))
+            .collect();
+        sorted.sort_unstable_by(|(a, one), (b, other)| {
+            let names = || self.name(*one).cmp(self.name(*other));
+            a.cmp(b).then_with(names)
+        });
+        sorted.into_iter().map(|(_, symbol)| symbol).collect()
     }
 
     /// Finds a symbol in any accepted form. `known` says which symbols count.

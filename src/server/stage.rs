@@ -8,12 +8,49 @@ use crate::exchange::{Reject, Sink};
 use crate::market::{Catalog, Reported, SourceId, SymbolId};
 use crate::record::{Candle, MarketInfo, Stats, Ticker};
 use crate::time::UnixMs;
+use std::collections::VecDeque;
+
+/// Tickers that stand together: below what an allocator asks the system for and gives back at once.
+/// Those of a whole exchange in one piece would be moved as it grows, and be given back, in half a
+/// millisecond each.
+const TICKERS_A_PIECE: usize = 256;
+
+/// Tickers, in their order, in pieces of bounded size.
+#[derive(Debug, Default)]
+pub struct Tickers {
+    /// All are full but the last one.
+    pieces: VecDeque<Vec<(SymbolId, Ticker)>>,
+}
+
+impl Tickers {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.pieces.iter().map(Vec::len).sum()
+    }
+
+    /// Takes out the first piece.
+    pub fn next_piece(&mut self) -> Option<Vec<(SymbolId, Ticker)>> {
+        self.pieces.pop_front()
+    }
+
+    /// Whether none is left.
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    fn push(&mut self, symbol: SymbolId, ticker: Ticker) {
+        match self.pieces.back_mut() {
+            Some(piece) if piece.len() < TICKERS_A_PIECE => piece.push((symbol, ticker)),
+            _ => self.pieces.push_back(vec![(symbol, ticker)]),
+        }
+    }
+}
 
 /// Items read and not yet applied.
 #[derive(Debug)]
 pub enum Staged {
-    /// Of tracked markets.
-    Tickers(Vec<(SymbolId, Ticker)>, u64),
+    /// Of tracked markets, and how many there were of all.
+    Tickers(Tickers, u64),
     /// With the exchange's own word on whether each is closed.
     Candles(Vec<Reported>),
     /// So many. They stand in the catalog already, which serves none of them before the list ends.
@@ -30,7 +67,7 @@ impl Staged {
         match task {
             Task::Markets => Staged::Markets(0),
             Task::Time => Staged::Time(None),
-            Task::Tickers | Task::Ticker(_) => Staged::Tickers(Vec::new(), 0),
+            Task::Tickers | Task::Ticker(_) => Staged::Tickers(Tickers::default(), 0),
             Task::Stats(_) => Staged::Stats(None),
             Task::Candles { .. } => Staged::Candles(Vec::new()),
         }
@@ -91,7 +128,7 @@ impl Sink for Stager<'_> {
 
     fn ticker(&mut self, _ticker_id: &str, ticker: Ticker) {
         if let (Staged::Tickers(list, _), Some(symbol)) = (&mut *self.staged, self.wanted) {
-            list.push((symbol, ticker));
+            list.push(symbol, ticker);
         }
     }
 
@@ -136,5 +173,54 @@ impl Sink for Stager<'_> {
             _ => {}
         }
         *self.rejected += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decimal::Decimal;
+
+    fn ticker() -> Ticker {
+        Ticker {
+            last: Decimal::from(1),
+            bid: None,
+            ask: None,
+            bid_volume: None,
+            ask_volume: None,
+            open: None,
+            high: None,
+            low: None,
+            change: None,
+            percentage: None,
+            base_volume: None,
+            quote_volume: None,
+            timestamp: None,
+        }
+    }
+
+    #[test]
+    fn tickers_come_out_in_their_order_and_in_bounded_pieces() {
+        let check = |count: usize, expected: &[usize]| {
+            let mut tickers = Tickers::default();
+            for at in 0..count {
+                tickers.push(SymbolId(at as u32), ticker());
+            }
+            assert_eq!((tickers.len(), tickers.is_empty()), (count, count == 0));
+            let (mut lens, mut symbols) = (Vec::new(), Vec::new());
+            while let Some(piece) = tickers.next_piece() {
+                lens.push(piece.len());
+                symbols.extend(piece.into_iter().map(|(symbol, _)| symbol.index()));
+            }
+            assert_eq!(lens, expected);
+            assert_eq!(symbols, (0..count).collect::<Vec<_>>());
+        };
+        check(0, &[]);
+        check(1, &[1]);
+        check(TICKERS_A_PIECE, &[TICKERS_A_PIECE]);
+        check(
+            2 * TICKERS_A_PIECE + 1,
+            &[TICKERS_A_PIECE, TICKERS_A_PIECE, 1],
+        );
     }
 }

@@ -99,6 +99,11 @@ pub(super) struct Staging {
     /// By symbol.
     marks: Vec<Mark>,
     changes: Vec<(SymbolId, Box<Listing>)>,
+    /// From ticker ids to symbols, where this is the first list: made as it comes, so that its end
+    /// has less to do.
+    routes: NameMap<Box<str>, SymbolId>,
+    /// Whether an item has taken the place of an earlier one, so that those are not right.
+    is_replaced: bool,
     /// Markets with a good name, tracked or not.
     pub(super) usable: usize,
     pub(super) skipped: u32,
@@ -133,6 +138,8 @@ pub(super) struct Difference {
     pub(super) changes: Vec<(SymbolId, Box<Listing>)>,
     /// Held listings that the list no longer has, or that no longer qualify.
     pub(super) leavers: Vec<SymbolId>,
+    /// The way back from ticker ids, where it has been made already.
+    routes: Option<NameMap<Box<str>, SymbolId>>,
 }
 
 impl Difference {
@@ -244,10 +251,16 @@ impl Roster {
             }
         }
         match *mark {
-            Mark::Changed(at) => *staging.changes[at as usize].1 = listing,
+            Mark::Changed(at) => {
+                *staging.changes[at as usize].1 = listing;
+                staging.is_replaced = true;
+            }
             _ if held == Some(&listing) => *mark = Mark::AsHeld,
             _ => {
                 *mark = Mark::Changed(staging.changes.len() as u32);
+                if !self.has_list {
+                    route(&mut staging.routes, &listing, symbol);
+                }
                 staging.changes.push((symbol, Box::new(listing)));
             }
         }
@@ -266,7 +279,13 @@ impl Roster {
             .filter(|at| self.listings[*at].is_some() && !marked(*at))
             .map(|at| SymbolId(at as u32))
             .collect();
-        Some((staging, Difference { changes, leavers }))
+        let is_made = !self.has_list && !staging.is_replaced;
+        let difference = Difference {
+            changes,
+            leavers,
+            routes: is_made.then(|| std::mem::take(&mut staging.routes)),
+        };
+        Some((staging, difference))
     }
 
     /// Takes over what a list has said.
@@ -286,7 +305,9 @@ impl Roster {
             routes_changed |= held.is_none_or(|held| held.ticker_id != listing.ticker_id);
             self.listings[at] = Some(listing);
         }
-        if routes_changed {
+        if let Some(routes) = difference.routes {
+            self.by_ticker_id = routes;
+        } else if routes_changed {
             self.rebuild_routes();
         }
     }
@@ -311,8 +332,7 @@ impl Roster {
             .reserve(self.listings.iter().flatten().count());
         for (at, listing) in self.listings.iter().enumerate() {
             if let Some(listing) = listing {
-                let route = self.by_ticker_id.entry(listing.ticker_id.clone());
-                route.or_insert(SymbolId(at as u32));
+                route(&mut self.by_ticker_id, listing, SymbolId(at as u32));
             }
         }
     }
@@ -336,6 +356,12 @@ impl Roster {
             );
         }
     }
+}
+
+/// Notes whose ticker id this is: of two markets with the same one the lower symbol has it.
+fn route(routes: &mut NameMap<Box<str>, SymbolId>, listing: &Listing, symbol: SymbolId) {
+    let holder = routes.entry(listing.ticker_id.clone()).or_insert(symbol);
+    *holder = symbol.min(*holder);
 }
 
 impl Staging {

@@ -785,3 +785,49 @@ fn whatever_lists_arrive_the_catalog_equals_one_made_anew_in_every_seed() {
         }
     }
 }
+
+#[test]
+fn names_that_begin_alike_are_sorted_by_what_follows() {
+    let names = [
+        "AAAAAAAAAAAAAAAAAAAB/B",
+        "AAAAAAAAAAAAAAAAAAAA/C",
+        "AAAAAAAAAAAAAAAAAAAA/BB",
+        "AAAAAAAAAAAAAAAAAAAA/B",
+        "AAAAAAAAAAAAAA/B",
+        "A0/B",
+        "A/B",
+    ];
+    let mut catalog = catalog(&[source("a", &[], &[])]);
+    list(&mut catalog, A, &names, T1);
+    let mut sorted = names;
+    sorted.sort_unstable();
+    assert_eq!(known(&catalog), sorted.join(" "));
+}
+
+#[test]
+fn of_two_markets_with_one_ticker_id_the_lower_symbol_has_it_in_every_list() {
+    let with_id = |text: &str, id: &str| MarketInfo {
+        ticker_id: id.into(),
+        ..info(text)
+    };
+    let mut catalog = catalog(&[source("a", &["B/B", "A/A"], &["*"])]);
+    let (low, high) = (id(&catalog, "B/B"), id(&catalog, "A/A"));
+    // The first list makes its routes as it comes, also from items that an active one replaces.
+    for now in [T1, T2] {
+        catalog.begin_list(A);
+        catalog.list(A, with_id("A/A", "x"));
+        catalog.list(A, with_id("B/B", "x"));
+        catalog.list(A, with_id("!C/C", "gone"));
+        catalog.list(A, with_id("C/C", "here"));
+        catalog.end_list(A, now).expect("a usable list");
+        assert_eq!(catalog.by_ticker_id(A, "x"), Some(low));
+        assert_eq!(catalog.by_ticker_id(A, "gone"), None);
+        assert_eq!(catalog.by_ticker_id(A, "here"), Some(id(&catalog, "C/C")));
+    }
+    catalog.begin_list(A);
+    catalog.list(A, with_id("A/A", "x"));
+    catalog.list(A, with_id("B/B", "y"));
+    catalog.end_list(A, T3).expect("a usable list");
+    assert_eq!(catalog.by_ticker_id(A, "x"), Some(high));
+    assert_eq!(catalog.by_ticker_id(A, "y"), Some(low));
+}

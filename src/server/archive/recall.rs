@@ -17,6 +17,9 @@ use std::ops::Range;
 /// Candles of one page: rendering them takes some 200 microseconds of the loop.
 const ROWS: usize = 512;
 
+/// Slices of making room with each page: more leaves than comes.
+const TRIMS: usize = 2;
+
 /// Series that may be read at once: behind so many pages a client would wait for a second.
 const SERIES: usize = 64;
 
@@ -125,7 +128,9 @@ impl Archive {
         }
         charts.unarchive(key, from..rows.slots.end);
         charts.recalled(key, rows.slots, rows.candles, exchange);
-        charts.trim();
+        for _ in 0..TRIMS {
+            charts.trim();
+        }
     }
 
     /// Asks for the next page of a series, or is done with it.

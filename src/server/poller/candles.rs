@@ -73,8 +73,20 @@ impl Page {
 }
 
 impl Poller {
-    /// Puts one slice of a page into its series. `true`: the last one.
+    /// Does one slice for a page: puts some of it into its series, or makes room for it. `true`: the
+    /// last one.
     pub(super) fn take_candles(&mut self, page: &mut Page, desk: &mut Desk<'_>, now: Now) -> bool {
+        if !page.slots.is_empty() {
+            self.take_rows(page, desk, now);
+        }
+        if !page.slots.is_empty() || desk.market.charts.trim() {
+            return false;
+        }
+        self.plan_on(page.key, desk, now);
+        true
+    }
+
+    fn take_rows(&mut self, page: &mut Page, desk: &mut Desk<'_>, now: Now) {
         let (key, (count, slots)) = (page.key, page.next());
         // Closed by the exchange's clock when the request left: later it may have closed one more,
         // but then what it sent may be older than that.
@@ -108,13 +120,6 @@ impl Poller {
             }
         }
         page.rows.by_ref().take(count).for_each(drop);
-        let done = page.slots.is_empty();
-        if done {
-            // What is over the cap beyond this goes with the next page.
-            charts.trim();
-            self.plan_on(key, desk, now);
-        }
-        done
     }
 
     /// An answer has been applied: what is asked next of its series.

@@ -13,6 +13,7 @@ use crate::server::Conn;
 use crate::server::durations::POLL_BOUNDS_US;
 use crate::server::fault::{Blame, Fault};
 use crate::server::lane::{Answered, Staged};
+use crate::server::stage::Tickers;
 use crate::server::status::SourceState;
 use crate::server::task::Task;
 use crate::table::Table;
@@ -22,8 +23,8 @@ use std::time::Duration;
 /// Before the next try of an hourly task that failed.
 const HOURLY_RETRY: Duration = Duration::from_secs(60);
 
-/// Tickers applied in one slice: some 0.1 ms.
-const TICKERS_A_SLICE: usize = 256;
+/// Named markets whose series are opened in one slice: some 0.1 ms where a thousand are followed.
+const FOLLOWED_A_SLICE: usize = 32;
 
 /// Longest that an exchange's `Retry-After` is believed: a day. A ban can last that long.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(86_400);
@@ -31,8 +32,11 @@ const RETRY_AFTER_MAX: Duration = Duration::from_secs(86_400);
 /// Items of a good answer, on their way into the market.
 #[derive(Debug)]
 pub(super) enum Applying {
-    Tickers(std::vec::IntoIter<(SymbolId, Ticker)>),
+    /// One piece a slice: some 0.1 ms.
+    Tickers(Tickers),
     Candles(Page),
+    /// Named markets of a list, whose candles are followed from now on.
+    Named(std::vec::IntoIter<SymbolId>),
 }
 
 impl Poller {
@@ -49,6 +53,7 @@ impl Poller {
         let done = match &mut items {
             Applying::Tickers(tickers) => self.take_tickers(tickers, desk, now),
             Applying::Candles(page) => self.take_candles(page, desk, now),
+            Applying::Named(symbols) => self.follow_named(symbols, desk, now),
         };
         match done {
             true => self.start_due(conns, desk, now),
@@ -57,17 +62,12 @@ impl Poller {
         done
     }
 
-    fn take_tickers(
-        &mut self,
-        tickers: &mut std::vec::IntoIter<(SymbolId, Ticker)>,
-        desk: &mut Desk<'_>,
-        now: Now,
-    ) -> bool {
+    fn take_tickers(&mut self, tickers: &mut Tickers, desk: &mut Desk<'_>, now: Now) -> bool {
         let exchange = (self.clock_told).then(|| desk.status.exchange_time(now));
-        for (symbol, ticker) in tickers.take(TICKERS_A_SLICE) {
+        for (symbol, ticker) in tickers.next_piece().into_iter().flatten() {
             apply_ticker(self.id, symbol, ticker, exchange, desk, now);
         }
-        let done = tickers.len() == 0;
+        let done = tickers.is_empty();
         if done {
             desk.market.quotes.end_poll(self.id, now);
             desk.status.quotes_polled = true;
@@ -119,9 +119,10 @@ impl Poller {
             _ => 0,
         });
         match answered.staged {
-            Staged::Tickers(items, _) if matches!(answered.task, Task::Ticker(_)) => {
+            Staged::Tickers(mut items, _) if matches!(answered.task, Task::Ticker(_)) => {
                 let exchange = (self.clock_told).then(|| desk.status.exchange_time(now));
-                for (symbol, mut ticker) in items {
+                let pieces = std::iter::from_fn(|| items.next_piece());
+                for (symbol, mut ticker) in pieces.flatten() {
                     if let Some(stats) = self.round.stats(symbol) {
                         ticker.fill_from(stats);
                     }
@@ -135,8 +136,7 @@ impl Poller {
                 }
             }
             Staged::Tickers(items, _) => {
-                self.applying
-                    .push_back(Applying::Tickers(items.into_iter()));
+                self.applying.push_back(Applying::Tickers(items));
             }
             Staged::Markets(_) => self.listed(desk, now),
             Staged::Time(time) => {
@@ -182,7 +182,20 @@ impl Poller {
             log::info!("{}: tracks {tracked} markets", self.config.id);
         }
         // A named market may have been listed only now, or have come back.
-        for symbol in self.named(desk.market) {
+        let mut named = self.named(desk.market).into_iter();
+        if !self.follow_named(&mut named, desk, now) {
+            self.applying.push_back(Applying::Named(named));
+        }
+    }
+
+    /// Follows some of the named markets. `true`: the last ones.
+    fn follow_named(
+        &mut self,
+        symbols: &mut std::vec::IntoIter<SymbolId>,
+        desk: &mut Desk<'_>,
+        now: Now,
+    ) -> bool {
+        for symbol in symbols.take(FOLLOWED_A_SLICE) {
             for interval in Stored::ALL {
                 let series = SeriesKey {
                     source: self.id,
@@ -192,6 +205,7 @@ impl Poller {
                 self.follow(series, desk, now);
             }
         }
+        symbols.len() == 0
     }
 
     /// The symbols that the configuration names for this source.
