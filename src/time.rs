@@ -87,6 +87,7 @@ impl Watch {
     }
 
     /// Both clocks.
+    #[inline]
     pub fn now(&mut self) -> Now {
         let mono = self.clock.mono();
         let since = mono.0.saturating_sub(self.read.mono.0);

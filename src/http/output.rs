@@ -132,7 +132,7 @@ impl Output {
     /// Takes buffers to write into, if it has none.
     pub fn borrow(&mut self, spare: &mut Output) {
         if self.bytes.capacity() == 0 {
-            *self = std::mem::take(spare);
+            std::mem::swap(self, spare);
         }
     }
 

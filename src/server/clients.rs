@@ -137,7 +137,7 @@ impl Rest {
                 }
                 _ => break,
             }
-            if matches!(session.phase, Phase::Body(_)) && used == bytes.len() {
+            if used == bytes.len() {
                 break;
             }
         }

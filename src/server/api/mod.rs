@@ -234,6 +234,7 @@ pub fn endpoint(config: &Config, service: Service, request: &Request<'_>) -> End
 }
 
 /// Answers a request that was understood before.
+#[inline]
 pub fn answer_again(
     view: &View<'_>,
     meaning: &Meaning,
