@@ -92,14 +92,19 @@ impl Watch {
         let mono = self.clock.mono();
         let since = mono.0.saturating_sub(self.read.mono.0);
         if since >= WALL_EVERY.as_micros() as u64 {
-            let unix = unix_now();
-            self.read = Now { mono, unix };
-            return self.read;
+            return self.read_anew(mono);
         }
         Now {
             mono,
             unix: self.read.unix + (since / 1000) as i64,
         }
+    }
+
+    #[cold]
+    fn read_anew(&mut self, mono: Mono) -> Now {
+        let unix = unix_now();
+        self.read = Now { mono, unix };
+        self.read
     }
 
     /// The monotonic clock alone.

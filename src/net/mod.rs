@@ -397,6 +397,7 @@ impl Driver {
         }
     }
 
+    #[inline(never)]
     fn act(&mut self, action: Action, now: Now) {
         match action {
             Action::Flush(key) => match link_of(&mut self.links, key) {
