@@ -158,11 +158,16 @@ impl Report {
     /// The warnings when there was no fault; else the faults: flags and variables first, then
     /// the file from top to bottom.
     pub(super) fn close(mut self) -> Result<Vec<Fault>, Vec<Fault>> {
-        if self.faults.is_empty() {
-            self.warnings.sort_by_key(|warning| warning.line);
+        // One sort for both of them: each takes 6 kB of the program.
+        let is_sound = self.faults.is_empty();
+        let told = match is_sound {
+            true => &mut self.warnings,
+            false => &mut self.faults,
+        };
+        told.sort_by_key(|fault| fault.line);
+        if is_sound {
             return Ok(self.warnings);
         }
-        self.faults.sort_by_key(|fault| fault.line);
         if self.untold > 0 {
             self.faults.push(Fault {
                 file: self.file,
