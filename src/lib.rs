@@ -20,7 +20,7 @@
 //!           failover             which source answers for a symbol, told and counted
 //!           fetches              which candles are asked for
 //!           archive              what is in the history file, and on its way there or back
-//!                                (no_archive: a build without `sqlite` has no such file)
+//!                                (shelf: what it works on; no_archive: without `sqlite`)
 //!           api                  the endpoints
 //!           later, long, packing answers that take several turns; bodies in gzip
 //!           door, guests         who comes in and has left; who is connected from where

@@ -226,15 +226,29 @@ pub(super) fn read_object<T>(
     node: &Node<'_>,
     report: &mut Report,
 ) {
+    let names: Vec<&'static str> = keys.iter().map(|key| key.name).collect();
+    let mut read = |at: usize, value: &Node<'_>, report: &mut Report| {
+        keys[at].read(owner, value, report);
+    };
+    read_members(&names, node, report, &mut read);
+}
+
+/// Reads the members of an object: `read` the value of the one whose name stands at a place. It
+/// knows no types, so that the program has it once, and not for each of them.
+fn read_members(
+    names: &[&'static str],
+    node: &Node<'_>,
+    report: &mut Report,
+    read: &mut dyn FnMut(usize, &Node<'_>, &mut Report),
+) {
     let Some(members) = node.members() else {
         return node.refuse("an object", report);
     };
     let mut seen: HashMap<String, usize> = HashMap::new();
     for member in members {
         let path = &member.value.path;
-        let Some(key) = keys.iter().find(|key| key.name == member.name) else {
-            let known = keys.iter().map(|key| key.name);
-            let near = suggestion(&member.name, known);
+        let Some(at) = names.iter().position(|name| *name == member.name) else {
+            let near = suggestion(&member.name, names.iter().copied());
             report.fault_at(path, member.offset, format!("unknown key{near}"));
             continue;
         };
@@ -245,7 +259,7 @@ pub(super) fn read_object<T>(
             continue;
         }
         report.place(path, member.value.offset);
-        key.read(owner, &member.value, report);
+        read(at, &member.value, report);
     }
 }
 

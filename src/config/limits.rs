@@ -96,9 +96,10 @@ limits! {
     requests_per_connection: u32, "requestsPerConnection" Count = 10_000, 1..=4_294_967_295;
 
     /// Pending output of all connections above which the slowest readers are closed; above half of it
-    /// no answer is begun that takes several turns.
-    // A quarter of a machine with 64 MB: 250 readers that have stopped at their high-water mark.
-    output_total: usize, "outputTotalBytes" Bytes = 16_777_216, 1_048_576..=68_719_476_736;
+    /// those go that have taken nothing for a second, and no answer is begun that takes several turns.
+    // Half of a machine with 64 MB: 500 readers that have stopped at their high-water mark. Bytes
+    // that several clients are sent count for each, so that there mostly is less.
+    output_total: usize, "outputTotalBytes" Bytes = 33_554_432, 1_048_576..=68_719_476_736;
 
     /// Requests of one client address in a minute, an IPv6 one by its /64 network; 0: no such limit.
     /// Those for health and with OPTIONS do not count.

@@ -21,10 +21,18 @@ impl Network {
     pub fn parse(text: &str) -> Option<Network> {
         let Some((address, bits)) = text.split_once('/') else {
             let address = text.parse::<IpAddr>().ok()?;
-            return Some(address.into());
+            return Some(address.to_canonical().into());
         };
         let (address, bits): (IpAddr, u8) = (address.parse().ok()?, bits.parse().ok()?);
-        (bits <= length(address)).then_some(Network { address, bits })
+        match (address, address.to_canonical()) {
+            _ if bits > length(address) => None,
+            // IPv4 in the clothes of IPv6 (RFC 4291, 2.5.5.2), as which no peer is known.
+            (IpAddr::V6(_), IpAddr::V4(inner)) if bits >= 96 => Some(Network {
+                address: inner.into(),
+                bits: bits - 96,
+            }),
+            _ => Some(Network { address, bits }),
+        }
     }
 
     /// The same for a key of the file: in its one spelling, or what was expected and found.

@@ -10,31 +10,43 @@ use crate::table::Key;
 use crate::time::Now;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::time::Duration;
 
 /// Of what may be pending in all, what is got rid of at once, when it is more: to look for the slowest
 /// readers is to look at everybody.
 const SHED_PART: u64 = 8;
 
+/// Above half of what may be pending in all, who has taken nothing for so long goes. Whoever reads,
+/// over however slow a line, takes something in this time.
+const SHED_AFTER: Duration = Duration::from_secs(1);
+
+/// Between two looks for them.
+const SHED_PAUSE: Duration = Duration::from_millis(100);
+
 impl Core {
-    /// More is pending than may be: closes those who have taken nothing of theirs for the longest
-    /// time. The others go on, and nobody is turned away for them; the one that took some last is
-    /// never closed, however long its answer is.
-    pub(super) fn shed_slow_readers(&mut self) {
+    /// Closes clients that leave too much unread. Above half of the limit those go who have taken
+    /// nothing for a while; above all of it, whoever has taken nothing for the longest time, at
+    /// once. The one that took some last is never closed for that, however long its answer is.
+    pub(super) fn shed_slow_readers(&mut self, now: Now) {
         let Core { conns, rest } = self;
         let most = rest.config.limits.output_total as u64;
         let mut left = rest.status.http.pending;
-        if left <= most {
+        let is_over = left > most;
+        if left <= most / 2 || (!is_over && now.mono < rest.shed_at) {
             return;
         }
+        rest.shed_at = now.mono + SHED_PAUSE;
         let mut readers: BinaryHeap<_> = (conns.iter_mut())
             .filter_map(|(key, conn)| match conn {
-                // Progress renews the deadline.
-                Conn::Client(it) if it.is_reader() => Some(Reverse((it.deadline, key))),
-                _ => None,
+                Conn::Client(it) => Some(Reverse((it.unread_since(&rest.config.limits)?, key))),
+                Conn::Upstream { .. } => None,
             })
+            .filter(|Reverse((since, _))| is_over || *since + SHED_AFTER <= now.mono)
             .collect();
-        while left > most - most / SHED_PART
-            && readers.len() > 1
+        let least = usize::from(is_over);
+        let goal = if is_over { most } else { most / 2 };
+        while left > goal - goal / SHED_PART
+            && readers.len() > least
             && let Some(Reverse((_, key))) = readers.pop()
             && let Some(Conn::Client(session)) = conns.get_mut(key)
         {

@@ -99,6 +99,9 @@ struct Plan {
     /// Not before this, after a failure.
     rest_until: Mono,
     in_flight: Option<Range<i64>>,
+    /// The newest slot that was known before anything was asked: what is missing since then was
+    /// missed.
+    reach: Option<i64>,
 }
 
 impl Fetches {
@@ -117,6 +120,7 @@ impl Fetches {
                 failures: 0,
                 rest_until: now.mono,
                 in_flight: None,
+                reach: None,
             });
         }
     }
@@ -220,11 +224,17 @@ impl Fetches {
         })
     }
 
-    /// A page has been asked.
-    pub fn began(&mut self, series: SeriesKey, slots: Range<i64>) {
+    /// A page has been asked. `newest` is the newest slot that is known of its series.
+    pub fn began(&mut self, series: SeriesKey, slots: Range<i64>, newest: Option<i64>) {
         if let Some(plan) = self.plan_mut(series) {
             plan.in_flight = Some(slots);
+            plan.reach = plan.reach.or(newest);
         }
+    }
+
+    /// The slot down to which nothing is to stay missing, where something was known at the start.
+    pub fn reach(&self, series: SeriesKey) -> Option<i64> {
+        self.plan(series)?.reach
     }
 
     /// A page has been answered, and applied to its series. `exchange` is the exchange's time.

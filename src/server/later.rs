@@ -49,6 +49,7 @@ impl Core {
         let begin = session.output.len();
         let mut responder = reply.responder(&mut session.output, &rest.stamp);
         if let Some(to_pack) = long.finish(&view, &mut responder) {
+            // Nothing was written, and the place that it had is free for it again.
             return rest.pack(session, client, to_pack, reply, now);
         }
         let answer = Answer {
@@ -103,15 +104,15 @@ impl Rest {
         reply: Reply,
         now: Now,
     ) {
-        // The rest of the room is for short answers.
-        if self.status.http.pending >= self.config.limits.output_total as u64 / 2 {
-            return self.turn_away(session, reply, SLOW_READERS, now);
-        }
         let long = match later {
             Outcome::Answered => return,
             Outcome::Later(long) => long,
             Outcome::Pack(to_pack) => return self.pack(session, key, *to_pack, reply, now),
         };
+        // The rest of the room is for answers that are at hand.
+        if self.status.http.pending >= self.config.limits.output_total as u64 / 2 {
+            return self.turn_away(session, reply, SLOW_READERS, now);
+        }
         let until = now.mono + self.config.limits.chart_wait;
         let wanted = long.wants();
         let held = match &wanted {

@@ -5,7 +5,7 @@
 //! bounded part of one running answer, in turn. Only the client that asked waits.
 //!
 //! A held answer is small, and many may wait for the same candles; one in the making holds a body.
-//! So only the first few of the running ones are in the making, and the others are in line. A
+//! So only the first few of the running ones are in the making, and the others are in line. One
 //! that is *set aside* waits for its body to be packed, and is then made in no time.
 //!
 //! It never touches a session: a finished answer is handed back with the client's key.

@@ -128,6 +128,7 @@ struct Rest {
     /// Lent to the next answer.
     spare: Output,
     next_sweep: Mono,
+    shed_at: Mono,
     /// When the end comes in any case.
     stop_at: Option<Mono>,
     clients_done: bool,
@@ -191,6 +192,7 @@ impl Core {
                 familiar: Familiar::new(),
                 spare: Output::default(),
                 next_sweep: now.mono + SWEEP,
+                shed_at: now.mono,
                 stop_at: None,
                 clients_done: false,
                 finished: false,
@@ -263,7 +265,7 @@ impl Core {
             self.sweep(now);
             self.rest.packing.sweep();
         }
-        self.shed_slow_readers();
+        self.shed_slow_readers(now);
         if !self.rest.is_quiet(now.mono) {
             self.keep_time(now);
         }
@@ -309,8 +311,8 @@ impl Core {
         rest.longs.has_work() || rest.packing.has_work() || rest.agenda().has_work
     }
 
-    /// Does one slice of what takes long: items of one poll applied or
-    /// unpacked, one part of one answer, and one of one body in gzip.
+    /// Does one slice of what takes long: of one poll, of the archive, of one answer, and of one
+    /// body in gzip.
     pub fn work(&mut self, now: Now) {
         let mut done = false;
         let Core { conns, rest } = self;

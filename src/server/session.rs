@@ -200,9 +200,18 @@ impl Session {
         }
     }
 
-    /// Whether it has answers to take, and nothing else to wait for.
-    pub fn is_reader(&self) -> bool {
-        self.service != Service::Demo && matches!(self.phase, Phase::Writing | Phase::Finishing)
+    /// Since when it has taken nothing of the answers that wait for it; beside a request that has
+    /// not wholly come, since that began. `None`: none wait.
+    pub fn unread_since(&self, limits: &Limits) -> Option<Mono> {
+        let span = match self.phase {
+            _ if self.service == Service::Demo || self.output.is_empty() => return None,
+            Phase::Writing | Phase::Finishing => limits.write_timeout,
+            Phase::Head => limits.head_timeout,
+            Phase::Body(_) => limits.body_timeout,
+            Phase::Idle | Phase::Waiting(_) | Phase::Lingering | Phase::Closed => return None,
+        };
+        let before = self.deadline.0.saturating_sub(span.as_micros() as u64);
+        Some(Mono(before))
     }
 
     /// Whether a request of this client is being answered.

@@ -52,6 +52,33 @@ fn the_hole_that_an_outage_leaves_is_filled_and_told_until_then() {
 }
 
 #[test]
+fn an_outage_that_is_longer_than_the_backfill_leaves_no_hole() {
+    let exchange = exchange();
+    let begin = exchange.now();
+    let config = config(&[source(&exchange, &["BTC/USDT"])], 50);
+    let dir = Arc::new(TempDir::new());
+    let marketd = launch(&dir, &config).start();
+    eventually(LONG, || {
+        (history(&marketd, "inserted") >= 150).then_some(())
+    });
+    kill(marketd);
+    exchange.set_time(ServerTime::Fixed(begin + 5000 * MINUTE));
+    let marketd = launch(&dir, &config).start();
+    // Nobody asks: what comes is fetched unasked.
+    eventually(LONG, || {
+        (history(&marketd, "inserted") > 4900).then_some(())
+    });
+    for hours in [0, 15, 30, 45, 60] {
+        let from = begin + (60 * hours - 40) * MINUTE;
+        let to = from + 899 * MINUTE;
+        let truth = fake_klines(&exchange, "BTCUSDT", "1m", from, to);
+        let part = chart("1m", &format!("&from={from}&to={to}"));
+        let rows = closed(&get(marketd.addr(), &part));
+        check(&rows, &truth, true, "over the outage");
+    }
+}
+
+#[test]
 fn a_chart_of_three_years_ago_that_nobody_asked_for_before_is_complete() {
     let exchange = exchange();
     let config = config(&[source(&exchange, &["BTC/USDT"])], 10);

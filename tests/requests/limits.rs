@@ -452,3 +452,64 @@ fn connections_of_one_address_have_a_limit_where_one_is_set() {
         assert_eq!(desk.summary(key), "open");
     }
 }
+
+#[test]
+fn from_half_of_that_on_who_takes_nothing_goes_and_who_reads_stays() {
+    let limits = Limits {
+        output_total: 1_048_576,
+        ..Limits::default()
+    };
+    let mut desk = Desk::new(limits.clone());
+    let document = "GET /openapi.json HTTP/1.1\r\nHost: h\r\n\r\n";
+    let body = "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab";
+    // Half of them have begun a request that never comes whole: they are in nobody's way, and yet
+    // their answers wait.
+    let mut rude = Vec::new();
+    while figure(&mut desk, "bytesPending") <= limits.output_total / 2 {
+        let key = desk.connect_with(0);
+        let raw = match rude.len() % 2 {
+            0 => document.to_string(),
+            _ => GET.repeat(90) + body,
+        };
+        desk.send(key, raw.as_bytes());
+        rude.push(key);
+    }
+    let steady = desk.connect_with(0);
+    desk.send(steady, document.as_bytes());
+    for _ in 0..25 {
+        // What is at hand is sent, packed or not.
+        let key = desk.connect();
+        let packed = document.replace("\r\n\r\n", "\r\nAccept-Encoding: gzip\r\n\r\n");
+        desk.send(key, packed.as_bytes());
+        desk.pass(Duration::from_millis(100));
+        assert!(desk.got(key).starts_with(b"HTTP/1.1 200 OK\r\n"));
+        desk.end(key);
+        desk.feed(steady, 10);
+    }
+    let gone = rude.iter().filter(|key| desk.is_closed(**key)).count();
+    assert!(gone > 1, "{gone} of {} are closed", rude.len());
+    assert!(figure(&mut desk, "bytesPending") <= limits.output_total / 2);
+    assert!(!desk.is_closed(steady));
+}
+
+#[test]
+fn who_leaves_a_request_half_sent_does_not_have_others_closed_in_his_stead() {
+    let limits = Limits {
+        output_total: 1_048_576,
+        body_timeout: Duration::from_secs(10),
+        ..Limits::default()
+    };
+    let mut desk = Desk::new(limits.clone());
+    let body = "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab";
+    let steady = desk.connect_with(0);
+    desk.send(steady, GET.repeat(20).as_bytes());
+    for _ in 0..100 {
+        let key = desk.connect_with(0);
+        desk.send(key, (GET.repeat(90) + body).as_bytes());
+        desk.pass(Duration::from_millis(1));
+        desk.feed(steady, 10);
+        let pending = figure(&mut desk, "bytesPending");
+        assert!(pending <= limits.output_total, "{pending} bytes wait");
+    }
+    assert!(!desk.is_closed(steady));
+}

@@ -117,7 +117,10 @@ impl LongChart {
             let series = view.market.charts.get(key);
             let keep = view.market.charts.keep(key.interval);
             let now = exchange_time(view, key);
-            let plan = ChartPlan::new(series, &asked.spec, now, keep)?;
+            let Some(plan) = ChartPlan::new(series, &asked.spec, now, keep) else {
+                send_error(&Error::internal(), responder);
+                return None;
+            };
             return send_plan(view, &asked, key, &plan, responder);
         };
         let Some((body, info)) = maker.finished() else {

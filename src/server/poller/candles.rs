@@ -124,12 +124,11 @@ impl Poller {
         };
         let exchange = desk.status.exchange_time(now);
         let current = key.interval.slot_of(exchange);
-        let told = current - self.oldest_slot(key.interval, current);
         // What left memory for want of room would only push out something else, unless it stays in
         // the file.
         let forgotten = series.forgotten_before().unwrap_or(0);
         let window = Window {
-            depth: desk.config.history.of(key.interval).backfill.min(told),
+            depth: self.depth(key, desk, current),
             floor: match (desk.archive).keeps(key, desk.config, &desk.market.catalog) {
                 true => 0,
                 false => forgotten,
@@ -137,6 +136,18 @@ impl Poller {
         };
         self.fetches.answered(key, series, window, exchange, now);
         self.note_progress(now);
+    }
+
+    /// So many closed slots before `current` are fetched unasked: as many as the configuration says,
+    /// and all that have been missed since the newest that the file held at the start. An outage may
+    /// have been longer than the backfill is deep, and is to leave no hole.
+    pub(super) fn depth(&self, key: SeriesKey, desk: &Desk<'_>, current: i64) -> i64 {
+        let depth = desk.config.history.of(key.interval);
+        let keeps = (desk.archive).keeps(key, desk.config, &desk.market.catalog);
+        let reach = self.fetches.reach(key).filter(|_| keeps);
+        let missed = reach.map_or(0, |slot| current - slot).min(depth.keep);
+        let told = current - self.oldest_slot(key.interval, current);
+        depth.backfill.max(missed).min(told)
     }
 
     /// The exchange's time has come. It was taken before the answer left, so it is a lower bound,

@@ -86,8 +86,7 @@ impl Poller {
         counting.series += SERIES_A_SLICE;
         for key in &series {
             let current = key.interval.slot_of(exchange);
-            let told = current - self.oldest_slot(key.interval, current);
-            let depth = desk.config.history.of(key.interval).backfill.min(told);
+            let depth = self.depth(*key, desk, current);
             counting.wanted += depth.unsigned_abs();
             counting.done += desk.market.charts.known(*key, current - depth..current);
         }

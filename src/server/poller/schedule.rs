@@ -217,7 +217,10 @@ impl Poller {
                 desk.market.catalog.begin_list(self.id);
             }
             Task::Time => self.clock = now.mono + HOURLY,
-            Task::Candles { series, slots } => self.fetches.began(*series, slots.clone()),
+            Task::Candles { series, slots } => {
+                let newest = (desk.market.charts.get(*series)).and_then(Series::newest_known);
+                self.fetches.began(*series, slots.clone(), newest);
+            }
         }
         let exchange = desk.status.exchange_time(now);
         let call = self.call(&task, desk.market, exchange);
