@@ -6,9 +6,10 @@
 //! [`Mono`] never goes backwards and says nothing of the date: deadlines and ages are made of it.
 //! [`UnixMs`] is what bodies and candles speak; it may jump when somebody sets the clock.
 
+use rustix::time::{ClockId, clock_gettime};
 use std::fmt;
 use std::ops::{Add, Sub};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Milliseconds of one day.
 pub const DAY_MS: i64 = 86_400_000;
@@ -33,7 +34,8 @@ pub struct Now {
 /// The clocks of this process.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    begin: Instant,
+    /// What the system's monotonic clock said, in microseconds.
+    begin: u64,
 }
 
 impl Clock {
@@ -44,7 +46,7 @@ impl Clock {
     )]
     pub fn new() -> Clock {
         Clock {
-            begin: Instant::now(),
+            begin: monotonic_us(),
         }
     }
 
@@ -57,8 +59,9 @@ impl Clock {
     }
 
     /// Reads the monotonic clock alone.
+    #[inline]
     pub fn mono(&self) -> Mono {
-        Mono(self.begin.elapsed().as_micros() as u64)
+        Mono(monotonic_us().saturating_sub(self.begin))
     }
 }
 
@@ -84,13 +87,12 @@ impl Watch {
     }
 
     /// Both clocks.
+    #[inline]
     pub fn now(&mut self) -> Now {
         let mono = self.clock.mono();
         let since = mono.0.saturating_sub(self.read.mono.0);
         if since >= WALL_EVERY.as_micros() as u64 {
-            let unix = unix_now();
-            self.read = Now { mono, unix };
-            return self.read;
+            return self.read_anew(mono);
         }
         Now {
             mono,
@@ -98,10 +100,26 @@ impl Watch {
         }
     }
 
+    #[cold]
+    fn read_anew(&mut self, mono: Mono) -> Now {
+        let unix = unix_now();
+        self.read = Now { mono, unix };
+        self.read
+    }
+
     /// The monotonic clock alone.
     pub fn mono(&self) -> Mono {
         self.clock.mono()
     }
+}
+
+/// The system's monotonic clock in microseconds, from wherever it began. The standard library's
+/// `Instant` is the same clock, and takes three times the instructions to tell how much has passed
+/// on it; every turn of the loop asks twice.
+#[inline]
+fn monotonic_us() -> u64 {
+    let read = clock_gettime(ClockId::Monotonic);
+    read.tv_sec as u64 * 1_000_000 + read.tv_nsec as u64 / 1000
 }
 
 /// The wall clock. A clock before 1970 reads as the epoch.

@@ -99,14 +99,11 @@ impl Output {
         self.len() == 0
     }
 
-    /// Takes note that so many bytes were sent. An emptied output holds no memory: its buffers are
-    /// handed back, to be lent to the next one.
-    pub fn advance(&mut self, count: usize) -> Option<Output> {
+    /// Takes note that so many bytes were sent.
+    pub fn advance(&mut self, count: usize) {
         debug_assert!(count <= self.len(), "more sent than there was");
         if count >= self.len() {
-            let mut spare = std::mem::take(self);
-            spare.clear();
-            return Some(spare);
+            return self.clear();
         }
         let mut left = count;
         while let Some(shared) = self.shared.as_deref_mut()
@@ -120,19 +117,29 @@ impl Output {
             shared.left -= of_part;
             left -= of_part;
             if shared.next_sent < part.range.len() {
-                return None;
+                return;
             }
             shared.next += 1;
             shared.next_sent = 0;
         }
         self.sent += left;
-        None
     }
 
     /// Takes buffers to write into, if it has none.
     pub fn borrow(&mut self, spare: &mut Output) {
         if self.bytes.capacity() == 0 {
-            *self = std::mem::take(spare);
+            std::mem::swap(self, spare);
+        }
+    }
+
+    /// Gives its buffers back, now that all is sent: they are lent to the next one, where there are
+    /// no others and they take at most so many bytes. Then it holds no memory.
+    pub fn give_back(&mut self, spare: &mut Output, most: usize) {
+        debug_assert!(self.is_empty(), "somebody waits for what is in it");
+        if spare.bytes.capacity() == 0 && self.capacity() <= most {
+            std::mem::swap(self, spare);
+        } else {
+            *self = Output::default();
         }
     }
 
@@ -246,8 +253,7 @@ mod tests {
                     assert_eq!(pending.to_vec(), all[sent.len()..]);
                     let some = step.min(output.len());
                     sent.extend_from_slice(&pending.to_vec()[..some]);
-                    let emptied = output.advance(some);
-                    assert_eq!(emptied.is_some(), output.is_empty());
+                    output.advance(some);
                 }
                 assert_eq!(sent, all);
                 assert!(output.pending().is_empty());
@@ -258,7 +264,7 @@ mod tests {
     #[test]
     fn what_is_written_while_some_is_pending_comes_behind_it() {
         let (mut output, mut all) = sample(&[20, 3000]);
-        assert!(output.advance(1500).is_none());
+        output.advance(1500);
         output.bytes().extend_from_slice(b"more");
         output.share(&vec![b'x'; 2000].into(), 0..2000);
         all.extend_from_slice(b"more");
@@ -271,10 +277,22 @@ mod tests {
     fn small_parts_are_copied_and_an_emptied_output_lends_its_buffers() {
         let (mut output, all) = sample(&[3, 900]);
         assert_eq!(output.pending().whole(), Some(&all[..]));
-        let mut spare = output.advance(903).expect("it is empty now");
+        let mut spare = Output::default();
+        output.advance(903);
+        output.give_back(&mut spare, usize::MAX);
         assert_eq!(output.capacity(), 0);
         assert!(spare.is_empty() && spare.capacity() >= 903);
         output.borrow(&mut spare);
         assert!(output.capacity() >= 903 && spare.capacity() == 0);
+        // Large ones are let go, and so is a second one.
+        output.bytes().push(b'x');
+        output.advance(1);
+        output.give_back(&mut spare, 902);
+        assert_eq!((output.capacity(), spare.capacity()), (0, 0));
+        let mut spare = sample(&[7]).0;
+        let (mut output, _) = sample(&[9]);
+        output.advance(9);
+        output.give_back(&mut spare, usize::MAX);
+        assert_eq!((output.capacity(), spare.len()), (0, 7));
     }
 }

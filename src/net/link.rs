@@ -233,7 +233,15 @@ fn moved(result: io::Result<usize>, zero: Moved) -> Moved {
     match result {
         Ok(0) => zero,
         Ok(count) => Moved::Bytes(count),
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Moved::Blocked,
-        Err(error) => Moved::Failed(Broken::Io(error.kind())),
+        Err(error) => not_moved(&error),
+    }
+}
+
+/// Out of the way of those calls that succeed, which are nearly all.
+#[cold]
+fn not_moved(error: &io::Error) -> Moved {
+    match error.kind() {
+        ErrorKind::WouldBlock => Moved::Blocked,
+        kind => Moved::Failed(Broken::Io(kind)),
     }
 }

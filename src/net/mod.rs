@@ -262,7 +262,7 @@ impl Driver {
                 let key = Key::from_token(token);
                 if let Some(link) = link_of(&mut self.links, key) {
                     link.wake(event);
-                    self.queue(key);
+                    queue(link, &mut self.hot, &mut self.upstream);
                 }
             }
         }
@@ -381,53 +381,54 @@ impl Driver {
         self.queue(key);
     }
 
-    /// Puts a link with more to do into the queue of its kind, once.
+    /// The same by its key.
     fn queue(&mut self, key: Key) {
-        if let Some(link) = link_of(&mut self.links, key)
-            && !link.queued
-        {
-            link.queued = true;
-            match link.upstream {
-                true => self.upstream.push_back(key),
-                false => self.hot.push_back(key),
-            }
+        if let Some(link) = link_of(&mut self.links, key) {
+            queue(link, &mut self.hot, &mut self.upstream);
         }
     }
 
     /// Does what the core asks for, until it asks for nothing more.
+    #[inline]
     fn carry_out(&mut self, now: Now) {
+        // Most turns are asked for nothing.
         while let Some(action) = self.core.poll_action() {
-            match action {
-                Action::Flush(key) => match link_of(&mut self.links, key) {
-                    Some(link) if link.upstream => self.queue(key),
-                    Some(_) => self.pump(key, CLIENT_BYTES, now),
-                    None => {}
-                },
-                Action::Connect(key, address) => self.connect(key, address, now),
-                Action::Secure(key, host) => self.secure(key, &host, now),
-                Action::Resolve { source, host, port } => {
-                    if let Err(why) = self.resolver.ask(source, &host, port) {
-                        self.core.resolved(source, Err(why), now);
-                    }
+            self.act(action, now);
+        }
+    }
+
+    #[inline(never)]
+    fn act(&mut self, action: Action, now: Now) {
+        match action {
+            Action::Flush(key) => match link_of(&mut self.links, key) {
+                Some(link) if link.upstream => self.queue(key),
+                Some(_) => self.pump(key, CLIENT_BYTES, now),
+                None => {}
+            },
+            Action::Connect(key, address) => self.connect(key, address, now),
+            Action::Secure(key, host) => self.secure(key, &host, now),
+            Action::Resolve { source, host, port } => {
+                if let Err(why) = self.resolver.ask(source, &host, port) {
+                    self.core.resolved(source, Err(why), now);
                 }
-                Action::Store(job) => {
-                    if let Some(refused) = self.history.send(job) {
-                        self.core.stored(refused, now);
-                    }
+            }
+            Action::Store(job) => {
+                if let Some(refused) = self.history.send(job) {
+                    self.core.stored(refused, now);
                 }
-                Action::Finish(key) => {
-                    if let Some(link) = link_of(&mut self.links, key) {
-                        link.finish();
-                    }
+            }
+            Action::Finish(key) => {
+                if let Some(link) = link_of(&mut self.links, key) {
+                    link.finish();
                 }
-                Action::Close(key) => {
-                    // Dropping the link closes its socket, which also takes it from the poller.
-                    if let Some(link) = link_of(&mut self.links, key) {
-                        link.part(&mut self.buffer);
-                        self.links[key.place()] = None;
-                    }
-                    self.core.closed(key);
+            }
+            Action::Close(key) => {
+                // Dropping the link closes its socket, which also takes it from the poller.
+                if let Some(link) = link_of(&mut self.links, key) {
+                    link.part(&mut self.buffer);
+                    self.links[key.place()] = None;
                 }
+                self.core.closed(key);
             }
         }
     }
@@ -465,6 +466,19 @@ impl Driver {
             self.links.resize_with(place + 1, || None);
         }
         self.links[place] = Some(link);
+    }
+}
+
+/// Puts a link with more to do into the queue of its kind, once.
+#[inline]
+fn queue(link: &mut Link, hot: &mut VecDeque<Key>, upstream: &mut VecDeque<Key>) {
+    if link.queued {
+        return;
+    }
+    link.queued = true;
+    match link.upstream {
+        true => upstream.push_back(link.key),
+        false => hot.push_back(link.key),
     }
 }
 

@@ -103,13 +103,17 @@ impl Socket {
             match write(&mut self.stream) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Ok(count) => return Ok(count),
-                Err(error) => {
-                    self.writable &= error.kind() != ErrorKind::WouldBlock;
-                    return Err(error);
-                }
+                Err(error) => return Err(refused(error, &mut self.writable)),
             }
         }
     }
+}
+
+/// What a call has failed with; the socket is not ready any more, if it was that.
+#[cold]
+fn refused(error: io::Error, ready: &mut bool) -> io::Error {
+    *ready &= error.kind() != ErrorKind::WouldBlock;
+    error
 }
 
 impl Read for Socket {
@@ -123,10 +127,7 @@ impl Read for Socket {
                     self.readable &= count > 0 && !drained;
                     return Ok(count);
                 }
-                Err(error) => {
-                    self.readable &= error.kind() != ErrorKind::WouldBlock;
-                    return Err(error);
-                }
+                Err(error) => return Err(refused(error, &mut self.readable)),
             }
         }
     }

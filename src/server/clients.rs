@@ -88,7 +88,9 @@ impl Rest {
         }
         if session.inbox.is_empty() {
             let used = self.serve(key, session, bytes, now);
-            session.inbox.extend_from_slice(&bytes[used..]);
+            if used < bytes.len() {
+                session.inbox.extend_from_slice(&bytes[used..]);
+            }
         } else {
             session.inbox.extend_from_slice(bytes);
             self.resume(key, session, now);
@@ -137,7 +139,7 @@ impl Rest {
                 }
                 _ => break,
             }
-            if matches!(session.phase, Phase::Body(_)) && used == bytes.len() {
+            if used == bytes.len() {
                 break;
             }
         }
@@ -363,13 +365,7 @@ impl Rest {
     }
 
     fn sent(&mut self, key: Key, session: &mut Session, count: usize, now: Now) {
-        if let Some(emptied) = session.output.advance(count)
-            && emptied.capacity() <= SPARE_BYTES
-        {
-            // Nearly all answers are written and sent within one turn of their connection, so
-            // that the same buffers serve all of them.
-            self.spare = emptied;
-        }
+        session.output.advance(count);
         if session.service != Service::Demo {
             self.status.http.bytes_out += count as u64;
         }
@@ -379,6 +375,9 @@ impl Rest {
             }
             return;
         }
+        // Nearly all answers are written and sent within one turn of their connection, so that the
+        // same buffers serve all of them.
+        session.output.give_back(&mut self.spare, SPARE_BYTES);
         match session.phase {
             Phase::Writing => {
                 session.enter(Phase::Idle, now.mono, &self.config.limits);

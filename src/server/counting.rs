@@ -72,6 +72,7 @@ impl Rest {
     }
 
     /// Counts what has become of a session since it was weighed.
+    #[inline]
     pub(super) fn count_change(&mut self, before: Weight, session: &Session) {
         if session.service == Service::Demo {
             return;
@@ -79,18 +80,14 @@ impl Rest {
         let http = &mut self.status.http;
         let after = Weight::of(session);
         http.pending = http.pending + after.pending - before.pending;
-        match (before.is_busy, after.is_busy) {
-            (false, true) => http.in_flight += 1,
-            (true, false) => http.in_flight -= 1,
-            _ => {}
-        }
+        http.in_flight = http.in_flight + after.in_flight - before.in_flight;
     }
 }
 
 /// What a session adds to the figures of now.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weight {
-    is_busy: bool,
+    in_flight: u64,
     pending: u64,
 }
 
@@ -99,7 +96,7 @@ impl Weight {
     #[inline]
     pub(super) fn of(session: &Session) -> Weight {
         Weight {
-            is_busy: session.is_busy(),
+            in_flight: u64::from(session.is_busy()),
             pending: session.output.len() as u64,
         }
     }

@@ -187,6 +187,8 @@ pub enum Meaning {
     Quote(quotes::Asked),
     /// A chart.
     Chart(chart::Asked),
+    /// How the service does.
+    Health(health::Kind),
 }
 
 impl Meaning {
@@ -194,6 +196,7 @@ impl Meaning {
         match self {
             Meaning::Quote(_) => Endpoint::Quote,
             Meaning::Chart(_) => Endpoint::Chart,
+            Meaning::Health(_) => Endpoint::Health,
         }
     }
 
@@ -202,6 +205,7 @@ impl Meaning {
         match self {
             Meaning::Quote(asked) => quotes::one(view, asked, responder),
             Meaning::Chart(asked) => chart::chart(view, asked, responder),
+            Meaning::Health(kind) => health::health(view, *kind, responder),
         }
     }
 }
@@ -234,6 +238,7 @@ pub fn endpoint(config: &Config, service: Service, request: &Request<'_>) -> End
 }
 
 /// Answers a request that was understood before.
+#[inline]
 pub fn answer_again(
     view: &View<'_>,
     meaning: &Meaning,
@@ -282,7 +287,7 @@ pub fn answer(
         }
         Some(Route::Metrics) => metrics::json(view, responder),
         Some(Route::Prometheus) => metrics::text(view, responder),
-        Some(Route::Health(kind)) => health::health(view, kind, responder),
+        Some(Route::Health(kind)) => (meant.insert(Meaning::Health(kind))).answer(view, responder),
         Some(Route::OpenApi) => described::document(view, responder),
     };
     let outcome = result.unwrap_or_else(|error| {
