@@ -21,7 +21,7 @@ fn made_up() -> (Binance, Marketd) {
     let exchange = Binance::generated(3, 11);
     exchange.set_time(ServerTime::Fixed(NOW));
     let marketd = start(&patient(config(&[source("fake", &exchange)])));
-    (exchange, marketd)
+    (exchange, marketd.with_clock())
 }
 
 fn patient(config: serde_json::Value) -> serde_json::Value {

@@ -28,7 +28,7 @@ fn still(count: usize) -> Binance {
 
 fn limited(exchange: &Binance, limits: Value) -> Marketd {
     let source = with(source("fake", exchange), "timeoutMs", json!(60_000));
-    start(&with(config(&[source]), "limits", limits))
+    start(&with(config(&[source]), "limits", limits)).with_clock()
 }
 
 fn target(from: i64, to: i64) -> String {
@@ -197,7 +197,8 @@ fn depth_number_and_queue_are_bounded_and_none_of_it_is_an_error() {
         file,
         "limits",
         json!({ "chartWaitMs": 30_000, "candleSeries": 2 }),
-    ));
+    ))
+    .with_clock();
     let addr = marketd.addr();
     let answer = get(addr, &target(at(300), at(0)));
     let rows = good(&answer, CHART);

@@ -251,6 +251,14 @@ impl Marketd {
         }
     }
 
+    /// Waits until it knows that an exchange's clock stands years before this machine's: until then
+    /// it takes the newest candles for those of today.
+    #[track_caller]
+    pub fn with_clock(self) -> Marketd {
+        self.await_log("candles follow the exchange's", PATIENCE);
+        self
+    }
+
     /// Whether it still runs.
     pub fn is_running(&mut self) -> bool {
         !self.process.is_over()
