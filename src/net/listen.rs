@@ -18,12 +18,6 @@ use std::time::Duration;
 /// `net.core.somaxconn`.
 const BACKLOG: i32 = 4096;
 
-/// Bytes of one connection that the kernel may hold and has not sent. Left to itself it takes some
-/// megabytes of each client that does not read, beside every limit of ours, until it has no memory
-/// for anybody's connection. What a client reads between two turns is less.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-const UNSENT_BYTES: u32 = 32 * 1024;
-
 /// Rest after the process or the machine has run out of descriptors or memory for sockets.
 const REST: Duration = Duration::from_millis(100);
 
@@ -66,9 +60,7 @@ impl Listener {
         socket.set_reuse_address(true)?;
         // Accepted sockets inherit it: an answer is one write and is not to wait for more.
         socket.set_tcp_nodelay(true)?;
-        // This one too. Where the system does not know it, its own limits hold.
-        #[cfg(any(target_os = "linux", target_os = "android"))]
-        let _ = socket.set_tcp_notsent_lowat(UNSENT_BYTES);
+        super::sockopt::limit_unsent(&socket);
         super::sockopt::defer_accept(&socket);
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;

@@ -1,8 +1,9 @@
-//! The socket option that no safe crate offers.
+//! Options of a listener that not every system knows. Accepted sockets inherit them.
 //!
-//! `TCP_DEFER_ACCEPT` (tcp(7)): a connection wakes the listener only when its first bytes are
-//! there. The first read then never comes back empty, which halves the cost of a connection that
-//! brings one request, and a client that connects and says nothing costs no descriptor.
+//! `TCP_NOTSENT_LOWAT` (tcp(7)) bounds what the kernel holds for a client that does not read.
+//! With `TCP_DEFER_ACCEPT`, which no safe crate offers, a connection wakes the listener only when
+//! its first bytes are there. The first read then never comes back empty, which halves the cost of
+//! a connection that brings one request, and a client that says nothing costs no descriptor.
 
 use socket2::Socket;
 use std::time::Duration;
@@ -11,7 +12,19 @@ use std::time::Duration;
 /// same, and the deadlines of the server hold.
 const DEFER: Duration = Duration::from_secs(5);
 
-/// Sets the option. Where the system does not know it, connections come earlier: nothing else
+/// Bytes of one connection that the kernel may hold and has not sent. Left to itself it takes some
+/// megabytes of each client that does not read, beside every limit of ours, until it has no memory
+/// for anybody's connection. What a client reads between two turns is less.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const UNSENT_BYTES: u32 = 32 * 1024;
+
+/// Sets the first. Where the system does not know it, its own limits hold.
+pub fn limit_unsent(_socket: &Socket) {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let _ = _socket.set_tcp_notsent_lowat(UNSENT_BYTES);
+}
+
+/// Sets the second. Where the system does not know it, connections come earlier: nothing else
 /// changes, so a failure is no fault.
 #[cfg(target_os = "linux")]
 #[expect(
