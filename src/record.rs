@@ -39,6 +39,27 @@ pub struct Ticker {
     pub timestamp: Option<UnixMs>,
 }
 
+impl Ticker {
+    /// One of which only the last price is known.
+    pub fn of_last(last: Decimal) -> Ticker {
+        Ticker {
+            last,
+            bid: None,
+            ask: None,
+            bid_volume: None,
+            ask_volume: None,
+            open: None,
+            high: None,
+            low: None,
+            change: None,
+            percentage: None,
+            base_volume: None,
+            quote_volume: None,
+            timestamp: None,
+        }
+    }
+}
+
 /// One market's figures of the last 24 hours, from exchanges that do not send them with the
 /// ticker. `None` is what is not sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

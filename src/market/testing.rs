@@ -59,21 +59,7 @@ pub(super) fn info(text: &str) -> MarketInfo {
 
 /// A ticker of which only the last price is known.
 pub(super) fn ticker(last: &str) -> Ticker {
-    Ticker {
-        last: decimal(last),
-        bid: None,
-        ask: None,
-        bid_volume: None,
-        ask_volume: None,
-        open: None,
-        high: None,
-        low: None,
-        change: None,
-        percentage: None,
-        base_volume: None,
-        quote_volume: None,
-        timestamp: None,
-    }
+    Ticker::of_last(decimal(last))
 }
 
 /// Numbers from a seed (Sebastiano Vigna, "splitmix64").

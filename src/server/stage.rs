@@ -182,21 +182,7 @@ mod tests {
     use crate::decimal::Decimal;
 
     fn ticker() -> Ticker {
-        Ticker {
-            last: Decimal::from(1),
-            bid: None,
-            ask: None,
-            bid_volume: None,
-            ask_volume: None,
-            open: None,
-            high: None,
-            low: None,
-            change: None,
-            percentage: None,
-            base_volume: None,
-            quote_volume: None,
-            timestamp: None,
-        }
+        Ticker::of_last(Decimal::from(1))
     }
 
     #[test]

@@ -88,21 +88,7 @@ pub fn batch(number: u64) -> Batch {
             (first..first + SLOTS).filter_map(|slot| Some((slot, Some(said(series, slot, 0)?))));
         changes.answered(first..first + SLOTS, new);
     }
-    let ticker = Ticker {
-        last: Decimal::from(number as i64 + 1),
-        bid: None,
-        ask: None,
-        bid_volume: None,
-        ask_volume: None,
-        open: None,
-        high: None,
-        low: None,
-        change: None,
-        percentage: None,
-        base_volume: None,
-        quote_volume: None,
-        timestamp: None,
-    };
+    let ticker = Ticker::of_last(Decimal::from(number as i64 + 1));
     let quote = QuoteName {
         source: "binance".into(),
         symbol: "BTC/USDT".into(),

@@ -895,19 +895,5 @@ fn markets_that_only_a_list_tells_of_are_back_with_their_quotes_until_it_comes()
 }
 
 fn ticker(price: &Decimal) -> Ticker {
-    Ticker {
-        last: price.clone(),
-        bid: None,
-        ask: None,
-        bid_volume: None,
-        ask_volume: None,
-        open: None,
-        high: None,
-        low: None,
-        change: None,
-        percentage: None,
-        base_volume: None,
-        quote_volume: None,
-        timestamp: None,
-    }
+    Ticker::of_last(price.clone())
 }
