@@ -101,7 +101,8 @@ fn demo() -> Marketd {
 fn what_unpacks_is_what_leaves_as_it_is_and_the_heads_fit() {
     let marketd = demo();
     for target in PACKED {
-        // Until no poll has come between: then all of one kind have one tag.
+        // Until no poll has come between: then all of one kind have one tag. (A chart that changed
+        // between the turns that made it has none.)
         eventually(LONG, || {
             let asked = [
                 ask("GET", target, ""),
@@ -116,7 +117,8 @@ fn what_unpacks_is_what_leaves_as_it_is_and_the_heads_fit() {
             else {
                 panic!("six answers");
             };
-            if plain.header("ETag") != last.header("ETag") || plain.body != last.body {
+            let tag = plain.header("ETag")?;
+            if last.header("ETag") != Some(tag) || plain.body != last.body {
                 return None;
             }
             let vary = BUILT_IN.then_some("Accept-Encoding");
@@ -164,10 +166,11 @@ fn either_tag_makes_a_304_for_who_may_have_it() {
                 marketd.addr(),
                 &[ask("GET", target, ""), ask("GET", target, GZIP)],
             );
-            let [plain, packed] = [0, 1].map(|at: usize| {
-                let tag = tags[at].header("ETag").expect("a tag");
-                (tag.to_string(), format!("If-None-Match: {tag}\r\n"))
-            });
+            let named = |at: usize| {
+                let tag = tags[at].header("ETag")?;
+                Some((tag.to_string(), format!("If-None-Match: {tag}\r\n")))
+            };
+            let (plain, packed) = (named(0)?, named(1)?);
             let both = format!("If-None-Match: \"x\", W/{}, {}\r\n", plain.0, packed.0);
             let with = |fields: &str| ask("GET", target, &format!("{GZIP}{fields}"));
             let asked = [
@@ -233,7 +236,9 @@ fn mixed_answers_come_in_their_order_whatever_each_takes() {
         .collect();
     for (answer, (target, fields)) in ask_all(marketd.addr(), &lines).iter().zip(&asked) {
         let takes = fields.contains("gzip") || fields.contains('*');
-        let expected = BUILT_IN && takes && PACKED.contains(target);
+        // A chart that changed between the turns that made it has no tag, and leaves as it is.
+        let has_tag = answer.header("ETag").is_some();
+        let expected = BUILT_IN && takes && has_tag && PACKED.contains(target);
         assert_eq!(is_packed(answer), expected, "{target} {fields}");
         let body = String::from_utf8(unpacked(answer)).expect("text");
         // Each is the answer to its own question.
