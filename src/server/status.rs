@@ -117,9 +117,9 @@ pub struct HttpStatus {
 /// How a source does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceState {
-    /// Nothing has been tried to its end yet.
+    /// No quotes have come yet, and nothing has failed since the last good answer.
     Starting,
-    /// The last try succeeded.
+    /// The last try succeeded, and its quotes are served.
     Up,
     /// The last try failed; the next waits for its time.
     Backoff,

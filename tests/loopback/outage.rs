@@ -2,6 +2,7 @@
 //! exchange is asked meanwhile.
 
 use crate::contract::{ECOSYSTEM_MARKET, HEALTH, MARKETS, QUOTE, QUOTES, error, good};
+use crate::hostile::for_each;
 use crate::setup::*;
 use crate::support::binance::{self, KLINES, TICKERS};
 use crate::support::*;
@@ -14,12 +15,15 @@ const POLL_MS: i64 = 300;
 /// The longest step of a back-off.
 const STEP_MS: i64 = 1000;
 
+/// For an exchange that says nothing: a good answer does not come near it.
+const TIMEOUT_MS: i64 = 2000;
+
 fn watched(exchange: &Binance) -> Value {
     let mut source = source("fake", exchange);
     for (key, value) in [
         ("pollMs", POLL_MS),
         ("staleAfterMs", 700),
-        ("timeoutMs", 300),
+        ("timeoutMs", TIMEOUT_MS),
     ] {
         source = with(source, key, json!(value));
     }
@@ -45,9 +49,13 @@ fn outlives(stop: impl Fn(&Binance), back: impl Fn(&Binance)) {
     let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
     let mut marketd = start(&watched(&exchange));
     let addr = marketd.addr();
-    assert_eq!(get(addr, "/health/ready").status, 200);
+    await_answer(addr, "/health/ready", |answer| answer.status == 200);
     stop(&exchange);
-    eventually(LONG, || (upstream(&marketd, "errors") > 0).then_some(()));
+    // The second failure from here on was asked after the stop: no answer is on its way any more.
+    let errors = upstream(&marketd, "errors");
+    eventually(LONG, || {
+        (upstream(&marketd, "errors") >= errors + 2).then_some(())
+    });
     let last_seen = quote(&marketd, "BTCUSDT");
 
     let stale = |answer: &Response| answer.exact()["stale"].bool() == Some(true);
@@ -115,15 +123,15 @@ fn outlives(stop: impl Fn(&Binance), back: impl Fn(&Binance)) {
     await_health(&marketd, "ok");
     // At most the try that was under way when it returned.
     assert!(upstream(&marketd, "errors") <= errors + 1);
-    let quote = quote(&marketd, "BTCUSDT");
-    assert_eq!(quote["stale"].bool(), Some(false));
+    let fresh = |answer: &Response| answer.exact()["stale"].bool() == Some(false);
+    let quote = await_answer(addr, "/api/v1/quotes/BTCUSDT", fresh).exact();
     assert!(quote["receivedAt"].integer() > last_seen["receivedAt"].integer());
     let source = metrics(&marketd)["upstreams"][0].clone();
     assert!(
         source["state"] == "up" && source["backoffUntil"].is_null(),
         "{source}"
     );
-    assert_eq!(get(addr, "/health/ready").status, 200);
+    await_answer(addr, "/health/ready", |answer| answer.status == 200);
     assert!(marketd.log().contains("again"), "{}", marketd.log());
 }
 
@@ -175,24 +183,24 @@ fn an_exchange_that_fails_is_outlived_and_asked_once_for_each_step() {
 
 #[test]
 fn an_exchange_that_says_when_to_come_back_is_not_asked_before() {
-    for status in [429, 418, 403] {
+    for_each(vec![429, 418, 403], |status| {
         let exchange = exchange_of(&["BTC/USDT"]);
         let marketd = start(&watched(&exchange));
         let body = r#"{"code":-1003,"msg":"Too many requests; please wait."}"#;
-        let reply = Reply::status(status, body).field("Retry-After", "2");
+        let reply = Reply::status(*status, body).field("Retry-After", "4");
         exchange.forget();
         exchange.fault_times(1, Some(TICKERS), Fault::Instead(reply));
-        eventually(LONG, || {
-            (upstream(&marketd, "rateLimited") == 1).then_some(())
+        let source = eventually(LONG, || {
+            let source = metrics(&marketd)["upstreams"][0].clone();
+            (source["rateLimited"] == 1).then_some(source)
         });
-        let source = metrics(&marketd)["upstreams"][0].clone();
         let (until, since) = (
             source["backoffUntil"].integer(),
             source["lastErrorAt"].integer(),
         );
         assert_eq!(
             until.zip(since).map(|(until, since)| until - since),
-            Some(2000),
+            Some(4000),
             "{source}"
         );
         let told = source["lastError"].text().unwrap_or_default();
@@ -205,12 +213,12 @@ fn an_exchange_that_says_when_to_come_back_is_not_asked_before() {
         // The refused one is the last before the pause.
         let pause = asked.windows(2).map(|two| two[1].at - two[0].at).max();
         assert!(
-            pause >= Some(Duration::from_millis(1500)),
+            pause >= Some(Duration::from_millis(3000)),
             "{status}: {pause:?}"
         );
         assert_eq!(upstream(&marketd, "rateLimited"), 1);
         assert_eq!(upstream(&marketd, "errors"), 1);
-    }
+    });
 }
 
 #[test]
@@ -249,13 +257,30 @@ fn an_exchange_that_is_down_at_the_start_is_waited_for() {
 }
 
 #[test]
+fn a_source_is_up_once_its_quotes_are_there_and_not_when_its_list_is() {
+    let (one, two) = (exchange_of(&["BTC/USDT"]), exchange_of(&["ETH/USDT"]));
+    two.fault_on(TICKERS, Fault::Silence);
+    let silent = with(source("two", &two), "timeoutMs", json!(60_000));
+    let marketd = Marketd::with_config(config(&[source("one", &one), silent]));
+    two.await_asked(TICKERS, 1, LONG);
+    let health = await_health(&marketd, "degraded");
+    assert_eq!(health["upstreams"].to_string(), r#"{"up":1,"total":2}"#);
+    assert_eq!(metrics(&marketd)["upstreams"][1]["state"], "starting");
+    two.heal();
+    two.cut();
+    await_health(&marketd, "ok");
+    assert_eq!(quote(&marketd, "ETHUSDT")["source"], "two");
+}
+
+#[test]
 fn a_source_whose_figures_stand_still_is_frozen_and_one_quiet_market_is_not() {
     let exchange = exchange_of(&["BTC/USDT", "ETH/USDT", "SOL/USDT"]);
     let source = with(source("fake", &exchange), "frozenAfterMs", json!(1500));
     let source = with(source, "pollMs", json!(300));
-    let marketd = start(&config(&[source]));
+    let marketd = Marketd::with_config(config(&[source]));
     let addr = marketd.addr();
-    let stale = |answer: &Response| answer.exact()["stale"].bool() == Some(true);
+    let stale =
+        |answer: &Response| answer.status == 200 && answer.exact()["stale"].bool() == Some(true);
     let answer = await_answer(addr, "/api/v1/quotes/BTCUSDT", stale);
     // It is polled all the while, and says so.
     let first = good(&answer, QUOTE)["receivedAt"].integer();
@@ -271,16 +296,17 @@ fn a_source_whose_figures_stand_still_is_frozen_and_one_quiet_market_is_not() {
     assert_eq!(health["status"], "degraded");
     assert_eq!(health["upstreams"].to_string(), r#"{"up":1,"total":1}"#);
     assert_eq!(get(addr, "/health/ready").status, 503);
-    // A new time stamp is no new figure; one new price thaws all.
-    exchange.patch_ticker("ETHUSDT", "lastPrice", "\"1.6\"");
+    // A new time stamp is no new figure; one new price thaws all. (Whoever looks too late finds
+    // them frozen again, until the next price.)
+    let mut price = 1000;
+    eventually(LONG, || {
+        price += 1;
+        exchange.patch_ticker("ETHUSDT", "lastPrice", &format!("\"{price}\""));
+        let all = read(addr, "/api/v1/quotes?symbols=*");
+        let is_fresh = |quote: &Json| quote["stale"].bool() == Some(false);
+        (all["quotes"].items().iter().all(is_fresh)).then_some(())
+    });
     await_health(&marketd, "ok");
-    for symbol in ["BTCUSDT", "ETHUSDT", "SOLUSDT"] {
-        assert_eq!(
-            quote(&marketd, symbol)["stale"].bool(),
-            Some(false),
-            "{symbol}"
-        );
-    }
 }
 
 #[test]
@@ -289,15 +315,14 @@ fn a_market_that_is_no_longer_in_the_answers_turns_stale_alone() {
     let source = with(source("fake", &exchange), "staleAfterMs", json!(2500));
     let marketd = start(&config(&[source]));
     exchange.set_tickers(&format!("[{}]", ticker("BTCUSDT", "2.5")));
-    let stale = |answer: &Response| answer.exact()["stale"].bool() == Some(true);
-    await_answer(marketd.addr(), "/api/v1/quotes/ETHUSDT", stale);
-    let bitcoin = quote(&marketd, "BTCUSDT");
-    assert_eq!(
-        (bitcoin["stale"].bool(), bitcoin["last"].text()),
-        (Some(false), Some("2.5"))
-    );
-    let health = good(&get(marketd.addr(), "/health"), HEALTH);
-    assert_eq!(health["status"], "ok");
+    // In one answer: the other one is polled on, and would only be stale as long as it is not.
+    let both = "/api/v1/quotes?symbols=BTCUSDT,ETHUSDT";
+    let answer = await_answer(marketd.addr(), both, |answer| {
+        let quotes = answer.exact()["quotes"].clone();
+        (quotes[0]["stale"].bool(), quotes[1]["stale"].bool()) == (Some(false), Some(true))
+    });
+    assert_eq!(answer.exact()["quotes"][0]["last"].text(), Some("2.5"));
+    let health = await_health(&marketd, "ok");
     assert_eq!(
         health["quotes"].to_string(),
         r#"{"cached":2,"fresh":1,"stale":1}"#
@@ -315,7 +340,13 @@ fn another_source_answers_while_the_first_is_away() {
     let file = config(&[fast("one", &one), fast("two", &two)]);
     let marketd = start(&with(file, "limits", json!({ "backoffMaxMs": 1000 })));
     let addr = marketd.addr();
-    let from = |id: &'static str| move |answer: &Response| answer.exact()["source"] == id;
+    // A machine that stands still for a while makes both stale.
+    let from = |id: &'static str| {
+        move |answer: &Response| {
+            let quote = answer.exact();
+            quote["source"] == id && quote["stale"].bool() == Some(false)
+        }
+    };
     let first = await_answer(addr, "/api/v1/quotes/BTCUSDT", from("one"));
     await_answer(addr, "/api/v1/quotes/BTCUSDT?source=two", |answer| {
         answer.status == 200
@@ -337,13 +368,13 @@ fn another_source_answers_while_the_first_is_away() {
     );
     let markets = read(addr, "/api/v1/categories/usdt/markets");
     assert_eq!(markets["markets"][0]["source"], "two");
-    let health = good(&get(addr, "/health"), HEALTH);
+    let ready = await_answer(addr, "/health/ready", |answer| answer.status == 200);
+    let health = good(&ready, HEALTH);
     assert_eq!(
         (health["status"].text(), health["ready"].bool()),
         (Some("degraded"), Some(true))
     );
     assert_eq!(health["upstreams"].to_string(), r#"{"up":1,"total":2}"#);
-    assert_eq!(get(addr, "/health/ready").status, 200);
     // Both are away: the one that was heard last.
     two.refuse();
     two.cut();
@@ -351,11 +382,10 @@ fn another_source_answers_while_the_first_is_away() {
     let last = await_answer(addr, "/api/v1/quotes/BTCUSDT", stale);
     assert_eq!(last.exact()["source"], "two");
     one.open();
-    let back = await_answer(addr, "/api/v1/quotes/BTCUSDT", from("one"));
-    assert_eq!(good(&back, QUOTE)["stale"].bool(), Some(false));
+    await_answer(addr, "/api/v1/quotes/BTCUSDT", from("one"));
     two.open();
     await_health(&marketd, "ok");
-    assert_eq!(quote(&marketd, "BTCUSDT")["source"], "one");
+    await_answer(addr, "/api/v1/quotes/BTCUSDT", from("one"));
 }
 
 #[test]
@@ -363,7 +393,7 @@ fn a_switch_to_another_source_and_the_return_are_told_once_and_counted() {
     let symbols = ["BTC/USDT", "ETH/USDT", "SOL/USDT"];
     let (one, two) = (exchange_of(&symbols), exchange_of(&symbols));
     let fast = |id: &str, exchange: &Binance| {
-        let source = with(source(id, exchange), "staleAfterMs", json!(3000));
+        let source = with(source(id, exchange), "staleAfterMs", json!(8000));
         with(source, "pollMs", json!(200))
     };
     let file = config(&[fast("one", &one), fast("two", &two)]);

@@ -71,6 +71,7 @@ impl Poller {
         if done {
             desk.market.quotes.end_poll(self.id, now);
             desk.status.quotes_polled = true;
+            self.in_place(desk, now);
         }
         done
     }
@@ -106,6 +107,17 @@ impl Poller {
             self.failures = 0;
             log::info!("{}: answers again", self.config.id);
         }
+        if desk.status.quotes_polled {
+            self.in_place(desk, now);
+        } else if self.backoff_until <= now.mono && desk.status.state != SourceState::Up {
+            // The list, or an answer whose quotes are still on their way into the market.
+            desk.status.state = SourceState::Starting;
+            desk.status.backoff_until = None;
+        }
+    }
+
+    /// There are quotes to serve: whoever reads that a source is up finds them.
+    fn in_place(&self, desk: &mut Desk<'_>, now: Now) {
         // What the exchange has asked for holds, also when an answer was still on its way.
         if self.backoff_until <= now.mono {
             desk.status.state = SourceState::Up;
@@ -128,6 +140,7 @@ impl Poller {
                     }
                     apply_ticker(self.id, symbol, ticker, exchange, desk, now);
                 }
+                self.in_place(desk, now);
                 self.market_ended(true, desk, now);
             }
             Staged::Stats(stats) => {
