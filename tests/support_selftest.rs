@@ -65,7 +65,7 @@ fn requests_are_answered_in_a_row_and_head_has_no_body() {
 fn outcome(fault: Fault) -> Result<Response, ClientError> {
     let stalls = matches!(fault, Fault::Silence | Fault::HalfThen(End::Stall));
     let patience = if stalls {
-        Duration::from_millis(300)
+        Duration::from_secs(2)
     } else {
         PATIENCE
     };

@@ -140,7 +140,7 @@ fn answers(marketd: &Marketd, exchange: &Binance) {
         let quote = client.get(&format!("/api/v1/quotes/{symbol}"));
         assert_eq!(quote.status, 200);
     }
-    assert!(begin.elapsed() < PATIENCE, "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < LONG, "{:?}", begin.elapsed());
 }
 
 #[test]
@@ -161,10 +161,12 @@ fn an_exchange_behind_tls_is_served_and_sessions_are_resumed() {
     assert!(!first.resumed);
     let before = shaken.len();
     front.cut();
-    eventually(LONG, || (front.shaken().len() > before).then_some(()));
-    let shaken = front.shaken();
-    assert!(shaken[before].resumed, "{:?}", shaken[before]);
-    assert_eq!(shaken[before].error, None);
+    // One that was under way may have been cut, or have begun without a ticket.
+    eventually(LONG, || {
+        let shaken = front.shaken().split_off(before);
+        let is_good = |shaken: &tls::Shaken| shaken.resumed && shaken.error.is_none();
+        shaken.iter().any(is_good).then_some(())
+    });
     serves(&marketd, &exchange);
 }
 

@@ -29,7 +29,7 @@ const FILE: &str = "history.db";
 fn source(exchange: &Binance, symbols: &[&str]) -> Value {
     json!({
         "id": "fake", "dialect": "binance", "url": exchange.url(), "pollMs": 100,
-        "timeoutMs": 1000, "symbols": symbols,
+        "timeoutMs": 10_000, "symbols": symbols,
     })
 }
 
@@ -39,6 +39,7 @@ fn config(sources: &[Value], backfill: i64) -> Value {
     json!({
         "sources": sources,
         "data": FILE,
+        "limits": { "chartWaitMs": 20_000 },
         "history": { "1m": depth(1_000_000), "1h": depth(100_000), "1d": depth(10_000) },
     })
 }

@@ -73,7 +73,7 @@ fn an_outage_that_is_longer_than_the_backfill_leaves_no_hole() {
         let to = from + 899 * MINUTE;
         let truth = fake_klines(&exchange, "BTCUSDT", "1m", from, to);
         let part = chart("1m", &format!("&from={from}&to={to}"));
-        let rows = closed(&get(marketd.addr(), &part));
+        let rows = closed(&await_complete(&marketd, &part));
         check(&rows, &truth, true, "over the outage");
     }
 }

@@ -247,7 +247,7 @@ fn with_holes() -> (Binance, Marketd, Vec<i64>) {
         &format!("\"{}\"", 102 + there.len()),
     );
     let marketd = start(&patient(config(&[source("fake", &exchange)])));
-    (exchange, marketd, there)
+    (exchange, marketd.with_clock(), there)
 }
 
 #[test]

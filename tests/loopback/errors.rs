@@ -396,7 +396,8 @@ fn what_is_too_large_is_refused_at_its_limit() {
 #[test]
 fn slow_requests_are_timed_out_and_idle_connections_closed() {
     let exchange = exchange_of(&["BTC/USDT"]);
-    let limits = json!({ "headTimeoutMs": 200, "bodyTimeoutMs": 200, "idleTimeoutMs": 200 });
+    // Whoever asks for something else meanwhile is quicker than that.
+    let limits = json!({ "headTimeoutMs": 3000, "bodyTimeoutMs": 3000, "idleTimeoutMs": 3000 });
     let marketd = start(&with(
         config(&[source("fake", &exchange)]),
         "limits",
@@ -428,7 +429,8 @@ fn slow_requests_are_timed_out_and_idle_connections_closed() {
 #[test]
 fn a_client_above_the_cap_is_told_so_and_there_is_room_again_after_one_has_left() {
     let exchange = exchange_of(&["BTC/USDT"]);
-    let limits = json!({ "maxConnections": 2, "lingerMs": 100 });
+    // Whoever is refused ends its side, so that nobody lingers; but it may take its time.
+    let limits = json!({ "maxConnections": 2, "lingerMs": 60_000 });
     let marketd =
         Marketd::with_config(with(config(&[source("fake", &exchange)]), "limits", limits));
     let addr = marketd.addr();

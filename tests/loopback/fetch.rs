@@ -101,8 +101,12 @@ fn a_range_that_nobody_asked_for_is_fetched_once_and_kept() {
 fn many_askers_wait_for_one_fetch() {
     let exchange = still(1);
     let marketd = limited(&exchange, json!({ "chartWaitMs": 30_000 }));
-    // The answer takes its time: everybody has asked before it is there.
-    let slowly = Fault::Drip(Duration::from_micros(300));
+    // The answer takes its time: everybody has asked before it is there. In few pieces, for on a
+    // busy machine each pause is longer than it was meant.
+    let slowly = Fault::Slowly {
+        bytes: 500,
+        pause: Duration::from_millis(150),
+    };
     exchange.fault_on(KLINES, slowly);
     let (from, to) = (at(140), at(100));
     let mut clients: Vec<Client> = (0..40).map(|_| Client::connect(marketd.addr())).collect();
@@ -434,10 +438,11 @@ fn no_candle_is_made_of_quotes_before_the_exchange_has_told_its_time() {
 #[test]
 fn a_candle_of_quotes_that_has_ended_stays_until_the_exchange_has_spoken() {
     let exchange = Binance::generated(1, 4);
-    // 2.5 s before the end of a minute; its time goes on from there.
+    // 4 s before the end of a minute, until the daemon knows: its own time goes on from there.
     let minute = open_time("1m", NOW) + 60_000;
-    let offset = minute - 2_500 - exchange.now();
-    exchange.set_time(ServerTime::Offset(offset));
+    let begin = minute - 4_000;
+    let here = exchange.now();
+    exchange.set_time(ServerTime::Fixed(begin));
     exchange.fault_on(KLINES, Fault::Silence);
     let source = tracking("fake", &exchange, &["BTC/USDT"]);
     let source = with(
@@ -451,6 +456,10 @@ fn a_candle_of_quotes_that_has_ended_stays_until_the_exchange_has_spoken() {
         json!({ "chartWaitMs": 20 }),
     ));
     let chart = "/api/ecosystem/chart?symbol=BTCUSDT&interval=1m&limit=5";
+    let first = |answer: &Response| answer.exact()[0][0] == minute - 60_000;
+    await_answer(marketd.addr(), chart, first);
+    // The exchange's goes on as well: a price that stands still begins no candle.
+    exchange.set_time(ServerTime::Offset(begin - here));
     let two = |answer: &Response| answer.exact().items().len() >= 2;
     let answer = await_answer(marketd.addr(), chart, two);
     let rows = good(&answer, CHART);

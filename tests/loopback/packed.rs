@@ -245,7 +245,7 @@ fn mixed_answers_come_in_their_order_whatever_each_takes() {
         let begin = match *target {
             "/openapi.json" => "{\"openapi\"",
             "/metrics" => "# HELP",
-            "/health" => "{\"status\":\"ok\"",
+            "/health" => "{\"status\":\"",
             "/api/v1/metrics" => "{\"quotesCollected\"",
             "/api/v1/quotes/NOPE" => "{\"status\":404",
             "/api/v1/quotes/BTCUSDT" => "{\"symbol\":\"BTC/USDT\"",

@@ -17,7 +17,8 @@ fn a_signal_ends_it_with_0_and_in_flight_answers_are_finished() {
     for signal in ["TERM", "INT"] {
         let exchange = exchange_of(&["BTC/USDT"]);
         exchange.fault_on(KLINES, Fault::Silence);
-        let limits = json!({ "chartWaitMs": 1000 });
+        // Long enough for the signal to come in between, and below `shutdownMs`.
+        let limits = json!({ "chartWaitMs": 4000, "shutdownMs": 60_000 });
         let marketd = start(&with(
             config(&[source("fake", &exchange)]),
             "limits",

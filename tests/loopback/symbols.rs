@@ -275,13 +275,15 @@ fn a_market_without_a_quote_is_unready_first_and_not_found_after_a_poll() {
     exchange.fault_times(1, Some(TICKERS), Fault::Silence);
     let symbols = ["BTC/USDT", "NEW/USDT", "ZERO/USDT", "GONE/USDT"];
     let source = tracking("fake", &exchange, &symbols);
-    let marketd = Marketd::with_config(config(&[with(source, "timeoutMs", json!(1500))]));
+    let marketd = Marketd::with_config(config(&[with(source, "timeoutMs", json!(60_000))]));
     let addr = marketd.addr();
     exchange.await_asked(TICKERS, 1, LONG);
     for symbol in symbols {
         let target = format!("/api/v1/quotes/{symbol}");
         error(&get(addr, &target), 503, "quote_not_ready", Some("symbol"));
     }
+    // The answer that never came is given up, and another one asked for.
+    exchange.cut();
     await_health(&marketd, "ok");
     for symbol in &symbols[1..] {
         let target = format!("/api/v1/quotes/{symbol}");

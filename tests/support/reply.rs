@@ -71,6 +71,8 @@ pub enum Fault {
     Silence,
     /// Byte by byte with a pause after each.
     Drip(Duration),
+    /// So many bytes at a time, with a pause after each.
+    Slowly { bytes: usize, pause: Duration },
     /// Half a body (its length is announced in full), then this.
     HalfThen(End),
     /// In place of an answer: this.
@@ -240,6 +242,7 @@ impl Fault {
             Fault::Silence => Reply::json("").delivered(Delivery::Nothing(End::Stall)),
             Fault::NoAnswer(end) => Reply::json("").delivered(Delivery::Nothing(end)),
             Fault::Drip(pause) => well().delivered(Delivery::Slowly { bytes: 1, pause }),
+            Fault::Slowly { bytes, pause } => well().delivered(Delivery::Slowly { bytes, pause }),
             Fault::HalfThen(then) => {
                 let reply = well();
                 let after = reply.body.len() / 2;
