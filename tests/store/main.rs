@@ -27,8 +27,8 @@ mod world;
 use desk::Desk;
 use marketd::history::{Answer, Batch, Job, Read, Rows, SeriesName, StoreError};
 use marketd::record::{Candle, Edge};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use support::daemon::TempDir;
 use world::{SERIES, START, batch, name};
 
@@ -107,7 +107,12 @@ fn a_full_queue_hands_the_job_back() {
 #[test]
 fn an_eviction_holds_up_nobody() {
     let dir = TempDir::new();
-    let mut desk = Desk::open(&dir.path().join("history.db"));
+    // While it is locked, the thread stands still in its next wake-up.
+    let gate = Arc::new(Mutex::new(()));
+    let waits = Arc::clone(&gate);
+    let wake = move || drop(waits.lock());
+    let mut desk =
+        Desk::open_with(&dir.path().join("history.db"), Box::new(wake)).expect("a new file");
     let mut large = Batch::default();
     for number in 0..1000 {
         large.absorb(batch(number));
@@ -119,19 +124,24 @@ fn an_eviction_holds_up_nobody() {
         series: series.clone(),
         before,
     };
-    let read = Job::Read(Read {
-        ticket: 5,
-        series: series.clone(),
-        slots: i64::MIN..i64::MAX,
-        limit: 1,
-        keep: Edge::Oldest,
-    });
-    for job in [evict, read] {
+    let read = || {
+        Job::Read(Read {
+            ticket: 5,
+            series: series.clone(),
+            slots: i64::MIN..i64::MAX,
+            limit: 1,
+            keep: Edge::Oldest,
+        })
+    };
+    // The first one only holds it up until the others are in the queue.
+    let locked = gate.lock();
+    for job in [read(), evict, read()] {
         desk.store().send(job).expect("room in the queue");
     }
+    drop(locked);
     // It takes several slices; the read comes in between.
     let mut order = Vec::new();
-    while order.len() < 2 {
+    while order.len() < 3 {
         order.push(desk.wait(|answer| match answer {
             Answer::Rows { result, .. } => Ok(result.expect("a sound disk").candles.len() as u64),
             Answer::Evicted { result, .. } => Ok(result.expect("a sound disk")),
@@ -140,7 +150,7 @@ fn an_eviction_holds_up_nobody() {
     }
     let candles = world::expected(0, 1000);
     let gone = candles.range(..before).count() as u64;
-    assert_eq!(order, [1, gone]);
+    assert_eq!(order, [1, 1, gone]);
     let rows = desk
         .read(&series, i64::MIN..i64::MAX, usize::MAX, Edge::Oldest)
         .expect("a sound disk");
