@@ -168,8 +168,7 @@ fn head_has_the_fields_of_get_and_no_body() {
         limits,
     ));
     // Nothing changes any more: the two answers are of one state.
-    exchange.fault(Fault::Silence);
-    exchange.cut();
+    silence(&exchange);
     let chart = "/api/ecosystem/chart?symbol=BTCUSDT&interval=1h&from=1700000000&to=1700036000";
     for target in [
         "/api/v1/quotes/BTCUSDT",
@@ -245,8 +244,7 @@ fn both_pages_of_metrics_count_what_was_done() {
     exchange.patch_ticker("BADUSDT", "lastPrice", "\"-1\"");
     let marketd = start(&config(&[source("fake", &exchange)]));
     // Nothing more is polled.
-    exchange.fault(Fault::Silence);
-    exchange.cut();
+    silence(&exchange);
     let before = good(&get(marketd.addr(), "/api/v1/metrics"), METRICS);
     let mut client = Client::connect(marketd.addr());
     for target in ["/api/v1/quotes/BTCUSDT", "/health", "/api/v1/categories"] {

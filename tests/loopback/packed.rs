@@ -282,8 +282,7 @@ fn still(packed_bytes: usize) -> (Binance, Marketd) {
     let source = with(source("fake", &exchange), "staleAfterMs", json!(3_600_000));
     let limits = json!({ "packedBytes": packed_bytes });
     let marketd = start(&with(config(&[source]), "limits", limits));
-    exchange.fault(Fault::Silence);
-    exchange.cut();
+    silence(&exchange);
     (exchange, marketd)
 }
 

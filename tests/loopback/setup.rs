@@ -115,6 +115,15 @@ pub fn await_polls(marketd: &Marketd, more: i64) {
     });
 }
 
+/// Lets an exchange fall silent, and waits until its last answer is in place: nothing changes any
+/// more. (A poll is asked once the answer before it has been taken in.)
+pub fn silence(exchange: &Binance) {
+    exchange.fault(Fault::Silence);
+    exchange.forget();
+    exchange.cut();
+    exchange.await_asked(binance::TICKERS, 1, LONG);
+}
+
 /// One element of a market list as Binance sends it.
 pub fn listing(base: &str, quote: &str, status: &str) -> String {
     format!(
