@@ -15,15 +15,18 @@ const POLL_MS: i64 = 300;
 /// The longest step of a back-off.
 const STEP_MS: i64 = 1000;
 
-/// For an exchange that says nothing: a good answer does not come near it.
-const TIMEOUT_MS: i64 = 2000;
+/// No good answer takes that long, also where all stands still for some seconds.
+const PATIENT_MS: i64 = 30_000;
 
-fn watched(exchange: &Binance) -> Value {
+/// The same as far as an exchange that says nothing lets us wait for it.
+const IMPATIENT_MS: i64 = 2500;
+
+fn watched(exchange: &Binance, timeout_ms: i64) -> Value {
     let mut source = source("fake", exchange);
     for (key, value) in [
         ("pollMs", POLL_MS),
         ("staleAfterMs", 700),
-        ("timeoutMs", TIMEOUT_MS),
+        ("timeoutMs", timeout_ms),
     ] {
         source = with(source, key, json!(value));
     }
@@ -45,9 +48,9 @@ fn without_staleness(quote: &Json) -> Json {
 
 /// Lets the exchange stop by `stop` and return by `back`, and looks at everything that clients
 /// see in between and after.
-fn outlives(stop: impl Fn(&Binance), back: impl Fn(&Binance)) {
+fn outlives(timeout_ms: i64, stop: impl Fn(&Binance), back: impl Fn(&Binance)) {
     let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
-    let mut marketd = start(&watched(&exchange));
+    let mut marketd = start(&watched(&exchange, timeout_ms));
     let addr = marketd.addr();
     await_answer(addr, "/health/ready", |answer| answer.status == 200);
     stop(&exchange);
@@ -141,7 +144,7 @@ fn an_exchange_that_refuses_connections_is_outlived() {
         exchange.refuse();
         exchange.cut();
     };
-    outlives(stop, |exchange| exchange.open());
+    outlives(PATIENT_MS, stop, |exchange| exchange.open());
 }
 
 #[test]
@@ -150,14 +153,19 @@ fn an_exchange_that_resets_connections_is_outlived() {
         exchange.hang_up();
         exchange.cut();
     };
-    outlives(stop, |exchange| exchange.open());
+    outlives(PATIENT_MS, stop, |exchange| exchange.open());
 }
 
 #[test]
 fn an_exchange_that_says_nothing_is_outlived() {
+    let back = |exchange: &Binance| {
+        exchange.heal();
+        exchange.cut();
+    };
     outlives(
+        IMPATIENT_MS,
         |exchange| exchange.fault(Fault::Silence),
-        |exchange| exchange.heal(),
+        back,
     );
 }
 
@@ -178,14 +186,14 @@ fn an_exchange_that_fails_is_outlived_and_asked_once_for_each_step() {
         );
         exchange.heal();
     };
-    outlives(stop, back);
+    outlives(PATIENT_MS, stop, back);
 }
 
 #[test]
 fn an_exchange_that_says_when_to_come_back_is_not_asked_before() {
     for_each(vec![429, 418, 403], |status| {
         let exchange = exchange_of(&["BTC/USDT"]);
-        let marketd = start(&watched(&exchange));
+        let marketd = start(&watched(&exchange, PATIENT_MS));
         let body = r#"{"code":-1003,"msg":"Too many requests; please wait."}"#;
         let reply = Reply::status(*status, body).field("Retry-After", "4");
         exchange.forget();
@@ -225,7 +233,7 @@ fn an_exchange_that_says_when_to_come_back_is_not_asked_before() {
 fn an_exchange_that_is_down_at_the_start_is_waited_for() {
     let exchange = exchange_of(&["BTC/USDT"]);
     exchange.refuse();
-    let marketd = Marketd::with_config(watched(&exchange));
+    let marketd = Marketd::with_config(watched(&exchange, PATIENT_MS));
     eventually(LONG, || (upstream(&marketd, "errors") >= 2).then_some(()));
     let health = get(marketd.addr(), "/health");
     assert_eq!(
