@@ -135,7 +135,7 @@ fn outlives(timeout_ms: i64, stop: impl Fn(&Binance), back: impl Fn(&Binance)) {
         "{source}"
     );
     await_answer(addr, "/health/ready", |answer| answer.status == 200);
-    assert!(marketd.log().contains("again"), "{}", marketd.log());
+    marketd.await_log("again", LONG);
 }
 
 #[test]
