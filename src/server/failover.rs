@@ -226,7 +226,10 @@ mod tests {
             for at in 0..markets {
                 catalog.list(source, market(at));
             }
-            let change = catalog.end_list(source, UnixMs(0)).expect("a list");
+            catalog.end_list(source).expect("a list");
+            let taken = || catalog.take_over(source, UnixMs(0));
+            let change = std::iter::repeat_with(taken).flatten().next();
+            let change = change.expect("it ends");
             for symbol in change.removed {
                 self.market.quotes.drop_symbol(source, symbol);
             }

@@ -34,7 +34,7 @@ impl Archive {
     }
 
     /// Nothing was restored.
-    pub fn listed(&mut self, _source: SourceId, _market: &mut Market) {}
+    pub fn listed(&mut self, _source: SourceId) {}
 
     /// There was none to close.
     pub fn is_closed(&self) -> bool {

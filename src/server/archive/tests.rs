@@ -5,7 +5,7 @@ use crate::config::{Depth, History, SourceConfig};
 use crate::decimal::Decimal;
 use crate::history::{Opened, QuoteName, Read, Rows, SavedQuote, SeriesName, Unwritten, Written};
 use crate::interval::Stored;
-use crate::market::{Reported, Spans, SymbolId};
+use crate::market::{Market, Reported, Spans, SymbolId};
 use crate::record::{Candle, Ticker};
 use crate::server::status::{HistoryStatus, SourceStatus};
 use crate::time::UnixMs;
