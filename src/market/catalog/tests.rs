@@ -938,7 +938,7 @@ fn what_is_to_be_taken_over_waits_for_another_one_that_has_begun() {
         assert_eq!(catalog.take_over(B, T1), None);
     }
     assert_eq!(known(&catalog), "");
-    while !catalog.remember(A, || vec![], T1) {}
+    while !catalog.remember(A, Vec::new, T1) {}
     assert_eq!(known(&catalog), "LUNA/USDT");
     while catalog.take_over(A, T1).is_none() {
         assert_eq!(catalog.take_over(B, T1), None);
