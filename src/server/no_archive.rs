@@ -6,7 +6,7 @@
 use super::shelf::Shelf;
 use crate::config::Config;
 use crate::history::{Answer, Changes};
-use crate::market::{Catalog, Market, SeriesKey, SourceId};
+use crate::market::{Catalog, SeriesKey, SourceId};
 use crate::time::{Mono, Now};
 use std::ops::Range;
 
