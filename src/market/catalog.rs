@@ -8,12 +8,14 @@
 //! names, from the start and whatever their status, and the active markets of its list that it
 //! was told to want; until its first list has come, those that are remembered of an earlier run's.
 //!
-//! Invariant: between `begin_list` and `end_list` nothing that is served changes; after `end_list`
-//! all of it fits together, and [`Catalog::version`] has counted up if any of it differs.
+//! Invariant: from `begin_list` on, through `end_list`, nothing that is served changes before one
+//! call of [`Catalog::take_over`] changes all of it. All of it fits together before and after, and
+//! [`Catalog::version`] has counted up if any of it differs.
 
 mod ecosystem;
 mod groups;
 mod listing;
+mod takeover;
 
 pub use ecosystem::EcosystemEntry;
 pub use groups::Category;
@@ -22,11 +24,12 @@ pub use listing::{EmptyList, ListChange, Listed, Listing};
 use super::symbol::{Lookup, Spelling, SymbolName, Symbols};
 use super::{SourceId, SymbolId};
 use crate::config::Config;
-use crate::record::{MarketInfo, MarketRules};
+use crate::record::MarketInfo;
 use crate::time::UnixMs;
 use ecosystem::Ecosystem;
-use groups::Groups;
-use listing::{Difference, Roster};
+use groups::{ByQuote, Groups};
+use listing::Roster;
+use takeover::TakeOver;
 
 /// See the module's page.
 #[derive(Debug)]
@@ -41,6 +44,8 @@ pub struct Catalog {
     groups: Groups,
     ecosystem: Ecosystem,
     version: u64,
+    /// What is to be served next, while that is prepared.
+    taking: Option<Box<TakeOver>>,
 }
 
 /// Where a symbol stands.
@@ -50,14 +55,6 @@ struct Standing {
     sources: Box<[SourceId]>,
     created_at: Option<UnixMs>,
     updated_at: Option<UnixMs>,
-}
-
-/// Everything that answers show of a symbol and that a list can change.
-#[derive(PartialEq)]
-struct Shown {
-    sources: Box<[SourceId]>,
-    active: bool,
-    entry: Option<(bool, MarketRules)>,
 }
 
 impl Catalog {
@@ -91,6 +88,7 @@ impl Catalog {
             groups,
             ecosystem,
             version: 1,
+            taking: None,
             symbols,
         };
         catalog.make_room();
@@ -238,32 +236,6 @@ impl Catalog {
         self.rosters[source.index()].has_list
     }
 
-    /// Takes symbols for tracked that an earlier run knew from its sources' lists, until such a list
-    /// has come again. What a source has a list for, or does not want any more, is passed over.
-    /// Costs as much as a list that has changed.
-    pub fn remember(&mut self, symbols: impl Iterator<Item = (SourceId, SymbolId)>) {
-        self.make_room();
-        let mut remembered = Vec::new();
-        for (source, symbol) in symbols {
-            if self.may_track(source, symbol) {
-                self.rosters[source.index()].remembered.push(symbol);
-                remembered.push(symbol);
-            }
-        }
-        if remembered.is_empty() {
-            return;
-        }
-        for roster in &mut self.rosters {
-            roster.remembered.sort_unstable();
-            roster.remembered.dedup();
-        }
-        for symbol in remembered {
-            self.place(symbol);
-        }
-        self.rebuild();
-        self.version += 1;
-    }
-
     /// Begins to read a list of a source. One that was being read is abandoned.
     pub fn begin_list(&mut self, source: SourceId) {
         self.rosters[source.index()].begin();
@@ -299,97 +271,12 @@ impl Catalog {
         }
     }
 
-    /// Takes over the list that was read to its end. Costs little when it says nothing new.
-    pub fn end_list(&mut self, source: SourceId, now: UnixMs) -> Result<ListChange, EmptyList> {
-        let roster = &mut self.rosters[source.index()];
-        let (staging, difference) = roster.finish().ok_or(EmptyList)?;
-        let mut change = ListChange {
-            skipped: staging.skipped,
-            duplicates: staging.duplicates,
-            over_cap: staging.over_cap,
-            ..ListChange::default()
-        };
-        if !roster.has_list || !difference.is_empty() {
-            self.take_over(source, difference, now, &mut change);
+    /// The list was read to its end: it is to be taken over ([`Catalog::take_over`]).
+    pub fn end_list(&mut self, source: SourceId) -> Result<(), EmptyList> {
+        match self.rosters[source.index()].end() {
+            true => Ok(()),
+            false => Err(EmptyList),
         }
-        Ok(change)
-    }
-
-    fn take_over(
-        &mut self,
-        source: SourceId,
-        difference: Difference,
-        now: UnixMs,
-        change: &mut ListChange,
-    ) {
-        self.make_room();
-        let touched = self.touched_by(source, &difference);
-        let roster = &self.rosters[source.index()];
-        // Boxed: for most markets of a first list there is none, and its room would cost more than
-        // all else.
-        let before: Vec<Option<Box<Shown>>> = (touched.iter())
-            .map(|symbol| (roster.tracks(*symbol)).then(|| Box::new(self.shown(*symbol))))
-            .collect();
-        self.rosters[source.index()].apply(difference);
-        self.warn_of_missing(source);
-
-        let (mut any_changed, mut membership_changed) = (false, false);
-        for (symbol, before) in touched.into_iter().zip(before) {
-            let tracked = self.rosters[source.index()].tracks(symbol);
-            match (&before, tracked) {
-                (None, true) => change.added.push(symbol),
-                (Some(_), false) => change.removed.push(symbol),
-                _ => {}
-            }
-            let was_known = self.is_known(symbol);
-            self.place_one(symbol, source, tracked);
-            membership_changed |= was_known != self.is_known(symbol);
-            any_changed |= self.stamp(symbol, before, now);
-        }
-        if membership_changed {
-            self.rebuild();
-        }
-        self.version += u64::from(any_changed);
-    }
-
-    /// The symbols of which a list may change what is shown.
-    fn touched_by(&self, source: SourceId, difference: &Difference) -> Vec<SymbolId> {
-        let roster = &self.rosters[source.index()];
-        let mut touched = difference.leavers.clone();
-        touched.extend(difference.changes.iter().map(|(symbol, _)| *symbol));
-        if !roster.has_list {
-            // Named symbols that the first list does not have turn inactive.
-            touched.extend(&roster.named);
-            touched.extend(&roster.remembered);
-        }
-        touched.sort_unstable();
-        touched.dedup();
-        touched
-    }
-
-    /// What answers show of a symbol now.
-    fn shown(&self, symbol: SymbolId) -> Shown {
-        let entry = self.ecosystem_entry(symbol);
-        Shown {
-            sources: self.sources_of(symbol).into(),
-            active: self.active(symbol),
-            entry: entry.map(|entry| (entry.status, entry.rules)),
-        }
-    }
-
-    /// Renews a symbol's times if it is not shown as it was `before` (`None`: the source did not
-    /// track it, so that now its sources are others). Whether it is not.
-    fn stamp(&mut self, symbol: SymbolId, before: Option<Box<Shown>>, now: UnixMs) -> bool {
-        let created = self.created_at(symbol).is_none() && self.first_listing(symbol).is_some();
-        let changed = created || before.is_none_or(|before| *before != self.shown(symbol));
-        let standing = &mut self.standings[symbol.index()];
-        if created {
-            standing.created_at = Some(now);
-        }
-        if changed {
-            standing.updated_at = Some(now);
-        }
-        changed
     }
 
     fn first_listing(&self, symbol: SymbolId) -> Option<&Listing> {
@@ -404,22 +291,6 @@ impl Catalog {
         self.standings[symbol.index()].sources = tracking.collect();
     }
 
-    /// Notes anew whether one source tracks a symbol: the others' rosters are as they were.
-    fn place_one(&mut self, symbol: SymbolId, source: SourceId, tracked: bool) {
-        let sources = &mut self.standings[symbol.index()].sources;
-        match (sources.binary_search(&source), tracked) {
-            (Err(at), true) => {
-                let (before, behind) = sources.split_at(at);
-                *sources = [before, &[source], behind].concat().into();
-            }
-            (Ok(at), false) => {
-                let (before, from) = sources.split_at(at);
-                *sources = [before, &from[1..]].concat().into();
-            }
-            _ => {}
-        }
-    }
-
     /// Makes anew what depends on which symbols are known.
     fn rebuild(&mut self) {
         let standings = &self.standings;
@@ -427,8 +298,12 @@ impl Catalog {
         let symbols = &self.symbols;
         let known = (0..symbols.len()).map(|at| SymbolId(at as u32));
         self.known = symbols.sorted(known.filter(|symbol| is_known(*symbol)));
-        self.groups.rebuild(&self.known, symbols, is_known);
-        self.ecosystem.rebuild(&self.known, is_known);
+        let mut by_quote = ByQuote::default();
+        for symbol in &self.known {
+            by_quote.push(symbols.name(*symbol).quote(), *symbol);
+        }
+        self.groups.served = self.groups.made_of(by_quote, is_known);
+        self.ecosystem.served = self.ecosystem.made_of(&self.known, is_known);
         self.symbols.warn_of_clashes(is_known);
     }
 

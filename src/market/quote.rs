@@ -26,6 +26,10 @@ use settle::settle;
 use std::cell::OnceCell;
 use std::time::Duration;
 
+/// Places of quotes that one call of [`Quotes::flip`] looks at, over all sources: some 50
+/// microseconds where all of them turn.
+const PLACES_A_SLICE: usize = 1024;
+
 /// The latest figures of one symbol at one source.
 #[derive(Debug)]
 pub struct Quote {
@@ -86,8 +90,11 @@ struct Feed {
     quotes: Vec<Option<Box<Quote>>>,
     stale_after: Duration,
     frozen_after: Duration,
-    /// No fresh quote becomes stale before this. `None`: none is fresh.
+    /// No fresh quote becomes stale before this. `None`: none is fresh. While quotes are looked at,
+    /// this is of those that have been.
     next_stale: Option<Mono>,
+    /// While they are: the place at which that goes on, and when it began.
+    looking: Option<(usize, Mono)>,
     last_change: Option<Mono>,
     frozen: bool,
     polled: bool,
@@ -230,18 +237,24 @@ impl Quotes {
 
     /// When [`Quotes::flip`] should be called next. May be early, is never late.
     pub fn next_flip(&self) -> Option<Mono> {
-        self.feeds.iter().filter_map(|feed| feed.next_stale).min()
+        self.feeds.iter().filter_map(Feed::next_look).min()
     }
 
-    /// Marks what has become stale by now. How many did.
+    /// Marks what has become stale by now, or some of it: then [`Quotes::next_flip`] has come still.
+    /// Each quote is right by itself, however many others wait for their slice. How many were marked.
     pub fn flip(&mut self, now: Now) -> usize {
-        let mut flipped = 0;
+        let (mut flipped, mut room) = (0, PLACES_A_SLICE);
         for feed in &mut self.feeds {
-            if feed.next_stale.is_some_and(|next| next <= now.mono) {
-                flipped += feed.judge(now.mono, &mut self.totals);
+            if room > 0 && feed.next_look().is_some_and(|next| next <= now.mono) {
+                flipped += feed.look_on(now.mono, &mut room, &mut self.totals);
             }
         }
         flipped
+    }
+
+    /// Whether some of the quotes that became stale together are marked, and others are not yet.
+    pub fn is_flipping(&self) -> bool {
+        self.feeds.iter().any(|feed| feed.looking.is_some())
     }
 
     /// The counters; at constant cost.
@@ -351,6 +364,7 @@ impl Feed {
             stale_after: source.stale_after,
             frozen_after: source.frozen_after,
             next_stale: None,
+            looking: None,
             last_change: None,
             frozen: false,
             polled: false,
@@ -371,13 +385,28 @@ impl Feed {
         }
     }
 
+    /// When quotes are to be looked at.
+    fn next_look(&self) -> Option<Mono> {
+        self.looking.map(|(_, since)| since).or(self.next_stale)
+    }
+
     /// Looks at every quote and turns the flags that are no longer right. How many were turned.
-    /// Visits the whole feed, so it runs only when the first quote may have grown too old, and
-    /// when the feed freezes or thaws.
+    /// Visits the whole feed at once, so it runs only when the feed freezes or thaws.
     fn judge(&mut self, now: Mono, totals: &mut Totals) -> usize {
+        self.looking = None;
+        let mut room = self.quotes.len();
+        self.look_on(now, &mut room, totals)
+    }
+
+    /// Does the same with as many quotes as there is room for, and takes them from it.
+    fn look_on(&mut self, now: Mono, room: &mut usize, totals: &mut Totals) -> usize {
+        let (from, since) = self.looking.take().unwrap_or((0, now));
+        if from == 0 {
+            self.next_stale = None;
+        }
+        let end = self.quotes.len().min(from.saturating_add(*room));
         let mut turned = 0;
-        self.next_stale = None;
-        for quote in self.quotes.iter_mut().flatten() {
+        for quote in self.quotes[from..end].iter_mut().flatten() {
             let stale =
                 self.frozen || quote.restored || now.since(quote.received) >= self.stale_after;
             if stale != quote.stale {
@@ -389,6 +418,8 @@ impl Feed {
                 self.next_stale = Some(self.next_stale.map_or(expiry, |next| next.min(expiry)));
             }
         }
+        *room -= end - from;
+        self.looking = (end < self.quotes.len()).then_some((end, since));
         turned
     }
 }

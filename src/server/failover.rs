@@ -26,14 +26,29 @@ const GATHER: Duration = Duration::from_secs(1);
 /// does not flood the log.
 const QUIET: Duration = Duration::from_secs(30);
 
+/// Symbols that one slice looks at: some 50 microseconds.
+const SYMBOLS_A_SLICE: usize = 512;
+
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct Failover {
     /// [`Quotes::turned`](crate::market::Quotes::turned) at the last look.
     seen: u64,
+    /// A look under way.
+    looking: Option<Look>,
     /// By symbol.
     holders: Vec<Option<Holder>>,
     stories: Vec<Story>,
+}
+
+/// A look at every symbol, some of them at a time.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    since: Mono,
+    /// The place among the known symbols at which it goes on.
+    from: usize,
+    /// Of the catalog, which says where their places are.
+    version: u64,
 }
 
 /// Who answers for a symbol.
@@ -67,11 +82,15 @@ struct Story {
 impl Rest {
     /// Looks who answers for which symbol, where that may have changed.
     pub(super) fn watch_failover(&mut self, now: Mono) {
-        // What is only half applied would be told in two halves.
-        let settled = || !self.pollers.iter().any(super::poller::Poller::has_work);
-        if self.failover.seen != self.market.quotes.turned() && settled() {
+        let quotes = &self.market.quotes;
+        // What is only half applied, or half marked, would be told in two halves.
+        let applies = || self.pollers.iter().any(super::poller::Poller::has_work);
+        let settled = || !quotes.is_flipping() && !applies();
+        let is_behind = self.failover.looking.is_some() || self.failover.seen != quotes.turned();
+        if is_behind && settled() {
             let sources = &mut self.status.sources;
             self.failover.look(&self.market, sources, now);
+            self.upset_agenda();
         }
         for line in self.failover.tell(&self.status.sources, now) {
             log::warn!("{line}");
@@ -80,19 +99,34 @@ impl Rest {
 }
 
 impl Failover {
-    /// When [`Failover::tell`] has something to tell.
+    /// When there is something to tell, or a look goes on.
     pub fn next_due(&self) -> Option<Mono> {
         let untold = self.stories.iter().filter(|story| story.symbols > 0);
-        untold.map(|story| story.due).min()
+        let untold = untold.map(|story| story.due);
+        untold.chain(self.looking.map(|look| look.since)).min()
     }
 
-    /// Looks at every symbol, and counts those that have moved.
+    /// Looks at some of the symbols, and counts those that have moved. What turns meanwhile is
+    /// looked at again.
     fn look(&mut self, market: &Market, sources: &mut [SourceStatus], now: Mono) {
-        self.seen = market.quotes.turned();
+        let (quotes, catalog) = (&market.quotes, &market.catalog);
         if sources.len() < 2 {
+            self.seen = quotes.turned();
             return;
         }
-        for symbol in market.catalog.known() {
+        let here = |look: &Look| look.version == catalog.version();
+        let mut look = self.looking.take().filter(here).unwrap_or_else(|| {
+            self.seen = quotes.turned();
+            Look {
+                since: now,
+                from: 0,
+                version: catalog.version(),
+            }
+        });
+        let known = &catalog.known()[look.from..];
+        look.from += SYMBOLS_A_SLICE;
+        self.looking = (known.len() > SYMBOLS_A_SLICE).then_some(look);
+        for symbol in known.iter().take(SYMBOLS_A_SLICE) {
             if let Some(plot) = self.judge(*symbol, market) {
                 let earlier = &mut sources[plot.earlier.index()];
                 match plot.returns {
@@ -226,7 +260,10 @@ mod tests {
             for at in 0..markets {
                 catalog.list(source, market(at));
             }
-            let change = catalog.end_list(source, UnixMs(0)).expect("a list");
+            catalog.end_list(source).expect("a list");
+            let taken = || catalog.take_over(source, UnixMs(0));
+            let change = std::iter::repeat_with(taken).flatten().next();
+            let change = change.expect("it ends");
             for symbol in change.removed {
                 self.market.quotes.drop_symbol(source, symbol);
             }
@@ -330,6 +367,31 @@ mod tests {
         bench.list(A, 1);
         assert!(bench.pass(20, &[A, B]).is_empty());
         assert_eq!(bench.counts(), [(0, 0); 3]);
+    }
+
+    #[test]
+    fn many_markets_are_looked_at_in_slices_and_told_in_one_line() {
+        let count = 2 * SYMBOLS_A_SLICE + 1;
+        let mut bench = Bench::new(count);
+        bench.poll(A);
+        bench.poll(B);
+        let check_looks = |bench: &mut Bench, moved: [usize; 3]| {
+            for (moved, goes_on) in moved.into_iter().zip([true, true, false]) {
+                bench.look();
+                let looks = bench.failover.looking.is_some();
+                assert_eq!((bench.counts()[0].0, looks), (moved as u64, goes_on));
+            }
+        };
+        check_looks(&mut bench, [0, 0, 0]);
+        bench.now.mono = Mono(15_000_000);
+        bench.poll(B);
+        while bench.market.quotes.flip(bench.now) > 0 {}
+        check_looks(&mut bench, [SYMBOLS_A_SLICE, 2 * SYMBOLS_A_SLICE, count]);
+        assert_eq!(bench.failover.seen, bench.market.quotes.turned());
+        bench.now.mono = Mono(17_000_000);
+        let lines = bench.failover.tell(&bench.sources, bench.now.mono);
+        assert_eq!(lines, [format!("a: stale, {count} markets answered by b")]);
+        assert_eq!(bench.failover.next_due(), None);
     }
 
     #[test]

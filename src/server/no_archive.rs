@@ -6,7 +6,7 @@
 use super::shelf::Shelf;
 use crate::config::Config;
 use crate::history::{Answer, Changes};
-use crate::market::{Catalog, Market, SeriesKey, SourceId};
+use crate::market::{Catalog, SeriesKey, SourceId};
 use crate::time::{Mono, Now};
 use std::ops::Range;
 
@@ -34,7 +34,7 @@ impl Archive {
     }
 
     /// Nothing was restored.
-    pub fn listed(&mut self, _source: SourceId, _market: &mut Market) {}
+    pub fn listed(&mut self, _source: SourceId) {}
 
     /// There was none to close.
     pub fn is_closed(&self) -> bool {

@@ -60,15 +60,19 @@ impl Ecosystem {
         }
     }
 
-    /// Makes the order anew from the known symbols, which are sorted by name.
-    pub(super) fn rebuild(&mut self, known: &[SymbolId], is_known: impl Fn(SymbolId) -> bool) {
-        self.served = match &self.given {
+    /// The order that is to be served of the known symbols, which are sorted by name.
+    pub(super) fn made_of(
+        &self,
+        known: &[SymbolId],
+        is_known: impl Fn(SymbolId) -> bool,
+    ) -> Vec<SymbolId> {
+        match &self.given {
             None => known.to_vec(),
             Some(given) => (given.entries.iter())
                 .map(|(symbol, _)| *symbol)
                 .filter(|symbol| is_known(*symbol))
                 .collect(),
-        };
+        }
     }
 
     /// Whose configured id this is.

@@ -1,10 +1,10 @@
 //! Categories: named groups of known markets.
 //!
 //! Owns the configured groups and the list that is served: the configured ones in their order,
-//! then one for each quote asset. Made anew whenever the known symbols change.
+//! then one for each quote asset. Made anew whenever the known symbols change, beside the one that is
+//! served.
 
 use super::super::SymbolId;
-use super::super::symbol::Symbols;
 use crate::config::CategoryConfig;
 use std::collections::BTreeMap;
 
@@ -29,6 +29,10 @@ pub(super) struct Groups {
     pub(super) served: Vec<Category>,
 }
 
+/// Known symbols by their quote asset, each sorted by name.
+#[derive(Debug, Default)]
+pub(super) struct ByQuote(BTreeMap<Box<str>, Vec<SymbolId>>);
+
 impl Groups {
     /// The configured groups; `symbol_of` gives each of their symbols its number.
     pub(super) fn new(
@@ -49,34 +53,40 @@ impl Groups {
         }
     }
 
-    /// Makes the served list anew from the known symbols, which are sorted by name.
-    pub(super) fn rebuild(
-        &mut self,
-        known: &[SymbolId],
-        symbols: &Symbols,
+    /// The list that is to be served of these known symbols.
+    pub(super) fn made_of(
+        &self,
+        by_quote: ByQuote,
         is_known: impl Fn(SymbolId) -> bool,
-    ) {
+    ) -> Vec<Category> {
         let mut served = self.configured.clone();
         for category in &mut served {
             category.symbols.retain(|symbol| is_known(*symbol));
         }
-        let mut by_quote: BTreeMap<&str, Vec<SymbolId>> = BTreeMap::new();
-        for symbol in known {
-            let quote = symbols.name(*symbol).quote();
-            by_quote.entry(quote).or_default().push(*symbol);
-        }
         // Assets are upper-case letters and digits, so their order is the order of the ids.
-        for (asset, symbols) in by_quote {
+        for (asset, symbols) in by_quote.0 {
             let id = asset.to_ascii_lowercase().into_boxed_str();
             if self.configured.iter().all(|category| category.id != id) {
                 served.push(Category {
                     id,
-                    name: asset.into(),
+                    name: asset,
                     description: None,
                     symbols,
                 });
             }
         }
-        self.served = served;
+        served
+    }
+}
+
+impl ByQuote {
+    /// Puts in one more symbol: behind those that are there.
+    pub(super) fn push(&mut self, quote: &str, symbol: SymbolId) {
+        match self.0.get_mut(quote) {
+            Some(symbols) => symbols.push(symbol),
+            None => {
+                self.0.insert(quote.into(), vec![symbol]);
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! Staging: items of a new list are compared with what is held as they come. Those that say
 //! nothing new leave a mark and nothing else, so that reading the same list again costs no
-//! memory. What is held changes in [`Roster::apply`] and nowhere else.
+//! memory. What is held changes in [`Roster::swap`] and nowhere else.
 
 use super::super::SymbolId;
 use super::super::hash::NameMap;
@@ -79,7 +79,7 @@ pub(super) struct Roster {
     wanted: Wanted,
     /// By symbol. Boxed, because the symbols of one source may be few among all.
     listings: Vec<Option<Box<Listing>>>,
-    by_ticker_id: NameMap<Box<str>, SymbolId>,
+    routes: Routes,
     /// Whether a list was ever taken over.
     pub(super) has_list: bool,
     staging: Option<Staging>,
@@ -101,7 +101,7 @@ pub(super) struct Staging {
     changes: Vec<(SymbolId, Box<Listing>)>,
     /// From ticker ids to symbols, where this is the first list: made as it comes, so that its end
     /// has less to do.
-    routes: NameMap<Box<str>, SymbolId>,
+    routes: Routes,
     /// Whether an item has taken the place of an earlier one, so that those are not right.
     is_replaced: bool,
     /// Markets with a good name, tracked or not.
@@ -135,18 +135,20 @@ struct Warned {
 #[derive(Debug)]
 pub(super) struct Difference {
     /// New listings, and listings that say something else now.
-    pub(super) changes: Vec<(SymbolId, Box<Listing>)>,
-    /// Held listings that the list no longer has, or that no longer qualify.
+    /// Sorted by symbol. After the switch, what was held before.
+    pub(super) changes: Vec<(SymbolId, Option<Box<Listing>>)>,
+    /// Held listings that the list no longer has, or that no longer qualify; sorted.
     pub(super) leavers: Vec<SymbolId>,
     /// The way back from ticker ids, where it has been made already.
-    routes: Option<NameMap<Box<str>, SymbolId>>,
+    pub(super) routes: Option<Routes>,
 }
 
-impl Difference {
-    pub(super) fn is_empty(&self) -> bool {
-        self.changes.is_empty() && self.leavers.is_empty()
-    }
-}
+/// From ticker ids to symbols.
+#[derive(Debug, Default)]
+pub(super) struct Routes(NameMap<Box<str>, SymbolId>);
+
+/// Routes on their way out.
+pub(super) type LeavingRoutes = std::collections::hash_map::IntoIter<Box<str>, SymbolId>;
 
 impl Listing {
     /// The name by which the market's candles are asked for.
@@ -182,7 +184,7 @@ impl Roster {
                 Wanted::QuotedIn(source.quote_assets.clone())
             },
             listings: Vec::new(),
-            by_ticker_id: NameMap::default(),
+            routes: Routes::default(),
             has_list: false,
             staging: None,
             warned: Warned::default(),
@@ -194,7 +196,7 @@ impl Roster {
     }
 
     pub(super) fn by_ticker_id(&self, ticker_id: &str) -> Option<SymbolId> {
-        self.by_ticker_id.get(ticker_id).copied()
+        self.routes.0.get(ticker_id).copied()
     }
 
     pub(super) fn names(&self, symbol: SymbolId) -> bool {
@@ -259,7 +261,7 @@ impl Roster {
             _ => {
                 *mark = Mark::Changed(staging.changes.len() as u32);
                 if !self.has_list {
-                    route(&mut staging.routes, &listing, symbol);
+                    staging.routes.add(&listing, symbol);
                 }
                 staging.changes.push((symbol, Box::new(listing)));
             }
@@ -267,12 +269,26 @@ impl Roster {
         true
     }
 
+    /// The list was read to its end. `false`: it is of no use, and thrown away.
+    pub(super) fn end(&mut self) -> bool {
+        self.staging.take_if(|staging| staging.usable == 0);
+        self.staging.is_some()
+    }
+
+    /// Places of symbols with a listing: every one of those is below.
+    pub(super) fn places(&self) -> usize {
+        self.listings.len()
+    }
+
     /// Takes out the list that was read to its end. `None`: there is none, or no market in it
     /// could be used, which no exchange means.
     pub(super) fn finish(&mut self) -> Option<(Staging, Difference)> {
         let mut staging = self.staging.take().filter(|staging| staging.usable > 0)?;
         self.warn_of(&staging);
-        let changes = std::mem::take(&mut staging.changes);
+        let changes = std::mem::take(&mut staging.changes).into_iter();
+        let mut changes: Vec<_> =
+            (changes.map(|(symbol, listing)| (symbol, Some(listing)))).collect();
+        changes.sort_unstable_by_key(|(symbol, _)| *symbol);
         let marked =
             |at: usize| matches!(staging.marks.get(at), Some(Mark::AsHeld | Mark::Changed(_)));
         let leavers = (0..self.listings.len())
@@ -288,27 +304,22 @@ impl Roster {
         Some((staging, difference))
     }
 
-    /// Takes over what a list has said.
-    pub(super) fn apply(&mut self, difference: Difference) {
+    /// Puts what a list has said in the place of what is held, and the other way round: moves alone.
+    pub(super) fn swap(&mut self, difference: &mut Difference, routes: &mut Option<Routes>) {
         self.has_list = true;
         self.remembered = Vec::new();
-        let mut routes_changed = !difference.leavers.is_empty();
-        for symbol in difference.leavers {
-            self.listings[symbol.index()] = None;
+        if self.listings.len() < difference.places() {
+            self.listings.resize_with(difference.places(), || None);
         }
-        for (symbol, listing) in difference.changes {
-            let at = symbol.index();
-            if self.listings.len() <= at {
-                self.listings.resize_with(at + 1, || None);
-            }
-            let held = self.listings[at].as_ref();
-            routes_changed |= held.is_none_or(|held| held.ticker_id != listing.ticker_id);
-            self.listings[at] = Some(listing);
+        for (symbol, listing) in &mut difference.changes {
+            std::mem::swap(&mut self.listings[symbol.index()], listing);
         }
-        if let Some(routes) = difference.routes {
-            self.by_ticker_id = routes;
-        } else if routes_changed {
-            self.rebuild_routes();
+        for symbol in &difference.leavers {
+            let left = self.listings[symbol.index()].take();
+            difference.changes.push((*symbol, left));
+        }
+        if let Some(routes) = routes {
+            std::mem::swap(&mut self.routes, routes);
         }
     }
 
@@ -322,19 +333,6 @@ impl Roster {
         self.warned.missing.extend(&missing);
         self.warned.missing.sort_unstable();
         missing
-    }
-
-    /// From ticker ids to symbols. Made anew as a whole: two markets may trade their ids, or a
-    /// faulty list may give one id to two of them, and then the lower symbol has it.
-    fn rebuild_routes(&mut self) {
-        self.by_ticker_id.clear();
-        self.by_ticker_id
-            .reserve(self.listings.iter().flatten().count());
-        for (at, listing) in self.listings.iter().enumerate() {
-            if let Some(listing) = listing {
-                route(&mut self.by_ticker_id, listing, SymbolId(at as u32));
-            }
-        }
     }
 
     fn warn_of(&mut self, staging: &Staging) {
@@ -358,10 +356,46 @@ impl Roster {
     }
 }
 
-/// Notes whose ticker id this is: of two markets with the same one the lower symbol has it.
-fn route(routes: &mut NameMap<Box<str>, SymbolId>, listing: &Listing, symbol: SymbolId) {
-    let holder = routes.entry(listing.ticker_id.clone()).or_insert(symbol);
-    *holder = symbol.min(*holder);
+impl Difference {
+    pub(super) fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.leavers.is_empty()
+    }
+
+    /// What will be listed of a symbol of which this is held.
+    pub(super) fn listing<'a>(
+        &'a self,
+        symbol: SymbolId,
+        held: Option<&'a Listing>,
+    ) -> Option<&'a Listing> {
+        match self.changes.binary_search_by_key(&symbol, |(at, _)| *at) {
+            Ok(at) => self.changes[at].1.as_deref(),
+            Err(_) => held.filter(|_| self.leavers.binary_search(&symbol).is_err()),
+        }
+    }
+
+    /// Every symbol of its changes is below this.
+    pub(super) fn places(&self) -> usize {
+        (self.changes.last()).map_or(0, |(symbol, _)| symbol.index() + 1)
+    }
+}
+
+impl Routes {
+    /// With room for so many.
+    pub(super) fn with_room(count: usize) -> Routes {
+        Routes(NameMap::with_capacity_and_hasher(count, Default::default()))
+    }
+
+    /// Notes whose ticker id this is: of two markets with the same one, which only a faulty list
+    /// has, the lower symbol has it.
+    pub(super) fn add(&mut self, listing: &Listing, symbol: SymbolId) {
+        let holder = self.0.entry(listing.ticker_id.clone()).or_insert(symbol);
+        *holder = symbol.min(*holder);
+    }
+
+    /// One after the other, to let go of them.
+    pub(super) fn into_iter(self) -> LeavingRoutes {
+        self.0.into_iter()
+    }
 }
 
 impl Staging {

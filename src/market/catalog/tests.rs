@@ -3,7 +3,7 @@
 use super::*;
 use crate::config::{CategoryConfig, EcosystemMarket, SourceConfig};
 use crate::market::testing::{Random, config, decimal, info, source};
-use crate::record::Bounds;
+use crate::record::{Bounds, MarketRules};
 use std::collections::{BTreeMap, BTreeSet};
 
 const A: SourceId = SourceId(0);
@@ -16,13 +16,28 @@ fn catalog(sources: &[SourceConfig]) -> Catalog {
     Catalog::new(&config(sources.to_vec()))
 }
 
+/// Ends a list and takes it over, slice by slice.
+fn end_list(catalog: &mut Catalog, source: SourceId, now: UnixMs) -> Result<ListChange, EmptyList> {
+    catalog.end_list(source)?;
+    loop {
+        if let Some(change) = catalog.take_over(source, now) {
+            return Ok(change);
+        }
+    }
+}
+
+/// Remembers these symbols of a source.
+fn remember(catalog: &mut Catalog, source: SourceId, symbols: &[SymbolId]) {
+    while !catalog.remember(source, || symbols.to_vec(), T1) {}
+}
+
 /// Hands a whole list over.
 fn list(catalog: &mut Catalog, source: SourceId, markets: &[&str], now: UnixMs) -> ListChange {
     catalog.begin_list(source);
     for text in markets {
         catalog.list(source, info(text));
     }
-    catalog.end_list(source, now).expect("a usable list")
+    end_list(catalog, source, now).expect("a usable list")
 }
 
 fn names(catalog: &Catalog, symbols: &[SymbolId]) -> Vec<String> {
@@ -117,10 +132,11 @@ fn what_is_remembered_of_an_earlier_list_is_known_until_the_first_list() {
     let [btc, eth, luna, eur] =
         ["BTC/USDT", "ETH/USDT", "LUNA/USDT", "BTC/EUR"].map(|text| number(&mut catalog, text));
     // The list of B has come, and A does not want euros.
-    catalog.remember([(B, eur), (A, eur)].into_iter());
+    remember(&mut catalog, B, &[eur]);
+    remember(&mut catalog, A, &[eur]);
     assert_eq!(known(&catalog), "BTC/USDT ETH/BTC");
     assert_eq!(catalog.version(), version);
-    catalog.remember([(A, luna), (A, eth), (A, btc), (A, eth)].into_iter());
+    remember(&mut catalog, A, &[luna, eth, btc, eth]);
     assert_eq!(known(&catalog), "BTC/USDT ETH/BTC ETH/USDT LUNA/USDT");
     assert!(catalog.version() > version);
     assert_eq!(catalog.sources_of(luna), [A]);
@@ -131,7 +147,7 @@ fn what_is_remembered_of_an_earlier_list_is_known_until_the_first_list() {
     assert_eq!((change.added, change.removed), (vec![], vec![luna]));
     assert_eq!(known(&catalog), "BTC/USDT ETH/BTC ETH/USDT");
     assert_eq!(catalog.created_at(eth), Some(T2));
-    catalog.remember([(A, luna)].into_iter());
+    remember(&mut catalog, A, &[luna]);
     assert_eq!(known(&catalog), "BTC/USDT ETH/BTC ETH/USDT");
 }
 
@@ -168,7 +184,7 @@ fn nothing_served_changes_before_a_list_ends() {
     check_unchanged(&catalog, "while it is read");
     catalog.abandon_list(A);
     check_unchanged(&catalog, "abandoned");
-    assert_eq!(catalog.end_list(A, T2), Err(EmptyList));
+    assert_eq!(end_list(&mut catalog, A, T2), Err(EmptyList));
     check_unchanged(&catalog, "ended without a begin");
     catalog.begin_list(A);
     catalog.list(A, info("ETH/USDT"));
@@ -186,7 +202,7 @@ fn a_list_without_a_usable_market_is_refused() {
         for text in markets {
             assert_eq!(catalog.list(A, info(text)), Listed::Skipped);
         }
-        assert_eq!(catalog.end_list(A, T2), Err(EmptyList), "{markets:?}");
+        assert_eq!(end_list(&mut catalog, A, T2), Err(EmptyList), "{markets:?}");
         assert_eq!(known(&catalog), "BTC/USDT ETH/USDT");
     }
     // One of markets that nobody wants is a list like any other.
@@ -276,7 +292,7 @@ fn check_duplicate(first: &str, second: &str, expected: &str, taken: Listed) {
             verdict = catalog.list(A, market);
         }
         assert_eq!(verdict, taken, "{first} {second}");
-        let change = catalog.end_list(A, T1).expect("usable");
+        let change = end_list(&mut catalog, A, T1).expect("usable");
         assert_eq!(change.duplicates, 1, "{first} {second}");
         let btc = id(&catalog, "BTC/USDT");
         let listing = catalog.listing(A, btc).expect("listed");
@@ -305,7 +321,7 @@ fn ticker_ids_that_trade_places_are_routed_to_their_new_symbols() {
             market.ticker_id = ticker_id.into();
             catalog.list(A, market);
         }
-        catalog.end_list(A, T1).expect("usable");
+        end_list(catalog, A, T1).expect("usable");
         pairs.map(|(symbol, ticker_id)| {
             catalog.by_ticker_id(A, ticker_id) == Some(id(catalog, symbol))
         })
@@ -484,7 +500,7 @@ fn figures_come_from_the_first_source_in_failover_order_that_lists_the_market() 
             ..info("BTC/USDT")
         };
         catalog.list(source, market);
-        catalog.end_list(source, now).expect("usable");
+        end_list(catalog, source, now).expect("usable");
         let entry = entry(catalog, "BTC/USDT");
         (entry.status, entry.rules, catalog.version())
     };
@@ -554,7 +570,7 @@ fn configured_entries_are_all_there_are_and_override_field_by_field() {
             },
         );
     }
-    catalog.end_list(A, T1).expect("usable");
+    end_list(&mut catalog, A, T1).expect("usable");
     let order = ["ETH/USDT", "BTC/USDT", "ADA/USDT"];
     assert_eq!(names(&catalog, catalog.ecosystem()), order);
     let ether = entry(&catalog, "ETH/USDT");
@@ -609,7 +625,7 @@ fn the_version_counts_only_what_is_shown() {
         let mut eth = info("ETH/USDT");
         eth.rules = rules(places, price_min);
         catalog.list(A, eth);
-        catalog.end_list(A, now).expect("usable");
+        end_list(&mut catalog, A, now).expect("usable");
         let btc = id(&catalog, "BTC/USDT");
         (catalog.version(), catalog.updated_at(btc))
     };
@@ -772,7 +788,7 @@ fn whatever_lists_arrive_the_catalog_equals_one_made_anew_in_every_seed() {
             }
             if random.below(5) == 0 {
                 catalog.abandon_list(id);
-            } else if catalog.end_list(id, UnixMs(step)).is_ok() {
+            } else if end_list(&mut catalog, id, UnixMs(step)).is_ok() {
                 naive.lists[at] = Some(markets);
             }
             compare(&catalog, &naive, seed);
@@ -819,7 +835,7 @@ fn of_two_markets_with_one_ticker_id_the_lower_symbol_has_it_in_every_list() {
         catalog.list(A, with_id("B/B", "x"));
         catalog.list(A, with_id("!C/C", "gone"));
         catalog.list(A, with_id("C/C", "here"));
-        catalog.end_list(A, now).expect("a usable list");
+        end_list(&mut catalog, A, now).expect("a usable list");
         assert_eq!(catalog.by_ticker_id(A, "x"), Some(low));
         assert_eq!(catalog.by_ticker_id(A, "gone"), None);
         assert_eq!(catalog.by_ticker_id(A, "here"), Some(id(&catalog, "C/C")));
@@ -827,7 +843,108 @@ fn of_two_markets_with_one_ticker_id_the_lower_symbol_has_it_in_every_list() {
     catalog.begin_list(A);
     catalog.list(A, with_id("A/A", "x"));
     catalog.list(A, with_id("B/B", "y"));
-    catalog.end_list(A, T3).expect("a usable list");
+    end_list(&mut catalog, A, T3).expect("a usable list");
     assert_eq!(catalog.by_ticker_id(A, "x"), Some(high));
     assert_eq!(catalog.by_ticker_id(A, "y"), Some(low));
+}
+
+/// All that can be asked of these symbols, and of all.
+fn served(catalog: &Catalog, texts: &[String]) -> String {
+    let mut told = format!("{} {:?}", known(catalog), catalog.categories());
+    told += &format!("{:?} {}", catalog.ecosystem(), catalog.version());
+    for text in texts {
+        let found = catalog.find(text.as_bytes());
+        told += &format!(
+            "\n{found:?} {:?}",
+            catalog.by_ticker_id(A, &info(text).ticker_id)
+        );
+        if let Lookup::Known(symbol) = found {
+            told += &format!(
+                " {:?} {:?} {:?} {:?} {:?}",
+                catalog.sources_of(symbol),
+                catalog.listing(A, symbol),
+                catalog.ecosystem_entry(symbol),
+                catalog.created_at(symbol),
+                catalog.updated_at(symbol),
+            );
+        }
+    }
+    told
+}
+
+/// Takes over what is pending, a slice at a time: what is served changes in one of them.
+#[track_caller]
+fn check_one_switch(
+    catalog: &mut Catalog,
+    texts: &[String],
+    mut slice: impl FnMut(&mut Catalog) -> bool,
+) {
+    let (mut seen, mut slices) = (vec![served(catalog, texts)], 0);
+    let mut is_over = false;
+    while !is_over {
+        is_over = slice(catalog);
+        slices += 1;
+        let now = served(catalog, texts);
+        if seen.last() != Some(&now) {
+            seen.push(now);
+        }
+    }
+    assert_eq!(seen.len(), 2, "it was served in {} steps", seen.len() - 1);
+    assert!(slices > 6, "{slices} slices");
+}
+
+#[test]
+fn a_long_list_is_taken_over_in_slices_and_served_all_at_once() {
+    let names = |range: std::ops::Range<usize>| -> Vec<String> {
+        range.map(|at| format!("M{}/Q{}", at, at % 7)).collect()
+    };
+    let all = names(0..2000);
+    let mut catalog = catalog(&[source("a", &["M3/Q3"], &["*"]), source("b", &[], &[])]);
+    let read = |catalog: &mut Catalog, source, range| {
+        catalog.begin_list(source);
+        for text in names(range) {
+            catalog.list(source, info(&text));
+        }
+        catalog.end_list(source).expect("a usable list");
+    };
+    let remembered = (names(0..900).iter())
+        .map(|text| catalog.number_of(text).expect("a name"))
+        .collect::<Vec<_>>();
+    check_one_switch(&mut catalog, &all, |catalog| {
+        catalog.remember(A, || remembered.clone(), T1)
+    });
+    // First, much as remembered; then most are others, and many have left.
+    for (range, now) in [(0..1000, T1), (600..2000, T2), (0..900, T3)] {
+        read(&mut catalog, A, range);
+        check_one_switch(&mut catalog, &all, |catalog| {
+            catalog.take_over(A, now).is_some()
+        });
+    }
+    assert_eq!(catalog.known().len(), 900);
+}
+
+#[test]
+fn what_is_to_be_taken_over_waits_for_another_one_that_has_begun() {
+    let mut catalog = catalog(&[source("a", &[], &[]), source("b", &[], &[])]);
+    let luna = catalog.number_of("LUNA/USDT").expect("a name");
+    for source in [A, B] {
+        catalog.begin_list(source);
+        catalog.list(source, info("BTC/USDT"));
+        assert_eq!(catalog.end_list(source), Ok(()));
+    }
+    assert!(!catalog.remember(A, || vec![luna], T1));
+    for _ in 0..20 {
+        assert_eq!(catalog.take_over(A, T1), None);
+        assert_eq!(catalog.take_over(B, T1), None);
+    }
+    assert_eq!(known(&catalog), "");
+    while !catalog.remember(A, Vec::new, T1) {}
+    assert_eq!(known(&catalog), "LUNA/USDT");
+    while catalog.take_over(A, T1).is_none() {
+        assert_eq!(catalog.take_over(B, T1), None);
+    }
+    assert_eq!(known(&catalog), "BTC/USDT");
+    while catalog.take_over(B, T1).is_none() {}
+    let btc = id(&catalog, "BTC/USDT");
+    assert_eq!(catalog.sources_of(btc), [A, B]);
 }

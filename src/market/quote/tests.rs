@@ -106,6 +106,37 @@ fn a_quote_turns_stale_exactly_at_its_age() {
 }
 
 #[test]
+fn quotes_that_turn_together_are_marked_in_slices_and_none_is_left_out() {
+    let mut quotes = quotes();
+    let symbols = || (0..PLACES_A_SLICE as u32 + 100).map(SymbolId);
+    for (source, symbol) in symbols()
+        .map(|it| (A, it))
+        .chain(symbols().map(|it| (B, it)))
+    {
+        apply(&mut quotes, source, symbol, "10", at(0));
+    }
+    assert!(!quotes.is_flipping());
+    assert_eq!(quotes.flip(at(15)), PLACES_A_SLICE);
+    assert!(quotes.is_flipping());
+    assert_eq!(quotes.next_flip(), Some(at(15).mono));
+    // One that is marked comes anew, and so does one that is not marked yet.
+    let (early, late) = (SymbolId(0), SymbolId(PLACES_A_SLICE as u32 + 50));
+    apply(&mut quotes, A, early, "10", at(16));
+    apply(&mut quotes, A, late, "10", at(17));
+    assert_eq!(quotes.flip(at(17)), PLACES_A_SLICE - 1);
+    assert_eq!(quotes.flip(at(17)), 200);
+    assert!(!quotes.is_flipping());
+    for symbol in symbols() {
+        let is_fresh = symbol == early || symbol == late;
+        assert_eq!(stale(&quotes, A, symbol), Some(!is_fresh), "{symbol:?}");
+        assert_eq!(stale(&quotes, B, symbol), Some(true), "{symbol:?}");
+    }
+    assert_eq!(quotes.next_flip(), Some(at(31).mono));
+    assert_eq!((quotes.flip(at(31)), quotes.flip(at(31))), (1, 0));
+    assert_eq!(quotes.next_flip(), Some(at(32).mono));
+}
+
+#[test]
 fn a_renewed_quote_outlives_its_old_deadline() {
     let mut quotes = quotes();
     apply(&mut quotes, A, BTC, "10", at(0));

@@ -32,7 +32,7 @@ use super::Action;
 use super::shelf::Shelf;
 use crate::config::Config;
 use crate::history::{Answer, Batch, Changes, Head, Job, Loaded, OpenError, StoreError};
-use crate::market::{Catalog, Market, SeriesKey, SourceId};
+use crate::market::{Catalog, SeriesKey, SourceId};
 use crate::time::{Mono, Now};
 use evict::Eviction;
 use flush::{STALLED, Writing};
@@ -144,8 +144,8 @@ impl Archive {
     }
 
     /// A source's market list has come: restored quotes of what it tracks are put back.
-    pub fn listed(&mut self, source: SourceId, market: &mut Market) {
-        self.quotes.listed(source, market);
+    pub fn listed(&mut self, source: SourceId) {
+        self.quotes.listed(source);
     }
 
     /// Whether the file is closed, or there was none.
@@ -260,16 +260,20 @@ impl Archive {
 
     /// Whether [`Archive::work`] has something to do.
     pub fn has_work(&self) -> bool {
-        self.quotes.is_saving() || self.is_writing_on()
+        self.quotes.is_returning() || self.quotes.is_saving() || self.is_writing_on()
     }
 
-    /// Does one slice for the batch that is under way, or of the quotes that are to be saved.
+    /// Does one slice of the quotes that come back, and one for the batch that is under way, or of the
+    /// quotes that are to be saved.
     pub fn work(&mut self, shelf: &mut Shelf<'_>, now: Now) {
+        if self.quotes.is_returning() {
+            self.quotes.put_back(shelf.market, now);
+        }
         if self.is_writing_on() {
             return self.write_on(shelf);
         }
         let writes = matches!(self.state, State::Loading | State::On | State::Failing);
-        if !writes || !self.has_room() {
+        if self.quotes.is_saving() && (!writes || !self.has_room()) {
             return self.quotes.skip(now);
         }
         if self.quotes.gather(shelf, &mut self.batch, now) {
@@ -380,7 +384,7 @@ impl Archive {
             }
             Err(error) => log::error!("history: cannot be read: {error}"),
         }
-        self.quotes.told(shelf.market);
+        self.quotes.told();
         if self.state != State::Loading {
             return;
         }

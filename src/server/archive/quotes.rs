@@ -9,8 +9,8 @@ use super::names::source_of;
 use crate::history::{Batch, QuoteName, SavedQuote};
 use crate::market::{Market, SourceId, SymbolId};
 use crate::server::shelf::Shelf;
-use crate::time::{Mono, Now, UnixMs};
-use std::collections::BTreeMap;
+use crate::time::{Mono, Now};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// Between two savings: what a crash loses of them. Each one writes every quote that has changed,
@@ -28,7 +28,10 @@ pub(super) const LEFT_MS: i64 = 3_600_000;
 /// See the module's page.
 #[derive(Debug)]
 pub(super) struct SavedQuotes {
-    waiting: BTreeMap<(SourceId, SymbolId), SavedQuote>,
+    /// Restored, and not put back yet.
+    waiting: BTreeMap<SourceId, BTreeMap<SymbolId, SavedQuote>>,
+    /// Sources whose waiting quotes are looked through.
+    returning: VecDeque<Return>,
     next: Mono,
     /// Place among the known symbols, while they are gathered.
     cursor: Option<usize>,
@@ -38,10 +41,21 @@ pub(super) struct SavedQuotes {
     round: u64,
 }
 
+/// How the quotes of one source come back.
+#[derive(Debug)]
+struct Return {
+    source: SourceId,
+    /// Whether their markets have been made known, as far as they may be.
+    is_known: bool,
+    /// Those that a list may still tell of.
+    kept: BTreeMap<SymbolId, SavedQuote>,
+}
+
 impl SavedQuotes {
     pub(super) fn new(now: Mono) -> SavedQuotes {
         SavedQuotes {
             waiting: BTreeMap::new(),
+            returning: VecDeque::new(),
             next: now + EVERY,
             cursor: None,
             saved: 0,
@@ -124,44 +138,84 @@ impl SavedQuotes {
         for (name, saved) in list {
             let symbol = shelf.market.catalog.number_of(&name.symbol);
             if let (Some(source), Some(symbol)) = (source_of(&name.source, shelf.config), symbol) {
-                self.waiting.insert((source, symbol), saved);
+                self.waiting
+                    .entry(source)
+                    .or_default()
+                    .insert(symbol, saved);
             }
         }
     }
 
     /// All quotes have been told: their markets are known from now on, as long as no list says
     /// otherwise, and they are put back.
-    pub(super) fn told(&mut self, market: &mut Market) {
-        let mut newest: BTreeMap<SourceId, UnixMs> = BTreeMap::new();
-        for ((source, _), saved) in &self.waiting {
-            let newest = newest.entry(*source).or_insert(saved.received_at);
-            *newest = saved.received_at.max(*newest);
+    pub(super) fn told(&mut self) {
+        let sources: Vec<SourceId> = self.waiting.keys().copied().collect();
+        for source in sources {
+            self.look_through(source, false);
         }
-        let was_listed = |source: &SourceId, saved: &SavedQuote| {
-            (newest.get(source)).is_some_and(|newest| *newest - saved.received_at < LEFT_MS)
-        };
-        let left = (self.waiting.iter()).filter(|((source, _), saved)| was_listed(source, saved));
-        market.catalog.remember(left.map(|(key, _)| *key));
-        self.put_back(market, None);
     }
 
     /// The list of a source has come: what it does not track is not restored.
-    pub(super) fn listed(&mut self, source: SourceId, market: &mut Market) {
-        if !self.waiting.is_empty() {
-            self.put_back(market, Some(source));
+    pub(super) fn listed(&mut self, source: SourceId) {
+        if self.waiting.contains_key(&source) {
+            self.look_through(source, true);
         }
     }
 
-    fn put_back(&mut self, market: &mut Market, listed: Option<SourceId>) {
+    fn look_through(&mut self, source: SourceId, is_known: bool) {
+        self.returning.push_back(Return {
+            source,
+            is_known,
+            kept: BTreeMap::new(),
+        });
+    }
+
+    /// Whether [`SavedQuotes::put_back`] has something to do.
+    pub(super) fn is_returning(&self) -> bool {
+        !self.returning.is_empty()
+    }
+
+    /// Does one slice: makes markets known, or puts quotes back. The markets of a source come first
+    /// and together; until its quote is back, one of them is like any that was not polled yet.
+    pub(super) fn put_back(&mut self, market: &mut Market, now: Now) {
+        let Some(mut back) = self.returning.pop_front() else {
+            return;
+        };
+        let source = back.source;
+        if !back.is_known {
+            let left = || (self.waiting.get(&source)).map_or_else(Vec::new, left);
+            back.is_known = market.catalog.remember(source, left, now.unix);
+            return self.returning.push_front(back);
+        }
         let Market {
             catalog, quotes, ..
         } = market;
-        self.waiting.retain(|(source, symbol), saved| {
-            if catalog.sources_of(*symbol).contains(source) {
-                quotes.restore(*source, *symbol, saved.ticker.clone(), saved.received_at);
-                return false;
+        let mut waiting = self.waiting.remove(&source).unwrap_or_default();
+        for (symbol, saved) in std::iter::from_fn(|| waiting.pop_first()).take(SYMBOLS_A_SLICE) {
+            if catalog.sources_of(symbol).contains(&source) {
+                quotes.restore(source, symbol, saved.ticker, saved.received_at);
+            } else if !catalog.has_list(source) {
+                back.kept.insert(symbol, saved);
             }
-            listed != Some(*source) && !catalog.has_list(*source)
-        });
+        }
+        let is_over = waiting.is_empty();
+        if is_over {
+            waiting = std::mem::take(&mut back.kept);
+        }
+        if !waiting.is_empty() {
+            self.waiting.insert(source, waiting);
+        }
+        if !is_over {
+            self.returning.push_front(back);
+        }
     }
+}
+
+/// Of the quotes of a source those whose market it still listed.
+fn left(waiting: &BTreeMap<SymbolId, SavedQuote>) -> Vec<SymbolId> {
+    let newest = waiting.values().map(|saved| saved.received_at).max();
+    let was_listed =
+        |saved: &SavedQuote| newest.is_some_and(|newest| newest - saved.received_at < LEFT_MS);
+    let left = waiting.iter().filter(|(_, saved)| was_listed(saved));
+    left.map(|(symbol, _)| *symbol).collect()
 }

@@ -5,7 +5,7 @@ use crate::config::{Depth, History, SourceConfig};
 use crate::decimal::Decimal;
 use crate::history::{Opened, QuoteName, Read, Rows, SavedQuote, SeriesName, Unwritten, Written};
 use crate::interval::Stored;
-use crate::market::{Reported, Spans, SymbolId};
+use crate::market::{Market, Reported, Spans, SymbolId};
 use crate::record::{Candle, Ticker};
 use crate::server::status::{HistoryStatus, SourceStatus};
 use crate::time::UnixMs;
@@ -892,6 +892,41 @@ fn markets_that_only_a_list_tells_of_are_back_with_their_quotes_until_it_comes()
     };
     let stale = |symbol: &str| (symbol.to_string(), Some(true));
     assert_eq!(shown(&bench), [stale("BTC/USDT"), stale("SOL/USDT")]);
+}
+
+#[test]
+fn many_quotes_come_back_in_slices_behind_their_markets() {
+    let mut bench = Bench::unopened(|config| config.sources[0].symbols.clear());
+    bench.open();
+    let count = 300;
+    let saved = |at: usize| {
+        let (source, symbol) = ("binance".into(), format!("M{at}/USDT").into());
+        let quote = SavedQuote {
+            ticker: ticker(&Decimal::from(5)),
+            received_at: bench.now.unix,
+        };
+        (QuoteName { source, symbol }, quote)
+    };
+    let list: Vec<(QuoteName, SavedQuote)> = (0..count).map(saved).collect();
+    bench.tell(Answer::Quotes(list));
+    let loaded = Answer::Loaded(Ok(Loaded::default()));
+    bench.with(|archive, shelf, now| archive.answered(loaded, shelf, now));
+    let (mut back, mut slices) = (0, 0);
+    while bench.archive.has_work() {
+        bench.with(Archive::work);
+        let (known, counts) = (
+            bench.market.catalog.known().len(),
+            bench.market.quotes.counts(),
+        );
+        assert!(
+            known == count || (known, counts.cached) == (0, 0),
+            "{known}"
+        );
+        let came = counts.cached - back;
+        (back, slices) = (counts.cached, slices + usize::from(came > 0));
+        assert!(came < count / 2, "{came} at once");
+    }
+    assert_eq!((back, slices), (count, 3));
 }
 
 fn ticker(price: &Decimal) -> Ticker {

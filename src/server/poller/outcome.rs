@@ -7,7 +7,7 @@ use super::candles::Page;
 use super::{Desk, Poller, on_wall};
 use crate::http::RetryAfter;
 use crate::interval::Stored;
-use crate::market::{Lookup, Market, SeriesKey, SourceId, SymbolId};
+use crate::market::{ListChange, Lookup, Market, SeriesKey, SourceId, SymbolId};
 use crate::record::Ticker;
 use crate::server::Conn;
 use crate::server::durations::POLL_BOUNDS_US;
@@ -26,6 +26,9 @@ const HOURLY_RETRY: Duration = Duration::from_secs(60);
 /// Named markets whose series are opened in one slice: some 0.1 ms where a thousand are followed.
 const FOLLOWED_A_SLICE: usize = 32;
 
+/// Markets that have left a list whose quotes are dropped in one slice: less than 0.1 ms.
+const LEFT_A_SLICE: usize = 256;
+
 /// Longest that an exchange's `Retry-After` is believed: a day. A ban can last that long.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(86_400);
 
@@ -35,6 +38,10 @@ pub(super) enum Applying {
     /// One piece a slice: some 0.1 ms.
     Tickers(Tickers),
     Candles(Page),
+    /// A list, which is taken over.
+    List,
+    /// Markets that have left the list: their quotes are dropped. Nobody can ask for them any more.
+    Left(std::vec::IntoIter<SymbolId>),
     /// Named markets of a list, whose candles are followed from now on.
     Named(std::vec::IntoIter<SymbolId>),
 }
@@ -53,6 +60,8 @@ impl Poller {
         let done = match &mut items {
             Applying::Tickers(tickers) => self.take_tickers(tickers, desk, now),
             Applying::Candles(page) => self.take_candles(page, desk, now),
+            Applying::List => self.take_list(desk, now),
+            Applying::Left(symbols) => self.drop_left(symbols, desk),
             Applying::Named(symbols) => self.follow_named(symbols, desk, now),
         };
         match done {
@@ -151,7 +160,10 @@ impl Poller {
             Staged::Tickers(items, _) => {
                 self.applying.push_back(Applying::Tickers(items));
             }
-            Staged::Markets(_) => self.listed(desk, now),
+            Staged::Markets(_) => match desk.market.catalog.end_list(self.id) {
+                Ok(()) => self.applying.push_back(Applying::List),
+                Err(_) => self.failed(Task::Markets, Fault::Empty, now.mono, desk, now),
+            },
             Staged::Time(time) => {
                 if let Some(time) = time {
                     self.set_clock(time, desk, now);
@@ -167,26 +179,33 @@ impl Poller {
         }
     }
 
-    /// The market list is in place: tracked markets may have come and gone.
-    fn listed(&mut self, desk: &mut Desk<'_>, now: Now) {
-        let change = match desk.market.catalog.end_list(self.id, now.unix) {
-            Ok(change) => change,
-            Err(_) => return self.failed(Task::Markets, Fault::Empty, now.mono, desk, now),
-        };
-        for symbol in &change.removed {
-            desk.market.quotes.drop_symbol(self.id, *symbol);
+    /// Does one slice of taking over a list. `true`: it is in place.
+    fn take_list(&mut self, desk: &mut Desk<'_>, now: Now) -> bool {
+        let change = desk.market.catalog.take_over(self.id, now.unix);
+        let is_over = change.is_some();
+        if let Some(change) = change {
+            self.listed(change, desk, now);
         }
+        is_over
+    }
+
+    /// The market list is in place: tracked markets may have come and gone.
+    fn listed(&mut self, change: ListChange, desk: &mut Desk<'_>, now: Now) {
         let followed: Vec<SeriesKey> = self.fetches.series().collect();
         for key in followed {
             // What is named and not listed stays as it is.
             if desk.market.catalog.listing(self.id, key.symbol).is_none() {
                 self.fetches.close(key);
             }
-            if change.removed.contains(&key.symbol) {
+            if change.removed.binary_search(&key.symbol).is_ok() {
                 desk.market.charts.close(key);
             }
         }
-        desk.archive.listed(self.id, desk.market);
+        desk.archive.listed(self.id);
+        let mut left = change.removed.into_iter();
+        if !self.drop_left(&mut left, desk) {
+            self.applying.push_back(Applying::Left(left));
+        }
         if !self.has_list {
             self.has_list = true;
             self.tickers = now.mono;
@@ -199,6 +218,14 @@ impl Poller {
         if !self.follow_named(&mut named, desk, now) {
             self.applying.push_back(Applying::Named(named));
         }
+    }
+
+    /// Drops the quotes of some of the markets that have left the list. `true`: the last ones.
+    fn drop_left(&self, symbols: &mut std::vec::IntoIter<SymbolId>, desk: &mut Desk<'_>) -> bool {
+        for symbol in symbols.take(LEFT_A_SLICE) {
+            desk.market.quotes.drop_symbol(self.id, symbol);
+        }
+        symbols.len() == 0
     }
 
     /// Follows some of the named markets. `true`: the last ones.
