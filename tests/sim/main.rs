@@ -87,6 +87,12 @@ fn over_a_year_of_outages_every_chart_becomes_what_the_exchange_has() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sqlite"), ignore = "this build keeps no file")]
+fn an_outage_is_filled_by_itself_also_where_the_filling_is_killed() {
+    for_each_seed(4, |_, rng| year::killed_while_it_catches_up(rng));
+}
+
+#[test]
 #[ignore = "a year of this weather takes some minutes on a busy machine"]
 fn over_a_year_of_bad_weather_the_file_stays_as_large_as_what_is_kept() {
     for_each_seed(1, |_, rng| bad_year(rng));

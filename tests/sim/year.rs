@@ -65,12 +65,17 @@ pub struct Year {
     pub evicted: u64,
     pub pages: u64,
     pub lives: u64,
+    /// Pages after which it has no more.
+    last_page: u64,
 }
 
 impl Year {
     pub fn new(dir: &TempDir, rng: &mut Rng) -> Year {
+        Year::with(dir, rng, config())
+    }
+
+    fn with(dir: &TempDir, rng: &mut Rng, config: Config) -> Year {
         let path = dir.path().join("history.db");
-        let config = config();
         let mut year = Year {
             rng: Rng::new(rng.next()),
             demo: Demo::new(1),
@@ -88,6 +93,7 @@ impl Year {
             evicted: 0,
             pages: 0,
             lives: 1,
+            last_page: u64::MAX,
         };
         year.carry_out();
         year
@@ -269,7 +275,12 @@ impl Year {
     fn answer(&mut self, target: &[u8], body: &mut Vec<u8>) -> u16 {
         let at = target.iter().position(|byte| *byte == b'?');
         let (path, query) = target.split_at(at.unwrap_or(target.len()));
-        self.pages += u64::from(path.ends_with(b"klines"));
+        if path.ends_with(b"klines") {
+            if self.pages >= self.last_page {
+                return 500;
+            }
+            self.pages += 1;
+        }
         let now = self.clocks().unix;
         (self.demo).answer(path, query.strip_prefix(b"?").unwrap_or(b""), now, body)
     }
@@ -482,4 +493,38 @@ pub fn over_a_year(rng: &mut Rng) {
     assert!(evicted > 300_000, "{evicted}");
     // From the second quarter on it holds what is kept, and no more.
     assert!(sizes[3] <= sizes[1] + sizes[1] / 10, "{sizes:?}");
+}
+
+/// Away for longer than the backfill is deep, and killed again and again while that is fetched: all
+/// of it comes by itself in the end, and neither what is older than what was followed nor what lies
+/// behind a client's one look into the past.
+pub fn killed_while_it_catches_up(rng: &mut Rng) {
+    const AWAY: i64 = 12_000;
+    const BACKFILL: i64 = 600;
+    let dir = TempDir::new();
+    let mut config = config();
+    config.history.m1.backfill = BACKFILL;
+    let mut year = Year::with(&dir, rng, config);
+    year.run_until(60 * SECOND);
+    let left = year.clocks().unix.0 / MINUTE * MINUTE;
+    // Once, somebody looks at what is long past.
+    let past = left - 40_000 * MINUTE;
+    year.chart("1m", past, past + 400 * MINUTE);
+    year.run_until(year.now + 60 * SECOND);
+    year.die(AWAY * MINUTE);
+    for _ in 0..3 {
+        // The newest of each interval, and some of what was missed.
+        year.last_page = year.pages + 5;
+        year.run_until(year.now + 10 * SECOND);
+        year.die(0);
+    }
+    year.last_page = u64::MAX;
+    year.run_until(year.now + 30 * SECOND);
+    let fetched = year.pages;
+    // From now on there is only what it has.
+    year.last_page = 0;
+    let count = year.check("1m", left - (BACKFILL - 5) * MINUTE, left + AWAY * MINUTE);
+    assert!(count as i64 >= AWAY + BACKFILL - 10, "{count}");
+    // With 1000 candles to a page, far fewer than all from that look on would take.
+    assert!(fetched < 40, "{fetched} pages");
 }

@@ -144,8 +144,9 @@ impl Poller {
     }
 
     /// So many closed slots before `current` are fetched unasked: as many as the configuration says,
-    /// and all that have been missed since the newest that the file held at the start. An outage may
-    /// have been longer than the backfill is deep, and is to leave no hole.
+    /// and all that have been missed, by what the file held at the start. An outage may have been
+    /// longer than the backfill is deep, and is to leave no hole, also where the filling of it was
+    /// cut off.
     pub(super) fn depth(&self, key: SeriesKey, desk: &Desk<'_>, current: i64) -> i64 {
         let depth = desk.config.history.of(key.interval);
         let keeps = (desk.archive).keeps(key, desk.config, &desk.market.catalog);
