@@ -13,7 +13,7 @@ use crate::support::Rng;
 use crate::support::daemon::TempDir;
 use marketd::config::{Config, Depth, History, Limits, SourceConfig, Url};
 use marketd::demo::Demo;
-use marketd::history::{Answer, Job, Opened};
+use marketd::history::{Answer, Job, Opened, StoreError, Unwritten};
 use marketd::server::{Action, Broken, Core, Event, ProcessFacts, Service};
 use marketd::store::Store;
 use marketd::table::Key;
@@ -26,9 +26,9 @@ use std::time::Duration;
 /// 2026-01-01T00:00:07Z.
 const BEGIN: i64 = 1_767_225_607_000;
 
-const MINUTE: i64 = 60_000;
+pub(super) const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
-const DAY: i64 = 24 * HOUR;
+pub(super) const DAY: i64 = 24 * HOUR;
 
 /// Minutes that are kept: somewhat more than the quarter after which they are looked at.
 const KEEP: i64 = 140_000;
@@ -46,7 +46,7 @@ enum Mood {
 pub struct Year {
     rng: Rng,
     demo: Demo,
-    config: Config,
+    pub(super) config: Config,
     core: Core,
     /// Microseconds since this life's begin, and the wall clock then.
     now: u64,
@@ -66,7 +66,9 @@ pub struct Year {
     pub pages: u64,
     pub lives: u64,
     /// Pages after which it has no more.
-    last_page: u64,
+    pub(super) last_page: u64,
+    /// Whether the disk takes nothing.
+    pub(super) is_full: bool,
 }
 
 impl Year {
@@ -74,7 +76,7 @@ impl Year {
         Year::with(dir, rng, config())
     }
 
-    fn with(dir: &TempDir, rng: &mut Rng, config: Config) -> Year {
+    pub(super) fn with(dir: &TempDir, rng: &mut Rng, config: Config) -> Year {
         let path = dir.path().join("history.db");
         let mut year = Year {
             rng: Rng::new(rng.next()),
@@ -94,12 +96,13 @@ impl Year {
             pages: 0,
             lives: 1,
             last_page: u64::MAX,
+            is_full: false,
         };
         year.carry_out();
         year
     }
 
-    fn clocks(&self) -> Now {
+    pub(super) fn clocks(&self) -> Now {
         Now {
             mono: Mono(self.now),
             unix: UnixMs(self.began + (self.now / 1000) as i64),
@@ -144,7 +147,7 @@ impl Year {
     }
 
     /// Is killed, and begins anew after so long. What was on its way to the file is there or is not.
-    fn die(&mut self, away: i64) {
+    pub(super) fn die(&mut self, away: i64) {
         if let Some((_, job)) = self.jobs.pop_front()
             && self.rng.chance(1, 2)
         {
@@ -162,6 +165,11 @@ impl Year {
         self.core = core(&self.config, self.lives, self.began);
         self.mood = Mood::Well;
         self.carry_out();
+    }
+
+    /// Lets so much time pass.
+    pub(super) fn run(&mut self, seconds: u64) {
+        self.run_until(self.now + seconds * SECOND);
     }
 
     fn run_until(&mut self, until: u64) {
@@ -193,6 +201,14 @@ impl Year {
     }
 
     fn ask_store(&mut self, job: Job) -> Vec<Answer> {
+        let job = match job {
+            Job::Write { number, batch } if self.is_full => {
+                let error = StoreError::Full("no room".to_string());
+                let result = Err(Unwritten { error, batch });
+                return vec![Answer::Written { number, result }];
+            }
+            job => job,
+        };
         let said = disk::ask(self.store.as_ref().expect("it is open"), job);
         for answer in &said {
             match answer {
@@ -286,24 +302,32 @@ impl Year {
     }
 
     /// Asks for a chart, until it calls itself complete.
-    fn chart(&mut self, interval: &str, from: i64, to: i64) -> Vec<ChartRow> {
+    pub(super) fn chart(&mut self, interval: &str, from: i64, to: i64) -> Vec<ChartRow> {
+        for _ in 0..60 {
+            if let (true, rows) = self.look(interval, from, to) {
+                return rows;
+            }
+            self.run(1);
+        }
+        panic!("{interval} from {from} to {to} is never complete");
+    }
+
+    /// Asks for a chart once: whether it calls itself complete, and its rows. What calls itself so
+    /// has no gaps, as the exchange has none.
+    pub(super) fn look(&mut self, interval: &str, from: i64, to: i64) -> (bool, Vec<ChartRow>) {
         let target = format!(
             "/api/ecosystem/chart?symbol=BTC/USDT&interval={interval}&from={from}&to={to}\
              &limit=1000&decimals=string"
         );
-        for _ in 0..60 {
-            let answer = self.get(&target);
-            let split = answer.windows(4).position(|four| four == b"\r\n\r\n");
-            let (head, body) = answer.split_at(split.expect("a head") + 4);
-            let head = String::from_utf8_lossy(head);
-            assert!(head.starts_with("HTTP/1.1 200 "), "{target}: {head}");
-            if head.contains("Chart-Coverage: complete") {
-                assert!(head.contains("Chart-Gaps: 0\r\n"), "{target}: {head}");
-                return read_rows(body, true).expect("rows");
-            }
-            self.run_until(self.now + SECOND);
-        }
-        panic!("{target} is never complete");
+        let answer = self.get(&target);
+        let split = answer.windows(4).position(|four| four == b"\r\n\r\n");
+        let (head, body) = answer.split_at(split.expect("a head") + 4);
+        let head = String::from_utf8_lossy(head);
+        assert!(head.starts_with("HTTP/1.1 200 "), "{target}: {head}");
+        let is_complete = head.contains("Chart-Coverage: complete");
+        let has_gaps = !head.contains("Chart-Gaps: 0\r\n");
+        assert!(!(is_complete && has_gaps), "{target}: {head}");
+        (is_complete, read_rows(body, true).expect("rows"))
     }
 
     fn get(&mut self, target: &str) -> Vec<u8> {
@@ -367,7 +391,7 @@ impl Year {
     }
 
     /// What the exchange itself has there.
-    fn truth(&self, base: &str, mut from: i64, to: i64) -> Vec<ChartRow> {
+    pub(super) fn truth(&self, base: &str, mut from: i64, to: i64) -> Vec<ChartRow> {
         let length = length_ms(base).expect("a stored interval");
         let mut rows = Vec::new();
         while from < to {
@@ -419,7 +443,7 @@ fn core(config: &Config, seed: u64, unix_ms: i64) -> Core {
     core
 }
 
-fn config() -> Config {
+pub(super) fn config() -> Config {
     let hours = |count: u64| Duration::from_secs(3600 * count);
     let depth = |keep: i64, backfill: i64| Depth { keep, backfill };
     let source = SourceConfig {
@@ -493,38 +517,4 @@ pub fn over_a_year(rng: &mut Rng) {
     assert!(evicted > 300_000, "{evicted}");
     // From the second quarter on it holds what is kept, and no more.
     assert!(sizes[3] <= sizes[1] + sizes[1] / 10, "{sizes:?}");
-}
-
-/// Away for longer than the backfill is deep, and killed again and again while that is fetched: all
-/// of it comes by itself in the end, and neither what is older than what was followed nor what lies
-/// behind a client's one look into the past.
-pub fn killed_while_it_catches_up(rng: &mut Rng) {
-    const AWAY: i64 = 12_000;
-    const BACKFILL: i64 = 600;
-    let dir = TempDir::new();
-    let mut config = config();
-    config.history.m1.backfill = BACKFILL;
-    let mut year = Year::with(&dir, rng, config);
-    year.run_until(60 * SECOND);
-    let left = year.clocks().unix.0 / MINUTE * MINUTE;
-    // Once, somebody looks at what is long past.
-    let past = left - 40_000 * MINUTE;
-    year.chart("1m", past, past + 400 * MINUTE);
-    year.run_until(year.now + 60 * SECOND);
-    year.die(AWAY * MINUTE);
-    for _ in 0..3 {
-        // The newest of each interval, and some of what was missed.
-        year.last_page = year.pages + 5;
-        year.run_until(year.now + 10 * SECOND);
-        year.die(0);
-    }
-    year.last_page = u64::MAX;
-    year.run_until(year.now + 30 * SECOND);
-    let fetched = year.pages;
-    // From now on there is only what it has.
-    year.last_page = 0;
-    let count = year.check("1m", left - (BACKFILL - 5) * MINUTE, left + AWAY * MINUTE);
-    assert!(count as i64 >= AWAY + BACKFILL - 10, "{count}");
-    // With 1000 candles to a page, far fewer than all from that look on would take.
-    assert!(fetched < 40, "{fetched} pages");
 }
