@@ -9,7 +9,7 @@ use super::exchange::{Meaning, Reached};
 use super::ledger::{Moment, Tri};
 use super::replies::Task;
 use super::trace::excerpt;
-use super::verdict::Context;
+use super::verdict::{Allowance, Context};
 use super::wire::{Link, Moved, Peer};
 use super::world::{Event, World};
 use marketd::server::{Action, Broken, Event as Told, Service};
@@ -60,7 +60,8 @@ impl World {
             let open = self.clients_open();
             let service = self.service_of(at);
             let now = self.clocks();
-            let Some(key) = self.core.accept(service, now) else {
+            let peer = self.clients[at].peer;
+            let Some(key) = self.core.accept_from(peer, service, now) else {
                 let most = self.config.limits.max_connections;
                 if open < most {
                     self.fail("a client was dropped though there is room");
@@ -487,8 +488,24 @@ impl World {
             "1h" => history.h1.keep,
             _ => history.d1.keep,
         };
+        let peer = self.clients[at].peer;
+        let limits = &self.config.limits;
+        let is_limited = limits.requests_per_minute > 0;
+        let sharing = self.clients.iter().filter(|client| client.peer == peer);
+        let others = sharing.map(|client| client.talk.owed() as u64).sum();
+        let allowance = is_limited.then(|| {
+            let allowance = self.allowances.entry(peer).or_insert(Allowance {
+                burst: u64::from(limits.request_burst),
+                per_minute: u64::from(limits.requests_per_minute),
+                ..Allowance::default()
+            });
+            allowance.others = others;
+            allowance
+        });
         let client = &mut self.clients[at];
         let mut context = Context {
+            packs: cfg!(feature = "gzip") && limits.packed_bytes > 0,
+            allowance,
             sources: &self.ledgers,
             symbols: &self.symbols,
             now: moment,
