@@ -40,6 +40,7 @@ impl World {
 
     /// All of a turn but the events themselves.
     pub fn turn(&mut self) {
+        self.note_unread();
         self.accept();
         for _ in 0..self.hot.len() {
             if let Some(key) = self.hot.pop_front() {
@@ -84,6 +85,15 @@ impl World {
             self.pump(key, CLIENT_BYTES);
             self.carry_out();
             self.after(20, Event::Client(at));
+        }
+    }
+
+    /// Keeps note of when clients leave so much unread that the slowest may have to go.
+    fn note_unread(&mut self) {
+        let clients = (self.links.values()).filter(|link| matches!(link.peer, Peer::Client(_)));
+        let unread: usize = clients.map(|it| self.core.outgoing(it.key).len()).sum();
+        if unread >= self.config.limits.output_total / 2 {
+            self.crowded_at = Some(self.now);
         }
     }
 
@@ -481,7 +491,9 @@ impl World {
         }
         let open = self.clients_open();
         let (moment, started, sent) = (self.moment(), link.read, link.sent);
-        let long_full = self.core.census().long_answers >= self.config.limits.long_answers;
+        self.note_unread();
+        let long_full = self.core.census().long_answers >= self.config.limits.long_answers
+            || self.crowded_at == Some(self.now);
         let history = self.config.history;
         let keep = |interval: &'static str| match interval {
             "1m" => history.m1.keep,

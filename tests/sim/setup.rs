@@ -249,6 +249,8 @@ fn limits(theme: Theme, rng: &mut Rng) -> Limits {
         limits.body_bytes = *rng.pick(&[100, 5000, 65_536]);
         limits.request_line_bytes = *rng.pick(&[400, 8192]);
         limits.head_bytes = *rng.pick(&[900, 16_384]);
+        // Less than a file may say: there are few clients.
+        limits.output_total = *rng.pick(&[10_000, 60_000, 32 << 20, 32 << 20]);
         limits.packed_bytes = *rng.pick(&[0, 3000, 50_000, 8 << 20, 8 << 20]);
         if rng.chance(1, 4) {
             limits.requests_per_minute = *rng.pick(&[1, 20, 600]);

@@ -78,6 +78,8 @@ pub struct World {
     pub symbols: Vec<String>,
     /// The bodies that each entity tag has stood for.
     pub tags: HashMap<(String, String), Vec<u8>>,
+    /// When clients last left more than half of what they may unread.
+    pub crowded_at: Option<u64>,
     /// Where requests are limited: what each address has left.
     pub allowances: HashMap<IpAddr, Allowance>,
     /// Longest that a turn of the driver may last.
@@ -119,6 +121,7 @@ impl World {
             symbols: grammar.symbols.clone(),
             grammar,
             tags: HashMap::new(),
+            crowded_at: None,
             allowances: HashMap::new(),
             stall: 0,
             trace: Trace::new(),
