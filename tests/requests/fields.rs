@@ -405,7 +405,7 @@ const OTHER_CONDITIONS: &[(&str, &str, &str)] = &[
     ),
     (
         "9110 13.2.2: both hold",
-        "GET /api/v1/categories HTTP/1.1\r\nHost: h\r\nIf-None-Match: @TAG@\r\nIf-Match: @TAG@\r\n\r\n",
+        "GET /api/v1/categories HTTP/1.1\r\nHost: h\r\nIf-None-Match: @TAG@\r\nIf-Match: *\r\n\r\n",
         "304, 404 not_found, open",
     ),
     (
