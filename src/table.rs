@@ -4,7 +4,7 @@
 //! nothing, also when the place is taken again. So an event that was on its way to a dead
 //! connection cannot reach the next one in its place.
 //!
-//! It never grows beyond its capacity, and never moves an entry.
+//! It never grows beyond its capacity, and never moves an entry: it grows by [`Pages`].
 
 /// Names one entry of a [`Table`], for as long as that entry lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,10 +33,57 @@ impl Key {
     }
 }
 
+/// Places on one page.
+const PAGE: usize = 64;
+
+/// Places by their number, from 0 on. They come a page at a time, so growing copies nothing, leaves
+/// no holes behind, and takes memory for less than a page of places that are not used.
+#[derive(Debug)]
+pub struct Pages<T>(Vec<Box<[T; PAGE]>>);
+
+impl<T> Default for Pages<T> {
+    /// No places yet.
+    fn default() -> Pages<T> {
+        Pages(Vec::new())
+    }
+}
+
+impl<T: Default> Pages<T> {
+    /// Brings as many pages as this place needs, and is the place.
+    pub fn reach(&mut self, place: usize) -> &mut T {
+        while self.0.len() <= place / PAGE {
+            self.0.push(Box::new(std::array::from_fn(|_| T::default())));
+        }
+        &mut self.0[place / PAGE][place % PAGE]
+    }
+
+    /// This place, if its page has come.
+    pub fn get(&self, place: usize) -> Option<&T> {
+        Some(&self.0.get(place / PAGE)?[place % PAGE])
+    }
+
+    /// This place, if its page has come.
+    pub fn get_mut(&mut self, place: usize) -> Option<&mut T> {
+        Some(&mut self.0.get_mut(place / PAGE)?[place % PAGE])
+    }
+
+    /// All places of all pages, in order.
+    fn iter(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().flat_map(|page| page.iter())
+    }
+
+    /// All places of all pages, in order.
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.0.iter_mut().flat_map(|page| page.iter_mut())
+    }
+}
+
 /// See the module's page.
 #[derive(Debug)]
 pub struct Table<T> {
-    places: Vec<Place<T>>,
+    places: Pages<Place<T>>,
+    /// Places that were ever taken: those above it are new.
+    used: usize,
     free: Vec<u32>,
     len: usize,
     capacity: usize,
@@ -48,11 +95,21 @@ struct Place<T> {
     entry: Option<T>,
 }
 
+impl<T> Default for Place<T> {
+    fn default() -> Place<T> {
+        Place {
+            generation: 0,
+            entry: None,
+        }
+    }
+}
+
 impl<T> Table<T> {
     /// A table of at most `capacity` entries. Memory is taken as entries come.
     pub fn new(capacity: usize) -> Table<T> {
         Table {
-            places: Vec::new(),
+            places: Pages::default(),
+            used: 0,
             free: Vec::new(),
             len: 0,
             capacity: capacity.min(u32::MAX as usize),
@@ -63,17 +120,14 @@ impl<T> Table<T> {
     pub fn insert(&mut self, entry: T) -> Option<Key> {
         let place = match self.free.pop() {
             Some(place) => place,
-            None if self.places.len() < self.capacity => {
-                self.places.push(Place {
-                    generation: 0,
-                    entry: None,
-                });
-                self.places.len() as u32 - 1
+            None if self.used < self.capacity => {
+                self.used += 1;
+                self.used as u32 - 1
             }
             None => return None,
         };
         self.len += 1;
-        let slot = &mut self.places[place as usize];
+        let slot = self.places.reach(place as usize);
         slot.entry = Some(entry);
         Some(Key {
             place,
@@ -182,5 +236,23 @@ mod tests {
             [3]
         );
         assert_eq!(table.len(), 1);
+    }
+
+    #[test]
+    fn a_table_of_many_pages_finds_each_entry_and_goes_through_them_in_their_order() {
+        let count = 3 * PAGE + 1;
+        let mut table = Table::new(count);
+        let keys: Vec<Key> = (0..count)
+            .map(|n| table.insert(n).expect("room for all"))
+            .collect();
+        assert_eq!(table.insert(count), None);
+        for (n, key) in keys.iter().enumerate() {
+            assert_eq!(table.get(*key), Some(&n));
+        }
+        assert_eq!(table.remove(keys[PAGE]), Some(PAGE));
+        assert!(table.iter_mut().all(|(key, entry)| key.place() == *entry));
+        let found: Vec<(Key, usize)> = table.iter().map(|(key, entry)| (key, *entry)).collect();
+        let expected = (0..count).filter(|n| *n != PAGE).map(|n| (keys[n], n));
+        assert_eq!(found, expected.collect::<Vec<_>>());
     }
 }

@@ -38,7 +38,7 @@ pub use error::RunError;
 use crate::config::Config;
 use crate::demo::Demo;
 use crate::server::{Action, Broken, Core, Event, Service};
-use crate::table::Key;
+use crate::table::{Key, Pages};
 use crate::time::{Clock, Mono, Now, Watch};
 use history::History;
 use link::{Link, Moved, Progress};
@@ -105,7 +105,7 @@ pub struct Driver {
     /// Connections that a listener gives in one turn.
     accepts: usize,
     /// By the place of their keys.
-    links: Vec<Option<Link>>,
+    links: Pages<Option<Link>>,
     /// Clients that stopped for fairness and have more to do.
     hot: VecDeque<Key>,
     /// Exchanges that have something to move.
@@ -156,7 +156,7 @@ impl Driver {
             listeners,
             accepting: false,
             accepts,
-            links: Vec::new(),
+            links: Pages::default(),
             hot: VecDeque::new(),
             upstream: VecDeque::new(),
             buffer: vec![0; READ_BUFFER].into_boxed_slice(),
@@ -426,7 +426,7 @@ impl Driver {
                 // Dropping the link closes its socket, which also takes it from the poller.
                 if let Some(link) = link_of(&mut self.links, key) {
                     link.part(&mut self.buffer);
-                    self.links[key.place()] = None;
+                    *self.links.reach(key.place()) = None;
                 }
                 self.core.closed(key);
             }
@@ -462,10 +462,7 @@ impl Driver {
 
     fn place(&mut self, link: Link) {
         let place = link.key.place();
-        if self.links.len() <= place {
-            self.links.resize_with(place + 1, || None);
-        }
-        self.links[place] = Some(link);
+        *self.links.reach(place) = Some(link);
     }
 }
 
@@ -483,7 +480,7 @@ fn queue(link: &mut Link, hot: &mut VecDeque<Key>, upstream: &mut VecDeque<Key>)
 }
 
 /// The link of this key, if it still lives.
-fn link_of(links: &mut [Option<Link>], key: Key) -> Option<&mut Link> {
+fn link_of(links: &mut Pages<Option<Link>>, key: Key) -> Option<&mut Link> {
     links
         .get_mut(key.place())?
         .as_mut()

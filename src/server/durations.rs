@@ -87,45 +87,38 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// All of them, in the order of their numbers.
-    pub const ALL: [Endpoint; 14] = {
+    /// How many there are.
+    pub const COUNT: usize = Endpoint::NAMES.len();
+
+    /// All of them, in the order of their numbers, and the words that metrics use.
+    const NAMES: [(Endpoint, &str); 14] = {
         use Endpoint::*;
         [
-            Quote,
-            Quotes,
-            Categories,
-            CategoryMarkets,
-            EcosystemMarkets,
-            EcosystemMarket,
-            Chart,
-            Metrics,
-            Prometheus,
-            Health,
-            OpenApi,
-            Options,
-            Unknown,
-            Unread,
+            (Quote, "quote"),
+            (Quotes, "quotes"),
+            (Categories, "categories"),
+            (CategoryMarkets, "category_markets"),
+            (EcosystemMarkets, "ecosystem_markets"),
+            (EcosystemMarket, "ecosystem_market"),
+            (Chart, "chart"),
+            (Metrics, "metrics"),
+            (Prometheus, "prometheus"),
+            (Health, "health"),
+            (OpenApi, "openapi"),
+            (Options, "options"),
+            (Unknown, "unknown"),
+            (Unread, "unread"),
         ]
     };
 
+    /// All of them, in the order of their numbers.
+    pub fn all() -> impl Iterator<Item = Endpoint> {
+        Endpoint::NAMES.into_iter().map(|(it, _)| it)
+    }
+
     /// The word that metrics use.
     pub fn name(self) -> &'static str {
-        match self {
-            Endpoint::Quote => "quote",
-            Endpoint::Quotes => "quotes",
-            Endpoint::Categories => "categories",
-            Endpoint::CategoryMarkets => "category_markets",
-            Endpoint::EcosystemMarkets => "ecosystem_markets",
-            Endpoint::EcosystemMarket => "ecosystem_market",
-            Endpoint::Chart => "chart",
-            Endpoint::Metrics => "metrics",
-            Endpoint::Prometheus => "prometheus",
-            Endpoint::Health => "health",
-            Endpoint::OpenApi => "openapi",
-            Endpoint::Options => "options",
-            Endpoint::Unknown => "unknown",
-            Endpoint::Unread => "unread",
-        }
+        Endpoint::NAMES[self as usize].1
     }
 }
 
@@ -133,7 +126,7 @@ impl Endpoint {
 const CLASSES: usize = 4;
 
 /// One for each endpoint and class of status.
-const CELLS: usize = Endpoint::ALL.len() * CLASSES;
+const CELLS: usize = Endpoint::COUNT * CLASSES;
 
 // One bit of `Requests::touched` each.
 const _: () = assert!(CELLS <= u64::BITS as usize);
@@ -188,7 +181,7 @@ impl Requests {
         let places = self.cells.iter().enumerate();
         let counted = places.filter(|(_, histogram)| histogram.count() > 0);
         counted.map(|(at, histogram)| {
-            let endpoint = Endpoint::ALL[at / CLASSES];
+            let endpoint = Endpoint::NAMES[at / CLASSES].0;
             (endpoint, at % CLASSES + 2, histogram)
         })
     }
@@ -245,7 +238,7 @@ mod tests {
 
     #[test]
     fn endpoints_are_numbered_as_they_are_listed() {
-        for (at, endpoint) in Endpoint::ALL.into_iter().enumerate() {
+        for (at, endpoint) in Endpoint::all().enumerate() {
             assert_eq!(endpoint as usize, at);
         }
     }

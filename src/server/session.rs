@@ -111,46 +111,37 @@ pub enum CloseReason {
 }
 
 impl CloseReason {
-    /// How many reasons there are.
-    pub const COUNT: usize = 13;
+    /// How many there are.
+    pub const COUNT: usize = CloseReason::NAMES.len();
 
-    /// All of them, in the order of their numbers.
-    pub const ALL: [CloseReason; CloseReason::COUNT] = {
+    /// All of them, in the order of their numbers, and the words that metrics use.
+    const NAMES: [(CloseReason, &str); 13] = {
         use CloseReason::*;
         [
-            ClientClosed,
-            CutShort,
-            Answered,
-            RequestLimit,
-            BadRequest,
-            HeadTimeout,
-            BodyTimeout,
-            IdleTimeout,
-            WriteTimeout,
-            SlowReader,
-            Broken,
-            Refused,
-            Stopping,
+            (ClientClosed, "client_closed"),
+            (CutShort, "cut_short"),
+            (Answered, "answered"),
+            (RequestLimit, "request_limit"),
+            (BadRequest, "bad_request"),
+            (HeadTimeout, "head_timeout"),
+            (BodyTimeout, "body_timeout"),
+            (IdleTimeout, "idle_timeout"),
+            (WriteTimeout, "write_timeout"),
+            (SlowReader, "slow_reader"),
+            (Broken, "broken"),
+            (Refused, "refused"),
+            (Stopping, "stopping"),
         ]
     };
 
+    /// All of them, in the order of their numbers.
+    pub fn all() -> impl Iterator<Item = CloseReason> {
+        CloseReason::NAMES.into_iter().map(|(it, _)| it)
+    }
+
     /// The word that metrics use.
     pub fn name(self) -> &'static str {
-        match self {
-            CloseReason::ClientClosed => "client_closed",
-            CloseReason::CutShort => "cut_short",
-            CloseReason::Answered => "answered",
-            CloseReason::RequestLimit => "request_limit",
-            CloseReason::BadRequest => "bad_request",
-            CloseReason::HeadTimeout => "head_timeout",
-            CloseReason::BodyTimeout => "body_timeout",
-            CloseReason::IdleTimeout => "idle_timeout",
-            CloseReason::WriteTimeout => "write_timeout",
-            CloseReason::SlowReader => "slow_reader",
-            CloseReason::Broken => "broken",
-            CloseReason::Refused => "refused",
-            CloseReason::Stopping => "stopping",
-        }
+        CloseReason::NAMES[self as usize].1
     }
 }
 
@@ -220,5 +211,17 @@ impl Session {
             self.phase,
             Phase::Waiting(_) | Phase::Writing | Phase::Finishing
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_numbered_as_they_are_listed() {
+        for (at, reason) in CloseReason::all().enumerate() {
+            assert_eq!(reason as usize, at);
+        }
     }
 }

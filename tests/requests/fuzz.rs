@@ -6,7 +6,7 @@
 
 use crate::answers::Answer;
 use crate::desk::{Desk, Outcome, show};
-use crate::support::{Rng, for_each_seed};
+use crate::support::{Rng, damaged, for_each_seed};
 use crate::table::{TAG, table};
 use marketd::config::Limits;
 use std::time::{Duration, Instant};
@@ -17,60 +17,8 @@ const INPUTS: u64 = 500;
 /// Seeds of a run that is not asked for more.
 const SEEDS: u64 = 40;
 
-/// Bytes on which parsers stumble.
-const STONES: &[&[u8]] = &[
-    b"\r\n",
-    b"\n",
-    b"\r",
-    b"\r\n\r\n",
-    b"\n\n",
-    b" ",
-    b"\t",
-    b":",
-    b";",
-    b",",
-    b"%",
-    b"%2e",
-    b"%00",
-    b"..",
-    b"/",
-    b"?",
-    b"#",
-    b"*",
-    b"\0",
-    b"\x7f",
-    b"\xff",
-    b"0",
-    b"5",
-    b"f",
-    b"-",
-    b"+",
-    b"HTTP/1.1",
-    b"HTTP/1.0",
-    b"Host: h\r\n",
-    b"Content-Length: 5\r\n",
-    b"Content-Length: 70000\r\n",
-    b"Transfer-Encoding: chunked\r\n",
-    b"GET ",
-    b"HEAD ",
-    b"POST ",
-    b"@",
-    b"[",
-    b"]",
-    b"\"",
-    b"Connection: close\r\n",
-    b"Connection: keep-alive\r\n",
-    b"Expect: 100-continue\r\n",
-    b"If-None-Match: *\r\n",
-    b"0\r\n\r\n",
-    b"5\r\nhello\r\n",
-    b"GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n",
-    b"GET /api/v1/quotes?symbols=* HTTP/1.1\r\nHost: h\r\n\r\n",
-    b"GET /api/ecosystem/market HTTP/1.1\r\nHost: h\r\n\r\n",
-];
-
 /// One row, or the begin of one and the end of another, damaged in a few places.
-fn damaged(rng: &mut Rng, rows: &[Vec<u8>]) -> Vec<u8> {
+fn damaged_row(rng: &mut Rng, rows: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = rng.pick(rows).clone();
     let place = |rng: &mut Rng, bytes: &[u8]| rng.below(bytes.len() as u64 + 1) as usize;
     if rng.chance(1, 4) {
@@ -78,23 +26,7 @@ fn damaged(rng: &mut Rng, rows: &[Vec<u8>]) -> Vec<u8> {
         bytes.truncate(place(rng, &bytes));
         bytes.extend_from_slice(&other[place(rng, other)..]);
     }
-    for _ in 0..rng.below(6) {
-        let at = place(rng, &bytes);
-        let end = (at + rng.below(8) as usize).min(bytes.len());
-        match rng.below(8) {
-            0 if at < bytes.len() => bytes[at] = rng.next() as u8,
-            1 if at < bytes.len() => bytes[at] ^= 1 << rng.below(8),
-            2 => drop(bytes.drain(at..end)),
-            3 => {
-                let copy = bytes[at..end].to_vec();
-                let times = rng.below(20) as usize;
-                bytes.splice(at..at, copy.repeat(times));
-            }
-            4 => bytes.truncate(at),
-            _ => drop(bytes.splice(at..at, rng.pick(STONES).iter().copied())),
-        }
-    }
-    bytes
+    damaged(rng, &bytes)
 }
 
 /// Small ones, so that damage meets them.
@@ -151,7 +83,7 @@ fn check_promises(outcome: &Outcome, bytes: &[u8], context: &str) {
 fn run_seed(seed: u64, rng: &mut Rng, rows: &[Vec<u8>]) -> u64 {
     let mut desk = Desk::new(limits(rng));
     for input in 0..INPUTS {
-        let bytes = damaged(rng, rows);
+        let bytes = damaged_row(rng, rows);
         let context = format!("seed {seed} input {input}: {}", show(&bytes));
         let whole = desk.run([&bytes[..]]);
         check_promises(&whole, &bytes, &context);

@@ -17,7 +17,7 @@
 //! - [`fixtures`]: the recorded bodies, where their folder is there
 //! - [`json`]: `Json`, a tree that keeps every number as it was written
 //! - [`schema`]: whether a value is what a JSON schema says; [`pattern`]: the patterns in it
-//! - [`chance`]: `Rng` and seeds, replayed by `MARKETD_SEED`
+//! - [`chance`]: `Rng` and seeds, replayed by `MARKETD_SEED`; [`damage`]: what it does to messages
 #![allow(
     dead_code,
     unused_imports,
@@ -28,6 +28,7 @@ pub mod binance;
 pub mod chance;
 pub mod client;
 pub mod daemon;
+pub mod damage;
 pub mod exchange;
 pub mod fixtures;
 pub mod generated;
@@ -43,6 +44,7 @@ pub use binance::{Binance, ServerTime};
 pub use chance::{Rng, for_each_seed};
 pub use client::{Client, ClientError, Response, get, head, pipeline, request};
 pub use daemon::{Finished, Launch, Marketd};
+pub use damage::damaged;
 pub use exchange::{Asked, FakeExchange};
 pub use fixtures::{Fixture, Fixtures};
 pub use json::Json;

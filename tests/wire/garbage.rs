@@ -4,107 +4,24 @@ use super::bodies::read_body;
 use super::requests::{REQUESTS, own};
 use super::responses::{RESPONSES, own_response};
 use super::{check_prefixes, defaults};
+use crate::support::{Rng, damaged};
 use marketd::http::{
     Framing, HeadLimits, Method, Parsed, Query, Request, RequestBody, Version, decode_segment,
     parse, write_json_string,
 };
 use std::time::{Duration, Instant};
 
-/// Marsaglia's xorshift64.
-struct Dice(u64);
-
-impl Dice {
-    fn new(seed: u64) -> Dice {
-        let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        for _ in 0..8 {
-            dice.next();
-        }
-        dice
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() >> 11) as usize % bound
-    }
-
-    fn one<'a, T: ?Sized>(&mut self, list: &[&'a T]) -> &'a T {
-        list[self.below(list.len())]
-    }
-}
-
-/// Bytes on which parsers stumble.
-const STONES: &[&[u8]] = &[
-    b"\r\n",
-    b"\n",
-    b"\r",
-    b"\r\n\r\n",
-    b"\n\n",
-    b" ",
-    b"\t",
-    b":",
-    b";",
-    b",",
-    b"%",
-    b"%2e",
-    b"..",
-    b"/",
-    b"?",
-    b"#",
-    b"\0",
-    b"\x7f",
-    b"\x80",
-    b"\xff",
-    b"0",
-    b"5",
-    b"f",
-    b"HTTP/1.1",
-    b"HTTP/1.",
-    b"Host: h\r\n",
-    b"Content-Length: 5\r\n",
-    b"Transfer-Encoding: chunked\r\n",
-    b"GET ",
-    b"@",
-    b"[",
-    b"]",
-    b"\"",
-    b"Connection: close\r\n",
-    b"Expect: 100-continue\r\n",
-    b"0\r\n\r\n",
-    b"5\r\nhello\r\n",
-];
-
-/// One of `seeds`, damaged in a few places.
-fn damage(dice: &mut Dice, seed: &[u8]) -> Vec<u8> {
-    let mut bytes = seed.to_vec();
-    for _ in 0..dice.below(5) {
-        let at = dice.below(bytes.len() + 1);
-        let end = (at + dice.below(6)).min(bytes.len());
-        match dice.below(6) {
-            0 if at < bytes.len() => bytes[at] = dice.next() as u8,
-            1 => drop(bytes.drain(at..end)),
-            2 => {
-                let copy = bytes[at..end].to_vec();
-                bytes.splice(at..at, copy);
-            }
-            3 => bytes.truncate(at.max(1)),
-            _ => drop(bytes.splice(at..at, dice.one(STONES).iter().copied())),
-        }
-    }
-    bytes
+/// A limit below this.
+fn limit(rng: &mut Rng, below: u64) -> usize {
+    rng.below(below) as usize
 }
 
 /// Inputs of one seed.
 const ROUNDS: usize = 500;
 
-/// Runs `check` on the dice of each seed: those of every run, the one that is asked for, or, for
+/// Runs `check` on the chance of each seed: those of every run, the one that is asked for, or, for
 /// `scripts/fuzz.sh`, as many as there is time for.
-fn with_seeds(what: &str, check: impl Fn(u64, &mut Dice)) {
+fn with_seeds(what: &str, check: impl Fn(u64, &mut Rng)) {
     let number = |name: &str| {
         let text = std::env::var(name).ok()?;
         Some(
@@ -112,7 +29,7 @@ fn with_seeds(what: &str, check: impl Fn(u64, &mut Dice)) {
                 .unwrap_or_else(|_| panic!("{name} is to be a number")),
         )
     };
-    let run = |seed| check(seed, &mut Dice::new(seed));
+    let run = |seed| check(seed, &mut Rng::new(seed));
     if let Some(seed) = number("MARKETD_SEED") {
         return run(seed);
     }
@@ -134,14 +51,14 @@ fn with_seeds(what: &str, check: impl Fn(u64, &mut Dice)) {
 
 #[test]
 fn garbage_requests_are_the_same_wherever_they_are_split() {
-    with_seeds("requests", |seed, dice| {
+    with_seeds("requests", |seed, rng| {
         for round in 0..ROUNDS {
-            let raw = REQUESTS[dice.below(REQUESTS.len())].0;
-            let raw = damage(dice, raw.as_bytes());
+            let raw = rng.pick(REQUESTS).0.as_bytes();
+            let raw = damaged(rng, raw);
             let limits = HeadLimits {
-                line_bytes: dice.below(60),
-                head_bytes: dice.below(120),
-                fields: dice.below(6),
+                line_bytes: limit(rng, 60),
+                head_bytes: limit(rng, 120),
+                fields: limit(rng, 6),
             };
             for limits in [limits, defaults()] {
                 let context = format!(
@@ -212,14 +129,14 @@ fn check_promises(request: &Request, head: &[u8], limits: &HeadLimits, context: 
 
 #[test]
 fn garbage_answers_are_the_same_wherever_they_are_split() {
-    with_seeds("answers", |seed, dice| {
+    with_seeds("answers", |seed, rng| {
         for round in 0..ROUNDS {
-            let raw = RESPONSES[dice.below(RESPONSES.len())].0;
-            let raw = damage(dice, raw.as_bytes());
+            let raw = rng.pick(RESPONSES).0.as_bytes();
+            let raw = damaged(rng, raw);
             let limits = HeadLimits {
                 line_bytes: 0,
-                head_bytes: dice.below(200),
-                fields: dice.below(6),
+                head_bytes: limit(rng, 200),
+                fields: limit(rng, 6),
             };
             let context = format!(
                 "seed {seed} round {round} {limits:?} {}",
@@ -243,18 +160,18 @@ fn garbage_bodies_are_the_same_wherever_they_are_split() {
         b"a\r\n0123456789\r\n1\r\nx\r\n0\r\n\r\n",
         b"0\r\n\r\n",
     ];
-    with_seeds("bodies", |seed, dice| {
+    with_seeds("bodies", |seed, rng| {
         for round in 0..ROUNDS {
-            let raw = dice.one(&seeds);
-            let raw = damage(dice, raw);
-            let framing = match dice.below(4) {
-                0 => Framing::Length(dice.below(30) as u64),
+            let raw = *rng.pick(&seeds);
+            let raw = damaged(rng, raw);
+            let framing = match limit(rng, 4) {
+                0 => Framing::Length(limit(rng, 30) as u64),
                 1 => Framing::UntilClose,
                 _ => Framing::Chunked,
             };
-            let cap = dice.below(40) as u64;
+            let cap = limit(rng, 40) as u64;
             let whole = read_body(framing, cap, [&raw[..]].into_iter());
-            let size = 1 + dice.below(8);
+            let size = 1 + limit(rng, 8);
             for size in [1, size] {
                 let found = read_body(framing, cap, raw.chunks(size));
                 assert_eq!(
@@ -273,11 +190,11 @@ fn garbage_bodies_are_the_same_wherever_they_are_split() {
 
 #[test]
 fn garbage_text_becomes_json_and_garbage_escapes_do_no_harm() {
-    with_seeds("texts", |_, dice| {
+    with_seeds("texts", |_, rng| {
         for _ in 0..ROUNDS {
-            let bytes: Vec<u8> = match dice.below(2) {
-                0 => (0..dice.below(40)).map(|_| dice.next() as u8).collect(),
-                _ => damage(dice, b"a=b&c=%41%2f%e2%82%ac+d&%=%zz"),
+            let bytes: Vec<u8> = match limit(rng, 2) {
+                0 => (0..limit(rng, 40)).map(|_| rng.next() as u8).collect(),
+                _ => damaged(rng, b"a=b&c=%41%2f%e2%82%ac+d&%=%zz"),
             };
             let mut out = Vec::new();
             write_json_string(&mut out, &bytes);

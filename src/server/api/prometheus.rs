@@ -381,7 +381,7 @@ fn http(view: &View<'_>, page: &mut Page) {
         "counter",
         "Closed client connections by reason.",
     );
-    for reason in CloseReason::ALL {
+    for reason in CloseReason::all() {
         let (name, count) = (reason.name(), http.closes[reason as usize]);
         page.line(format_args!(
             "marketd_http_closes_total{{reason=\"{name}\"}} {count}"
