@@ -64,6 +64,28 @@ fn every_exchange_is_named_in_the_help_and_can_be_a_source() {
 }
 
 #[test]
+fn a_variable_of_the_log_that_says_nothing_is_a_fault() {
+    let check = |text: &str, code: i32, expected: &str| {
+        for mode in ["--check", "--print-config"] {
+            let output = marketd().args([mode]).env("RUST_LOG", text).output();
+            let (ended, out, err) = parts(output.expect("the binary runs"));
+            assert_eq!((ended, err.as_str()), (code, expected), "{text}: {out}");
+        }
+    };
+    check("info,hyper=off", 0, "");
+    check("", 0, "");
+    let expected = "expected off, error, warn, info, debug or trace, or TARGET=LEVEL, or several of \
+                    them with commas";
+    for text in ["loud", "info=loud"] {
+        check(
+            text,
+            2,
+            &format!("RUST_LOG: {expected}, found \"{text}\"\n"),
+        );
+    }
+}
+
+#[test]
 fn faults_are_one_line_each_with_exit_code_2() {
     let check = |words: &[&str], expected: &str| {
         let (code, out, err) = run(words);

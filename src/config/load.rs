@@ -101,7 +101,7 @@ pub fn command(
             override_key(&mut config, key, by, &text, &mut report);
         }
     }
-    let log = log_of(&flags, variable("RUST_LOG", &mut report), &mut report);
+    let log = log_of(&flags, |report| variable("RUST_LOG", report), &mut report);
     settle_sources(&mut config, &flags, &mut report);
     let build = Build {
         dialects,
@@ -214,18 +214,25 @@ fn override_key(config: &mut Config, key: &str, by: &'static str, text: &str, re
     }
 }
 
-/// The flag must be a level or a list of rules; what `RUST_LOG` says is left to the logger, since
-/// it may be meant for other programs too.
-fn log_of(flags: &Flags, variable: Option<String>, report: &mut Report) -> String {
-    match flags.value("--log").map(forms::log_filter) {
-        Some(Ok(filter)) => filter,
-        Some(Err(message)) => {
-            report.give("log", "--log");
-            report.fault("log", message);
-            String::new()
-        }
-        None => variable.unwrap_or_else(|| "info".to_string()),
-    }
+/// The flag must be a level or a list of rules; `RUST_LOG` whatever the logger understands, since it
+/// may be meant for other programs too.
+fn log_of(
+    flags: &Flags,
+    variable: impl Fn(&mut Report) -> Option<String>,
+    report: &mut Report,
+) -> String {
+    let (by, filter) = match flags.value("--log") {
+        Some(text) => ("--log", forms::log_filter(text)),
+        None => match variable(report) {
+            Some(text) => ("RUST_LOG", forms::log_variable(&text)),
+            None => return "info".to_string(),
+        },
+    };
+    filter.unwrap_or_else(|message| {
+        report.give("log", by);
+        report.fault("log", message);
+        String::new()
+    })
 }
 
 /// Which sources run: those of the flags, else those of the file, else the demo exchange; and the

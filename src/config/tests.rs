@@ -470,10 +470,10 @@ fn flags_win_over_variables_over_the_file_over_defaults() {
         ["127.0.0.1:8080", "", ":memory:"],
     );
     assert_eq!(loaded(&[], &[("RUST_LOG", "warn")]).log, "warn");
-    assert_eq!(
-        loaded(&["--log", "debug"], &[("RUST_LOG", "warn")]).log,
-        "debug"
-    );
+    for variable in ["warn", "loud"] {
+        let loaded = loaded(&["--log", "debug"], &[("RUST_LOG", variable)]);
+        assert_eq!(loaded.log, "debug");
+    }
     // A flag makes the variable of no account, its faults too; the flag for the file wins as well.
     check(
         &["--listen", ":5"],

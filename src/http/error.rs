@@ -6,14 +6,16 @@
 use super::body::BodyError;
 use std::fmt;
 
-/// Why a request cannot be answered as HTTP. Each closes the connection: what follows in it is no
-/// request that can be trusted.
+/// Why a request cannot be answered as HTTP. Each but [`RequestError::PreconditionFailed`] closes the
+/// connection: what follows in it is no request that can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestError {
     /// Malformed; the text says what was expected. 400.
     BadRequest(&'static str),
     /// It did not arrive in time. 408.
     Timeout,
+    /// Nothing that it asks for by `If-Match` is current (RFC 9110, 13.1.1). 412.
+    PreconditionFailed,
     /// Its body is larger than what is thrown away unread. 413.
     PayloadTooLarge,
     /// Its first line is too long. 414.
@@ -34,6 +36,7 @@ impl RequestError {
         match self {
             RequestError::BadRequest(_) => 400,
             RequestError::Timeout => 408,
+            RequestError::PreconditionFailed => 412,
             RequestError::PayloadTooLarge => 413,
             RequestError::UriTooLong => 414,
             RequestError::ExpectationFailed => 417,
@@ -48,6 +51,7 @@ impl RequestError {
         match self {
             RequestError::BadRequest(_) => "bad_request",
             RequestError::Timeout => "request_timeout",
+            RequestError::PreconditionFailed => "precondition_failed",
             RequestError::PayloadTooLarge => "payload_too_large",
             RequestError::UriTooLong => "uri_too_long",
             RequestError::ExpectationFailed => "expectation_failed",
@@ -62,6 +66,7 @@ impl RequestError {
         match self {
             RequestError::BadRequest(message) => message,
             RequestError::Timeout => "The request did not arrive in time.",
+            RequestError::PreconditionFailed => "Nothing that If-Match names is current.",
             RequestError::PayloadTooLarge => "The request body is too large.",
             RequestError::UriTooLong => "The request line is too long.",
             RequestError::ExpectationFailed => "Only \"Expect: 100-continue\" can be met.",

@@ -119,6 +119,8 @@ pub struct Request<'a> {
     pub version: Version,
     /// Whether the client would send another request on this connection (RFC 9112, 9.3).
     pub keep_alive: bool,
+    /// Whether there is such a field; [`Request::if_match`] is the list.
+    pub has_if_match: bool,
     /// First field of this name; [`Request::none_match`] is the whole list.
     pub if_none_match: Option<&'a [u8]>,
     /// Whether there is another field of this name.
@@ -146,9 +148,21 @@ impl<'a> Request<'a> {
         if !self.none_match_repeats {
             return Some(Cow::Borrowed(first));
         }
-        let named = |(name, _): &(&[u8], &[u8])| name.eq_ignore_ascii_case(b"if-none-match");
+        Some(Cow::Owned(self.list(b"if-none-match")))
+    }
+
+    /// The list in `If-Match`. Hardly anybody sends one with a GET, so it is looked for only then.
+    #[inline]
+    pub fn if_match(&self) -> Option<Box<[u8]>> {
+        self.has_if_match.then(|| self.list(b"if-match").into())
+    }
+
+    /// The values of all fields of this name, as one list.
+    #[cold]
+    fn list(&self, wanted: &[u8]) -> Vec<u8> {
+        let named = |(name, _): &(&[u8], &[u8])| name.eq_ignore_ascii_case(wanted);
         let values: Vec<&[u8]> = self.fields.filter(named).map(|(_, value)| value).collect();
-        Some(Cow::<[u8]>::Owned(values.join(&b',')))
+        values.join(&b',')
     }
 
     /// The list in `Accept-Encoding`, to be read where that matters.
@@ -328,6 +342,7 @@ fn read<'a>(
         version,
         // What follows a CONNECT may be meant for the tunnel that it did not get.
         keep_alive: seen.keeps_alive(version) && method != "CONNECT",
+        has_if_match: seen.has_if_match,
         if_none_match: seen.if_none_match,
         none_match_repeats: seen.none_match_repeats,
         accept_encoding: seen.accept_encoding,

@@ -155,6 +155,7 @@ pub struct Responder<'a> {
     stamp: &'a Stamp,
     head_only: bool,
     persistence: Persistence,
+    if_match: Option<Cow<'a, [u8]>>,
     if_none_match: Option<Cow<'a, [u8]>>,
     accept: Accept<'a>,
     quota: Option<Quota>,
@@ -175,6 +176,7 @@ impl<'a> Responder<'a> {
             stamp,
             head_only: request.method == Method::Head,
             persistence: Persistence::of(request, keep),
+            if_match: request.if_match().map(|list| Cow::Owned(list.into_vec())),
             if_none_match: request.none_match(),
             accept: request.accept(),
             quota: None,
@@ -188,7 +190,7 @@ impl<'a> Responder<'a> {
         stamp: &'a Stamp,
         head_only: bool,
         persistence: Persistence,
-        if_none_match: Option<&'a [u8]>,
+        (if_match, if_none_match): (Option<&'a [u8]>, Option<&'a [u8]>),
         accept: Accept<'a>,
     ) -> Responder<'a> {
         Responder {
@@ -196,6 +198,7 @@ impl<'a> Responder<'a> {
             stamp,
             head_only,
             persistence,
+            if_match: if_match.map(Cow::Borrowed),
             if_none_match: if_none_match.map(Cow::Borrowed),
             accept,
             quota: None,
@@ -210,6 +213,7 @@ impl<'a> Responder<'a> {
             stamp,
             head_only: false,
             persistence: Persistence::Close,
+            if_match: None,
             if_none_match: None,
             accept: Accept::Plain,
             quota: None,
@@ -224,8 +228,12 @@ impl<'a> Responder<'a> {
 
     /// Writes the head. `Some` when the body, exactly `body_len` bytes, written or shared, is to
     /// follow; `None` when nothing is: to HEAD, and with 204 and 304. A 200 with a tag that the client
-    /// already has becomes a 304.
+    /// already has becomes a 304; one without a tag that the client wants, a 412 with its own body.
     pub fn begin(&mut self, head: &Head, body_len: usize) -> Option<&mut Output> {
+        if self.if_match.is_some() && head.status == 200 && !self.is_wanted(head.etag) {
+            self.refuse(&RequestError::PreconditionFailed);
+            return None;
+        }
         let mut tail = Tail::new();
         self.status = head.status;
         if let Some(etag) = head.etag {
@@ -238,7 +246,7 @@ impl<'a> Responder<'a> {
             }
             if head.status == 200
                 && let Some(asked) = &self.if_none_match
-                && matches_any(asked, &tail.text()[ETAG.len()..])
+                && matches_any(asked, &tail.text()[ETAG.len()..], Compare::Weakly)
             {
                 self.status = 304;
             }
@@ -317,7 +325,24 @@ impl<'a> Responder<'a> {
         let mut tail = Tail::new();
         tail.etag(etag);
         let asked = self.if_none_match.as_ref();
-        asked.is_some_and(|asked| matches_any(asked, tail.text()))
+        asked.is_some_and(|asked| matches_any(asked, tail.text(), Compare::Weakly))
+    }
+
+    /// Whether the client asks for what this tag names by `If-Match`, and for nothing else.
+    pub fn asks_for(&self, etag: ETag) -> bool {
+        self.if_match.is_some() && self.is_wanted(Some(etag))
+    }
+
+    /// Whether `If-Match` holds for a representation with this tag (RFC 9110, 13.1.1: `*`, or a list;
+    /// compared strongly). One without a tag is never in the list.
+    #[cold]
+    fn is_wanted(&self, etag: Option<ETag>) -> bool {
+        let mut tail = Tail::new();
+        if let Some(etag) = etag {
+            tail.etag(etag);
+        }
+        let asked = self.if_match.as_ref();
+        asked.is_none_or(|asked| matches_any(asked, tail.text(), Compare::Strongly))
     }
 
     /// The status that was written, 304 included; 0 before that.
@@ -378,6 +403,7 @@ fn reason(status: u16) -> &'static [u8] {
         404 => b"Not Found",
         405 => b"Method Not Allowed",
         408 => b"Request Timeout",
+        412 => b"Precondition Failed",
         413 => b"Content Too Large",
         414 => b"URI Too Long",
         417 => b"Expectation Failed",
@@ -391,10 +417,19 @@ fn reason(status: u16) -> &'static [u8] {
     }
 }
 
+/// How tags are compared (RFC 9110, 8.8.3.2).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Compare {
+    /// A tag with `W/` is the same as one without.
+    Weakly,
+    /// A tag with `W/` is no other.
+    Strongly,
+}
+
 /// Whether the list of a client's If-None-Match holds this tag, quotes included (RFC 9110, 13.1.2:
 /// `*`, or a list; compared weakly, so that a `W/` that some cache has put before it is no
 /// difference). What comes behind a malformed member is not looked at.
-fn matches_any(list: &[u8], tag: &[u8]) -> bool {
+fn matches_any(list: &[u8], tag: &[u8], compare: Compare) -> bool {
     if list == b"*" {
         return true;
     }
@@ -402,7 +437,9 @@ fn matches_any(list: &[u8], tag: &[u8]) -> bool {
     loop {
         let is_gap = |byte: &&u8| matches!(byte, b',' | b' ' | b'\t');
         rest = &rest[rest.iter().take_while(is_gap).count()..];
-        rest = rest.strip_prefix(b"W/").unwrap_or(rest);
+        let strong = rest.strip_prefix(b"W/");
+        let may_match = strong.is_none() || compare == Compare::Weakly;
+        rest = strong.unwrap_or(rest);
         let Some(opaque) = rest.strip_prefix(b"\"") else {
             return false;
         };
@@ -410,7 +447,7 @@ fn matches_any(list: &[u8], tag: &[u8]) -> bool {
             return false;
         };
         let (member, behind) = rest.split_at(end + 2);
-        if member == tag {
+        if member == tag && may_match {
             return true;
         }
         rest = behind;
@@ -600,6 +637,64 @@ mod tests {
         ] {
             check(other, false);
         }
+    }
+
+    #[test]
+    fn a_tag_that_is_no_longer_current_makes_a_412_where_it_is_asked_for() {
+        let check = |fields: &str, etag: Option<ETag>, expected: u16| {
+            for method in ["GET", "HEAD"] {
+                let raw = format!("{method} / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
+                let head = Head::json(etag, Cache::MaxAge(2));
+                let found = answer(&raw, |responder| {
+                    responder.send(&head, b"{}");
+                    assert_eq!(responder.status(), expected, "{fields}");
+                });
+                if expected != 412 {
+                    continue;
+                }
+                let body = "{\"status\":412,\"code\":\"precondition_failed\",\"message\":\"Nothing \
+                            that If-Match names is current.\",\"param\":null}";
+                let length = body.len();
+                let body = if method == "GET" { body } else { "" };
+                let expected = format!(
+                    "HTTP/1.1 412 Precondition Failed\r\n{}Content-Type: application/json\r\n\
+                     Cache-Control: no-store\r\nContent-Length: {length}\r\n\r\n{body}",
+                    common()
+                );
+                assert_eq!(found, expected, "{fields}");
+            }
+        };
+        let tag = Some(ETAG);
+        check("If-Match: \"18a3f2b0-1a-q\"\r\n", tag, 200);
+        check("If-Match: *\r\n", tag, 200);
+        check("If-Match: *\r\n", None, 200);
+        check("If-Match: \"x\", \"18a3f2b0-1a-q\"\r\n", tag, 200);
+        check(
+            "If-Match: \"x\"\r\nif-match: \"18a3f2b0-1a-q\"\r\n",
+            tag,
+            200,
+        );
+        // Weak tags are never the same (RFC 9110, 8.8.3.2).
+        check("If-Match: W/\"18a3f2b0-1a-q\"\r\n", tag, 412);
+        check(
+            "If-Match: W/\"18a3f2b0-1a-q\", \"18a3f2b0-1a-q\"\r\n",
+            tag,
+            200,
+        );
+        check("If-Match: \"x\"\r\n", tag, 412);
+        check("If-Match: \"x\"\r\n", None, 412);
+        check("If-Match:\r\n", tag, 412);
+        check("If-Match: x\r\n", tag, 412);
+        // First one, then the other (RFC 9110, 13.2.2).
+        check("If-None-Match: *\r\nIf-Match: \"x\"\r\n", tag, 412);
+        check("If-None-Match: *\r\nIf-Match: *\r\n", tag, 304);
+        check("If-None-Match: \"x\"\r\nIf-Match: *\r\n", tag, 200);
+        // Only where it would be a 200 (RFC 9110, 13.2.1).
+        let raw = "GET / HTTP/1.1\r\nHost: h\r\nIf-Match: \"x\"\r\n\r\n";
+        answer(raw, |responder| {
+            responder.refuse(&RequestError::UriTooLong);
+            assert_eq!(responder.status(), 414);
+        });
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub use charts::{Charts, floor_slot};
 pub use maker::ChartMaker;
 pub use quote::{Quote, Quotes};
 pub use series::{Series, SeriesKey};
-pub use spans::Spans;
+pub use spans::{MAX_SPANS, Spans};
 pub use symbol::Lookup;
 
 /// One symbol, as a number: its place among all symbols ever met. It is never given to another.

@@ -153,6 +153,19 @@ impl Series {
         self.covered.last().max(self.archived.last())
     }
 
+    /// The slot from which on nothing is to stay missing: the last one of the oldest stretch of at
+    /// least `least` slots that ends behind `floor`, or else the newest that is known.
+    ///
+    /// A stretch like that was followed; a shorter one in the past is what a client asked for. What
+    /// lies between it and now was missed, in one piece or, where the filling of it was cut off,
+    /// in several.
+    pub fn reach(&self, floor: i64, least: i64) -> Option<i64> {
+        let known = self.archived.iter().chain(self.covered.iter());
+        let followed = known.filter(|it| it.end > floor && it.end - it.start >= least);
+        let oldest = followed.map(|it| it.end - 1).min();
+        oldest.or_else(|| self.newest_known())
+    }
+
     /// The oldest slot that the exchange has answered about.
     pub fn oldest_known(&self) -> Option<i64> {
         let both = [self.covered.first(), self.archived.first()];

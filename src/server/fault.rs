@@ -32,7 +32,12 @@ pub enum Fault {
     /// The body is packed in what was asked for, and cannot be unpacked.
     Unpacking(GunzipError),
     /// The body is not what this exchange sends, or says that the request failed.
-    Body(ReadError),
+    Body {
+        /// What is wrong with it, or what it says.
+        error: ReadError,
+        /// How long to wait, if the exchange said so: some refuse with status 200.
+        retry_after: Option<RetryAfter>,
+    },
     /// A status other than success.
     Status {
         /// The status.
@@ -67,7 +72,7 @@ impl fmt::Display for Fault {
                 "the answer is encoded in \"{name}\", which cannot be read here"
             ),
             Fault::Unpacking(error) => write!(f, "malformed answer: {error}"),
-            Fault::Body(error) => write!(f, "{error}"),
+            Fault::Body { error, .. } => write!(f, "{error}"),
             Fault::Status {
                 status, message, ..
             } => match message {
@@ -109,11 +114,22 @@ impl Fault {
         matches!(self, Fault::Status { .. } | Fault::Timeout(None))
     }
 
+    /// How long the exchange asks to be left alone.
+    pub fn retry_after(&self) -> Option<RetryAfter> {
+        match self {
+            Fault::Status { retry_after, .. } | Fault::Body { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
     /// What this fault says about.
     pub fn blame(&self) -> Blame {
         let kind = match self {
             Fault::Status { kind, .. } => *kind,
-            Fault::Body(ReadError::Refused { kind, .. }) => *kind,
+            Fault::Body {
+                error: ReadError::Refused { kind, .. },
+                ..
+            } => *kind,
             _ => RefusalKind::Other,
         };
         match (kind, self) {
@@ -125,7 +141,7 @@ impl Fault {
                     status: 500..=599, ..
                 },
             ) => Blame::Source,
-            (_, Fault::Status { .. } | Fault::Body(_) | Fault::Empty | Fault::TooMany) => {
+            (_, Fault::Status { .. } | Fault::Body { .. } | Fault::Empty | Fault::TooMany) => {
                 Blame::Call
             }
             _ => Blame::Source,
@@ -147,11 +163,14 @@ mod tests {
                 message: None,
             };
             assert_eq!(fault.blame(), expected, "{fault}");
-            let body = Fault::Body(ReadError::Refused {
-                code: String::new(),
-                message: String::new(),
-                kind,
-            });
+            let body = Fault::Body {
+                error: ReadError::Refused {
+                    code: String::new(),
+                    message: String::new(),
+                    kind,
+                },
+                retry_after: None,
+            };
             let hidden = match expected {
                 Blame::Source => Blame::Call,
                 other => other,

@@ -99,8 +99,7 @@ struct Plan {
     /// Not before this, after a failure.
     rest_until: Mono,
     in_flight: Option<Range<i64>>,
-    /// The newest slot that was known before anything was asked: what is missing since then was
-    /// missed.
+    /// What is missing since this slot was missed, by what was known before anything was asked.
     reach: Option<i64>,
 }
 
@@ -224,11 +223,17 @@ impl Fetches {
         })
     }
 
-    /// A page has been asked. `newest` is the newest slot that is known of its series.
-    pub fn began(&mut self, series: SeriesKey, slots: Range<i64>, newest: Option<i64>) {
+    /// A page has been asked. `reach` tells down to which slot nothing of its series is to stay
+    /// missing, and is asked once: what clients want later is no part of it.
+    pub fn began(
+        &mut self,
+        series: SeriesKey,
+        slots: Range<i64>,
+        reach: impl FnOnce() -> Option<i64>,
+    ) {
         if let Some(plan) = self.plan_mut(series) {
             plan.in_flight = Some(slots);
-            plan.reach = plan.reach.or(newest);
+            plan.reach = plan.reach.or_else(reach);
         }
     }
 

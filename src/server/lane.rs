@@ -295,9 +295,10 @@ impl Asking {
         if stager.is_overfull() {
             return Err(Fault::TooMany);
         }
-        let status = self.head.as_ref().map_or(0, |head| head.status);
+        let head = self.head.as_ref();
+        let (status, retry_after) = head.map_or((0, None), |it| (it.status, it.retry_after));
         match self.read_error.take_if(|_| is_success(status)) {
-            Some(error) => Err(Fault::Body(error)),
+            Some(error) => Err(Fault::Body { error, retry_after }),
             None => Ok(()),
         }
     }
@@ -365,7 +366,7 @@ impl Asking {
                 message,
             });
         }
-        verdict.map_err(Fault::Body)?;
+        verdict.map_err(|error| Fault::Body { error, retry_after })?;
         if self.staged.is_empty() {
             return Err(Fault::Empty);
         }

@@ -57,6 +57,7 @@ pub struct Reply {
     visit: Visit,
     head_only: bool,
     persistence: Persistence,
+    if_match: Option<Box<[u8]>>,
     if_none_match: Option<Box<[u8]>>,
     accept: Accept<'static>,
 }
@@ -79,6 +80,7 @@ impl Reply {
             visit,
             head_only: request.method == Method::Head,
             persistence: Persistence::of(request, closing.is_none()),
+            if_match: request.if_match(),
             if_none_match: request.none_match().map(|list| list.into_owned().into()),
             accept: request.accept().known(),
         }
@@ -97,7 +99,7 @@ impl Reply {
             stamp,
             self.head_only,
             self.persistence,
-            self.if_none_match.as_deref(),
+            (self.if_match.as_deref(), self.if_none_match.as_deref()),
             self.accept,
         );
         responder.tell_quota(self.visit.quota);

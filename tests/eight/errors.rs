@@ -176,6 +176,20 @@ fn words_of_too_many_requests_count_as_such_whatever_the_status() {
 }
 
 #[test]
+fn a_wait_that_is_asked_for_is_kept_also_where_the_status_says_that_all_is_well() {
+    for house in HOUSES {
+        let words = Reply {
+            status: 200,
+            ..(house.too_many)()
+        };
+        // That nothing is asked before its time, the world sees to.
+        let (asked, limited) = refused(house, words.field("Retry-After", "30"));
+        assert!(limited > 0, "{}", house.name);
+        assert!(asked <= 4, "{}: {asked} requests", house.name);
+    }
+}
+
+#[test]
 fn a_429_without_words_is_a_rate_limit_and_what_shuts_out_stops_the_source() {
     for house in HOUSES {
         for status in [403, 418, 429] {

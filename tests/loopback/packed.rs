@@ -158,6 +158,44 @@ fn what_is_short_or_has_no_version_or_is_one_quote_is_never_packed() {
 }
 
 #[test]
+fn who_asks_for_one_of_the_two_by_its_tag_gets_that_one_or_a_412() {
+    let marketd = demo();
+    for target in PACKED {
+        eventually(LONG, || {
+            let with = |fields: &str| ask("GET", target, &format!("{GZIP}{fields}"));
+            let tags = ask_all(marketd.addr(), &[ask("GET", target, ""), with("")]);
+            let named = |at: usize| {
+                let tag = tags[at].header("ETag")?;
+                Some((tag.to_string(), format!("If-Match: {tag}\r\n")))
+            };
+            let (plain, packed) = (named(0)?, named(1)?);
+            let asked = [
+                ask("GET", target, &plain.1),
+                ask("GET", target, &packed.1),
+                with(&plain.1),
+                with(&packed.1),
+                with("If-Match: *\r\n"),
+                with("If-Match: \"x\"\r\n"),
+                with(""),
+                ask("GET", target, ""),
+            ];
+            let answers = ask_all(marketd.addr(), &asked);
+            let tag = |at: usize| answers[at].header("ETag").unwrap_or_default();
+            if tag(7) != plain.0 || tag(6) != packed.0 {
+                return None;
+            }
+            let statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
+            // Who does not take gzip cannot be sent it.
+            let second = if BUILT_IN { 412 } else { 200 };
+            let expected = [200, second, 200, 200, 200, 412, 200, 200];
+            assert_eq!(statuses, expected, "{target}");
+            assert_eq!((tag(2), tag(3)), (&*plain.0, &*packed.0), "{target}");
+            Some(())
+        });
+    }
+}
+
+#[test]
 fn either_tag_makes_a_304_for_who_may_have_it() {
     let marketd = demo();
     for target in PACKED {

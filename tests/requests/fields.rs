@@ -379,6 +379,46 @@ const OTHER_CONDITIONS: &[(&str, &str, &str)] = &[
         "405 method_not_allowed, 404 not_found, open",
     ),
     (
+        "9110 13.1.1",
+        "GET /api/v1/categories HTTP/1.1\r\nHost: h\r\nIf-Match: @TAG@\r\n\r\n",
+        "200, 404 not_found, open",
+    ),
+    (
+        "9110 13.1.1",
+        "GET /api/v1/categories HTTP/1.1\r\nHost: h\r\nIf-Match: *\r\n\r\n",
+        "200, 404 not_found, open",
+    ),
+    (
+        "9110 13.1.1: another tag",
+        "GET /api/v1/categories HTTP/1.1\r\nHost: h\r\nIf-Match: \"x\"\r\n\r\n",
+        "412 precondition_failed, 404 not_found, open",
+    ),
+    (
+        "9110 13.1.1: compared strongly",
+        "HEAD /api/v1/categories HTTP/1.1\r\nHost: h\r\nIf-Match: W/@TAG@\r\n\r\n",
+        "412 head, 404 not_found, open",
+    ),
+    (
+        "9110 13.2.2: before If-None-Match",
+        "GET /api/v1/categories HTTP/1.1\r\nHost: h\r\nIf-None-Match: *\r\nIf-Match: \"x\"\r\n\r\n",
+        "412 precondition_failed, 404 not_found, open",
+    ),
+    (
+        "9110 13.2.2: both hold",
+        "GET /api/v1/categories HTTP/1.1\r\nHost: h\r\nIf-None-Match: @TAG@\r\nIf-Match: *\r\n\r\n",
+        "304, 404 not_found, open",
+    ),
+    (
+        "9110 13.2.1: only where it would be a 200",
+        "GET /nope HTTP/1.1\r\nHost: h\r\nIf-Match: \"x\"\r\n\r\n",
+        "404 not_found, 404 not_found, open",
+    ),
+    (
+        "9110 13.2.1: nothing is selected",
+        "OPTIONS /api/v1/categories HTTP/1.1\r\nHost: h\r\nIf-Match: \"x\"\r\n\r\n",
+        "204, 404 not_found, open",
+    ),
+    (
         "9110 13.1.3: there is no date to compare with",
         "GET /api/v1/categories HTTP/1.1\r\nHost: h\r\nIf-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n",
         "200, 404 not_found, open",

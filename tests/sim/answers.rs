@@ -14,7 +14,10 @@ use std::collections::{HashMap, VecDeque};
 pub struct Answer {
     pub status: u16,
     pub head: MessageHead,
+    /// Unpacked.
     pub body: Vec<u8>,
+    /// Whether it came packed.
+    pub is_packed: bool,
 }
 
 impl Answer {
@@ -136,6 +139,10 @@ impl Conversation {
             return Ok(());
         }
         self.interim = false;
+        let mut answer = answer;
+        if let Some(pending) = self.pending.front() {
+            verdict::unpack(&pending.ask, &mut answer, context)?;
+        }
         self.ends.push_back(self.read);
         self.closing = answer.closes();
         self.answers += 1;
@@ -155,6 +162,8 @@ impl Conversation {
             return Err("the client wanted it to be the last".to_string());
         }
         context.span.0 = match pending.ask.kind {
+            // What is packed may have been made some turns ago.
+            _ if answer.is_packed => pending.arrived.unwrap_or(context.now.us),
             Kind::Chart(_) | Kind::AllQuotes { .. } | Kind::Category { .. } | Kind::Ecosystem => {
                 let begun = pending.arrived.unwrap_or(context.now.us);
                 begun.max(self.last_answer)
@@ -233,6 +242,7 @@ fn read_answer(bytes: &[u8], head_only: bool) -> Result<Option<(Answer, usize)>,
         status,
         head,
         body: Vec::new(),
+        is_packed: false,
     };
     let bare = matches!(status, 100..=199 | 204 | 304);
     let length = match answer.field("Content-Length")? {

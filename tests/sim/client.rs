@@ -8,6 +8,7 @@ use super::grammar::{Grammar, Side};
 use super::weather::SECOND;
 use super::wire::Link;
 use crate::support::Rng;
+use std::net::IpAddr;
 
 /// How a client takes what is sent to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +128,8 @@ pub enum Stage {
 #[derive(Debug)]
 pub struct Client {
     pub nature: Nature,
+    /// Where it comes from.
+    pub peer: IpAddr,
     pub stage: Stage,
     pub talk: Conversation,
     pub link: Option<marketd::table::Key>,
@@ -155,9 +158,10 @@ pub struct Client {
 }
 
 impl Client {
-    pub fn new(nature: Nature, rng: Rng) -> Client {
+    pub fn new(nature: Nature, peer: IpAddr, rng: Rng) -> Client {
         Client {
             nature,
+            peer,
             stage: Stage::Waiting,
             talk: Conversation::default(),
             link: None,

@@ -9,7 +9,7 @@ use super::exchange::{Meaning, Reached};
 use super::ledger::{Moment, Tri};
 use super::replies::Task;
 use super::trace::excerpt;
-use super::verdict::Context;
+use super::verdict::{Allowance, Context};
 use super::wire::{Link, Moved, Peer};
 use super::world::{Event, World};
 use marketd::server::{Action, Broken, Event as Told, Service};
@@ -40,6 +40,7 @@ impl World {
 
     /// All of a turn but the events themselves.
     pub fn turn(&mut self) {
+        self.note_unread();
         self.accept();
         for _ in 0..self.hot.len() {
             if let Some(key) = self.hot.pop_front() {
@@ -60,7 +61,8 @@ impl World {
             let open = self.clients_open();
             let service = self.service_of(at);
             let now = self.clocks();
-            let Some(key) = self.core.accept(service, now) else {
+            let peer = self.clients[at].peer;
+            let Some(key) = self.core.accept_from(peer, service, now) else {
                 let most = self.config.limits.max_connections;
                 if open < most {
                     self.fail("a client was dropped though there is room");
@@ -83,6 +85,15 @@ impl World {
             self.pump(key, CLIENT_BYTES);
             self.carry_out();
             self.after(20, Event::Client(at));
+        }
+    }
+
+    /// Keeps note of when clients leave so much unread that the slowest may have to go.
+    fn note_unread(&mut self) {
+        let clients = (self.links.values()).filter(|link| matches!(link.peer, Peer::Client(_)));
+        let unread: usize = clients.map(|it| self.core.outgoing(it.key).len()).sum();
+        if unread >= self.config.limits.output_total / 2 {
+            self.crowded_at = Some(self.now);
         }
     }
 
@@ -480,15 +491,33 @@ impl World {
         }
         let open = self.clients_open();
         let (moment, started, sent) = (self.moment(), link.read, link.sent);
-        let long_full = self.core.census().long_answers >= self.config.limits.long_answers;
+        self.note_unread();
+        let long_full = self.core.census().long_answers >= self.config.limits.long_answers
+            || self.crowded_at == Some(self.now);
         let history = self.config.history;
         let keep = |interval: &'static str| match interval {
             "1m" => history.m1.keep,
             "1h" => history.h1.keep,
             _ => history.d1.keep,
         };
+        let peer = self.clients[at].peer;
+        let limits = &self.config.limits;
+        let is_limited = limits.requests_per_minute > 0;
+        let sharing = self.clients.iter().filter(|client| client.peer == peer);
+        let others = sharing.map(|client| client.talk.owed() as u64).sum();
+        let allowance = is_limited.then(|| {
+            let allowance = self.allowances.entry(peer).or_insert(Allowance {
+                burst: u64::from(limits.request_burst),
+                per_minute: u64::from(limits.requests_per_minute),
+                ..Allowance::default()
+            });
+            allowance.others = others;
+            allowance
+        });
         let client = &mut self.clients[at];
         let mut context = Context {
+            packs: cfg!(feature = "gzip") && limits.packed_bytes > 0,
+            allowance,
             sources: &self.ledgers,
             symbols: &self.symbols,
             now: moment,

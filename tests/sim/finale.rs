@@ -18,6 +18,7 @@ fn plain_ask(target: &str, kind: Kind) -> Ask {
         last: false,
         expects_continue: false,
         conditional: false,
+        gzip: false,
         kind,
         target: target.to_string(),
     }

@@ -53,6 +53,8 @@ pub struct Ask {
     pub expects_continue: bool,
     /// Whether it names an ETag that was seen before.
     pub conditional: bool,
+    /// Whether its answer's body may be packed.
+    pub gzip: bool,
     pub kind: Kind,
     /// What it asks for, without what makes two requests of the same thing differ.
     pub target: String,
@@ -95,6 +97,7 @@ impl Grammar {
             last: false,
             expects_continue: false,
             conditional: false,
+            gzip: false,
             kind,
             target,
         };
@@ -127,6 +130,17 @@ impl Grammar {
         }
         if rng.chance(1, 3) {
             fields.push_str("User-Agent: sim/1.0 (of chance)\r\nAccept: */*\r\n");
+        }
+        if rng.chance(1, 3) {
+            let (codings, gzip) = *rng.pick(&[
+                ("gzip", true),
+                ("gzip, deflate, br", true),
+                ("br;q=1.0, *;q=0.5", true),
+                ("identity", false),
+                ("gzip;q=0", false),
+            ]);
+            fields.push_str(&format!("Accept-Encoding: {codings}\r\n"));
+            ask.gzip = gzip;
         }
         let body = self.body(rng, &mut ask, &mut fields, version);
         ask.bytes = format!("{method} {} HTTP/{version}\r\n{fields}\r\n", ask.target).into_bytes();
@@ -405,6 +419,7 @@ impl Grammar {
             last: true,
             expects_continue: false,
             conditional: false,
+            gzip: false,
             kind: Kind::Fatal(expected),
             target: String::from("(malformed)"),
         }

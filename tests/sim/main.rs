@@ -15,7 +15,7 @@
 //!   with that; [`schedule`]: polling; [`watch`]: deadlines; [`naive`]: slow and obvious sums
 //! - [`disk`]: where history is kept, and what goes wrong there
 //! - [`setup`]: a world of a seed; [`finale`]: how each run ends
-//! - [`year`]: a year of one market, with a plainer driver
+//! - [`year`]: a year of one market, with a plainer driver; [`holes`]: what was missed in it
 
 mod answers;
 mod brain;
@@ -26,6 +26,7 @@ mod driver;
 mod exchange;
 mod finale;
 mod grammar;
+mod holes;
 mod ledger;
 mod naive;
 mod quotes;
@@ -84,6 +85,24 @@ fn lives(rng: &mut Rng) {
 #[cfg_attr(not(feature = "sqlite"), ignore = "this build keeps no file")]
 fn over_a_year_of_outages_every_chart_becomes_what_the_exchange_has() {
     for_each_seed(1, |_, rng| year::over_a_year(rng));
+}
+
+#[test]
+#[cfg_attr(not(feature = "sqlite"), ignore = "this build keeps no file")]
+fn an_outage_is_filled_by_itself_also_where_the_filling_is_killed() {
+    for_each_seed(4, |_, rng| holes::killed_while_it_catches_up(rng));
+}
+
+#[test]
+#[cfg_attr(not(feature = "sqlite"), ignore = "this build keeps no file")]
+fn what_a_full_disk_does_not_take_is_not_called_known_and_comes_again() {
+    for_each_seed(2, |_, rng| holes::dropped_while_the_disk_is_full(rng));
+}
+
+#[test]
+#[cfg_attr(not(feature = "sqlite"), ignore = "this build keeps no file")]
+fn coverage_in_as_many_pieces_as_may_be_is_told_truly_and_ends() {
+    for_each_seed(2, |_, rng| holes::in_as_many_pieces_as_may_be(rng));
 }
 
 #[test]

@@ -111,7 +111,8 @@ impl Schedule {
             return;
         }
         self.delayed = true;
-        if begun >= self.last_failure || self.streak == 0 {
+        // What left at the moment of that failure was begun before: nothing is begun after it.
+        if begun > self.last_failure || self.streak == 0 {
             self.streak += 1;
         }
         self.last_failure = now;

@@ -14,6 +14,7 @@ use crate::support::Rng;
 use marketd::config::{Config, Data, Depth, History, Limits, SourceConfig, Url};
 use marketd::server::{Core, ProcessFacts};
 use marketd::time::{Mono, Now, UnixMs};
+use std::net::Ipv4Addr;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -248,6 +249,13 @@ fn limits(theme: Theme, rng: &mut Rng) -> Limits {
         limits.body_bytes = *rng.pick(&[100, 5000, 65_536]);
         limits.request_line_bytes = *rng.pick(&[400, 8192]);
         limits.head_bytes = *rng.pick(&[900, 16_384]);
+        // Less than a file may say: there are few clients.
+        limits.output_total = *rng.pick(&[10_000, 60_000, 32 << 20, 32 << 20]);
+        limits.packed_bytes = *rng.pick(&[0, 3000, 50_000, 8 << 20, 8 << 20]);
+        if rng.chance(1, 4) {
+            limits.requests_per_minute = *rng.pick(&[1, 20, 600]);
+            limits.request_burst = *rng.pick(&[1, 4, 30]);
+        }
     }
     if rng.chance(1, 8) {
         limits.candle_series = 1 + rng.below(12) as usize;
@@ -380,14 +388,21 @@ fn add_clients(world: &mut World, theme: Theme, until: u64, rng: &mut Rng) {
             0 => rng.below(8) * until / 8,
             _ => rng.below(until),
         };
-        add_client(world, nature, at, rng);
+        let at = add_client(world, nature, at, rng);
+        // Some share theirs.
+        let shared = Ipv4Addr::new(192, 0, 2, rng.below(20) as u8);
+        if rng.chance(1, 2) {
+            world.clients[at].peer = shared.into();
+        }
     }
 }
 
 /// A client that connects after so long.
 pub fn add_client(world: &mut World, nature: Nature, after: u64, rng: &mut Rng) -> usize {
     let at = world.clients.len();
-    let client = Client::new(nature, Rng::new(rng.next()));
+    // One of its own.
+    let peer = Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 0).to_bits() + at as u32);
+    let client = Client::new(nature, peer.into(), Rng::new(rng.next()));
     world.clients.push(client);
     world.after(after, Event::Client(at));
     at

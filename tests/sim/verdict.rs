@@ -6,7 +6,9 @@ use super::grammar::{Ask, Kind};
 use super::ledger::{Ledger, Moment, Span, Tri};
 use super::quotes::Books;
 use crate::support::Json;
+use flate2::read::GzDecoder;
 use std::collections::HashMap;
+use std::io::Read;
 
 /// What answers are compared with.
 pub struct Context<'a> {
@@ -25,6 +27,10 @@ pub struct Context<'a> {
     pub stopping: bool,
     /// The bodies that each tag has stood for, by target.
     pub tags: &'a mut HashMap<(String, String), Vec<u8>>,
+    /// Whether bodies are packed at all.
+    pub packs: bool,
+    /// What the client's address may still ask for.
+    pub allowance: Option<&'a mut Allowance>,
 }
 
 impl<'a> Context<'a> {
@@ -35,6 +41,88 @@ impl<'a> Context<'a> {
             span: self.span,
         }
     }
+}
+
+/// Requests of one address, where they are limited.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Allowance {
+    /// That may come at once, and in a minute.
+    pub burst: u64,
+    pub per_minute: u64,
+    /// Requests that have been answered; and those that may be on their way, at most.
+    pub taken: u64,
+    pub others: u64,
+}
+
+impl Allowance {
+    /// Whether an answer, and that it comes now, fits the limit.
+    fn check(&mut self, ask: &Ask, answer: &Answer, now: u64) -> Result<(), String> {
+        let number = |name: &str| -> Result<Option<u64>, String> {
+            let text = answer.field(name)?;
+            let number = text.map(|text| text.parse::<u64>().map_err(|why| why.to_string()));
+            number.transpose()
+        };
+        let told = [
+            number("RateLimit-Limit")?,
+            number("RateLimit-Remaining")?,
+            number("RateLimit-Reset")?,
+        ];
+        let is_free = matches!(ask.kind, Kind::Health) || ask.bytes.starts_with(b"OPTIONS");
+        let (limit, left, reset) = match told {
+            [None, None, None] if is_free || matches!(ask.kind, Kind::Fatal(_)) => return Ok(()),
+            [Some(limit), Some(left), Some(reset)] if !is_free => (limit, left, reset),
+            told => return Err(format!("its limit is told as {told:?}")),
+        };
+        if limit != self.burst || left >= limit.max(1) {
+            return Err(format!(
+                "{left} of {limit} requests left, not {}",
+                self.burst
+            ));
+        }
+        if answer.status != 429 {
+            self.taken += 1;
+            let most = self.burst + now * self.per_minute / 60_000_000 + 1;
+            return match self.taken <= most {
+                true => Ok(()),
+                false => Err(format!("{} requests of {most} are answered", self.taken)),
+            };
+        }
+        let retry = number("Retry-After")?;
+        if left > 0 || retry != Some(reset) || !(1..=1 + 60 / self.per_minute).contains(&reset) {
+            return Err(format!("429, {left} left, {reset} s, but {retry:?}"));
+        }
+        let least = self.burst.saturating_sub(self.others);
+        match self.taken >= least {
+            true => Ok(()),
+            false => Err(format!("429 after {} requests of {least}", self.taken)),
+        }
+    }
+}
+
+/// Takes the coding off an answer that has one, if it may have it.
+pub fn unpack(ask: &Ask, answer: &mut Answer, context: &Context<'_>) -> Result<(), String> {
+    let Some(coding) = answer.field("Content-Encoding")? else {
+        return Ok(());
+    };
+    let is_single = matches!(ask.kind, Kind::Quote { .. });
+    if coding != "gzip" || !ask.gzip || !context.packs || is_single || answer.status != 200 {
+        return Err(format!(
+            "{} to {} is packed in {coding}",
+            answer.status, ask.target
+        ));
+    }
+    if answer.field("Vary")? != Some("Accept-Encoding") {
+        return Err("packed, and nothing varies".to_string());
+    }
+    answer.is_packed = true;
+    if ask.head_only {
+        return Ok(());
+    }
+    let mut body = Vec::new();
+    let read = GzDecoder::new(&answer.body[..]).read_to_end(&mut body);
+    read.map_err(|why| format!("it does not unpack: {why}"))?;
+    answer.body = body;
+    Ok(())
 }
 
 /// What every answer has.
@@ -55,6 +143,14 @@ pub fn check(
     known: Option<&Remembered>,
     context: &mut Context<'_>,
 ) -> Result<(), String> {
+    match &mut context.allowance {
+        Some(allowance) => allowance.check(ask, answer, context.now.us)?,
+        None if answer.status == 429 => return Err("nobody limits requests".to_string()),
+        None => {}
+    }
+    if answer.status == 429 {
+        return check_error(ask, answer);
+    }
     if let Kind::Plain(statuses) | Kind::Fatal(statuses) = &ask.kind {
         if !statuses.contains(&answer.status) {
             return Err(format!("one of {statuses:?} is right"));

@@ -146,7 +146,8 @@ impl World {
             return Ok("the time for the end is over");
         }
         if pending > 0 || client.talk.is_partial() {
-            return match quiet + 1000 >= us(limits.write_timeout) {
+            let crowded = self.crowded_at == Some(self.now) && pending > 0;
+            return match quiet + 1000 >= us(limits.write_timeout) || crowded {
                 true => Ok("it does not take its answer"),
                 false => Err(format!("closed with {pending} bytes pending")),
             };

@@ -13,6 +13,7 @@ use super::grammar::Grammar;
 use super::ledger::{Ledger, Moment};
 use super::schedule::Schedule;
 use super::trace::{Trace, seconds};
+use super::verdict::Allowance;
 use super::weather::{SECOND, Weather};
 use super::wire::{Link, Peer};
 use crate::support::Rng;
@@ -24,6 +25,7 @@ use marketd::time::{Mono, Now, UnixMs};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 use std::io::ErrorKind;
+use std::net::IpAddr;
 
 /// What is yet to happen.
 #[derive(Clone, Debug)]
@@ -76,6 +78,10 @@ pub struct World {
     pub symbols: Vec<String>,
     /// The bodies that each entity tag has stood for.
     pub tags: HashMap<(String, String), Vec<u8>>,
+    /// When clients last left more than half of what they may unread.
+    pub crowded_at: Option<u64>,
+    /// Where requests are limited: what each address has left.
+    pub allowances: HashMap<IpAddr, Allowance>,
     /// Longest that a turn of the driver may last.
     pub stall: u64,
     pub trace: Trace,
@@ -115,6 +121,8 @@ impl World {
             symbols: grammar.symbols.clone(),
             grammar,
             tags: HashMap::new(),
+            crowded_at: None,
+            allowances: HashMap::new(),
             stall: 0,
             trace: Trace::new(),
             buffer: Vec::new(),

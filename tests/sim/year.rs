@@ -13,7 +13,7 @@ use crate::support::Rng;
 use crate::support::daemon::TempDir;
 use marketd::config::{Config, Depth, History, Limits, SourceConfig, Url};
 use marketd::demo::Demo;
-use marketd::history::{Answer, Job, Opened};
+use marketd::history::{Answer, Job, Opened, StoreError, Unwritten};
 use marketd::server::{Action, Broken, Core, Event, ProcessFacts, Service};
 use marketd::store::Store;
 use marketd::table::Key;
@@ -26,9 +26,9 @@ use std::time::Duration;
 /// 2026-01-01T00:00:07Z.
 const BEGIN: i64 = 1_767_225_607_000;
 
-const MINUTE: i64 = 60_000;
+pub(super) const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
-const DAY: i64 = 24 * HOUR;
+pub(super) const DAY: i64 = 24 * HOUR;
 
 /// Minutes that are kept: somewhat more than the quarter after which they are looked at.
 const KEEP: i64 = 140_000;
@@ -46,7 +46,7 @@ enum Mood {
 pub struct Year {
     rng: Rng,
     demo: Demo,
-    config: Config,
+    pub(super) config: Config,
     core: Core,
     /// Microseconds since this life's begin, and the wall clock then.
     now: u64,
@@ -65,12 +65,19 @@ pub struct Year {
     pub evicted: u64,
     pub pages: u64,
     pub lives: u64,
+    /// Pages after which it has no more.
+    pub(super) last_page: u64,
+    /// Whether the disk takes nothing.
+    pub(super) is_full: bool,
 }
 
 impl Year {
     pub fn new(dir: &TempDir, rng: &mut Rng) -> Year {
+        Year::with(dir, rng, config())
+    }
+
+    pub(super) fn with(dir: &TempDir, rng: &mut Rng, config: Config) -> Year {
         let path = dir.path().join("history.db");
-        let config = config();
         let mut year = Year {
             rng: Rng::new(rng.next()),
             demo: Demo::new(1),
@@ -88,12 +95,14 @@ impl Year {
             evicted: 0,
             pages: 0,
             lives: 1,
+            last_page: u64::MAX,
+            is_full: false,
         };
         year.carry_out();
         year
     }
 
-    fn clocks(&self) -> Now {
+    pub(super) fn clocks(&self) -> Now {
         Now {
             mono: Mono(self.now),
             unix: UnixMs(self.began + (self.now / 1000) as i64),
@@ -138,7 +147,7 @@ impl Year {
     }
 
     /// Is killed, and begins anew after so long. What was on its way to the file is there or is not.
-    fn die(&mut self, away: i64) {
+    pub(super) fn die(&mut self, away: i64) {
         if let Some((_, job)) = self.jobs.pop_front()
             && self.rng.chance(1, 2)
         {
@@ -156,6 +165,11 @@ impl Year {
         self.core = core(&self.config, self.lives, self.began);
         self.mood = Mood::Well;
         self.carry_out();
+    }
+
+    /// Lets so much time pass.
+    pub(super) fn run(&mut self, seconds: u64) {
+        self.run_until(self.now + seconds * SECOND);
     }
 
     fn run_until(&mut self, until: u64) {
@@ -187,6 +201,14 @@ impl Year {
     }
 
     fn ask_store(&mut self, job: Job) -> Vec<Answer> {
+        let job = match job {
+            Job::Write { number, batch } if self.is_full => {
+                let error = StoreError::Full("no room".to_string());
+                let result = Err(Unwritten { error, batch });
+                return vec![Answer::Written { number, result }];
+            }
+            job => job,
+        };
         let said = disk::ask(self.store.as_ref().expect("it is open"), job);
         for answer in &said {
             match answer {
@@ -269,30 +291,43 @@ impl Year {
     fn answer(&mut self, target: &[u8], body: &mut Vec<u8>) -> u16 {
         let at = target.iter().position(|byte| *byte == b'?');
         let (path, query) = target.split_at(at.unwrap_or(target.len()));
-        self.pages += u64::from(path.ends_with(b"klines"));
+        if path.ends_with(b"klines") {
+            if self.pages >= self.last_page {
+                return 500;
+            }
+            self.pages += 1;
+        }
         let now = self.clocks().unix;
         (self.demo).answer(path, query.strip_prefix(b"?").unwrap_or(b""), now, body)
     }
 
     /// Asks for a chart, until it calls itself complete.
-    fn chart(&mut self, interval: &str, from: i64, to: i64) -> Vec<ChartRow> {
+    pub(super) fn chart(&mut self, interval: &str, from: i64, to: i64) -> Vec<ChartRow> {
+        for _ in 0..60 {
+            if let (true, rows) = self.look(interval, from, to) {
+                return rows;
+            }
+            self.run(1);
+        }
+        panic!("{interval} from {from} to {to} is never complete");
+    }
+
+    /// Asks for a chart once: whether it calls itself complete, and its rows. What calls itself so
+    /// has no gaps, as the exchange has none.
+    pub(super) fn look(&mut self, interval: &str, from: i64, to: i64) -> (bool, Vec<ChartRow>) {
         let target = format!(
             "/api/ecosystem/chart?symbol=BTC/USDT&interval={interval}&from={from}&to={to}\
              &limit=1000&decimals=string"
         );
-        for _ in 0..60 {
-            let answer = self.get(&target);
-            let split = answer.windows(4).position(|four| four == b"\r\n\r\n");
-            let (head, body) = answer.split_at(split.expect("a head") + 4);
-            let head = String::from_utf8_lossy(head);
-            assert!(head.starts_with("HTTP/1.1 200 "), "{target}: {head}");
-            if head.contains("Chart-Coverage: complete") {
-                assert!(head.contains("Chart-Gaps: 0\r\n"), "{target}: {head}");
-                return read_rows(body, true).expect("rows");
-            }
-            self.run_until(self.now + SECOND);
-        }
-        panic!("{target} is never complete");
+        let answer = self.get(&target);
+        let split = answer.windows(4).position(|four| four == b"\r\n\r\n");
+        let (head, body) = answer.split_at(split.expect("a head") + 4);
+        let head = String::from_utf8_lossy(head);
+        assert!(head.starts_with("HTTP/1.1 200 "), "{target}: {head}");
+        let is_complete = head.contains("Chart-Coverage: complete");
+        let has_gaps = !head.contains("Chart-Gaps: 0\r\n");
+        assert!(!(is_complete && has_gaps), "{target}: {head}");
+        (is_complete, read_rows(body, true).expect("rows"))
     }
 
     fn get(&mut self, target: &str) -> Vec<u8> {
@@ -356,7 +391,7 @@ impl Year {
     }
 
     /// What the exchange itself has there.
-    fn truth(&self, base: &str, mut from: i64, to: i64) -> Vec<ChartRow> {
+    pub(super) fn truth(&self, base: &str, mut from: i64, to: i64) -> Vec<ChartRow> {
         let length = length_ms(base).expect("a stored interval");
         let mut rows = Vec::new();
         while from < to {
@@ -408,7 +443,7 @@ fn core(config: &Config, seed: u64, unix_ms: i64) -> Core {
     core
 }
 
-fn config() -> Config {
+pub(super) fn config() -> Config {
     let hours = |count: u64| Duration::from_secs(3600 * count);
     let depth = |keep: i64, backfill: i64| Depth { keep, backfill };
     let source = SourceConfig {

@@ -20,6 +20,7 @@ pub(super) struct Seen<'a> {
     close: bool,
     keep_alive: bool,
     pub(super) expects: bool,
+    pub(super) has_if_match: bool,
     pub(super) if_none_match: Option<&'a [u8]>,
     pub(super) none_match_repeats: bool,
     pub(super) accept_encoding: Option<&'a [u8]>,
@@ -33,7 +34,7 @@ impl<'a> Seen<'a> {
     pub(super) fn field(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), RequestError> {
         match name.len() {
             4 if is(name, b"host") => self.host(value),
-            6 | 10 | 13 | 14 | 15 | 17 => self.seldom(name, value),
+            6 | 8 | 10 | 13 | 14 | 15 | 17 => self.seldom(name, value),
             _ => Ok(()),
         }
     }
@@ -45,6 +46,7 @@ impl<'a> Seen<'a> {
         match (name.len(), name[0] | CASE) {
             (6, b'e') if is(name, b"expect") => return self.expect(value),
             (6, b'o') if is(name, b"origin") => keep_first(&mut self.origin, value),
+            (8, b'i') if is(name, b"if-match") => self.has_if_match = true,
             (10, b'c') if is(name, b"connection") => self.connection(value),
             (13, b'i') if is(name, b"if-none-match") => {
                 self.none_match_repeats = self.if_none_match.is_some();

@@ -8,6 +8,7 @@ pub struct KeptRequest {
     method: Method,
     version: Version,
     keep_alive: bool,
+    has_if_match: bool,
     none_match_repeats: bool,
     accept_encoding_repeats: bool,
     expect_continue: bool,
@@ -42,6 +43,7 @@ impl KeptRequest {
             method: request.method,
             version: request.version,
             keep_alive: request.keep_alive,
+            has_if_match: request.has_if_match,
             none_match_repeats: request.none_match_repeats,
             accept_encoding_repeats: request.accept_encoding_repeats,
             expect_continue: request.expect_continue,
@@ -68,6 +70,7 @@ impl KeptRequest {
             raw_target: part(self.raw_target),
             version: self.version,
             keep_alive: self.keep_alive,
+            has_if_match: self.has_if_match,
             if_none_match: self.if_none_match.map(part),
             none_match_repeats: self.none_match_repeats,
             accept_encoding_repeats: self.accept_encoding_repeats,
@@ -104,7 +107,7 @@ mod tests {
         check("GET / HTTP/1.1\r\nHost: h\r\n\r\n", true);
         check("\r\n\r\nHEAD /a?b=%2F HTTP/1.0\r\n\r\n", true);
         check(
-            "GET /a?b HTTP/1.1\r\nhost:\r\nif-none-match: \"a\" \r\nIf-None-Match:\r\n\
+            "GET /a?b HTTP/1.1\r\nhost:\r\nif-match: *\r\nif-none-match: \"a\" \r\nIf-None-Match:\r\n\
              Accept-Encoding: gzip\r\norigin: null\r\nConnection: close\r\n\r\nbehind",
             true,
         );

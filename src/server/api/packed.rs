@@ -193,8 +193,8 @@ fn choose(
         responder.begin(head, 0);
         return Choice::Sent;
     }
-    // Who has the other one need not get this one.
-    if responder.has(etag) {
+    // Who has the other one need not get this one, and who asks for that one alone must not.
+    if responder.has(etag) || responder.asks_for(etag) && !responder.asks_for(tag) {
         return Choice::Plain;
     }
     let question = question();

@@ -5,7 +5,7 @@
 
 use super::{Desk, Poller};
 use crate::interval::Stored;
-use crate::market::{Market, Reported, SeriesKey};
+use crate::market::{MAX_SPANS, Market, Reported, SeriesKey, Spans};
 use crate::server::fetches::Window;
 use crate::time::{Now, UnixMs};
 use std::ops::Range;
@@ -30,6 +30,8 @@ pub(super) struct Page {
     is_whole: bool,
     /// When it was asked.
     sent_at: Now,
+    /// Whether the newest come first.
+    is_backwards: bool,
 }
 
 impl Page {
@@ -49,6 +51,7 @@ impl Page {
             rows: rows.into_iter(),
             is_whole,
             sent_at,
+            is_backwards: false,
         }
     }
 
@@ -56,10 +59,21 @@ impl Page {
         self.key.interval.slot_of(row.candle.open_time)
     }
 
+    /// Where coverage can take no further piece, a page in front of it is taken from its end: the
+    /// slice that touches what is known comes first, and each other one touches the one before.
+    fn touch(&mut self, covered: &Spans) {
+        let (is_full, first) = (covered.len() >= MAX_SPANS, covered.first());
+        let is_in_front = first.is_some_and(|it| self.slots.start < it && it <= self.slots.end);
+        self.is_backwards |= is_full && is_in_front;
+    }
+
     /// How many rows the next slice has, and the slots that they tell of. The oldest come first: a
     /// series is filled, and let go of, from there.
     fn next(&self) -> (usize, Range<i64>) {
         let rows = self.rows.as_slice();
+        if self.is_backwards {
+            return self.last();
+        }
         let Some(first_left) = rows.get(CANDLES_A_SLICE) else {
             return (rows.len(), self.slots.clone());
         };
@@ -68,6 +82,32 @@ impl Page {
         match rows[..CANDLES_A_SLICE].partition_point(|row| self.slot(row) < end) {
             0 => (rows.len(), self.slots.clone()),
             count => (count, self.slots.start..end),
+        }
+    }
+}
+
+impl Page {
+    /// The same from the end.
+    fn last(&self) -> (usize, Range<i64>) {
+        let rows = self.rows.as_slice();
+        let Some(split) = rows.len().checked_sub(CANDLES_A_SLICE).filter(|it| *it > 0) else {
+            return (rows.len(), self.slots.clone());
+        };
+        let begin = self.slot(&rows[split - 1]) + 1;
+        match rows.len() - rows.partition_point(|row| self.slot(row) < begin) {
+            0 => (rows.len(), self.slots.clone()),
+            count => (count, begin..self.slots.end),
+        }
+    }
+
+    /// Takes a slice out of what is left.
+    fn taken(&mut self, count: usize, slots: &Range<i64>) {
+        if self.is_backwards {
+            self.slots.end = slots.start;
+            self.rows.by_ref().rev().take(count).for_each(drop);
+        } else {
+            self.slots.start = slots.end;
+            self.rows.by_ref().take(count).for_each(drop);
         }
     }
 }
@@ -87,7 +127,11 @@ impl Poller {
     }
 
     fn take_rows(&mut self, page: &mut Page, desk: &mut Desk<'_>, now: Now) {
-        let (key, (count, slots)) = (page.key, page.next());
+        let key = page.key;
+        if let Some(series) = desk.market.charts.get(key) {
+            page.touch(series.covered());
+        }
+        let (count, slots) = page.next();
         // Closed by the exchange's clock when the request left: later it may have closed one more,
         // but then what it sent may be older than that.
         let closed_before = desk.status.exchange_time(page.sent_at);
@@ -103,8 +147,11 @@ impl Poller {
             // Too much waits for the disk: what the file says of this is an old word from now on.
             charts.unarchive(key, slots.clone());
         }
-        page.slots.start = slots.end;
-        let rows = &page.rows.as_slice()[..count];
+        let (told, left) = (slots.clone(), page.rows.as_slice());
+        let rows = match page.is_backwards {
+            true => &left[left.len() - count..],
+            false => &left[..count],
+        };
         let slot = |row: &Reported| page.slot(row);
         let parts: Vec<(Range<i64>, &[Reported])> = if page.is_whole {
             vec![(slots, rows)]
@@ -119,7 +166,7 @@ impl Poller {
                 desk.status.rejected += written.rejected as u64;
             }
         }
-        page.rows.by_ref().take(count).for_each(drop);
+        page.taken(count, &told);
     }
 
     /// An answer has been applied: what is asked next of its series.
@@ -144,8 +191,9 @@ impl Poller {
     }
 
     /// So many closed slots before `current` are fetched unasked: as many as the configuration says,
-    /// and all that have been missed since the newest that the file held at the start. An outage may
-    /// have been longer than the backfill is deep, and is to leave no hole.
+    /// and all that have been missed, by what the file held at the start. An outage may have been
+    /// longer than the backfill is deep, and is to leave no hole, also where the filling of it was
+    /// cut off.
     pub(super) fn depth(&self, key: SeriesKey, desk: &Desk<'_>, current: i64) -> i64 {
         let depth = desk.config.history.of(key.interval);
         let keeps = (desk.archive).keeps(key, desk.config, &desk.market.catalog);
@@ -241,35 +289,63 @@ mod tests {
     /// and behind which slot each slice ends.
     #[track_caller]
     fn check(asked: Range<i64>, rows: impl Iterator<Item = i64>, expected: &[(usize, i64)]) {
+        let rows: Vec<i64> = rows.collect();
+        let forwards = slices(asked.clone(), &rows, false);
+        let ends: Vec<(usize, i64)> = forwards.iter().map(|it| (it.0, it.1.end)).collect();
+        assert_eq!(ends, expected);
+        // From the end, as if time ran the other way.
+        let mirrored: Vec<i64> = rows
+            .iter()
+            .map(|slot| asked.end - 1 - (slot - asked.start))
+            .collect();
+        let backwards = slices(asked.clone(), &mirrored, true);
+        let begins: Vec<(usize, i64)> = (backwards.iter())
+            .map(|it| (it.0, asked.end - (it.1.start - asked.start)))
+            .collect();
+        assert_eq!(begins, expected);
+    }
+
+    fn slices(asked: Range<i64>, rows: &[i64], is_backwards: bool) -> Vec<(usize, Range<i64>)> {
         let key = SeriesKey {
             source: SourceId(0),
             symbol: SymbolId(0),
             interval: Stored::M1,
         };
-        let rows = rows.map(|slot| Reported {
-            candle: Candle::without_numbers(Stored::M1.open_of(slot)),
+        let rows = rows.iter().map(|slot| Reported {
+            candle: Candle::without_numbers(Stored::M1.open_of(*slot)),
             closed: None,
         });
         let sent_at = Now {
             mono: Mono(0),
             unix: UnixMs(0),
         };
-        let mut page = Page::new(key, asked.clone(), rows.collect(), true, sent_at);
-        let (mut slices, mut from) = (Vec::new(), asked.start);
+        let mut page = Page::new(key, asked, rows.collect(), true, sent_at);
+        page.is_backwards = is_backwards;
+        let mut slices = Vec::new();
         while !page.slots.is_empty() {
             let (count, slots) = page.next();
-            assert_eq!(slots.start, from);
-            from = slots.end;
-            let here = page.rows.by_ref().take(count);
-            let here: Vec<i64> = here
-                .map(|row| Stored::M1.slot_of(row.candle.open_time))
-                .collect();
-            assert!(here.iter().all(|slot| slots.contains(slot)));
-            slices.push((count, slots.end));
-            page.slots.start = slots.end;
+            let before = (page.slots.clone(), page.rows.as_slice().to_vec());
+            page.taken(count, &slots);
+            let here = match is_backwards {
+                true => before.1[before.1.len() - count..].iter(),
+                false => before.1[..count].iter(),
+            };
+            assert!(
+                here.map(|row| page.slot(row))
+                    .all(|slot| slots.contains(&slot))
+            );
+            let together = match is_backwards {
+                true => page.slots.start..slots.end,
+                false => slots.start..page.slots.end,
+            };
+            assert_eq!(
+                (together, before.1.len() - count),
+                (before.0, page.rows.len())
+            );
+            slices.push((count, slots));
         }
-        assert_eq!(slices, expected);
-        assert_eq!((from, page.rows.len()), (asked.end, 0));
+        assert_eq!(page.rows.len(), 0);
+        slices
     }
 
     #[test]

@@ -360,16 +360,13 @@ impl Poller {
         let doubled = self.config.poll * 2u32.saturating_pow((self.failures - 1).min(16));
         let step = doubled.min(desk.config.limits.backoff_max);
         let step = step - Duration::from_micros(self.rng.below(step.as_micros() as u64 / 10));
-        let asked = match fault {
-            Fault::Status { retry_after, .. } => retry_after.map(|after| match after {
-                RetryAfter::Seconds(seconds) => Duration::from_secs(seconds),
-                RetryAfter::Date(date) => {
-                    let exchange = desk.status.exchange_time(now);
-                    Duration::from_millis((date - exchange).max(0) as u64)
-                }
-            }),
-            _ => None,
-        };
+        let asked = fault.retry_after().map(|after| match after {
+            RetryAfter::Seconds(seconds) => Duration::from_secs(seconds),
+            RetryAfter::Date(date) => {
+                let exchange = desk.status.exchange_time(now);
+                Duration::from_millis((date - exchange).max(0) as u64)
+            }
+        });
         let wait = asked.unwrap_or(step).max(step).min(RETRY_AFTER_MAX);
         // What failed at the same time does not shorten what the exchange has asked for.
         self.backoff_until = self.backoff_until.max(now.mono + wait);

@@ -218,8 +218,13 @@ impl Poller {
             }
             Task::Time => self.clock = now.mono + HOURLY,
             Task::Candles { series, slots } => {
-                let newest = (desk.market.charts.get(*series)).and_then(Series::newest_known);
-                self.fetches.began(*series, slots.clone(), newest);
+                let current = series.interval.slot_of(desk.status.exchange_time(now));
+                let depth = desk.config.history.of(series.interval);
+                let floor = current.saturating_sub(depth.keep);
+                self.fetches.began(*series, slots.clone(), || {
+                    let series = desk.market.charts.get(*series)?;
+                    series.reach(floor, depth.backfill)
+                });
             }
         }
         let exchange = desk.status.exchange_time(now);
