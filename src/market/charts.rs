@@ -57,15 +57,15 @@ pub struct Charts {
     evicted: u64,
 }
 
-/// A series' oldest chunk: when it was last read, its end in time, whose it is, and the slot behind
-/// it. The least leaves first.
-type Oldest = (u32, UnixMs, SeriesKey, i64);
+/// The chunk of a series that may leave: when it was last read, its end in time, whose it is, and
+/// the slot behind it. The least leaves first.
+type Leaver = (u32, UnixMs, SeriesKey, i64);
 
 /// Which chunks leave next, as far as that has been looked at.
 #[derive(Debug, Default)]
 struct Leaving {
     /// At most one of each series.
-    chunks: BinaryHeap<Reverse<Oldest>>,
+    chunks: BinaryHeap<Reverse<Leaver>>,
     /// The last series that was looked at.
     looked_at: Option<SeriesKey>,
     /// Whether every series was.
@@ -148,6 +148,13 @@ impl Charts {
     pub fn touch(&self, key: SeriesKey, now: UnixMs) {
         if let Some(series) = self.series.get(&key) {
             series.touch(seconds(now));
+        }
+    }
+
+    /// Somebody who has just asked for a series waits for these slots of it.
+    pub fn want(&mut self, key: SeriesKey, slots: &Range<i64>) {
+        if let Some(series) = self.series.get_mut(&key) {
+            series.want(slots.clone());
         }
     }
 
@@ -303,6 +310,7 @@ impl Charts {
         changes: Option<&mut Changes>,
     ) -> Option<Written> {
         let series = self.series.get_mut(&key)?;
+        series.want_no_longer(seconds(closed_before));
         let (bytes, version) = (series.bytes(), series.closed_version());
         let mut written = series.answered(asked, candles, closed_before, changes);
         let floor = floor_slot(
@@ -360,7 +368,9 @@ impl Charts {
     /// was not read for the longest time, and its coverage with it, so that a later request
     /// fetches it again. Answers whether there is more to do: one call is a slice of it.
     ///
-    /// Always from the old end: a series never gets a hole in its middle by this.
+    /// Always from the old end, so that a series gets no hole in its middle by this, unless somebody
+    /// waits for what is there: where one series takes all the room, what comes for an old chart
+    /// would leave before the chart is made.
     pub fn trim(&mut self) -> bool {
         if self.bytes <= self.max_bytes {
             return false;
@@ -393,26 +403,28 @@ impl Charts {
         for (key, series) in rest.take(LOOKED_AT_ONCE) {
             looked += 1;
             self.leaving.looked_at = Some(*key);
-            self.leaving.chunks.extend(oldest(series).map(Reverse));
+            self.leaving.chunks.extend(leaver(series).map(Reverse));
         }
         self.leaving.is_whole = looked < LOOKED_AT_ONCE;
     }
 
-    /// Evicts a chunk, unless it has been read since it was found, or is its series' oldest no
-    /// longer; then the one that is takes its place.
-    fn evict(&mut self, chunk: Oldest) {
-        let (_, _, key, end) = chunk;
+    /// Evicts a chunk, unless it has been read since it was found, or another one of its series is
+    /// to leave by now; then that takes its place.
+    fn evict(&mut self, chunk: Leaver) {
+        let (_, _, key, _) = chunk;
         let Some(series) = self.series.get_mut(&key) else {
             return;
         };
-        if oldest(series) == Some(chunk) {
+        if let Some((_, slots)) = series.next_to_leave()
+            && leaver(series) == Some(chunk)
+        {
             let bytes = series.bytes();
-            self.evicted += series.forget_before(end) as u64;
+            self.evicted += series.forget(slots) as u64;
             self.bytes = self.bytes - bytes + series.bytes();
             self.closed_version += 1;
             self.leaving.gone += 1;
         }
-        self.leaving.chunks.extend(oldest(series).map(Reverse));
+        self.leaving.chunks.extend(leaver(series).map(Reverse));
     }
 
     /// Grows with every change of stored candles or coverage of any series.
@@ -440,11 +452,11 @@ impl Charts {
     }
 }
 
-/// The oldest chunk of a series, if it may be evicted.
-fn oldest(series: &Series) -> Option<Oldest> {
-    let (read, end) = series.oldest_chunk()?;
+/// The chunk of a series that may be evicted.
+fn leaver(series: &Series) -> Option<Leaver> {
+    let (read, slots) = series.next_to_leave()?;
     let key = series.key();
-    Some((read, key.interval.open_of(end), key, end))
+    Some((read, key.interval.open_of(slots.end), key, slots.end))
 }
 
 /// The oldest slot of the window of time that is kept: `keep` slots back from the one that holds
@@ -477,6 +489,7 @@ mod tests {
     use crate::config::Depth;
     use crate::interval::Interval;
     use crate::market::chart::ChartPlan;
+    use crate::market::series::WANTED;
     use crate::market::testing::{all_of, covered, minute, minutes, slots};
 
     fn charts(series: usize, bytes: usize, keep: i64) -> Charts {
@@ -613,6 +626,36 @@ mod tests {
         charts.max_bytes = 0;
         while charts.trim() {}
         assert_eq!(charts.counts().candles, 2 * 128);
+    }
+
+    #[test]
+    fn what_somebody_waits_for_leaves_last_also_where_one_series_takes_all_the_room() {
+        let mut charts = charts(1, 1 << 30, 100_000);
+        let key = minutes_of(1);
+        charts.open(key);
+        let page = 1024..2048;
+        charts.answered(key, page.clone(), &minutes(page), minute(2048), None);
+        charts.max_bytes = charts.bytes;
+        let mut bring = |slots: Range<i64>, second: i64| {
+            let now = minute(2048) + second * 1000;
+            charts.touch(key, now);
+            charts.want(key, &slots);
+            charts.answered(key, slots.clone(), &minutes(slots), now, None);
+            while charts.trim() {}
+            assert!(charts.bytes <= charts.max_bytes);
+            covered(charts.get(key).expect("it is open"))
+        };
+        // Next to what was there before.
+        assert_eq!(bring(768..1024, 0), [(768, 1024), (1280, 2048)]);
+        // Apart from it, when nobody waits for that any more.
+        let later = i64::from(WANTED) + 1;
+        assert_eq!(bring(0..128, later), [(0, 128), (896, 1024), (1280, 2048)]);
+        // What several wait for at a time.
+        let held = bring(256..384, later);
+        assert_eq!(held, [(0, 128), (256, 384), (1280, 2048)]);
+        // Where somebody waits for all of it, the oldest leaves.
+        let held = bring(384..2048, later);
+        assert_eq!(held, [(1024, 2048)]);
     }
 
     #[test]

@@ -160,12 +160,33 @@ impl Series {
         stored.chain(tail)
     }
 
-    /// The oldest chunk, if it may be evicted: second of its last read, and the slot behind it.
-    pub(super) fn oldest_chunk(&self) -> Option<(u32, i64)> {
-        if self.chunks.len() < 2 {
-            return None;
+    /// The chunk that may be evicted: the oldest that nobody waits for, or where there is none, that
+    /// nobody but those who asked first wait for. Second of its last read, and its slots. Never the
+    /// newest.
+    pub(super) fn next_to_leave(&self) -> Option<(u32, Range<i64>)> {
+        let (newest, _) = self.chunks.last_key_value()?;
+        let mut wishes = (0..=self.wanted.len()).rev();
+        let (id, chunk) = wishes.find_map(|wishes| self.first_beside(wishes, *newest))?;
+        let begin = match self.chunks.first_key_value() {
+            Some((oldest, _)) if oldest == id => i64::MIN,
+            _ => id * CHUNK_SLOTS,
+        };
+        Some((chunk.read(), begin..(id + 1) * CHUNK_SLOTS))
+    }
+
+    /// The first chunk before `end` that has no part in the newest wishes, so many of them.
+    fn first_beside(&self, wishes: usize, end: i64) -> Option<(&i64, &Chunk)> {
+        let wished = |id: i64| {
+            let mut wished = self.wanted.iter().take(wishes);
+            wished.find_map(|(slots, _)| Some(chunks_of(slots)).filter(|it| it.contains(&id)))
+        };
+        let mut from = i64::MIN;
+        loop {
+            let found = self.chunks.range(from.min(end)..end).next()?;
+            match wished(*found.0) {
+                Some(chunks) => from = chunks.end,
+                None => return Some(found),
+            }
         }
-        let (id, chunk) = self.chunks.first_key_value()?;
-        Some((chunk.read(), (id + 1) * CHUNK_SLOTS))
     }
 }

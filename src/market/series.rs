@@ -13,7 +13,7 @@
 //! Invariant: a row lies in a covered slot, and every slot of the tail is behind all covered ones.
 
 use super::chart::Recent;
-use super::chunk::{CHUNK_SLOTS, Chunk, Draft, chunk_of, places_of, render};
+use super::chunk::{CHUNK_SLOTS, Chunk, Draft, chunk_of, chunks_of, places_of, render};
 use super::spans::Spans;
 use super::{SourceId, SymbolId};
 use crate::decimal::Decimal;
@@ -21,13 +21,20 @@ use crate::interval::Stored;
 use crate::record::Candle;
 use crate::time::UnixMs;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Most provisional candles of one series: four hours of minutes without an answer about
 /// candles while quotes go on. What falls out is a hole until the exchange answers.
 pub const MAX_PROVISIONAL: usize = 240;
+
+/// Seconds that slots count as wanted after they were asked for: longer than anybody waits.
+pub(super) const WANTED: u32 = 10;
+
+/// Wishes of one series that count at a time: more clients than ask for different old parts of one
+/// chart at once. Where there are more, the first ones ask again.
+const WANTS: usize = 8;
 
 /// What a series is of. Ordered by source, then symbol: the three intervals of a market are
 /// neighbours.
@@ -60,6 +67,8 @@ pub struct Series {
     pub(super) forgotten: Option<i64>,
     /// Second of the last read.
     read: Cell<u32>,
+    /// Slots that somebody waits for, and since which second; the newest wish comes first.
+    pub(super) wanted: VecDeque<(Range<i64>, u32)>,
     /// Let go when a row changes: it holds the rows.
     pub(super) recent: RefCell<Option<Box<Recent>>>,
 }
@@ -106,6 +115,7 @@ impl Series {
             closed_version: version,
             forgotten: None,
             read: Cell::new(0),
+            wanted: VecDeque::new(),
             recent: RefCell::new(None),
         }
     }
@@ -123,6 +133,21 @@ impl Series {
     /// Remembers that it was read.
     pub(super) fn touch(&self, second: u32) {
         self.read.set(second);
+    }
+
+    /// Somebody who has just asked waits for these slots: they leave last, so that they are still
+    /// there when all of them have come.
+    pub(super) fn want(&mut self, slots: Range<i64>) {
+        let now = self.read();
+        self.want_no_longer(now);
+        self.wanted.truncate(WANTS - 1);
+        self.wanted.push_front((slots, now));
+    }
+
+    /// Lets go of what was wanted long before this second.
+    pub(super) fn want_no_longer(&mut self, second: u32) {
+        let is_fresh = |since: u32| since.saturating_add(WANTED) >= second;
+        self.wanted.retain(|(_, since)| is_fresh(*since));
     }
 
     /// The interval of its candles.
@@ -268,21 +293,27 @@ impl Series {
 
     /// Forgets all slots before this one. Answers how many candles left.
     pub fn forget_before(&mut self, slot: i64) -> usize {
-        if !self.covered.remove(i64::MIN..slot) {
+        self.forget(i64::MIN..slot)
+    }
+
+    /// Forgets these slots, and that those before them are worth asking for. Answers how many
+    /// candles left.
+    pub(super) fn forget(&mut self, slots: Range<i64>) -> usize {
+        if !self.covered.remove(slots.clone()) {
             return 0;
         }
         let before = self.count;
-        while let Some((id, chunk)) = self.chunks.first_key_value() {
-            let id = *id;
-            if id > chunk_of(slot) || chunk.count_in(&places_of(id, &(i64::MIN..slot))) == 0 {
-                break;
-            }
+        let touched = self.chunks.range(chunks_of(&slots));
+        let touched: Vec<i64> = touched.map(|(id, _)| *id).collect();
+        for id in touched {
+            let chunk = &self.chunks[&id];
             let mut rest = Draft::default();
-            rest.copy(chunk, places_of(id, &(slot..i64::MAX)));
+            rest.copy(chunk, places_of(id, &(i64::MIN..slots.start)));
+            rest.copy(chunk, places_of(id, &(slots.end..i64::MAX)));
             let rest = rest.build(chunk.read());
             self.set_chunk(id, rest);
         }
-        self.forgotten = self.forgotten.max(Some(slot));
+        self.forgotten = self.forgotten.max(Some(slots.end));
         self.bump_closed();
         self.check();
         before - self.count

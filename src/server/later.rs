@@ -161,6 +161,7 @@ impl Rest {
         if !is_open {
             return Some(false);
         }
+        self.market.charts.want(series, slots);
         let recalled = self.with_archive(|archive, shelf| archive.recall(series, slots, shelf));
         let asked = self.with_poller(series.source, |poller, desk| {
             poller.ask(series, slots, desk, now)
