@@ -171,9 +171,15 @@ pub(super) fn log_variable(text: &str) -> Result<String, String> {
     let is_sound = env_filter::Builder::new().try_parse(text).is_ok();
     let rules = text.split('/').next().unwrap_or_default();
     let rules = || rules.split(',').map(str::trim).filter(|it| !it.is_empty());
-    let is_ours = |rule: &str| rule.starts_with("marketd") || rule == "access";
-    let speaks = |rule: &str| is_level(rule) || is_ours(rule) || rule.contains('=');
-    if is_sound && (rules().any(speaks) || rules().next().is_none()) {
+    let target = |rule: &'_ str| {
+        rule.split('=')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_string()
+    };
+    let is_ours = |target: String| target.starts_with("marketd") || target == "access";
+    if is_sound && rules().any(|rule| is_level(rule) || is_ours(target(rule))) {
         return Ok(text.to_string());
     }
     let found = quoted(text);
@@ -360,9 +366,9 @@ mod tests {
             "access",
             "marketd::net=debug,hyper",
             "info,hyper,tower=",
-            "hyper=off",
+            "info,hyper=off",
             "info/BTC",
-            " , ",
+            " , marketd = debug",
         ] {
             check(text, true);
         }
@@ -372,6 +378,8 @@ mod tests {
             "info=loud",
             "a=b=c",
             "hyper,loud",
+            "hyper=debug",
+            " , ",
             "info/a/b",
         ] {
             check(text, false);

@@ -328,9 +328,9 @@ impl<'a> Responder<'a> {
         asked.is_some_and(|asked| matches_any(asked, tail.text(), Compare::Weakly))
     }
 
-    /// Whether the client asks for what this tag names by `If-Match`, and for nothing else.
-    pub fn asks_for(&self, etag: ETag) -> bool {
-        self.if_match.is_some() && self.is_wanted(Some(etag))
+    /// Whether the client asks by `If-Match` for other than what this tag names.
+    pub fn refuses(&self, etag: ETag) -> bool {
+        self.if_match.is_some() && !self.is_wanted(Some(etag))
     }
 
     /// Whether `If-Match` holds for a representation with this tag (RFC 9110, 13.1.1: `*`, or a list;

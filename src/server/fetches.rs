@@ -101,6 +101,8 @@ struct Plan {
     in_flight: Option<Range<i64>>,
     /// What is missing since this slot was missed, by what was known before anything was asked.
     reach: Option<i64>,
+    /// Whether anything was asked.
+    has_begun: bool,
 }
 
 impl Fetches {
@@ -120,6 +122,7 @@ impl Fetches {
                 rest_until: now.mono,
                 in_flight: None,
                 reach: None,
+                has_begun: false,
             });
         }
     }
@@ -233,7 +236,9 @@ impl Fetches {
     ) {
         if let Some(plan) = self.plan_mut(series) {
             plan.in_flight = Some(slots);
-            plan.reach = plan.reach.or_else(reach);
+            if !std::mem::replace(&mut plan.has_begun, true) {
+                plan.reach = reach();
+            }
         }
     }
 

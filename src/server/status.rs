@@ -119,7 +119,7 @@ pub struct HttpStatus {
 pub enum SourceState {
     /// No quotes have come yet, and nothing has failed since the last good answer.
     Starting,
-    /// The last try succeeded, and its quotes are served.
+    /// The last try succeeded, and quotes of this source are served.
     Up,
     /// The last try failed; the next waits for its time.
     Backoff,

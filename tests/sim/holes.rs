@@ -10,7 +10,7 @@ use crate::support::daemon::TempDir;
 /// of it comes by itself in the end, and nothing that lies behind a client's one look into the past.
 pub fn killed_while_it_catches_up(rng: &mut Rng) {
     const AWAY: i64 = 12_000;
-    const BACKFILL: i64 = 600;
+    const BACKFILL: i64 = 1200;
     let dir = TempDir::new();
     let mut config = config();
     config.history.m1.backfill = BACKFILL;
@@ -115,4 +115,43 @@ pub fn in_as_many_pieces_as_may_be(rng: &mut Rng) {
     let from = oldest - 900 * MINUTE;
     let (is_complete, rows) = year.look("1m", from, oldest);
     assert_eq!((is_complete, rows.len()), (true, 901));
+}
+
+/// A client looks into the past, and marketd is killed: what lies between that look and now is
+/// nobody's outage.
+pub fn looked_at_once(rng: &mut Rng) {
+    for (backfill, look) in [(0, 5), (600, 700), (1200, 900)] {
+        let dir = TempDir::new();
+        let mut config = config();
+        config.history.m1.backfill = backfill;
+        let mut year = Year::with(&dir, rng, config);
+        year.run(60);
+        let past = year.clocks().unix.0 / MINUTE * MINUTE - 40_000 * MINUTE;
+        assert!(!year.chart("1m", past, past + look * MINUTE).is_empty());
+        year.run(60);
+        let fetched = year.pages;
+        year.die(MINUTE);
+        year.run(120);
+        // With 1000 candles to a page all of it would take 40 more.
+        let again = year.pages - fetched;
+        assert!(again < 15, "{again} pages, {backfill} and {look}");
+    }
+}
+
+/// The first that is ever asked of a market that nobody follows yet is a look into the past.
+pub fn looked_at_first(rng: &mut Rng) {
+    let dir = TempDir::new();
+    let mut config = config();
+    config.history.m1.backfill = 1500;
+    config.history.h1.backfill = 10;
+    config.history.d1.backfill = 10;
+    config.sources[0].symbols = vec![];
+    let mut year = Year::with(&dir, rng, config);
+    year.run(60);
+    let past = year.clocks().unix.0 / MINUTE * MINUTE - 40_000 * MINUTE;
+    let fetched = year.pages;
+    assert!(!year.chart("1m", past, past + 400 * MINUTE).is_empty());
+    year.run(60);
+    let more = year.pages - fetched;
+    assert!(more < 15, "{more} pages");
 }

@@ -106,6 +106,15 @@ fn coverage_in_as_many_pieces_as_may_be_is_told_truly_and_ends() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sqlite"), ignore = "this build keeps no file")]
+fn a_look_into_the_past_is_no_outage() {
+    for_each_seed(2, |_, rng| {
+        holes::looked_at_once(rng);
+        holes::looked_at_first(rng);
+    });
+}
+
+#[test]
 #[ignore = "a year of this weather takes some minutes on a busy machine"]
 fn over_a_year_of_bad_weather_the_file_stays_as_large_as_what_is_kept() {
     for_each_seed(1, |_, rng| bad_year(rng));

@@ -270,6 +270,9 @@ impl Roster {
     }
 
     /// The list was read to its end. `false`: it is of no use, and thrown away.
+    ///
+    /// It stays as it is until [`Roster::finish`]: no other one is begun or abandoned before, since
+    /// a source asks for its list again when the last one has been taken over.
     pub(super) fn end(&mut self) -> bool {
         self.staging.take_if(|staging| staging.usable == 0);
         self.staging.is_some()

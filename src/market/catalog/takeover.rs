@@ -19,7 +19,9 @@ use crate::market::{SourceId, SymbolId};
 use crate::record::MarketRules;
 use crate::time::UnixMs;
 
-/// Markets that one slice looks at, or lets go of: some 50 microseconds.
+/// Markets that one slice looks at, or lets go of: some 50 microseconds. The first and the last look
+/// of the judging go over all of a list: 0.4 ms for the first list of 3,500 markets, mostly to sort
+/// them.
 const MARKETS_A_SLICE: usize = 256;
 
 /// A list, or a memory, on its way to be served.

@@ -188,13 +188,17 @@ fn choose(
     length: usize,
 ) -> Choice {
     let tag = etag.packed();
+    // Who asks for the other one alone must not get this one; for none of both, neither.
+    if responder.refuses(tag) {
+        return Choice::Plain;
+    }
     if responder.has(tag) {
         // It becomes a 304: what it is a word about need not be here.
         responder.begin(head, 0);
         return Choice::Sent;
     }
-    // Who has the other one need not get this one, and who asks for that one alone must not.
-    if responder.has(etag) || responder.asks_for(etag) && !responder.asks_for(tag) {
+    // Who has the other one need not get this one.
+    if responder.has(etag) {
         return Choice::Plain;
     }
     let question = question();

@@ -278,6 +278,8 @@ fn find<'v>(
 ) -> Result<&'v Quote, Error> {
     let sources = view.market.catalog.sources_of(symbol);
     let quote = match source {
+        // What it has told of a market that it does not list any more leaves piece by piece.
+        Some(source) if !sources.contains(&source) => None,
         Some(source) => view.market.quotes.of(source, symbol),
         None => view.market.quotes.best(sources, symbol),
     };

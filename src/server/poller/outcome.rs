@@ -313,7 +313,11 @@ impl Poller {
         match &task {
             Task::Candles { series, .. } => self.fetches.failed(*series, now),
             Task::Markets => {
-                self.markets = now.mono + HOURLY_RETRY;
+                // Without a first list nothing is served: after the wait of the whole source.
+                self.markets = match self.has_list {
+                    true => now.mono + HOURLY_RETRY,
+                    false => now.mono,
+                };
                 desk.market.catalog.abandon_list(self.id);
             }
             Task::Time => {
@@ -325,9 +329,6 @@ impl Poller {
         }
         if vital || blame != Blame::Call {
             self.back_off(&fault, began, desk, now);
-        }
-        if !self.has_list {
-            self.markets = now.mono;
         }
     }
 

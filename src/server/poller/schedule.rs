@@ -21,6 +21,10 @@ use std::time::Duration;
 /// times a day; clocks of machines drift by seconds a day.
 const HOURLY: Duration = Duration::from_secs(3600);
 
+/// Candles in a row by which a series counts as followed, at the least: a client's one look into the
+/// past is mostly shorter, also where hardly anything is fetched unasked.
+const FOLLOWED: i64 = 1000;
+
 impl Poller {
     /// Starts every task that is due and has a free lane, then works out when to look again.
     pub(super) fn start_due(&mut self, conns: &mut Table<Conn>, desk: &mut Desk<'_>, now: Now) {
@@ -68,7 +72,7 @@ impl Poller {
         let page_of = |history: bool| {
             let page = page.as_ref()?;
             let (series, slots) = (page.series, page.slots.clone());
-            let is_history = page.urgency == Urgency::Backfill;
+            let is_history = page.urgency >= Urgency::Hole;
             (is_history == history).then_some((page.when, Task::Candles { series, slots }))
         };
         // The order is that of urgency.
@@ -223,7 +227,7 @@ impl Poller {
                 let floor = current.saturating_sub(depth.keep);
                 self.fetches.began(*series, slots.clone(), || {
                     let series = desk.market.charts.get(*series)?;
-                    series.reach(floor, depth.backfill)
+                    series.reach(floor, depth.backfill.max(FOLLOWED))
                 });
             }
         }
