@@ -151,10 +151,10 @@ impl Charts {
         }
     }
 
-    /// Somebody who has just asked for a series waits for these slots of it.
-    pub fn want(&mut self, key: SeriesKey, slots: &Range<i64>) {
+    /// Somebody who has just asked for a series waits for a chart of these slots of it.
+    pub fn want(&mut self, key: SeriesKey, slots: Range<i64>) {
         if let Some(series) = self.series.get_mut(&key) {
-            series.want(slots.clone());
+            series.want(slots);
         }
     }
 
@@ -639,7 +639,7 @@ mod tests {
         let mut bring = |slots: Range<i64>, second: i64| {
             let now = minute(2048) + second * 1000;
             charts.touch(key, now);
-            charts.want(key, &slots);
+            charts.want(key, slots.clone());
             charts.answered(key, slots.clone(), &minutes(slots), now, None);
             while charts.trim() {}
             assert!(charts.bytes <= charts.max_bytes);

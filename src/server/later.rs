@@ -122,6 +122,9 @@ impl Rest {
             },
             None => false,
         };
+        if let Some((series, slots)) = long.needs() {
+            self.market.charts.want(series, slots);
+        }
         match self.longs.insert(key, long, reply, held.then_some(until)) {
             Ok(job) => session.enter(Phase::Waiting(job), now.mono, &self.config.limits),
             Err(reply) => self.turn_away(session, reply, FULL_TABLE, now),
@@ -161,7 +164,6 @@ impl Rest {
         if !is_open {
             return Some(false);
         }
-        self.market.charts.want(series, slots);
         let recalled = self.with_archive(|archive, shelf| archive.recall(series, slots, shelf));
         let asked = self.with_poller(series.source, |poller, desk| {
             poller.ask(series, slots, desk, now)

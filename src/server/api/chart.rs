@@ -29,7 +29,9 @@ const ROWS_A_PART: usize = 2048;
 pub struct LongChart {
     asked: Asked,
     key: SeriesKey,
-    /// The hull of the slots that are not covered.
+    /// The slots that it is made of.
+    needed: Range<i64>,
+    /// The hull of those, or of slots before them, that are not covered.
     wanted: Option<Range<i64>>,
     maker: Option<ChartMaker>,
 }
@@ -67,10 +69,11 @@ pub fn chart(
         uncovered(series, &(needed.start.min(needed.end - 1)..needed.end))
     } else {
         // In a market where few trade, a chart may reach beyond the slots that were asked for.
-        uncovered(series, &settled(key, now, needed))
+        uncovered(series, &settled(key, now, needed.clone()))
             .or_else(|| uncovered(series, &settled(key, now, depends)))
     };
     let mut long = LongChart {
+        needed,
         wanted,
         asked: asked.clone(),
         key,
@@ -88,7 +91,12 @@ impl LongChart {
         Some((self.key, self.wanted.clone()?))
     }
 
-    /// Those of them that have not come yet.
+    /// The candles that are to be there while it is made.
+    pub fn needs(&self) -> (SeriesKey, Range<i64>) {
+        (self.key, self.needed.clone())
+    }
+
+    /// Those that it waits for and that have not come yet.
     pub fn lacks(&self, view: &View<'_>) -> Option<(SeriesKey, Range<i64>)> {
         let wanted = self.wanted.as_ref()?;
         let missing = uncovered(view.market.charts.get(self.key), wanted)?;

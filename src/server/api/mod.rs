@@ -89,7 +89,15 @@ impl Long {
         }
     }
 
-    /// Those of the candles that have not come yet.
+    /// The candles that are to be there while it is made.
+    pub fn needs(&self) -> Option<(SeriesKey, Range<i64>)> {
+        match self {
+            Long::Chart(chart) => Some(chart.needs()),
+            Long::List(_) | Long::Packed(_) => None,
+        }
+    }
+
+    /// Those that it waits for and that have not come yet.
     pub fn lacks(&self, view: &View<'_>) -> Option<(SeriesKey, Range<i64>)> {
         match self {
             Long::Chart(chart) => chart.lacks(view),
