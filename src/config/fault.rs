@@ -143,7 +143,7 @@ impl Report {
     /// A flag, a variable or the file as a whole is wrong.
     pub(super) fn add(&mut self, fault: Fault) {
         if self.faults.len() < FAULTS_TOLD {
-            self.faults.push(fault);
+            put_in(&mut self.faults, fault);
         } else {
             self.untold += 1;
         }
@@ -152,17 +152,15 @@ impl Report {
     /// The value of `path` is allowed and unwise.
     pub(super) fn warn(&mut self, path: &str, message: impl Into<String>) {
         let warning = self.located(path, message.into());
-        self.warnings.push(warning);
+        put_in(&mut self.warnings, warning);
     }
 
     /// The warnings when there was no fault; else the faults: flags and variables first, then
     /// the file from top to bottom.
     pub(super) fn close(mut self) -> Result<Vec<Fault>, Vec<Fault>> {
         if self.faults.is_empty() {
-            from_top_to_bottom(&mut self.warnings);
             return Ok(self.warnings);
         }
-        from_top_to_bottom(&mut self.faults);
         if self.untold > 0 {
             self.faults.push(Fault {
                 file: self.file,
@@ -255,8 +253,10 @@ fn distance(a: &str, b: &str) -> usize {
     last[b.len()]
 }
 
-fn from_top_to_bottom(list: &mut [Fault]) {
-    list.sort_by_key(|fault| fault.line);
+/// Keeps a list in the order of lines, and of coming within a line.
+fn put_in(list: &mut Vec<Fault>, fault: Fault) {
+    let at = list.partition_point(|other| other.line <= fault.line);
+    list.insert(at, fault);
 }
 
 #[cfg(test)]

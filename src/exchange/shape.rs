@@ -155,12 +155,12 @@ fn spread<'a, F: Field>(
         (Node::Each(each), value) => each.iter().for_each(|field| fields.set(*field, value)),
         (Node::In(members), Raw::Object(object)) => spread_object(object, members, fields)?,
         (Node::At(positions), Raw::Array(array)) => {
-            elements(array, |index, value| {
+            elements(array, &mut |index, value| {
                 let node = positions.iter().find(|(position, _)| *position == index);
                 node.map_or(Ok(()), |(_, node)| spread(value, node, fields))
             })?;
         }
-        (Node::Tagged { tag, kinds }, Raw::Array(array)) => elements(array, |_, value| {
+        (Node::Tagged { tag, kinds }, Raw::Array(array)) => elements(array, &mut |_, value| {
             let Raw::Object(object) = value else {
                 return Ok(());
             };
@@ -195,6 +195,8 @@ fn spoil<F: Field>(node: &'static Node<F>, fields: &mut Fields<'_>) {
     }
 }
 
+/// The same with an object. Apart, since the program is smaller for it.
+#[inline(never)]
 fn spread_object<'a, F: Field>(
     object: &'a [u8],
     members: &'static Members<F>,
@@ -216,7 +218,7 @@ fn spread_object<'a, F: Field>(
 /// Calls for each element of a whole array.
 pub(super) fn elements<'a>(
     array: &'a [u8],
-    mut each: impl FnMut(usize, Raw<'a>) -> Result<(), Stop>,
+    each: &mut dyn FnMut(usize, Raw<'a>) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
     let mut cursor = Cursor::new(array);
     cursor.pass(b'[', "an array")?;

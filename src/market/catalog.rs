@@ -297,7 +297,7 @@ impl Catalog {
         let is_known = |symbol: SymbolId| !standings[symbol.index()].sources.is_empty();
         let symbols = &self.symbols;
         let known = (0..symbols.len()).map(|at| SymbolId(at as u32));
-        self.known = symbols.sorted(known.filter(|symbol| is_known(*symbol)));
+        self.known = symbols.sorted(&mut known.filter(|symbol| is_known(*symbol)));
         let mut by_quote = ByQuote::default();
         for symbol in &self.known {
             by_quote.push(symbols.name(*symbol).quote(), *symbol);

@@ -135,7 +135,7 @@ impl Symbols {
     }
 
     /// These symbols, sorted by name.
-    pub(super) fn sorted(&self, symbols: impl Iterator<Item = SymbolId>) -> Vec<SymbolId> {
+    pub(super) fn sorted(&self, symbols: &mut dyn Iterator<Item = SymbolId>) -> Vec<SymbolId> {
         // Most names differ in what a number can hold of them: thousands are sorted without a look
         // at the names themselves, each of which lies somewhere else.
         let mut sorted: Vec<(u128, SymbolId)> = symbols

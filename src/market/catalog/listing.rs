@@ -98,7 +98,7 @@ enum Wanted {
 pub(super) struct Staging {
     /// By symbol.
     marks: Vec<Mark>,
-    changes: Vec<(SymbolId, Box<Listing>)>,
+    changes: Vec<Option<Box<Listing>>>,
     /// From ticker ids to symbols, where this is the first list: made as it comes, so that its end
     /// has less to do.
     routes: Routes,
@@ -244,7 +244,7 @@ impl Roster {
         let first = match *mark {
             Mark::Nothing => None,
             Mark::AsHeld => held,
-            Mark::Changed(at) => Some(&*staging.changes[at as usize].1),
+            Mark::Changed(at) => staging.changes[at as usize].as_deref(),
         };
         if let Some(first) = first {
             staging.duplicates += 1;
@@ -254,7 +254,7 @@ impl Roster {
         }
         match *mark {
             Mark::Changed(at) => {
-                *staging.changes[at as usize].1 = listing;
+                staging.changes[at as usize] = Some(Box::new(listing));
                 staging.is_replaced = true;
             }
             _ if held == Some(&listing) => *mark = Mark::AsHeld,
@@ -263,7 +263,7 @@ impl Roster {
                 if !self.has_list {
                     staging.routes.add(&listing, symbol);
                 }
-                staging.changes.push((symbol, Box::new(listing)));
+                staging.changes.push(Some(Box::new(listing)));
             }
         }
         true
@@ -288,10 +288,13 @@ impl Roster {
     pub(super) fn finish(&mut self) -> Option<(Staging, Difference)> {
         let mut staging = self.staging.take().filter(|staging| staging.usable > 0)?;
         self.warn_of(&staging);
-        let changes = std::mem::take(&mut staging.changes).into_iter();
-        let mut changes: Vec<_> =
-            (changes.map(|(symbol, listing)| (symbol, Some(listing)))).collect();
-        changes.sort_unstable_by_key(|(symbol, _)| *symbol);
+        let mut said = std::mem::take(&mut staging.changes);
+        let marks = staging.marks.iter().enumerate();
+        let changes = marks.filter_map(|(at, mark)| match mark {
+            Mark::Changed(place) => Some((SymbolId(at as u32), said[*place as usize].take())),
+            _ => None,
+        });
+        let changes = changes.collect();
         let marked =
             |at: usize| matches!(staging.marks.get(at), Some(Mark::AsHeld | Mark::Changed(_)));
         let leavers = (0..self.listings.len())

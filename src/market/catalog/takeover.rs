@@ -197,7 +197,7 @@ impl Catalog {
         taking.stage = match taking.joiners.is_empty() && taking.lost == 0 {
             true => Stage::Routing(0),
             false => {
-                taking.joiners = self.symbols.sorted(taking.joiners.iter().copied());
+                taking.joiners = self.symbols.sorted(&mut taking.joiners.iter().copied());
                 Stage::Merging(0, 0)
             }
         };

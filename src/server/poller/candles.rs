@@ -43,8 +43,14 @@ impl Page {
         is_whole: bool,
         sent_at: Now,
     ) -> Page {
-        // A stable sort: of two candles of one slot the later one counts.
-        rows.sort_by_key(|row| row.candle.open_time);
+        let time = |row: &Reported| row.candle.open_time.0;
+        if !rows.is_sorted_by_key(time) {
+            // By their times alone, since rows are wide. Of two of one slot the later one counts.
+            let mut order: Vec<(i64, usize)> = rows.iter().map(time).zip(0..).collect();
+            order.sort_unstable();
+            let mut wild: Vec<Option<Reported>> = rows.into_iter().map(Some).collect();
+            rows = (order.into_iter().filter_map(|(_, at)| wild[at].take())).collect();
+        }
         Page {
             key,
             slots,
