@@ -25,7 +25,6 @@ mod encodings;
 mod errors;
 #[path = "loopback/fetch.rs"]
 mod fetch;
-#[cfg(feature = "gzip")]
 #[path = "loopback/gzip.rs"]
 mod gzip;
 #[path = "loopback/hostile.rs"]

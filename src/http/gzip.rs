@@ -1,132 +1,179 @@
-//! gzip, put around a body part by part (RFC 1952).
+//! gzip bodies (RFC 1952), compressed and decompressed a slice at a time.
 //!
-//! Owns one member in the making: its head, its data as far as it is packed, its CRC-32 and its
-//! length. How much is packed at a time is the caller's: a megabyte takes seven milliseconds. The
-//! same body packs to the same bytes, in whatever parts it comes: a strong entity tag may name them.
+//! [`Compressor`] makes one gzip member of a body that a client gets; [`Decompressor`] reads the
+//! body of an exchange's response. Both wrap flate2. The caller decides how much is done at a time,
+//! so that no body, and no bomb, holds up the event loop.
 
-use flate2::{Compress, Compression, Crc, FlushCompress, Status};
+use flate2::Compression;
+use flate2::write::{GzEncoder, MultiGzDecoder};
+use std::fmt;
+use std::io::{self, Write};
 
-/// Whether there is gzip in this build.
-pub const AVAILABLE: bool = true;
+/// What requests to exchanges say in `Accept-Encoding`.
+pub const ACCEPTED: &str = "gzip";
 
-/// Head of a member (2.3): deflate, no flags, no time, made by the fastest way, on no known system.
-const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255];
+/// Compressed bytes that one call of [`Decompressor::step`] consumes at most. An honest list has
+/// some two kilobytes in them; a stream of empty blocks costs 0.4 ms.
+const SLICE: usize = 256;
 
-/// Room made for packed bytes at a time: about what 16 KiB of JSON pack to.
-const ROOM: usize = 4096;
+/// Plain bytes after which a slice ends before that.
+const SLICE_PLAIN: usize = 16 * 1024;
 
-/// See the module's page. Takes some 300 KB until it is finished, nearly all of it tables.
-pub struct Gzip {
-    compress: Compress,
-    crc: Crc,
-    out: Vec<u8>,
+/// Compressed bytes between two looks at what they have come to. Deflate expands at most 1032
+/// times (zlib, "Technical Details"), so a slice exceeds [`SLICE_PLAIN`] by as much at most.
+const BITE: usize = 16;
+
+/// A gzip member in the making. Takes about 300 KB until it is finished, nearly all of it tables.
+///
+/// The same body gives the same bytes, in whatever parts it comes: a strong entity tag may name
+/// them. The header holds no time and no file name.
+pub struct Compressor(GzEncoder<Vec<u8>>);
+
+impl Compressor {
+    /// A member without data.
+    pub fn new() -> Compressor {
+        // Level 1: JSON is a tenth smaller at level 6, which takes six times as long.
+        Compressor(GzEncoder::new(Vec::new(), Compression::fast()))
+    }
+
+    /// Compresses the next part of the body. A megabyte takes seven milliseconds.
+    pub fn push(&mut self, part: &[u8]) {
+        let written = self.0.write_all(part);
+        written.expect("a vector takes every byte");
+    }
+
+    /// Ends the member and returns all of it.
+    pub fn finish(self) -> Vec<u8> {
+        self.0.finish().expect("a vector takes every byte")
+    }
 }
 
-impl Gzip {
-    /// Begins with a body. Always there in this build.
-    pub fn open() -> Option<Box<Gzip>> {
-        // Level 1: JSON packs a tenth smaller at level 6, which takes six times as long.
-        let compress = Compress::new(Compression::fast(), false);
-        Some(Box::new(Gzip {
-            compress,
-            crc: Crc::new(),
-            out: HEAD.to_vec(),
-        }))
+impl Default for Compressor {
+    fn default() -> Compressor {
+        Compressor::new()
+    }
+}
+
+/// A gzip body on its way to plain bytes.
+///
+/// Owns the compressed bytes that are not yet consumed, and the plain bytes of the last slice; it
+/// never holds more of the body. Members in a row are one body (RFC 1952, 2.2). After an error it
+/// must not be used again.
+pub struct Decompressor {
+    decoder: MultiGzDecoder<Slice>,
+    compressed: Vec<u8>,
+    consumed: usize,
+}
+
+/// Plain bytes of one slice, and how many the body may still have.
+struct Slice {
+    bytes: Vec<u8>,
+    room: u64,
+    overflowed: bool,
+}
+
+impl Write for Slice {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.room.checked_sub(bytes.len() as u64) {
+            Some(room) => self.room = room,
+            None => {
+                self.overflowed = true;
+                return Err(io::ErrorKind::FileTooLarge.into());
+            }
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
     }
 
-    /// Packs the next part.
-    pub fn push(&mut self, part: &[u8]) {
-        self.crc.update(part);
-        self.deflate(part, FlushCompress::None);
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
+}
 
-    /// Ends the member: all of it.
-    pub fn finish(mut self) -> Vec<u8> {
-        self.deflate(b"", FlushCompress::Finish);
-        self.out.extend_from_slice(&self.crc.sum().to_le_bytes());
-        self.out.extend_from_slice(&self.crc.amount().to_le_bytes());
-        self.out
-    }
+/// Why a gzip body cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DecompressError {
+    /// It is not gzip, or is damaged; flate2's words.
+    Malformed(String),
+    /// It has more plain bytes than allowed.
+    TooLarge,
+    /// It ended within a member or before the first, or its last checksum or length is wrong.
+    Incomplete,
+}
 
-    fn deflate(&mut self, mut part: &[u8], flush: FlushCompress) {
-        loop {
-            self.out.reserve(ROOM);
-            let before = self.compress.total_in();
-            let status = (self.compress).compress_vec(part, &mut self.out, flush);
-            let used = (self.compress.total_in() - before) as usize;
-            part = &part[used..];
-            let is_done = match flush {
-                FlushCompress::Finish => !matches!(status, Ok(Status::Ok)),
-                // Room is left: nothing waits for it.
-                _ => part.is_empty() && self.out.len() < self.out.capacity(),
-            };
-            debug_assert!(status.is_ok(), "deflate takes whatever comes");
-            if is_done || status.is_err() {
-                return;
+impl fmt::Display for DecompressError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DecompressError::Malformed(why) => f.write_str(why),
+            DecompressError::TooLarge => f.write_str("the decompressed body is too large"),
+            DecompressError::Incomplete => {
+                f.write_str("the gzip data is cut short, or its checksum or length is wrong")
             }
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::Gunzip;
-    use super::*;
-    use crate::rng::Rng;
+impl std::error::Error for DecompressError {}
 
-    fn pack(body: &[u8], step: usize) -> Vec<u8> {
-        let mut gzip = Gzip::open().expect("built in");
-        body.chunks(step).for_each(|part| gzip.push(part));
-        gzip.finish()
-    }
-
-    fn unpack(packed: &[u8]) -> Vec<u8> {
-        let mut gunzip = Gunzip::open(1 << 30).expect("built in");
-        gunzip.push(packed);
-        let mut body = Vec::new();
-        while gunzip.has_more() {
-            body.extend_from_slice(gunzip.unpack().expect("sound"));
+impl Decompressor {
+    /// Reads a body of at most `most` plain bytes.
+    pub fn new(most: u64) -> Decompressor {
+        Decompressor {
+            decoder: MultiGzDecoder::new(Slice {
+                bytes: Vec::new(),
+                room: most,
+                overflowed: false,
+            }),
+            compressed: Vec::new(),
+            consumed: 0,
         }
-        gunzip.finish().expect("whole");
-        body
     }
 
-    /// Rows as a chart has them.
-    fn rows(count: usize) -> Vec<u8> {
-        let mut rng = Rng::new(7);
-        let row = |at: usize, rng: &mut Rng| {
-            let price = 9_000_000 + rng.below(90_000);
-            format!("[{},{}.{:02}],", at * 60_000, price / 100, price % 100)
-        };
-        (0..count)
-            .flat_map(|at| row(at, &mut rng).into_bytes())
-            .collect()
+    /// Appends compressed bytes. Nothing is decompressed yet.
+    pub fn push(&mut self, compressed: &[u8]) {
+        self.compressed.extend_from_slice(compressed);
     }
 
-    #[test]
-    fn what_is_packed_unpacks_to_the_same() {
-        let mut noise = Rng::new(3);
-        let noise: Vec<u8> = (0..200_000).map(|_| noise.below(256) as u8).collect();
-        let bodies = [
-            b"".to_vec(),
-            b"[]".to_vec(),
-            rows(4000),
-            noise,
-            vec![b' '; 1 << 20],
-        ];
-        for body in bodies {
-            let packed = pack(&body, 16 * 1024);
-            assert!(unpack(&packed) == body, "{} bytes", body.len());
+    /// Whether [`Decompressor::step`] has compressed bytes to consume.
+    pub fn has_more(&self) -> bool {
+        !self.compressed.is_empty()
+    }
+
+    /// Decompresses one slice, which may be empty.
+    pub fn step(&mut self) -> Result<&[u8], DecompressError> {
+        self.decoder.get_mut().bytes.clear();
+        let end = self.compressed.len().min(self.consumed + SLICE);
+        while self.consumed < end && self.decoder.get_ref().bytes.len() < SLICE_PLAIN {
+            let bite = &self.compressed[self.consumed..end.min(self.consumed + BITE)];
+            match self.decoder.write(bite) {
+                Ok(count) => self.consumed += count,
+                Err(error) => return Err(self.fault(&error)),
+            }
         }
-        assert!(pack(&rows(4000), 1 << 14).len() < rows(4000).len() / 2);
+        if self.consumed == self.compressed.len() {
+            self.compressed.clear();
+            self.consumed = 0;
+            // flate2 may hold back plain bytes of what it has consumed.
+            self.decoder.flush().map_err(|error| self.fault(&error))?;
+        }
+        Ok(&self.decoder.get_ref().bytes)
     }
 
-    #[test]
-    fn a_body_packs_to_the_same_bytes_in_whatever_parts_it_comes() {
-        let body = rows(5000);
-        let whole = pack(&body, body.len());
-        for step in [1, 777, 4096, 5000, 16 * 1024] {
-            assert!(pack(&body, step) == whole, "{step} bytes at a time");
+    /// Ends the body, all of which has been pushed and decompressed.
+    pub fn finish(&mut self) -> Result<(), DecompressError> {
+        match self.decoder.try_finish() {
+            Ok(()) if !self.has_more() => Ok(()),
+            _ => Err(DecompressError::Incomplete),
+        }
+    }
+
+    fn fault(&self, error: &io::Error) -> DecompressError {
+        match self.decoder.get_ref().overflowed {
+            true => DecompressError::TooLarge,
+            false => DecompressError::Malformed(error.to_string()),
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,8 +3,7 @@
 //! Owns the grammar and the framing of RFC 9110 and RFC 9112, on both sides: requests from clients
 //! ([`request`]) and the answers to them ([`response`]), requests to exchanges and their answers
 //! ([`upstream`]), tunnels through proxies ([`tunnel`]), bodies in both directions ([`body`]),
-//! and what they are packed in ([`gzip`], [`gunzip`]), where a client
-//! takes that ([`accept`]). It never touches a socket, keeps no
+//! and their gzip coding ([`gzip`]), where a client accepts it ([`accept`]). It never touches a socket, keeps no
 //! connection and knows no market: what a path means is not its business.
 //!
 //! Invariant: however the bytes are split on their way, the result is the same. A parser is given
@@ -14,15 +13,6 @@
 pub mod accept;
 pub mod body;
 pub mod error;
-#[cfg(feature = "gzip")]
-pub mod gunzip;
-#[cfg(not(feature = "gzip"))]
-#[path = "no_gunzip.rs"]
-pub mod gunzip;
-#[cfg(feature = "gzip")]
-pub mod gzip;
-#[cfg(not(feature = "gzip"))]
-#[path = "no_gzip.rs"]
 pub mod gzip;
 mod head;
 pub mod output;
@@ -36,8 +26,7 @@ pub mod upstream;
 pub use accept::Accept;
 pub use body::{BodyError, BodyReader, Framing, Piece};
 pub use error::{ErrorAnswer, RequestError, write_error_body, write_json_string};
-pub use gunzip::{Gunzip, GunzipError};
-pub use gzip::Gzip;
+pub use gzip::{Compressor, DecompressError, Decompressor};
 pub use head::{Fields, HeadLimits};
 pub use output::{Outgoing, Output};
 pub use query::{BadEscape, Query, decode_segment, normal_path};

@@ -2,14 +2,14 @@
 //!
 //! Owns the one request that is ever sent, a GET, and what of an answer's head matters for reading
 //! its body and for asking again. It never follows a redirect, which is a failure of
-//! the exchange, and never unpacks: [`super::gunzip`] does.
+//! the exchange, and never unpacks: [`super::gzip`] does.
 //!
 //! What exchanges and the firewalls in front of them send is read as liberally as it is safe to:
 //! no other request can hide in an answer, since there is never more than one under way. Only the
 //! framing must be beyond doubt.
 
 use super::body::Framing;
-use super::gunzip::ACCEPTED;
+use super::gzip::ACCEPTED;
 use super::head::{FIELDS_CEILING, Fields, HeadLimits, digits, members};
 use crate::time::UnixMs;
 use std::fmt;
@@ -306,11 +306,7 @@ mod tests {
              User-Agent: marketd/{}\r\nAccept: application/json\r\nAccept-Encoding: {}\r\n\
              Connection: keep-alive\r\n\r\n",
             env!("CARGO_PKG_VERSION"),
-            if cfg!(feature = "gzip") {
-                "gzip"
-            } else {
-                "identity"
-            },
+            "gzip",
         );
         assert_eq!(String::from_utf8_lossy(&out), expected);
     }

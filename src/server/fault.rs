@@ -2,7 +2,7 @@
 
 use super::dial::{Broken, Refusal};
 use crate::exchange::{ReadError, RefusalKind};
-use crate::http::{BodyError, Fields, GunzipError, ResponseError, RetryAfter};
+use crate::http::{BodyError, DecompressError, Fields, ResponseError, RetryAfter};
 use std::fmt;
 
 /// Bytes of an unknown encoding's name that are told: more than any name has.
@@ -30,7 +30,7 @@ pub enum Fault {
     /// The body is packed in something that cannot be taken off it: the exchange's word for it.
     Encoding(String),
     /// The body is packed in what was asked for, and cannot be unpacked.
-    Unpacking(GunzipError),
+    Unpacking(DecompressError),
     /// The body is not what this exchange sends, or says that the request failed.
     Body {
         /// What is wrong with it, or what it says.

@@ -22,7 +22,9 @@ use super::stage::Stager;
 use super::task::Task;
 use crate::config::Limits;
 use crate::exchange::{ReadError, Reading};
-use crate::http::{BodyReader, Encoding, Framing, Gunzip, HeadLimits, RetryAfter, parse_response};
+use crate::http::{
+    BodyReader, Decompressor, Encoding, Framing, HeadLimits, RetryAfter, parse_response,
+};
 use crate::interval::Stored;
 use crate::market::{Catalog, SourceId};
 use crate::table::Key;
@@ -102,7 +104,7 @@ struct Head {
 /// What is between the body's bytes and the reading.
 enum Packing {
     Nothing,
-    Gzip(Box<Gunzip>),
+    Gzip(Box<Decompressor>),
     /// The body of an error that cannot be unpacked: its status says enough.
     Unreadable,
 }
@@ -197,20 +199,19 @@ impl Asking {
         let (head, used) = (response.head, response.used);
         let cap = limits.upstream_body_bytes as u64;
         let packing = match head.content_encoding {
-            Encoding::Identity => Some(Packing::Nothing),
-            Encoding::Gzip => Gunzip::open(cap).map(Packing::Gzip),
-            Encoding::Other => None,
+            Encoding::Identity => Packing::Nothing,
+            Encoding::Gzip => Packing::Gzip(Box::new(Decompressor::new(cap))),
+            Encoding::Other if is_success(head.status) => {
+                return Err(Fault::encoding(response.fields));
+            }
+            Encoding::Other => Packing::Unreadable,
         };
         self.head = Some(Head {
             status: head.status,
             keep_alive: head.keep_alive && head.framing != Framing::UntilClose,
             retry_after: head.retry_after,
             body: BodyReader::new(head.framing, cap).map_err(Fault::Framing)?,
-            packing: match packing {
-                Some(packing) => packing,
-                None if is_success(head.status) => return Err(Fault::encoding(response.fields)),
-                None => Packing::Unreadable,
-            },
+            packing,
             ended: None,
         });
         let inbox = std::mem::take(&mut self.inbox);
@@ -259,7 +260,7 @@ impl Asking {
             .expect("what is packed comes after the head");
         let packing = std::mem::replace(&mut head.packing, Packing::Unreadable);
         if let Packing::Gzip(mut gunzip) = packing {
-            match gunzip.unpack() {
+            match gunzip.step() {
                 Ok(data) => {
                     self.read(data, source, catalog)?;
                     // Of an error page that is no JSON, the rest is not worth the work.
@@ -304,13 +305,13 @@ impl Asking {
     }
 
     /// Whether the answer has come to its end, and is all unpacked.
-    fn ended(&self) -> Result<Option<bool>, Fault> {
+    fn ended(&mut self) -> Result<Option<bool>, Fault> {
         let Some(Head {
             status,
             packing,
             ended: Some(keep_alive),
             ..
-        }) = &self.head
+        }) = &mut self.head
         else {
             return Ok(None);
         };

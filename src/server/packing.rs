@@ -11,8 +11,7 @@
 //! touches a session, and knows the answers that wait by their keys alone.
 
 use super::api::Question;
-use crate::http::gzip::AVAILABLE;
-use crate::http::{ETag, Gzip, Output};
+use crate::http::{Compressor, ETag, Output};
 use crate::table::Key;
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
@@ -59,7 +58,7 @@ struct Job {
     tag: ETag,
     /// What of it is not packed yet.
     body: Output,
-    gzip: Option<Box<Gzip>>,
+    gzip: Option<Compressor>,
     /// The answers that wait for it.
     answers: Vec<Key>,
 }
@@ -91,7 +90,7 @@ impl Packing {
 
     /// Whether anything is ever packed.
     pub fn is_on(&self) -> bool {
-        AVAILABLE && self.most_bytes > 0
+        self.most_bytes > 0
     }
 
     /// Bodies that wait to be packed, and bytes kept.
@@ -148,7 +147,7 @@ impl Packing {
             return None;
         }
         let is_begun = job.gzip.is_some();
-        let mut gzip = job.gzip.take().or_else(Gzip::open)?;
+        let mut gzip = job.gzip.take().unwrap_or_default();
         let was_packed = job.body.is_empty();
         job.pack(&mut gzip);
         // The end of a long one is a slice of its own: its last block, and a copy of all of it.
@@ -235,7 +234,7 @@ impl Job {
     }
 
     /// Packs a slice.
-    fn pack(&mut self, gzip: &mut Gzip) {
+    fn pack(&mut self, gzip: &mut Compressor) {
         let mut left = SLICE;
         self.body.pending().each(|piece| {
             let piece = &piece[..piece.len().min(left)];
@@ -247,10 +246,10 @@ impl Job {
     }
 }
 
-#[cfg(all(test, feature = "gzip"))]
+#[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::Gunzip;
+    use crate::http::Decompressor;
     use crate::market::SymbolId;
     use crate::rng::Rng;
     use crate::server::api::Decimals;
@@ -292,11 +291,11 @@ mod tests {
     fn next(packing: &mut Packing) -> (Vec<u8>, Vec<Key>) {
         loop {
             if let Some((bytes, answers)) = packing.step(|_| true) {
-                let mut gunzip = Gunzip::open(1 << 30).expect("built in");
+                let mut gunzip = Decompressor::new(1 << 30);
                 gunzip.push(&bytes);
                 let mut body = Vec::new();
                 while gunzip.has_more() {
-                    body.extend_from_slice(gunzip.unpack().expect("sound"));
+                    body.extend_from_slice(gunzip.step().expect("sound"));
                 }
                 gunzip.finish().expect("whole");
                 return (body, answers);

@@ -5,8 +5,6 @@ use crate::setup::*;
 use crate::support::binance::TICKERS;
 use crate::support::*;
 
-const BUILT_IN: bool = cfg!(feature = "gzip");
-
 /// What the only source says of its last fault.
 pub fn last_error(marketd: &Marketd) -> String {
     let told = metrics(marketd)["upstreams"][0]["lastError"].clone();
@@ -32,10 +30,12 @@ fn requests_say_what_can_be_unpacked() {
         let found: Vec<&str> = (asked.fields.iter().filter(named))
             .map(|(_, value)| value.as_str())
             .collect();
-        let expected = if BUILT_IN { "gzip" } else { "identity" };
-        assert_eq!(found, [expected], "{}", asked.target);
+        assert_eq!(found, ["gzip"], "{}", asked.target);
     }
 }
+
+const INCOMPLETE: &str =
+    "malformed answer: the gzip data is cut short, or its checksum or length is wrong";
 
 /// Damaged, or packed in what cannot be unpacked: what came, and what is told of it.
 fn unreadable() -> Vec<(Fault, &'static str)> {
@@ -61,26 +61,16 @@ fn unreadable() -> Vec<(Fault, &'static str)> {
             "the answer is encoded in \"gzip, gzip\", which cannot be read here",
         ),
     ];
-    if !BUILT_IN {
-        cases.push(in_vain(
-            "gzip",
-            "the answer is encoded in \"gzip\", which cannot be read here",
-        ));
-        return cases;
-    }
     let cut = |fewer: usize| whole[..whole.len() - fewer].to_vec();
     let gzip_cases = [
-        (cut(1), "malformed answer: the gzip data was cut short"),
-        (cut(8), "malformed answer: the gzip data was cut short"),
-        (cut(20), "malformed answer: the gzip data was cut short"),
-        (Vec::new(), "malformed answer: the gzip data was cut short"),
-        (damaged(8), "malformed answer: the gzip checksum is wrong"),
-        (damaged(4), "malformed answer: the gzip length is wrong"),
-        (
-            [&whole[..], b"\r\n"].concat(),
-            "malformed answer: bytes behind the end of the gzip data",
-        ),
-        (list(), "malformed answer: it is not gzip"),
+        (cut(1), INCOMPLETE),
+        (cut(8), INCOMPLETE),
+        (cut(20), INCOMPLETE),
+        (Vec::new(), INCOMPLETE),
+        (damaged(8), INCOMPLETE),
+        (damaged(4), INCOMPLETE),
+        ([&whole[..], b"\r\n"].concat(), INCOMPLETE),
+        (list(), "malformed answer: invalid gzip header"),
     ];
     let said = |(bytes, told)| (packed(bytes, "gzip"), told);
     cases.extend(gzip_cases.into_iter().map(said));
@@ -112,10 +102,7 @@ fn the_status_of_an_error_counts_whatever_its_body_is_packed_in() {
     let page = b"<html><body>Attention Required!</body></html>".repeat(1000);
     let mut torn = gzip(message.as_bytes());
     torn.truncate(30);
-    let told = |status: u16| match BUILT_IN {
-        true => format!("quotes: status {status}: "),
-        false => format!("quotes: status {status}"),
-    };
+    let told = |status: u16| format!("quotes: status {status}: ");
     let cases = vec![
         (error(400).gzipped(), told(400)),
         (error(418).gzipped(), told(418)),

@@ -8,8 +8,6 @@ use serde_json::json;
 use std::io::Read;
 use std::net::SocketAddr;
 
-const BUILT_IN: bool = cfg!(feature = "gzip");
-
 const CHART: &str = "/api/ecosystem/chart?symbol=BTCUSDT&interval=1h&limit=400";
 
 /// Everything that may be packed, above 1 KiB each in a demo, and as wide as it gets.
@@ -121,13 +119,13 @@ fn what_unpacks_is_what_leaves_as_it_is_and_the_heads_fit() {
             if last.header("ETag") != Some(tag) || plain.body != last.body {
                 return None;
             }
-            let vary = BUILT_IN.then_some("Accept-Encoding");
+            let vary = Some("Accept-Encoding");
             for answer in [plain, packed, head, plain_head, again] {
                 assert_eq!(answer.status, 200, "{target}");
                 assert_eq!(answer.header("Vary"), vary, "{target}");
                 assert_eq!(told(answer), told(plain), "{target}");
             }
-            assert_eq!(is_packed(packed), BUILT_IN, "{target}");
+            assert!(is_packed(packed), "{target}");
             assert!(!is_packed(plain) && !is_packed(plain_head), "{target}");
             if head.headers != packed.headers || again.headers != packed.headers {
                 // A second has begun, or a poll come, in between.
@@ -136,10 +134,8 @@ fn what_unpacks_is_what_leaves_as_it_is_and_the_heads_fit() {
             assert_eq!(plain_head.header("ETag"), plain.header("ETag"), "{target}");
             assert_eq!(again.body, packed.body, "{target}");
             assert!(unpacked(packed) == plain.body, "{target}");
-            if BUILT_IN {
-                assert_ne!(packed.header("ETag"), plain.header("ETag"), "{target}");
-                assert!(packed.body.len() < plain.body.len() * 2 / 3, "{target}");
-            }
+            assert_ne!(packed.header("ETag"), plain.header("ETag"), "{target}");
+            assert!(packed.body.len() < plain.body.len() * 2 / 3, "{target}");
             Some(())
         });
     }
@@ -186,7 +182,7 @@ fn who_asks_for_one_of_the_two_by_its_tag_gets_that_one_or_a_412() {
             }
             let statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
             // Who does not take gzip cannot be sent it.
-            let second = if BUILT_IN { 412 } else { 200 };
+            let second = 412;
             let expected = [200, second, 200, 200, 200, 412, 200, 200];
             assert_eq!(statuses, expected, "{target}");
             assert_eq!((tag(2), tag(3)), (&*plain.0, &*packed.0), "{target}");
@@ -230,14 +226,14 @@ fn either_tag_makes_a_304_for_who_may_have_it() {
             }
             let statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
             // Who does not take gzip cannot hold it.
-            let second = if BUILT_IN { 200 } else { 304 };
+            let second = 200;
             let expected = [304, second, 304, 304, 304, 304, 304, 304, 200, 200];
             assert_eq!(statuses, expected, "{target}");
             let tags: Vec<&str> = (0..8).map(tag).collect();
             let (plain, packed) = (plain.0.as_str(), packed.0.as_str());
             let expected = [plain, plain, plain, packed, packed, packed, plain, packed];
             assert_eq!(tags, expected, "{target}");
-            let vary = BUILT_IN.then_some("Accept-Encoding");
+            let vary = Some("Accept-Encoding");
             for answer in &answers {
                 assert_eq!(answer.header("Vary"), vary, "{target}");
                 assert!(answer.header("Cache-Control").is_some(), "{target}");
@@ -276,7 +272,7 @@ fn mixed_answers_come_in_their_order_whatever_each_takes() {
         let takes = fields.contains("gzip") || fields.contains('*');
         // A chart that changed between the turns that made it has no tag, and leaves as it is.
         let has_tag = answer.header("ETag").is_some();
-        let expected = BUILT_IN && takes && has_tag && PACKED.contains(target);
+        let expected = takes && has_tag && PACKED.contains(target);
         assert_eq!(is_packed(answer), expected, "{target} {fields}");
         let body = String::from_utf8(unpacked(answer)).expect("text");
         // Each is the answer to its own question.
@@ -305,7 +301,7 @@ fn a_client_of_http_1_0_gets_the_same_and_then_the_end() {
     let mut client = Client::connect(marketd.addr());
     client.send(line).expect("it is read");
     let answer = client.read().expect("an answer");
-    assert_eq!(is_packed(&answer), BUILT_IN);
+    assert!(is_packed(&answer));
     assert_eq!(answer.header("Connection"), Some("close"));
     let plain = get(marketd.addr(), "/openapi.json");
     assert!(unpacked(&answer) == plain.body);
@@ -348,14 +344,11 @@ fn what_is_kept_stays_within_its_bound_and_all_are_answered_in_gzip_all_the_same
             client.send(ask("GET", &target, GZIP)).expect("it is read");
             client.send(ask("GET", &target, "")).expect("it is read");
             let [packed, plain] = [0; 2].map(|_| client.read().expect("an answer"));
-            assert_eq!(is_packed(&packed), BUILT_IN, "{round} {target}");
+            assert!(is_packed(&packed), "{round} {target}");
             assert!(unpacked(&packed) == plain.body, "{round} {target}");
         }
         let kept = packed_bytes(&marketd);
-        assert!(
-            kept <= MOST && (kept > MOST / 2) == BUILT_IN,
-            "{kept} bytes"
-        );
+        assert!(kept <= MOST && kept > MOST / 2, "{kept} bytes");
     }
 }
 
@@ -373,7 +366,7 @@ fn who_asks_together_for_the_same_gets_the_same() {
         .map(|client| client.read().expect("an answer"));
     let answers: Vec<Response> = answers.collect();
     for answer in &answers {
-        assert_eq!(is_packed(answer), BUILT_IN);
+        assert!(is_packed(answer));
         assert_eq!(answer.body, answers[0].body);
     }
     assert!(unpacked(&answers[0]) == plain.body);
@@ -389,7 +382,7 @@ fn clients_that_leave_while_their_answer_is_packed_leave_nothing_behind() {
         drop(client);
     }
     let answer = ask_all(marketd.addr(), &[ask("GET", target, GZIP)]).remove(0);
-    assert_eq!((answer.status, is_packed(&answer)), (200, BUILT_IN));
+    assert_eq!((answer.status, is_packed(&answer)), (200, true));
     eventually(LONG, || {
         let http = metrics(&marketd)["http"].clone();
         let page = get(marketd.addr(), "/metrics");

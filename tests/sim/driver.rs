@@ -516,7 +516,7 @@ impl World {
         });
         let client = &mut self.clients[at];
         let mut context = Context {
-            packs: cfg!(feature = "gzip") && limits.packed_bytes > 0,
+            packs: limits.packed_bytes > 0,
             allowance,
             sources: &self.ledgers,
             symbols: &self.symbols,
