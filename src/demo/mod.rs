@@ -60,9 +60,9 @@ impl Demo {
         let now = UnixMs(now.0.clamp(0, LAST_MS));
         match self.dispatch(path, query, now, body) {
             Ok(()) => 200,
-            Err(refusal) => {
-                refusal.write(body);
-                refusal.status()
+            Err(error) => {
+                error.write(body);
+                error.status()
             }
         }
     }
@@ -74,14 +74,14 @@ impl Demo {
         query: &[u8],
         now: UnixMs,
         body: &mut Vec<u8>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ApiError> {
         match path {
             b"/api/v3/ticker/24hr" => match symbol(query)? {
                 Some(market) => bodies::write_ticker(self.seed, market, now, body),
                 None => bodies::write_tickers(self.seed, now, body),
             },
             b"/api/v3/klines" => {
-                let market = symbol(query)?.ok_or(Refusal::Missing("symbol"))?;
+                let market = symbol(query)?.ok_or(ApiError::Missing("symbol"))?;
                 bodies::write_klines(self.seed, market, &page(query)?, now, body);
             }
             b"/api/v3/exchangeInfo" => {
@@ -93,15 +93,15 @@ impl Demo {
             }
             b"/api/v3/time" => Value::Object(&[("serverTime", Value::Int(now.0))]).write(body),
             b"/api/v3/ping" => Value::Object(&[]).write(body),
-            _ => return Err(Refusal::NotFound),
+            _ => return Err(ApiError::NotFound),
         }
         Ok(())
     }
 }
 
-/// Why a request is refused, with an error body. Codes and messages are Binance's ("Error codes for Binance").
+/// Why a request is refused. Codes and messages are Binance's ("Error codes for Binance").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Refusal {
+enum ApiError {
     /// The path is unknown.
     NotFound,
     /// A mandatory parameter is missing or empty.
@@ -116,30 +116,30 @@ enum Refusal {
     Symbol,
 }
 
-impl Refusal {
+impl ApiError {
     fn status(self) -> u16 {
         match self {
-            Refusal::NotFound => 404,
+            ApiError::NotFound => 404,
             _ => 400,
         }
     }
 
     fn write(self, body: &mut Vec<u8>) {
         let (code, message) = match self {
-            Refusal::NotFound => (-1000, "No such path.".to_owned()),
-            Refusal::Illegal(name, pattern) => (
+            ApiError::NotFound => (-1000, "No such path.".to_owned()),
+            ApiError::Illegal(name, pattern) => (
                 -1100,
                 format!(
                     "Illegal characters found in parameter '{name}'; legal range is '{pattern}'."
                 ),
             ),
-            Refusal::Missing(name) => (
+            ApiError::Missing(name) => (
                 -1102,
                 format!("Mandatory parameter '{name}' was not sent, was empty/null, or malformed."),
             ),
-            Refusal::Interval => (-1120, "Invalid interval.".to_owned()),
-            Refusal::Symbol => (-1121, "Invalid symbol.".to_owned()),
-            Refusal::Invalid(name) => (
+            ApiError::Interval => (-1120, "Invalid interval.".to_owned()),
+            ApiError::Symbol => (-1121, "Invalid symbol.".to_owned()),
+            ApiError::Invalid(name) => (
                 -1130,
                 format!("Data sent for parameter '{name}' is not valid."),
             ),
@@ -150,29 +150,29 @@ impl Refusal {
 }
 
 /// The market of the parameter `symbol`, if there is one.
-fn symbol(query: &[u8]) -> Result<Option<&'static Market>, Refusal> {
+fn symbol(query: &[u8]) -> Result<Option<&'static Market>, ApiError> {
     let Some(name) = parameter(query, b"symbol") else {
         return Ok(None);
     };
     if name.is_empty() {
-        return Err(Refusal::Missing("symbol"));
+        return Err(ApiError::Missing("symbol"));
     }
     let legal = |byte: &u8| matches!(byte, b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.');
     if name.len() > 20 || !name.iter().all(legal) {
-        return Err(Refusal::Illegal("symbol", "^[A-Z0-9-_.]{1,20}$"));
+        return Err(ApiError::Illegal("symbol", "^[A-Z0-9-_.]{1,20}$"));
     }
-    Market::find(name).map(Some).ok_or(Refusal::Symbol)
+    Market::find(name).map(Some).ok_or(ApiError::Symbol)
 }
 
 /// The page of candles that the parameters describe.
-fn page(query: &[u8]) -> Result<Page, Refusal> {
+fn page(query: &[u8]) -> Result<Page, ApiError> {
     let interval = parameter(query, b"interval")
         .filter(|name| !name.is_empty())
-        .ok_or(Refusal::Missing("interval"))?;
-    let interval = Interval::parse(interval).ok_or(Refusal::Interval)?;
+        .ok_or(ApiError::Missing("interval"))?;
+    let interval = Interval::parse(interval).ok_or(ApiError::Interval)?;
     let limit = number(query, "limit")?.unwrap_or(DEFAULT_ROWS);
     if limit < 1 {
-        return Err(Refusal::Invalid("limit"));
+        return Err(ApiError::Invalid("limit"));
     }
     Ok(Page {
         interval,
@@ -183,12 +183,12 @@ fn page(query: &[u8]) -> Result<Page, Refusal> {
 }
 
 /// A parameter that is a whole number. A number above the largest `i64` counts as that one.
-fn number(query: &[u8], name: &'static str) -> Result<Option<i64>, Refusal> {
+fn number(query: &[u8], name: &'static str) -> Result<Option<i64>, ApiError> {
     let Some(digits) = parameter(query, name.as_bytes()) else {
         return Ok(None);
     };
     if digits.is_empty() || digits.len() > 20 || !digits.iter().all(u8::is_ascii_digit) {
-        return Err(Refusal::Illegal(name, "^[0-9]{1,20}$"));
+        return Err(ApiError::Illegal(name, "^[0-9]{1,20}$"));
     }
     let number = digits.iter().fold(0i64, |number, digit| {
         number
