@@ -23,7 +23,7 @@ pub(super) struct Candle {
     pub(super) close: i64,
     /// Half of the traded volume.
     pub(super) half_volume: i64,
-    /// The price paid for `half_volume`.
+    /// What was paid for `half_volume`.
     pub(super) half_turnover: i64,
     pub(super) trades: i64,
 }

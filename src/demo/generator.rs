@@ -33,9 +33,9 @@ pub(super) struct Generator<'a> {
     market: &'a Market,
     seed: u64,
     key: u64,
-    /// The last day that was made. Each of these four has the number of the day, hour or minute
-    /// that it is or divides, counted from the epoch.
+    // The caches. The first number is that of the day, hour or minute, counted from the epoch.
     day: (i64, Candle),
+    /// A day's hours; below, an hour's minutes and a minute's seconds.
     hours: (i64, [Candle; 24]),
     minutes: (i64, [Candle; 60]),
     seconds: (i64, [Candle; 60]),
