@@ -295,10 +295,8 @@ fn small(negative: bool, mut magnitude: u64, mut scale: u32) -> Option<Decimal> 
 /// Parses the common case in one pass: digits with an optional point, at most 18 of them. `None`
 /// sends the text to [`parse_any`], which also finds out what is wrong with it.
 fn parse_small(text: &[u8]) -> Option<Decimal> {
-    let (negative, digits) = match text.split_first()? {
-        (b'-', rest) => (true, rest),
-        _ => (false, text),
-    };
+    let unsigned = text.strip_prefix(b"-");
+    let (negative, digits) = (unsigned.is_some(), unsigned.unwrap_or(text));
     // 18 digits and a point: the accumulator cannot overflow, whatever the digits are.
     if digits.is_empty() || digits.len() > SMALL_DIGITS + 1 {
         return None;
@@ -385,20 +383,18 @@ fn normalise(negative: bool, mut digits: Vec<u8>, mut scale: i64) -> Result<Deci
     if written > MAX_DIGITS as i64 {
         return Err(DecimalError::TooLong);
     }
-    while scale < 0 {
-        digits.push(b'0');
-        scale += 1;
-    }
+    digits.resize(digits.len() + (-scale).max(0) as usize, b'0');
+    let scale = scale.max(0) as u8;
     if digits.len() <= SMALL_DIGITS {
         let magnitude = digits
             .iter()
             .fold(0u64, |sum, digit| sum * 10 + u64::from(digit - b'0'));
-        return small(negative, magnitude, scale as u32).ok_or(DecimalError::TooLong);
+        return small(negative, magnitude, u32::from(scale)).ok_or(DecimalError::TooLong);
     }
     Ok(Decimal(Repr::Large(Box::new(Large {
         negative,
         digits: digits.into_boxed_slice(),
-        scale: scale as u8,
+        scale,
     }))))
 }
 
