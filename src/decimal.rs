@@ -1,10 +1,10 @@
 //! An exact decimal number, as exchanges write prices and amounts.
 //!
-//! Owns the digits of one number in one normal form: no exponent, no leading `+`, no needless
-//! zeros. Two decimals are equal exactly when their texts are.
+//! [`Decimal`] owns the digits of one number. Its text has one normal form: no exponent, no leading
+//! `+`, no needless zeros. Two decimals are equal exactly when their texts are.
 //!
-//! It never rounds. Text that passes through keeps every digit, up to [`MAX_DIGITS`]; arithmetic
-//! whose result cannot be held exactly answers `None`.
+//! A decimal is never rounded, but for [`Decimal::percent_of`]. Parsing and writing keep every
+//! digit, up to [`MAX_DIGITS`]; arithmetic whose exact result cannot be held returns `None`.
 //!
 //! Invariant: `scale == 0`, or the last digit is not zero; a number of at most 18 significant
 //! digits is `Small`, any other is `Large`. So the derived equality is equality of numbers.
@@ -12,19 +12,20 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-/// Most digits that a number may have, written out without exponent and needless zeros. No
-/// market quotes near it; a longer text is a fault or an attack.
+/// Most digits of a number in its normal form. No market needs nearly as many; a longer number is
+/// an error of the exchange or an attack.
 pub const MAX_DIGITS: usize = 64;
 
-/// Longest text that is looked at: digits, point, sign, exponent and some needless zeros.
+/// Longest text that is parsed: the digits, a point, a sign, an exponent and some needless zeros.
 const MAX_TEXT: usize = 256;
 
-/// Digits that always fit an `i64`.
-const SMALL_DIGITS: u32 = 18;
+/// A number of this many digits always fits an `i64`.
+const SMALL_DIGITS: usize = 18;
 
-const SMALL_LIMIT: u64 = 1_000_000_000_000_000_000;
+/// The first number with more than [`SMALL_DIGITS`] digits.
+const SMALL_LIMIT: u64 = 10u64.pow(SMALL_DIGITS as u32);
 
-/// An exact decimal number. See the module's page for its normal form.
+/// An exact decimal number. See the module documentation for its normal form.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Decimal(Repr);
 
@@ -32,25 +33,25 @@ pub struct Decimal(Repr);
 enum Repr {
     /// `mantissa / 10^scale`, at most 18 significant digits.
     Small { mantissa: i64, scale: u8 },
-    /// More digits than an `i64` holds. Boxed: a quote holds a dozen decimals, and nearly none
-    /// of them is large.
+    /// More digits than an `i64` holds. Boxed, because a quote holds a dozen decimals, and nearly
+    /// none of them is large.
     Large(Box<Large>),
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Large {
     negative: bool,
-    /// Significant digits as ASCII, first one not `0`.
+    /// The significant digits in ASCII. The first one is not `0`.
     digits: Box<[u8]>,
     scale: u8,
 }
 
-/// Why a text is no decimal.
+/// Why a text is not a [`Decimal`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecimalError {
     /// Not a finite decimal number (`NaN`, `abc`, an empty text, ...).
     Malformed,
-    /// More than [`MAX_DIGITS`] digits when written out.
+    /// More than [`MAX_DIGITS`] digits in the normal form.
     TooLong,
 }
 
@@ -70,7 +71,7 @@ impl Decimal {
         scale: 0,
     });
 
-    /// Reads a decimal: optional sign, digits with an optional point, optional exponent.
+    /// Parses an optional sign, digits with an optional point, and an optional exponent.
     pub fn parse(text: &[u8]) -> Result<Decimal, DecimalError> {
         match parse_small(text) {
             Some(decimal) => Ok(decimal),
@@ -78,39 +79,24 @@ impl Decimal {
         }
     }
 
-    /// `mantissa / 10^scale`. `None` when that has more than [`MAX_DIGITS`] digits.
+    /// `mantissa / 10^scale`, or `None` if its normal form has more than [`MAX_DIGITS`] digits.
     pub fn from_parts(mantissa: i128, scale: u32) -> Option<Decimal> {
-        let (mut mantissa, mut scale) = (mantissa, scale);
-        while scale > 0 && mantissa % 10 == 0 {
-            if mantissa == 0 {
-                return Some(Decimal::ZERO);
+        let magnitude = mantissa.unsigned_abs();
+        match u64::try_from(magnitude) {
+            Ok(magnitude) if magnitude < SMALL_LIMIT => small(mantissa < 0, magnitude, scale),
+            _ => {
+                let digits = itoa::Buffer::new().format(magnitude).as_bytes().to_vec();
+                normalise(mantissa < 0, digits, i64::from(scale)).ok()
             }
-            mantissa /= 10;
-            scale -= 1;
         }
-        if scale as usize > MAX_DIGITS {
-            return None;
-        }
-        if mantissa.unsigned_abs() < u128::from(SMALL_LIMIT) {
-            return Some(Decimal(Repr::Small {
-                mantissa: mantissa as i64,
-                scale: scale as u8,
-            }));
-        }
-        let digits = mantissa.unsigned_abs().to_string().into_bytes();
-        Some(Decimal(Repr::Large(Box::new(Large {
-            negative: mantissa < 0,
-            digits: digits.into_boxed_slice(),
-            scale: scale as u8,
-        }))))
     }
 
-    /// Whether this is zero.
+    /// True if this is zero.
     pub fn is_zero(&self) -> bool {
         matches!(self.0, Repr::Small { mantissa: 0, .. })
     }
 
-    /// Whether this is below zero.
+    /// True if this is below zero.
     pub fn is_negative(&self) -> bool {
         match &self.0 {
             Repr::Small { mantissa, .. } => *mantissa < 0,
@@ -118,118 +104,107 @@ impl Decimal {
         }
     }
 
-    /// Whether this is above zero.
+    /// True if this is above zero.
     pub fn is_positive(&self) -> bool {
         !self.is_zero() && !self.is_negative()
     }
 
-    /// Digits behind the point, in the normal form.
+    /// The number of digits behind the point, in the normal form.
     pub fn places(&self) -> u32 {
-        match &self.0 {
-            Repr::Small { scale, .. } => u32::from(*scale),
-            Repr::Large(large) => u32::from(large.scale),
-        }
+        u32::from(match &self.0 {
+            Repr::Small { scale, .. } => *scale,
+            Repr::Large(large) => large.scale,
+        })
     }
 
-    /// `self + other`, or `None` where the exact sum does not fit 38 digits.
+    /// `self + other`, or `None` if the exact sum does not fit 38 digits.
     pub fn checked_add(&self, other: &Decimal) -> Option<Decimal> {
         let (a, b, scale) = aligned(self, other)?;
         Decimal::from_parts(a.checked_add(b)?, scale)
     }
 
-    /// `self - other`, or `None` where the exact difference does not fit 38 digits.
+    /// `self - other`, or `None` if the exact difference does not fit 38 digits.
     pub fn checked_sub(&self, other: &Decimal) -> Option<Decimal> {
         let (a, b, scale) = aligned(self, other)?;
         Decimal::from_parts(a.checked_sub(b)?, scale)
     }
 
-    /// `100 * self / whole`, rounded half-even to `places` decimal places. `None` when `whole`
-    /// is zero or the numbers do not fit 38 digits on the way.
+    /// `100 * self / whole`, rounded half to even at `places` decimal places. `None` if `whole` is
+    /// zero or an intermediate result does not fit 38 digits.
     pub fn percent_of(&self, whole: &Decimal, places: u32) -> Option<Decimal> {
         let (a, b, _) = aligned(self, whole)?;
-        let ten: i128 = 10;
-        let numerator = a.checked_mul(ten.checked_pow(places + 2)?)?;
+        let numerator = a.checked_mul(10i128.checked_pow(places + 2)?)?;
         if b == 0 {
             return None;
         }
-        let (quotient, rest) = (numerator / b, numerator % b);
-        let twice = rest.unsigned_abs().checked_mul(2)?;
-        let away = match twice.cmp(&b.unsigned_abs()) {
+        let (quotient, remainder) = (numerator / b, numerator % b);
+        let twice = remainder.unsigned_abs().checked_mul(2)?;
+        let round_up = match twice.cmp(&b.unsigned_abs()) {
             Ordering::Greater => true,
             Ordering::Equal => quotient % 2 != 0,
             Ordering::Less => false,
         };
         let step = if (numerator < 0) == (b < 0) { 1 } else { -1 };
-        Decimal::from_parts(if away { quotient + step } else { quotient }, places)
+        Decimal::from_parts(if round_up { quotient + step } else { quotient }, places)
     }
 
-    /// Appends the digits to `out`.
+    /// Appends the text to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
+        if self.is_negative() {
+            out.push(b'-');
+        }
+        let mut buffer = itoa::Buffer::new();
+        let (digits, scale) = (self.digits(&mut buffer), self.places() as usize);
+        if scale == 0 {
+            out.extend_from_slice(digits);
+        } else if digits.len() > scale {
+            let (whole, fraction) = digits.split_at(digits.len() - scale);
+            out.extend_from_slice(whole);
+            out.push(b'.');
+            out.extend_from_slice(fraction);
+        } else {
+            out.extend_from_slice(b"0.");
+            out.resize(out.len() + scale - digits.len(), b'0');
+            out.extend_from_slice(digits);
+        }
+    }
+
+    /// The significant digits in ASCII, without a point; `0` for zero. `buffer` holds them if they
+    /// are not held as text.
+    fn digits<'a>(&'a self, buffer: &'a mut itoa::Buffer) -> &'a [u8] {
         match &self.0 {
-            Repr::Small { mantissa, scale } => write_small(*mantissa, *scale as usize, out),
+            Repr::Small { mantissa, .. } => buffer.format(mantissa.unsigned_abs()).as_bytes(),
+            Repr::Large(large) => &large.digits,
+        }
+    }
+
+    /// The signed significant digits as one number, or `None` if they do not fit 38 digits.
+    fn mantissa(&self) -> Option<i128> {
+        match &self.0 {
+            Repr::Small { mantissa, .. } => Some(i128::from(*mantissa)),
             Repr::Large(large) => {
-                write_digits(large.negative, &large.digits, large.scale as usize, out);
+                let magnitude = large.digits.iter().try_fold(0i128, |sum, digit| {
+                    sum.checked_mul(10)?.checked_add(i128::from(digit - b'0'))
+                })?;
+                Some(if large.negative {
+                    -magnitude
+                } else {
+                    magnitude
+                })
             }
         }
     }
 
-    /// Mantissa and scale, where 38 digits hold them.
-    fn parts(&self) -> Option<(i128, u32)> {
-        match &self.0 {
-            Repr::Small { mantissa, scale } => Some((i128::from(*mantissa), u32::from(*scale))),
-            Repr::Large(large) => {
-                let mut mantissa: i128 = 0;
-                for digit in &large.digits {
-                    mantissa = mantissa
-                        .checked_mul(10)?
-                        .checked_add(i128::from(digit - b'0'))?;
-                }
-                let mantissa = if large.negative { -mantissa } else { mantissa };
-                Some((mantissa, u32::from(large.scale)))
-            }
-        }
+    /// Compares the absolute values of two numbers.
+    fn cmp_magnitude(&self, other: &Decimal) -> Ordering {
+        let (mut a_buffer, mut b_buffer) = (itoa::Buffer::new(), itoa::Buffer::new());
+        let (a, b) = (self.digits(&mut a_buffer), other.digits(&mut b_buffer));
+        // The first digit's distance from the point. A zero is smaller than all others.
+        let first = |number: &Decimal, digits: &[u8]| {
+            (!number.is_zero()).then(|| digits.len() as i64 - i64::from(number.places()))
+        };
+        first(self, a).cmp(&first(other, b)).then_with(|| a.cmp(b))
     }
-
-    /// Sign, digits in front of the point (none for a pure fraction), digits behind it.
-    fn halves(&self) -> (bool, Vec<u8>, Vec<u8>) {
-        let text = self.to_string().into_bytes();
-        let unsigned = text.strip_prefix(b"-").unwrap_or(&text);
-        let mut split = unsigned.splitn(2, |byte| *byte == b'.');
-        let front = split.next().unwrap_or_default();
-        let front = if front == b"0" { &[][..] } else { front };
-        let back = split.next().unwrap_or_default();
-        (self.is_negative(), front.to_vec(), back.to_vec())
-    }
-}
-
-/// Two digits for each number below a hundred.
-pub const PAIRS: [[u8; 2]; 100] = {
-    let mut pairs = [[b'0'; 2]; 100];
-    let mut number = 0;
-    while number < 100 {
-        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
-        number += 1;
-    }
-    pairs
-};
-
-/// Writes a whole number to the end of `text`, two digits at a time; answers where it begins. For
-/// what the standard library's formatter is too slow for.
-pub fn write_whole(mut number: u64, text: &mut [u8; 20]) -> usize {
-    let mut at = text.len();
-    while number >= 100 {
-        at -= 2;
-        text[at..at + 2].copy_from_slice(&PAIRS[(number % 100) as usize]);
-        number /= 100;
-    }
-    let [tens, ones] = PAIRS[number as usize];
-    at -= 1;
-    text[at] = ones;
-    if number >= 10 {
-        at -= 1;
-        text[at] = tens;
-    }
-    at
 }
 
 impl From<i64> for Decimal {
@@ -260,103 +235,94 @@ impl PartialOrd for Decimal {
 
 impl Ord for Decimal {
     fn cmp(&self, other: &Decimal) -> Ordering {
-        if let (
-            Repr::Small {
-                mantissa: a,
-                scale: x,
-            },
-            Repr::Small {
-                mantissa: b,
-                scale: y,
-            },
-        ) = (&self.0, &other.0)
-            && x == y
+        if let (Repr::Small { mantissa: a, .. }, Repr::Small { mantissa: b, .. }) =
+            (&self.0, &other.0)
+            && self.places() == other.places()
         {
             return a.cmp(b);
         }
         if let Some((a, b, _)) = aligned(self, other) {
             return a.cmp(&b);
         }
-        let (a_negative, a_front, a_back) = self.halves();
-        let (b_negative, b_front, b_back) = other.halves();
-        let size = (a_front.len().cmp(&b_front.len()))
-            .then_with(|| a_front.cmp(&b_front))
-            .then_with(|| a_back.cmp(&b_back));
-        match (a_negative, b_negative) {
-            (false, false) => size,
-            (true, true) => size.reverse(),
-            (false, true) => Ordering::Greater,
-            (true, false) => Ordering::Less,
+        match (self.is_negative(), other.is_negative()) {
+            (false, false) => self.cmp_magnitude(other),
+            (true, true) => other.cmp_magnitude(self),
+            (negative, _) => {
+                if negative {
+                    Ordering::Less
+                } else {
+                    Ordering::Greater
+                }
+            }
         }
     }
 }
 
-/// Both mantissas at the larger of the two scales.
+/// Both mantissas at the larger of the two scales, and that scale.
 fn aligned(a: &Decimal, b: &Decimal) -> Option<(i128, i128, u32)> {
-    let ((a, a_scale), (b, b_scale)) = (a.parts()?, b.parts()?);
-    let scale = a_scale.max(b_scale);
-    let raise = |mantissa: i128, by: u32| -> Option<i128> {
+    let scale = a.places().max(b.places());
+    let align = |number: &Decimal| -> Option<i128> {
+        let mantissa = number.mantissa()?;
         if mantissa == 0 {
             return Some(0);
         }
-        mantissa.checked_mul(10i128.checked_pow(by)?)
+        mantissa.checked_mul(10i128.checked_pow(scale - number.places())?)
     };
-    Some((
-        raise(a, scale - a_scale)?,
-        raise(b, scale - b_scale)?,
-        scale,
-    ))
+    Some((align(a)?, align(b)?, scale))
 }
 
-/// The common case in one pass: plain digits, at most 18 of them significant. `None` sends the
-/// text to [`parse_any`], which also finds out what is wrong with it.
-fn parse_small(text: &[u8]) -> Option<Decimal> {
-    let (negative, digits) = match text.split_first()? {
-        (b'-', rest) => (true, rest),
-        _ => (false, text),
-    };
-    // 18 digits and a point: the accumulator cannot overflow, whatever the digits are.
-    if digits.is_empty() || digits.len() > SMALL_DIGITS as usize + 1 {
-        return None;
-    }
-    let mut mantissa: u64 = 0;
-    let mut point = None;
-    for (at, byte) in digits.iter().enumerate() {
-        match byte {
-            b'0'..=b'9' => mantissa = mantissa * 10 + u64::from(byte - b'0'),
-            b'.' if point.is_none() && at > 0 && at + 1 < digits.len() => point = Some(at),
-            _ => return None,
+/// `magnitude / 10^scale` in the normal form, for a magnitude below [`SMALL_LIMIT`]. `None` if it
+/// has more than [`MAX_DIGITS`] digits.
+fn small(negative: bool, mut magnitude: u64, mut scale: u32) -> Option<Decimal> {
+    while scale > 0 && magnitude.is_multiple_of(10) {
+        if magnitude == 0 {
+            return Some(Decimal::ZERO);
         }
-    }
-    if mantissa >= SMALL_LIMIT {
-        return None;
-    }
-    let mut scale = point.map_or(0, |at| digits.len() - at - 1);
-    while scale > 0 && mantissa.is_multiple_of(10) {
-        mantissa /= 10;
+        magnitude /= 10;
         scale -= 1;
     }
-    let mantissa = if negative {
-        -(mantissa as i64)
-    } else {
-        mantissa as i64
-    };
+    // A fraction has a zero in front of the point, which counts.
+    if scale as usize >= MAX_DIGITS {
+        return None;
+    }
+    let size = magnitude as i64;
     Some(Decimal(Repr::Small {
-        mantissa,
+        mantissa: if negative { -size } else { size },
         scale: scale as u8,
     }))
 }
 
-/// Any decimal text, with exponent and any number of digits.
+/// Parses the common case in one pass: digits with an optional point, at most 18 of them. `None`
+/// sends the text to [`parse_any`], which also finds out what is wrong with it.
+fn parse_small(text: &[u8]) -> Option<Decimal> {
+    let unsigned = text.strip_prefix(b"-");
+    let (negative, digits) = (unsigned.is_some(), unsigned.unwrap_or(text));
+    // 18 digits and a point: the accumulator cannot overflow, whatever the digits are.
+    if digits.is_empty() || digits.len() > SMALL_DIGITS + 1 {
+        return None;
+    }
+    let mut magnitude: u64 = 0;
+    let mut point = None;
+    for (at, byte) in digits.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' => magnitude = magnitude * 10 + u64::from(byte - b'0'),
+            b'.' if point.is_none() && at > 0 && at + 1 < digits.len() => point = Some(at),
+            _ => return None,
+        }
+    }
+    if magnitude >= SMALL_LIMIT {
+        return None;
+    }
+    let scale = point.map_or(0, |at| digits.len() - at - 1);
+    small(negative, magnitude, scale as u32)
+}
+
+/// Parses any decimal text, with an exponent and any number of digits.
 fn parse_any(text: &[u8]) -> Result<Decimal, DecimalError> {
     if text.len() > MAX_TEXT {
         return Err(DecimalError::TooLong);
     }
-    let (negative, unsigned) = match text.split_first() {
-        Some((b'-', rest)) => (true, rest),
-        Some((b'+', rest)) => (false, rest),
-        _ => (false, text),
-    };
+    let (negative, unsigned) = split_sign(text);
     let (number, exponent) = match unsigned.iter().position(|b| matches!(b, b'e' | b'E')) {
         Some(at) => (&unsigned[..at], parse_exponent(&unsigned[at + 1..])?),
         None => (unsigned, 0),
@@ -380,12 +346,9 @@ fn parse_any(text: &[u8]) -> Result<Decimal, DecimalError> {
     normalise(negative, digits, behind_point - exponent)
 }
 
+/// Parses the digits behind an `e`, with an optional sign.
 fn parse_exponent(text: &[u8]) -> Result<i64, DecimalError> {
-    let (sign, digits) = match text.split_first() {
-        Some((b'-', rest)) => (-1, rest),
-        Some((b'+', rest)) => (1, rest),
-        _ => (1, text),
-    };
+    let (negative, digits) = split_sign(text);
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return Err(DecimalError::Malformed);
     }
@@ -393,10 +356,19 @@ fn parse_exponent(text: &[u8]) -> Result<i64, DecimalError> {
         // Saturates far above every acceptable exponent, far below overflow.
         (sum * 10 + i64::from(digit - b'0')).min(1_000_000)
     });
-    Ok(sign * magnitude)
+    Ok(if negative { -magnitude } else { magnitude })
 }
 
-/// Brings `digits / 10^scale` to the normal form; `scale` may be negative.
+/// Splits off an optional sign: true if it is a minus, and the text behind it.
+fn split_sign(text: &[u8]) -> (bool, &[u8]) {
+    match text.split_first() {
+        Some((b'-', rest)) => (true, rest),
+        Some((b'+', rest)) => (false, rest),
+        _ => (false, text),
+    }
+}
+
+/// `digits / 10^scale` in the normal form. `scale` may be negative.
 fn normalise(negative: bool, mut digits: Vec<u8>, mut scale: i64) -> Result<Decimal, DecimalError> {
     let leading = digits.iter().take_while(|digit| **digit == b'0').count();
     digits.drain(..leading);
@@ -411,57 +383,19 @@ fn normalise(negative: bool, mut digits: Vec<u8>, mut scale: i64) -> Result<Deci
     if written > MAX_DIGITS as i64 {
         return Err(DecimalError::TooLong);
     }
-    while scale < 0 {
-        digits.push(b'0');
-        scale += 1;
-    }
-    if digits.len() <= SMALL_DIGITS as usize {
-        let size = digits
+    digits.resize(digits.len() + (-scale).max(0) as usize, b'0');
+    let scale = scale.max(0) as u8;
+    if digits.len() <= SMALL_DIGITS {
+        let magnitude = digits
             .iter()
-            .fold(0i64, |sum, digit| sum * 10 + i64::from(digit - b'0'));
-        return Ok(Decimal(Repr::Small {
-            mantissa: if negative { -size } else { size },
-            scale: scale as u8,
-        }));
+            .fold(0u64, |sum, digit| sum * 10 + u64::from(digit - b'0'));
+        return small(negative, magnitude, u32::from(scale)).ok_or(DecimalError::TooLong);
     }
     Ok(Decimal(Repr::Large(Box::new(Large {
         negative,
         digits: digits.into_boxed_slice(),
-        scale: scale as u8,
+        scale,
     }))))
-}
-
-fn write_small(mantissa: i64, scale: usize, out: &mut Vec<u8>) {
-    let mut buffer = [0u8; 20];
-    let mut at = buffer.len();
-    let mut rest = mantissa.unsigned_abs();
-    loop {
-        at -= 1;
-        buffer[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    write_digits(mantissa < 0, &buffer[at..], scale, out);
-}
-
-fn write_digits(negative: bool, digits: &[u8], scale: usize, out: &mut Vec<u8>) {
-    if negative {
-        out.push(b'-');
-    }
-    if scale == 0 {
-        out.extend_from_slice(digits);
-    } else if digits.len() > scale {
-        let point = digits.len() - scale;
-        out.extend_from_slice(&digits[..point]);
-        out.push(b'.');
-        out.extend_from_slice(&digits[point..]);
-    } else {
-        out.extend_from_slice(b"0.");
-        out.resize(out.len() + scale - digits.len(), b'0');
-        out.extend_from_slice(digits);
-    }
 }
 
 #[cfg(test)]
@@ -523,13 +457,38 @@ mod tests {
     }
 
     #[test]
+    fn parts_make_what_their_text_makes() {
+        let check = |mantissa: i128, scale: u32| {
+            let parsed = Decimal::parse(format!("{mantissa}e-{scale}").as_bytes());
+            assert_eq!(Decimal::from_parts(mantissa, scale), parsed.ok());
+        };
+        for mantissa in [
+            0,
+            1,
+            10,
+            -7,
+            999_999_999_999_999_999,
+            -(10i128.pow(18)),
+            i128::MIN,
+        ] {
+            for scale in 0..=110 {
+                check(mantissa, scale);
+            }
+        }
+        assert_eq!(Decimal::from_parts(1, 64), None, "65 digits");
+    }
+
+    #[test]
     fn order_is_the_order_of_numbers() {
         let ascending = [
+            "-123456789012345678901234567890123456789012345.5",
             "-123456789012345678901234567890123456789012345",
             "-1.5",
             "-1.05",
             "-0.00000001",
+            "-1e-63",
             "0",
+            "1.00000000000000000000000000000000000000000000001e-15",
             "0.00000001",
             "0.1",
             "0.11",

@@ -1,7 +1,8 @@
 //! Candle intervals: their names, and where a candle of each begins and ends.
 //!
-//! Three intervals are *stored* ([`Stored`]): asked of exchanges and kept. The fifteen *served*
-//! ones ([`Interval`]) are those three and what is rolled up from them on read.
+//! An [`Interval`] is one of the fifteen that clients may ask for. A [`Stored`] interval is one of
+//! the three that marketd requests from exchanges and stores; the candles of the others are rolled
+//! up from these when they are read. `TABLE` has one row for each interval.
 //!
 //! A *slot* is the number of a stored candle, counted from the epoch: `open time / length`.
 
@@ -11,7 +12,7 @@ use crate::time::{DAY_MS, UnixMs, civil, days_of};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(
     missing_docs,
-    reason = "each is what its letters say: minutes, hours, days, week, month"
+    reason = "the letters stand for minutes, hours, days, weeks"
 )]
 pub enum Interval {
     M1,
@@ -31,9 +32,9 @@ pub enum Interval {
     Month1,
 }
 
-/// An interval that is asked of exchanges and stored.
+/// An interval whose candles are requested from exchanges and stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "each is what its letters say")]
+#[expect(missing_docs, reason = "the letters stand for minutes, hours and days")]
 pub enum Stored {
     M1,
     H1,
@@ -42,11 +43,58 @@ pub enum Stored {
 
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 3_600_000;
-/// 1970-01-01 was a Thursday: the first Monday came four days later.
+/// The first Monday after the epoch: 1970-01-01 was a Thursday.
 const FIRST_MONDAY_MS: i64 = 4 * DAY_MS;
 
+/// What the name of an interval stands for.
+struct Row {
+    interval: Interval,
+    /// The name in marketd's API.
+    name: &'static str,
+    /// The names in TradingView's charting library.
+    resolutions: &'static [&'static str],
+    base: Stored,
+    /// How many base candles make one candle; `None` if that is not always the same.
+    base_candles: Option<i64>,
+}
+
+const fn row(
+    interval: Interval,
+    name: &'static str,
+    resolutions: &'static [&'static str],
+    base: Stored,
+    base_candles: Option<i64>,
+) -> Row {
+    Row {
+        interval,
+        name,
+        resolutions,
+        base,
+        base_candles,
+    }
+}
+
+/// All intervals, in the order of [`Interval`].
+static TABLE: [Row; 15] = [
+    row(Interval::M1, "1m", &["1"], Stored::M1, Some(1)),
+    row(Interval::M3, "3m", &["3"], Stored::M1, Some(3)),
+    row(Interval::M5, "5m", &["5"], Stored::M1, Some(5)),
+    row(Interval::M15, "15m", &["15"], Stored::M1, Some(15)),
+    row(Interval::M30, "30m", &["30"], Stored::M1, Some(30)),
+    row(Interval::H1, "1h", &["60"], Stored::H1, Some(1)),
+    row(Interval::H2, "2h", &["120"], Stored::H1, Some(2)),
+    row(Interval::H4, "4h", &["240"], Stored::H1, Some(4)),
+    row(Interval::H6, "6h", &["360"], Stored::H1, Some(6)),
+    row(Interval::H8, "8h", &["480"], Stored::H1, Some(8)),
+    row(Interval::H12, "12h", &["720"], Stored::H1, Some(12)),
+    row(Interval::D1, "1d", &["1D", "D"], Stored::D1, Some(1)),
+    row(Interval::D3, "3d", &["3D"], Stored::D1, Some(3)),
+    row(Interval::W1, "1w", &["1W", "W"], Stored::D1, Some(7)),
+    row(Interval::Month1, "1M", &["1M", "M"], Stored::D1, None),
+];
+
 impl Interval {
-    /// All of them, shortest first.
+    /// All intervals, shortest first.
     pub const ALL: [Interval; 15] = {
         use Interval::*;
         [
@@ -54,101 +102,48 @@ impl Interval {
         ]
     };
 
-    /// The name that clients use: `1m`, `1h`, `1M`, ...
-    pub fn name(self) -> &'static str {
-        match self {
-            Interval::M1 => "1m",
-            Interval::M3 => "3m",
-            Interval::M5 => "5m",
-            Interval::M15 => "15m",
-            Interval::M30 => "30m",
-            Interval::H1 => "1h",
-            Interval::H2 => "2h",
-            Interval::H4 => "4h",
-            Interval::H6 => "6h",
-            Interval::H8 => "8h",
-            Interval::H12 => "12h",
-            Interval::D1 => "1d",
-            Interval::D3 => "3d",
-            Interval::W1 => "1w",
-            Interval::Month1 => "1M",
-        }
+    fn row(self) -> &'static Row {
+        &TABLE[self as usize]
     }
 
-    /// The interval of that name. Case matters: `1m` is a minute, `1M` a month.
+    /// The name that clients use: `1m`, `1h`, `1M`, ...
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// The interval with this name. Case matters: `1m` is a minute, `1M` a month.
     pub fn parse(name: &[u8]) -> Option<Interval> {
-        Interval::ALL
-            .into_iter()
-            .find(|interval| interval.name().as_bytes() == name)
+        let row = TABLE.iter().find(|row| row.name.as_bytes() == name)?;
+        Some(row.interval)
     }
 
     /// The interval of a TradingView resolution: minutes as a bare number, `1D`, `1W`, `1M`
     /// (TradingView, "Charting Library: Resolution"), with the one-letter forms.
     pub fn parse_resolution(name: &[u8]) -> Option<Interval> {
-        Some(match name {
-            b"1" => Interval::M1,
-            b"3" => Interval::M3,
-            b"5" => Interval::M5,
-            b"15" => Interval::M15,
-            b"30" => Interval::M30,
-            b"60" => Interval::H1,
-            b"120" => Interval::H2,
-            b"240" => Interval::H4,
-            b"360" => Interval::H6,
-            b"480" => Interval::H8,
-            b"720" => Interval::H12,
-            b"1D" | b"D" => Interval::D1,
-            b"3D" => Interval::D3,
-            b"1W" | b"W" => Interval::W1,
-            b"1M" | b"M" => Interval::Month1,
-            _ => return None,
-        })
+        let has_name = |row: &&Row| row.resolutions.iter().any(|text| text.as_bytes() == name);
+        Some(TABLE.iter().find(has_name)?.interval)
     }
 
-    /// The stored interval that this one is made of.
+    /// The stored interval whose candles make up those of this one.
     pub fn base(self) -> Stored {
-        match self {
-            Interval::M1 | Interval::M3 | Interval::M5 | Interval::M15 | Interval::M30 => {
-                Stored::M1
-            }
-            Interval::H1
-            | Interval::H2
-            | Interval::H4
-            | Interval::H6
-            | Interval::H8
-            | Interval::H12 => Stored::H1,
-            Interval::D1 | Interval::D3 | Interval::W1 | Interval::Month1 => Stored::D1,
-        }
+        self.row().base
     }
 
-    /// Whether candles of this interval are stored as they are.
+    /// True if candles of this interval are stored as they are.
     pub fn is_stored(self) -> bool {
         self.base().interval() == self
     }
 
-    /// Length in milliseconds; `None` for the month, which has no one length.
+    /// Length in milliseconds; `None` for the month, whose length varies.
     pub fn length_ms(self) -> Option<i64> {
-        Some(match self {
-            Interval::M1 => MINUTE_MS,
-            Interval::M3 => 3 * MINUTE_MS,
-            Interval::M5 => 5 * MINUTE_MS,
-            Interval::M15 => 15 * MINUTE_MS,
-            Interval::M30 => 30 * MINUTE_MS,
-            Interval::H1 => HOUR_MS,
-            Interval::H2 => 2 * HOUR_MS,
-            Interval::H4 => 4 * HOUR_MS,
-            Interval::H6 => 6 * HOUR_MS,
-            Interval::H8 => 8 * HOUR_MS,
-            Interval::H12 => 12 * HOUR_MS,
-            Interval::D1 => DAY_MS,
-            Interval::D3 => 3 * DAY_MS,
-            Interval::W1 => 7 * DAY_MS,
-            Interval::Month1 => return None,
-        })
+        let Row {
+            base, base_candles, ..
+        } = self.row();
+        Some((*base_candles)? * base.length_ms())
     }
 
-    /// Open time of the candle that holds this moment: the week begins on Monday 00:00 UTC, the
-    /// month on its first, three days are counted from the epoch.
+    /// Open time of the candle that contains this time. Weeks begin on Monday 00:00 UTC, months
+    /// on their first day; three-day candles are counted from the epoch.
     pub fn open_of(self, time: UnixMs) -> UnixMs {
         let Some(length) = self.length_ms() else {
             let (year, month, _) = civil(time.0.div_euclid(DAY_MS));
@@ -162,8 +157,8 @@ impl Interval {
         UnixMs((time.0 - origin).div_euclid(length) * length + origin)
     }
 
-    /// Open time of the candle `count` places after the one that opens at `open` (before it, when
-    /// `count` is negative).
+    /// Open time of the candle `count` candles after the one that opens at `open`; a negative
+    /// `count` goes back.
     pub fn step(self, open: UnixMs, count: i64) -> UnixMs {
         let Some(length) = self.length_ms() else {
             let (year, month, _) = civil(open.0.div_euclid(DAY_MS));
@@ -174,17 +169,17 @@ impl Interval {
         open + length.saturating_mul(count)
     }
 
-    /// End of the candle that opens at `open`: the open time of the next one.
+    /// End of the candle that opens at `open`, which is the open time of the next one.
     pub fn end_of(self, open: UnixMs) -> UnixMs {
         self.step(open, 1)
     }
 }
 
 impl Stored {
-    /// All of them, shortest first.
+    /// All stored intervals, shortest first.
     pub const ALL: [Stored; 3] = [Stored::M1, Stored::H1, Stored::D1];
 
-    /// The same interval among the served ones.
+    /// The same interval, as one that clients may ask for.
     pub fn interval(self) -> Interval {
         match self {
             Stored::M1 => Interval::M1,
@@ -207,12 +202,12 @@ impl Stored {
         }
     }
 
-    /// The slot that holds this moment.
+    /// The slot of the candle that contains this time.
     pub fn slot_of(self, time: UnixMs) -> i64 {
         time.0.div_euclid(self.length_ms())
     }
 
-    /// Open time of a slot.
+    /// Open time of the candle of a slot.
     pub fn open_of(self, slot: i64) -> UnixMs {
         UnixMs(slot.saturating_mul(self.length_ms()))
     }
@@ -231,6 +226,14 @@ mod tests {
         assert_eq!(Interval::parse(b""), None);
         assert_eq!(Interval::parse_resolution(b"240"), Some(Interval::H4));
         assert_eq!(Interval::parse_resolution(b"1h"), None);
+    }
+
+    #[test]
+    fn the_table_has_the_order_of_the_intervals() {
+        for (at, interval) in Interval::ALL.into_iter().enumerate() {
+            assert_eq!((interval as usize, interval.row().interval), (at, interval));
+        }
+        assert!(Interval::ALL.is_sorted_by_key(|it| it.end_of(UnixMs(0))));
     }
 
     #[test]

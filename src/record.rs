@@ -1,25 +1,26 @@
-//! The plain records that pass from an exchange's JSON to the market: numbers with their units,
-//! and nothing that acts.
+//! Records: what an exchange says of a market, as plain data. A [`Ticker`] has current prices, a
+//! [`Candle`] the trades of one interval, a [`MarketInfo`] the rules of a market.
 //!
-//! They stand in the lowest row so that `exchange`, which makes them, and `market`, which keeps
-//! them, need not know each other.
+//! This module is in the lowest layer so that `exchange`, which parses records, and `market`, which
+//! keeps them, do not depend on each other. Records know nothing of JSON or of the API.
 
 use crate::decimal::Decimal;
 use crate::time::UnixMs;
 
-/// One market's figures, as the exchange sent them. `None` is what it does not send.
-/// Prices are quote asset per base; `open`, `high`, `low` and the volumes are of the last 24 hours.
+/// The current prices and 24-hour statistics of one market, as the exchange sent them. A value is
+/// `None` if the exchange does not send it. Prices are in quote asset per base asset; `open`, `high`,
+/// `low` and the volumes are of the last 24 hours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ticker {
     /// Price of the last trade.
     pub last: Decimal,
-    /// Best price of a buyer.
+    /// Highest price that a buyer offers.
     pub bid: Option<Decimal>,
-    /// Best price of a seller.
+    /// Lowest price that a seller asks.
     pub ask: Option<Decimal>,
-    /// Base asset wanted at `bid`.
+    /// Amount wanted at `bid`, in base asset.
     pub bid_volume: Option<Decimal>,
-    /// Base asset offered at `ask`.
+    /// Amount offered at `ask`, in base asset.
     pub ask_volume: Option<Decimal>,
     /// Price 24 hours ago.
     pub open: Option<Decimal>,
@@ -27,20 +28,20 @@ pub struct Ticker {
     pub high: Option<Decimal>,
     /// Lowest price.
     pub low: Option<Decimal>,
-    /// `last - open`, in quote asset.
+    /// `last - open`.
     pub change: Option<Decimal>,
-    /// Percent points: -1.25 is minus 1.25 %.
+    /// `change` in percent of `open`: -1.25 means -1.25 %.
     pub percentage: Option<Decimal>,
-    /// Traded, in base asset.
+    /// Traded amount, in base asset.
     pub base_volume: Option<Decimal>,
-    /// Traded, in quote asset.
+    /// Traded amount, in quote asset.
     pub quote_volume: Option<Decimal>,
-    /// The exchange's own time of these figures.
+    /// Time of these values by the exchange's clock.
     pub timestamp: Option<UnixMs>,
 }
 
 impl Ticker {
-    /// One of which only the last price is known.
+    /// A ticker of which only the last price is known.
     pub fn of_last(last: Decimal) -> Ticker {
         Ticker {
             last,
@@ -58,26 +59,8 @@ impl Ticker {
             timestamp: None,
         }
     }
-}
 
-/// One market's figures of the last 24 hours, from exchanges that do not send them with the
-/// ticker. `None` is what is not sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Price 24 hours ago.
-    pub open: Option<Decimal>,
-    /// Highest price.
-    pub high: Option<Decimal>,
-    /// Lowest price.
-    pub low: Option<Decimal>,
-    /// Traded, in base asset.
-    pub base_volume: Option<Decimal>,
-    /// Traded, in quote asset.
-    pub quote_volume: Option<Decimal>,
-}
-
-impl Ticker {
-    /// Takes from the same market's figures of 24 hours what this ticker does not say.
+    /// Sets each value that is `None` to that of the same market's 24-hour statistics.
     pub fn fill_from(&mut self, stats: &Stats) {
         let fill = |own: &mut Option<Decimal>, other: &Option<Decimal>| {
             if own.is_none() {
@@ -92,10 +75,26 @@ impl Ticker {
     }
 }
 
-/// One candle. Prices are quote asset per base; `volume` is in base asset.
+/// The 24-hour statistics of one market, from exchanges that do not send them with the ticker. A
+/// value is `None` if the exchange does not send it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Price 24 hours ago.
+    pub open: Option<Decimal>,
+    /// Highest price.
+    pub high: Option<Decimal>,
+    /// Lowest price.
+    pub low: Option<Decimal>,
+    /// Traded amount, in base asset.
+    pub base_volume: Option<Decimal>,
+    /// Traded amount, in quote asset.
+    pub quote_volume: Option<Decimal>,
+}
+
+/// One candle: the trades of one interval. Prices are in quote asset per base asset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candle {
-    /// Begin of the interval.
+    /// Start of the interval.
     pub open_time: UnixMs,
     /// First price.
     pub open: Decimal,
@@ -105,12 +104,13 @@ pub struct Candle {
     pub low: Decimal,
     /// Last price.
     pub close: Decimal,
-    /// Traded, in base asset.
+    /// Traded amount, in base asset.
     pub volume: Decimal,
 }
 
 impl Candle {
-    /// A candle whose numbers could not be read: all zero, which no market can have.
+    /// A placeholder for a candle whose numbers could not be parsed: all zero, so it is not
+    /// [sound](Candle::is_sound).
     pub fn without_numbers(open_time: UnixMs) -> Candle {
         Candle {
             open_time,
@@ -122,8 +122,8 @@ impl Candle {
         }
     }
 
-    /// Whether a market can have such numbers: all prices positive, none outside of low and high,
-    /// no negative volume. Says nothing of the open time, which only an interval can judge.
+    /// True if the numbers are possible: all prices are positive and within `low` and `high`, and
+    /// the volume is not negative. The open time is not checked: that depends on the interval.
     pub fn is_sound(&self) -> bool {
         let Candle {
             open_time: _,
@@ -142,52 +142,52 @@ impl Candle {
     }
 }
 
-/// Which candles stay when there are more than the limit.
+/// Which end of a range of candles to keep when the range has more than the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
-    /// The oldest ones.
+    /// Keep the oldest candles.
     Oldest,
-    /// The newest ones.
+    /// Keep the newest candles.
     Newest,
 }
 
-/// One market of an exchange's market list.
+/// One entry of an exchange's market list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarketInfo {
-    /// The exchange's own name of the market, as its tickers carry it (`BTCUSDT`).
+    /// The exchange's name of the market in its tickers (`BTCUSDT`).
     pub ticker_id: Box<str>,
-    /// The name by which its candles are asked for, where that is another one (Kraken).
+    /// The exchange's name of the market in requests for candles, if that differs (Kraken).
     pub candle_id: Option<Box<str>>,
     /// Base asset in the common spelling (`BTC`, never `XBT`).
     pub base: Box<str>,
     /// Quote asset in the common spelling.
     pub quote: Box<str>,
-    /// Whether it trades now. A list without a status field means yes.
+    /// True if the market is open for trading. True if the list has no status field.
     pub active: bool,
-    /// Steps, limits and fees.
+    /// Precision, limits and fees.
     pub rules: MarketRules,
 }
 
-/// What an exchange demands of orders in a market, as far as it says.
+/// The rules that an exchange publishes for orders in a market.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MarketRules {
     /// Decimal places of an amount.
     pub amount_places: Option<u8>,
     /// Decimal places of a price.
     pub price_places: Option<u8>,
-    /// Least and most base asset of an order.
+    /// Limits of an order's amount, in base asset.
     pub amount: Bounds,
-    /// Least and highest price of an order.
+    /// Limits of an order's price.
     pub price: Bounds,
-    /// Least and most quote asset of an order.
+    /// Limits of an order's cost (price times amount), in quote asset.
     pub cost: Bounds,
-    /// Fee of a taker: 0.001 is 0.1 %.
+    /// Fee of a taker, as a fraction: 0.001 is 0.1 %.
     pub taker: Option<Decimal>,
-    /// Fee of a maker: 0.001 is 0.1 %.
+    /// Fee of a maker, as a fraction: 0.001 is 0.1 %.
     pub maker: Option<Decimal>,
 }
 
-/// A least and a most, each where it is known.
+/// A minimum and a maximum. `None` if the exchange does not publish it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// The least that is allowed.

@@ -1,88 +1,108 @@
-//! A table of fixed capacity whose keys go stale when their entry leaves.
+//! A table of fixed capacity whose keys go stale when their entry is removed.
 //!
-//! Owns its entries. A [`Key`] is a place and a generation: after `remove`, the old key finds
-//! nothing, also when the place is taken again. So an event that was on its way to a dead
-//! connection cannot reach the next one in its place.
+//! [`Table`] owns its entries. A [`Key`] is the index of a slot and a generation; the slot counts
+//! its generations, one for each entry that it has held. After `remove`, the old key finds nothing,
+//! even when its slot holds a new entry. So an event for a closed connection cannot reach the next
+//! connection in the same slot.
 //!
-//! It never grows beyond its capacity, and never moves an entry: it grows by [`Pages`].
+//! A table never grows beyond its capacity, and never moves an entry: its memory comes in
+//! [`Pages`].
 
-/// Names one entry of a [`Table`], for as long as that entry lives.
+/// Names one entry of a [`Table`] for as long as that entry lives.
+///
+/// Invariant: `index < 2^INDEX_BITS`, and `generation <= LAST_GENERATION`, so that both fit a
+/// token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
-    place: u32,
+    index: u32,
     generation: u32,
 }
+
+/// Bits of a token that hold the index: half of them where a `usize` has 64, and 20 (a million
+/// entries) where it has 32.
+const INDEX_BITS: u32 = if usize::BITS >= 64 { 32 } else { 20 };
+
+/// Most entries of a table.
+const MAX_CAPACITY: usize = usize::MAX >> (usize::BITS - INDEX_BITS);
+
+/// The generation after which a slot starts again at 0: 2^32 - 2, or 4,094 where a `usize` has 32
+/// bits. A key that is kept while its slot is used again that often would find another entry. One
+/// generation is left out, so no token is among the highest 2^[`INDEX_BITS`] numbers: those are
+/// free for the poller's other tokens.
+const LAST_GENERATION: u32 = ((usize::MAX >> INDEX_BITS) - 1) as u32;
 
 impl Key {
     /// The key as one number, for a poller's token.
     pub fn token(self) -> usize {
-        (self.generation as usize) << 32 | self.place as usize
+        (self.generation as usize) << INDEX_BITS | self.index as usize
     }
 
-    /// The key that became this token.
+    /// The key whose token this is.
     pub fn from_token(token: usize) -> Key {
         Key {
-            place: token as u32,
-            generation: (token >> 32) as u32,
+            index: (token & MAX_CAPACITY) as u32,
+            generation: (token >> INDEX_BITS) as u32,
         }
     }
 
-    /// Its place in the table: below the table's capacity.
-    pub fn place(self) -> usize {
-        self.place as usize
+    /// The index of its slot: below the table's capacity.
+    pub fn index(self) -> usize {
+        self.index as usize
     }
 }
 
-/// Places on one page.
+/// Elements of one page.
 const PAGE: usize = 64;
 
-/// Places by their number, from 0 on. They come a page at a time, so growing copies nothing, leaves
-/// no holes behind, and takes memory for less than a page of places that are not used.
+/// A growable array that allocates a page of elements at a time, so growing copies nothing and
+/// leaves no freed blocks behind. Less than a page of its memory is unused.
 #[derive(Debug)]
 pub struct Pages<T>(Vec<Box<[T; PAGE]>>);
 
 impl<T> Default for Pages<T> {
-    /// No places yet.
+    /// An array without elements.
     fn default() -> Pages<T> {
         Pages(Vec::new())
     }
 }
 
 impl<T: Default> Pages<T> {
-    /// Brings as many pages as this place needs, and is the place.
-    pub fn reach(&mut self, place: usize) -> &mut T {
-        while self.0.len() <= place / PAGE {
+    /// The element at this index; allocates the pages up to it where they are missing.
+    pub fn grow_to(&mut self, index: usize) -> &mut T {
+        while self.0.len() <= index / PAGE {
             self.0.push(Box::new(std::array::from_fn(|_| T::default())));
         }
-        &mut self.0[place / PAGE][place % PAGE]
+        &mut self.0[index / PAGE][index % PAGE]
     }
 
-    /// This place, if its page has come.
-    pub fn get(&self, place: usize) -> Option<&T> {
-        Some(&self.0.get(place / PAGE)?[place % PAGE])
+    /// The element at this index, if its page is allocated.
+    pub fn get(&self, index: usize) -> Option<&T> {
+        Some(&self.0.get(index / PAGE)?[index % PAGE])
     }
 
-    /// This place, if its page has come.
-    pub fn get_mut(&mut self, place: usize) -> Option<&mut T> {
-        Some(&mut self.0.get_mut(place / PAGE)?[place % PAGE])
+    /// The element at this index, if its page is allocated.
+    pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        Some(&mut self.0.get_mut(index / PAGE)?[index % PAGE])
     }
 
-    /// All places of all pages, in order.
+    /// The elements of all pages, in order.
     fn iter(&self) -> impl Iterator<Item = &T> {
         self.0.iter().flat_map(|page| page.iter())
     }
 
-    /// All places of all pages, in order.
+    /// The elements of all pages, in order.
     fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.0.iter_mut().flat_map(|page| page.iter_mut())
     }
 }
 
-/// See the module's page.
+/// A table of at most `capacity` entries. See the module documentation.
+///
+/// Invariant: `len` slots have an entry; `free` lists the others below `used`.
 #[derive(Debug)]
 pub struct Table<T> {
-    places: Pages<Place<T>>,
-    /// Places that were ever taken: those above it are new.
+    slots: Pages<Slot<T>>,
+    /// Slots that have ever held an entry: those with an index below this.
     used: usize,
     free: Vec<u32>,
     len: usize,
@@ -90,119 +110,116 @@ pub struct Table<T> {
 }
 
 #[derive(Debug)]
-struct Place<T> {
+struct Slot<T> {
     generation: u32,
     entry: Option<T>,
 }
 
-impl<T> Default for Place<T> {
-    fn default() -> Place<T> {
-        Place {
+impl<T> Default for Slot<T> {
+    fn default() -> Slot<T> {
+        Slot {
             generation: 0,
             entry: None,
         }
     }
 }
 
+impl<T> Slot<T> {
+    /// The key of the entry in this slot, which has this index.
+    fn key(&self, index: usize) -> Key {
+        Key {
+            index: index as u32,
+            generation: self.generation,
+        }
+    }
+}
+
 impl<T> Table<T> {
-    /// A table of at most `capacity` entries. Memory is taken as entries come.
+    /// A table of at most `capacity` entries, or of [`MAX_CAPACITY`] if that is less. It allocates
+    /// memory as entries are inserted.
     pub fn new(capacity: usize) -> Table<T> {
         Table {
-            places: Pages::default(),
+            slots: Pages::default(),
             used: 0,
             free: Vec::new(),
             len: 0,
-            capacity: capacity.min(u32::MAX as usize),
+            capacity: capacity.min(MAX_CAPACITY),
         }
     }
 
-    /// Puts an entry in. `None` when the table is full: the entry is dropped.
+    /// Inserts an entry. Returns `None` and drops the entry when the table is full.
     pub fn insert(&mut self, entry: T) -> Option<Key> {
-        let place = match self.free.pop() {
-            Some(place) => place,
+        let index = match self.free.pop() {
+            Some(index) => index as usize,
             None if self.used < self.capacity => {
                 self.used += 1;
-                self.used as u32 - 1
+                self.used - 1
             }
             None => return None,
         };
         self.len += 1;
-        let slot = self.places.reach(place as usize);
+        let slot = self.slots.grow_to(index);
         slot.entry = Some(entry);
-        Some(Key {
-            place,
-            generation: slot.generation,
-        })
+        Some(slot.key(index))
     }
 
-    /// Takes the entry out; its key is stale from now on.
+    /// Removes and returns the entry of this key. The key is stale from then on.
     pub fn remove(&mut self, key: Key) -> Option<T> {
-        let slot = self.places.get_mut(key.place())?;
+        let slot = self.slots.get_mut(key.index())?;
         if slot.generation != key.generation {
             return None;
         }
         let entry = slot.entry.take()?;
-        // The top half of a token stays below 2^30: the highest tokens belong to the driver.
-        slot.generation = (slot.generation + 1) & 0x3fff_ffff;
-        self.free.push(key.place);
+        slot.generation = match slot.generation {
+            LAST_GENERATION => 0,
+            generation => generation + 1,
+        };
+        self.free.push(key.index);
         self.len -= 1;
         Some(entry)
     }
 
-    /// The entry of this key, if it still lives.
+    /// The entry of this key, unless the key is stale.
     pub fn get(&self, key: Key) -> Option<&T> {
-        let slot = self.places.get(key.place())?;
-        (slot.generation == key.generation)
-            .then_some(slot.entry.as_ref())
-            .flatten()
+        let slot = self.slots.get(key.index())?;
+        slot.entry
+            .as_ref()
+            .filter(|_| slot.generation == key.generation)
     }
 
-    /// The entry of this key, if it still lives.
+    /// The entry of this key, unless the key is stale.
     pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
-        let slot = self.places.get_mut(key.place())?;
-        (slot.generation == key.generation)
-            .then_some(slot.entry.as_mut())
-            .flatten()
+        let slot = self.slots.get_mut(key.index())?;
+        slot.entry
+            .as_mut()
+            .filter(|_| slot.generation == key.generation)
     }
 
-    /// How many entries live.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether none lives.
+    /// True if the table has no entry.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether one more would be refused.
+    /// True if [`insert`](Table::insert) would refuse an entry.
     pub fn is_full(&self) -> bool {
         self.len >= self.capacity
     }
 
-    /// All living entries, in the order of their places.
+    /// All entries with their keys, in the order of their slots.
     pub fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
-        self.places.iter().enumerate().filter_map(|(place, slot)| {
-            let key = Key {
-                place: place as u32,
-                generation: slot.generation,
-            };
-            slot.entry.as_ref().map(|entry| (key, entry))
-        })
+        let slots = self.slots.iter().enumerate();
+        slots.filter_map(|(index, slot)| Some((slot.key(index), slot.entry.as_ref()?)))
     }
 
-    /// All living entries, in the order of their places.
+    /// All entries with their keys, in the order of their slots.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (Key, &mut T)> {
-        self.places
-            .iter_mut()
-            .enumerate()
-            .filter_map(|(place, slot)| {
-                let key = Key {
-                    place: place as u32,
-                    generation: slot.generation,
-                };
-                slot.entry.as_mut().map(|entry| (key, entry))
-            })
+        let slots = self.slots.iter_mut().enumerate();
+        slots.filter_map(|(index, slot)| Some((slot.key(index), slot.entry.as_mut()?)))
     }
 }
 
@@ -216,11 +233,38 @@ mod tests {
         let first = table.insert("first").expect("room for two");
         assert_eq!(table.remove(first), Some("first"));
         let second = table.insert("second").expect("room for two");
-        assert_eq!(second.place(), first.place());
+        assert_eq!(second.index(), first.index());
         assert_eq!(table.get(first), None);
         assert_eq!(table.remove(first), None);
         assert_eq!(table.get(second), Some(&"second"));
         assert_eq!(Key::from_token(second.token()), second);
+    }
+
+    #[test]
+    fn tokens_keep_their_keys_and_leave_the_highest_numbers_free() {
+        let last = Key {
+            index: MAX_CAPACITY as u32,
+            generation: LAST_GENERATION,
+        };
+        for index in [0, 1, last.index] {
+            for generation in [0, 1, last.generation] {
+                let key = Key { index, generation };
+                assert_eq!(Key::from_token(key.token()), key);
+            }
+        }
+        assert_eq!(last.token(), usize::MAX - MAX_CAPACITY - 1);
+        const { assert!(MAX_CAPACITY >= 1_000_000, "the most that may be configured") };
+    }
+
+    #[test]
+    fn a_slot_starts_again_after_its_last_generation() {
+        let mut table = Table::new(1);
+        table.slots.grow_to(0).generation = LAST_GENERATION;
+        let last = table.insert("last").expect("room for one");
+        table.remove(last);
+        let first = table.insert("first").expect("room for one");
+        assert_eq!(first.generation, 0);
+        assert_eq!(table.get(last), None);
     }
 
     #[test]
@@ -250,7 +294,7 @@ mod tests {
             assert_eq!(table.get(*key), Some(&n));
         }
         assert_eq!(table.remove(keys[PAGE]), Some(PAGE));
-        assert!(table.iter_mut().all(|(key, entry)| key.place() == *entry));
+        assert!(table.iter_mut().all(|(key, entry)| key.index() == *entry));
         let found: Vec<(Key, usize)> = table.iter().map(|(key, entry)| (key, *entry)).collect();
         let expected = (0..count).filter(|n| *n != PAGE).map(|n| (keys[n], n));
         assert_eq!(found, expected.collect::<Vec<_>>());

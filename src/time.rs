@@ -1,10 +1,10 @@
-//! Two clocks, two types, and the little calendar that candles need.
+//! The two clocks, a type for the time of each, and the calendar that candles need.
 //!
-//! Owns the only place where a clock is read: [`Clock::now`]. Everything else in the house is told
-//! the time, so that a test can run a day in a second.
+//! No other module reads a clock. Everything else is given the time, so that a test can run a day
+//! in a second.
 //!
-//! [`Mono`] never goes backwards and says nothing of the date: deadlines and ages are made of it.
-//! [`UnixMs`] is what bodies and candles speak; it may jump when somebody sets the clock.
+//! [`Mono`] never goes backwards and has no date: it is for deadlines and ages. [`UnixMs`] is the
+//! wall-clock time of bodies and candles; it jumps when somebody sets the clock.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::fmt;
@@ -14,11 +14,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Milliseconds of one day.
 pub const DAY_MS: i64 = 86_400_000;
 
-/// A point on the monotonic clock: microseconds since the process began.
+/// A time by the monotonic clock: microseconds since the process started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mono(pub u64);
 
-/// A point on the wall clock: milliseconds since the Unix epoch, UTC.
+/// A time by the wall clock: milliseconds since the Unix epoch, UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnixMs(pub i64);
 
@@ -34,12 +34,12 @@ pub struct Now {
 /// The clocks of this process.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// What the system's monotonic clock said, in microseconds.
+    /// The system's monotonic time at which [`Mono`] is zero, in microseconds.
     begin: u64,
 }
 
 impl Clock {
-    /// A clock whose [`Mono`] begins now.
+    /// A clock whose [`Mono`] is zero now.
     #[expect(
         clippy::new_without_default,
         reason = "reading a clock is no default value"
@@ -65,20 +65,20 @@ impl Clock {
     }
 }
 
-/// Both clocks for a loop that reads them all the time. The wall clock is read anew every
-/// `WALL_EVERY` and in between moves with the other one, so that it costs next to nothing; when
-/// somebody sets it, that shows within this time.
+/// Both clocks, for a loop that reads them all the time. The wall clock is read once every
+/// `WALL_EVERY` and in between advances with the monotonic clock, which costs next to nothing. A change
+/// of the wall clock shows after at most this time.
 #[derive(Clone, Copy, Debug)]
 pub struct Watch {
     clock: Clock,
     read: Now,
 }
 
-/// See [`Watch`]. Nothing that is shown or stored needs to be sharper.
+/// How often [`Watch`] reads the wall clock. Nothing that is shown or stored needs more precision.
 const WALL_EVERY: Duration = Duration::from_millis(10);
 
 impl Watch {
-    /// A watch of this clock.
+    /// Reads `clock` from now on.
     pub fn new(clock: Clock) -> Watch {
         Watch {
             clock,
@@ -86,7 +86,7 @@ impl Watch {
         }
     }
 
-    /// Both clocks.
+    /// The time by both clocks.
     #[inline]
     pub fn now(&mut self) -> Now {
         let mono = self.clock.mono();
@@ -107,29 +107,29 @@ impl Watch {
         self.read
     }
 
-    /// The monotonic clock alone.
+    /// The time by the monotonic clock alone.
     pub fn mono(&self) -> Mono {
         self.clock.mono()
     }
 }
 
-/// The system's monotonic clock in microseconds, from wherever it began. The standard library's
-/// `Instant` is the same clock, and takes three times the instructions to tell how much has passed
-/// on it; every turn of the loop asks twice.
+/// The system's monotonic time in microseconds, counted from an arbitrary start. The standard
+/// library's `Instant` reads the same clock, but takes three times the instructions to compute how
+/// much time has passed; every turn of the loop does so twice.
 #[inline]
 fn monotonic_us() -> u64 {
     let read = clock_gettime(ClockId::Monotonic);
     read.tv_sec as u64 * 1_000_000 + read.tv_nsec as u64 / 1000
 }
 
-/// The wall clock. A clock before 1970 reads as the epoch.
+/// The wall-clock time. A clock set before 1970 reads as the epoch.
 fn unix_now() -> UnixMs {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     UnixMs(since.map_or(0, |since| since.as_millis() as i64))
 }
 
 impl Mono {
-    /// The time since `earlier`; zero when that is later than this.
+    /// The time since `earlier`; zero if `earlier` is later than this.
     pub fn since(self, earlier: Mono) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
     }

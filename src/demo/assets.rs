@@ -1,38 +1,39 @@
-//! The 24 markets of the demo exchange and the assets they trade.
+//! The 24 markets of the demo exchange, the assets that they trade, and their price at each
+//! midnight.
 //!
-//! Owns every name, price level, step and size, and the *anchors*: the price of a market at
-//! each midnight. It never knows what happens between two midnights.
+//! This module owns all names, price levels, precisions and volumes. Prices between two midnights
+//! are the `generator` module's.
 //!
-//! An asset has a value in dollars that swings around a level by a sum of noises of nine
-//! periods, from one day to 256: near and far it looks like a market, yet it never leaves its band.
-//! An anchor is the quotient of two such values, so that at midnight `BTC/EUR` and `ETH/BTC`
-//! agree with `BTC/USDT` and `ETH/USDT`.
+//! The value of an asset in dollars is a level plus a sum of noises with nine periods, from 1 to 256
+//! days. So it moves like a market's at any scale, and never leaves its band. A midnight price is
+//! the quotient of two such values, so at midnight the prices of `BTC/EUR` and `ETH/BTC` agree with
+//! those of `BTC/USDT` and `ETH/USDT`.
 //!
-//! Invariants, tested: joined names are unique; `price_places + amount_places <= 8`, so that the
-//! product of a price and an amount is exact with the eight places that Binance writes; a month's
-//! turnover, in ticks times steps, is below 2^62.
+//! Invariants, tested: the markets' symbols are unique; `price_places + amount_places <= 8`, so that
+//! the product of a price and an amount is exact with the eight places that Binance writes; a
+//! month's turnover, in ticks times steps, is below 2^62.
 
-use super::random::{Random, key_of};
+use super::random::{Random, derive_key};
 
-/// Something that has a value.
+/// A coin or a currency.
 #[derive(Debug)]
 pub(super) struct Asset {
     pub(super) name: &'static str,
-    /// Level of the value, in 10^-12 dollars.
+    /// The value around which the asset's value moves, in 10^-12 dollars.
     level: i64,
-    /// Farthest that the value goes from its level, in thousandths of it.
+    /// The largest distance of the value from its level, in thousandths of the level.
     swing: i64,
-    /// Least turnover of an order that is quoted in this asset, in 10^-8 of it.
-    pub(super) least_order: i64,
-    /// Money, or as good as money: markets quoted in it show the shape of the base asset's own
-    /// fortunes, so they move together.
-    money: bool,
+    /// The minimum cost of an order that is quoted in this asset, in 10^-8 of the asset.
+    pub(super) min_order: i64,
+    /// True for a currency or a stablecoin. All markets of one base asset that are quoted in these
+    /// draw the same noise between midnights, so they move together.
+    is_cash: bool,
 }
 
 /// One market.
 #[derive(Debug)]
 pub(super) struct Market {
-    /// Binance's name of it: both assets, joined.
+    /// Binance's name of the market: both assets, joined.
     pub(super) symbol: &'static str,
     pub(super) base: &'static Asset,
     pub(super) quote: &'static Asset,
@@ -40,38 +41,38 @@ pub(super) struct Market {
     pub(super) price_places: u32,
     /// Decimal places of an amount. A *step* is one unit of the last place.
     pub(super) amount_places: u32,
-    /// Base asset traded on a usual day, whole units.
-    turnover: i64,
-    /// Trades of a day.
+    /// Base asset traded on an average day, in whole units.
+    daily_volume: i64,
+    /// Trades of each day.
     pub(super) trades: i64,
 }
 
 const DOLLAR: i64 = 1_000_000_000_000;
 const CENT: i64 = DOLLAR / 100;
 
-const fn money(name: &'static str, level: i64, swing: i64) -> Asset {
+const fn cash(name: &'static str, level: i64, swing: i64) -> Asset {
     Asset {
         name,
         level,
         swing,
-        least_order: 500_000_000,
-        money: true,
+        min_order: 500_000_000,
+        is_cash: true,
     }
 }
 
-const fn coin(name: &'static str, level: i64, swing: i64, least_order: i64) -> Asset {
+const fn coin(name: &'static str, level: i64, swing: i64, min_order: i64) -> Asset {
     Asset {
         name,
         level,
         swing,
-        least_order,
-        money: false,
+        min_order,
+        is_cash: false,
     }
 }
 
-static USDT: Asset = money("USDT", DOLLAR, 0);
-static USDC: Asset = money("USDC", DOLLAR, 1);
-static EUR: Asset = money("EUR", 108 * CENT, 40);
+static USDT: Asset = cash("USDT", DOLLAR, 0);
+static USDC: Asset = cash("USDC", DOLLAR, 1);
+static EUR: Asset = cash("EUR", 108 * CENT, 40);
 static BTC: Asset = coin("BTC", 95_000 * DOLLAR, 250, 10_000);
 static ETH: Asset = coin("ETH", 3_300 * DOLLAR, 250, 100_000);
 static BNB: Asset = coin("BNB", 640 * DOLLAR, 250, 0);
@@ -91,7 +92,7 @@ const fn market(
     symbol: &'static str,
     (base, quote): (&'static Asset, &'static Asset),
     (price_places, amount_places): (u32, u32),
-    turnover: i64,
+    daily_volume: i64,
     trades: i64,
 ) -> Market {
     Market {
@@ -100,12 +101,12 @@ const fn market(
         quote,
         price_places,
         amount_places,
-        turnover,
+        daily_volume,
         trades,
     }
 }
 
-/// All of them, in the order in which they are listed.
+/// All markets, in the order of the exchange's market list.
 #[rustfmt::skip] // a table is read by its columns
 pub(super) static MARKETS: [Market; 24] = [
     market("BTCUSDT",  (&BTC,  &USDT), (2, 5), 16_000,            1_900_000),
@@ -135,65 +136,66 @@ pub(super) static MARKETS: [Market; 24] = [
 ];
 
 impl Market {
-    /// The market of that joined name. Case matters.
+    /// The market with this symbol. Case matters.
     pub(super) fn find(symbol: &[u8]) -> Option<&'static Market> {
         MARKETS
             .iter()
             .find(|market| market.symbol.as_bytes() == symbol)
     }
 
-    /// Half of the steps that change hands on a usual day.
-    pub(super) fn half_turnover(&self) -> i64 {
-        self.turnover * 10i64.pow(self.amount_places) / 2
+    /// Half of the base asset traded on an average day, in steps.
+    pub(super) fn half_daily_volume(&self) -> i64 {
+        self.daily_volume * 10i64.pow(self.amount_places) / 2
     }
 
-    /// The key of everything that happens between two midnights.
+    /// The key of the market's random numbers between two midnights.
     pub(super) fn key(&self, seed: u64) -> u64 {
-        let key = key_of(seed, self.base.name);
-        if self.quote.money {
+        let key = derive_key(seed, self.base.name);
+        if self.quote.is_cash {
             key
         } else {
-            key_of(key, self.quote.name)
+            derive_key(key, self.quote.name)
         }
     }
 
-    /// The price in ticks at the begin of a day, counted from the epoch.
-    pub(super) fn anchor(&self, seed: u64, day: i64) -> i64 {
+    /// The price in ticks at the start of a day. Days are counted from the epoch.
+    pub(super) fn midnight_price(&self, seed: u64, day: i64) -> i64 {
         let base = i128::from(self.base.value(seed, day));
         let quote = i128::from(self.quote.value(seed, day));
         (base * 10i128.pow(self.price_places) / quote) as i64
     }
 }
 
-/// Weights of the noises with periods of 1, 2, 4, ... 256 days: the square roots of the periods,
-/// in thousandths, as for a random walk.
+/// Weights of the noises with periods of 1, 2, 4, ... 256 days, in thousandths. They are the square
+/// roots of the periods, as in a random walk.
 const WEIGHTS: [i64; 9] = [1000, 1414, 2000, 2828, 4000, 5657, 8000, 11_314, 16_000];
-const WEIGHT: i64 = 52_213;
-/// Noise at a point of its lattice goes from minus to plus this.
+const WEIGHT_SUM: i64 = 52_213;
+/// At the ends of its periods, a noise is a random number from `-NOISE` to `NOISE`; in between it
+/// is interpolated.
 const NOISE: i64 = 1 << NOISE_BITS;
 const NOISE_BITS: u32 = 16;
 const NOISE_TAG: u64 = 0x6e6f;
 const BILLION: i64 = 1_000_000_000;
 
 impl Asset {
-    /// Value at the begin of a day, in 10^-12 dollars.
+    /// The value at the start of a day, in 10^-12 dollars.
     fn value(&self, seed: u64, day: i64) -> i64 {
         if self.swing == 0 {
             return self.level;
         }
-        let key = key_of(seed, self.name);
+        let key = derive_key(seed, self.name);
         let mut sum = 0;
         for (octave, weight) in WEIGHTS.iter().enumerate() {
-            let (place, period) = (day >> octave, 1 << octave);
-            let past = day - (place << octave);
-            let [from, to] = [place, place + 1].map(|place| {
-                let bits = Random::new(key, NOISE_TAG + octave as u64, place).bits();
+            let (index, period) = (day >> octave, 1 << octave);
+            let past = day - (index << octave);
+            let [from, to] = [index, index + 1].map(|index| {
+                let bits = Random::new(key, NOISE_TAG + octave as u64, index).bits();
                 (bits >> (63 - NOISE_BITS)) as i64 - NOISE
             });
-            // A shift divides by the period.
+            // The shift divides by the period.
             sum += (weight * (from * (period - past) + to * past)) >> octave;
         }
-        let parts = sum * (self.swing * (BILLION / 1000)) / (WEIGHT * NOISE);
+        let parts = sum * (self.swing * (BILLION / 1000)) / (WEIGHT_SUM * NOISE);
         (i128::from(self.level) * i128::from(BILLION + parts) / i128::from(BILLION)) as i64
     }
 }
@@ -204,33 +206,33 @@ mod tests {
 
     #[test]
     fn the_table_keeps_its_invariants() {
-        assert_eq!(WEIGHTS.iter().sum::<i64>(), WEIGHT);
+        assert_eq!(WEIGHTS.iter().sum::<i64>(), WEIGHT_SUM);
         for (index, market) in MARKETS.iter().enumerate() {
             let joined = format!("{}{}", market.base.name, market.quote.name);
             assert_eq!(market.symbol, joined);
             let again = MARKETS.iter().position(|other| other.symbol == joined);
             assert_eq!(again, Some(index), "{joined}");
             assert!(market.price_places + market.amount_places <= 8, "{joined}");
-            assert!(market.quote.least_order > 0, "{joined}");
+            assert!(market.quote.min_order > 0, "{joined}");
         }
     }
 
     #[test]
-    fn anchors_stay_in_their_band_for_a_century() {
+    fn midnight_prices_stay_in_their_band_for_a_century() {
         for seed in [0, 1, 7, u64::MAX] {
             for market in &MARKETS {
                 let level = market.base.level as i128 * 10i128.pow(market.price_places)
                     / market.quote.level as i128;
-                let busiest_month = 31 * 14 * market.half_turnover() as i128 * 2 / 10;
+                let busiest_month = 31 * 14 * market.half_daily_volume() as i128 * 2 / 10;
                 for day in 0..36_500 {
-                    let price = market.anchor(seed, day);
+                    let price = market.midnight_price(seed, day);
                     let (low, high) = (level * 5 / 10, level * 18 / 10);
                     assert!(
                         (low..=high).contains(&i128::from(price)),
                         "{} {price}",
                         market.symbol
                     );
-                    assert!(price > 500, "a tick of {} is coarse", market.symbol);
+                    assert!(price > 500, "the tick of {} is too large", market.symbol);
                     // The price, and more than a day's wick adds to it.
                     let most = i128::from(price) * 103 / 100 * busiest_month;
                     assert!(most < 1 << 62, "{}", market.symbol);
@@ -242,7 +244,9 @@ mod tests {
     #[test]
     fn bitcoin_moves_by_a_believable_amount() {
         let market = Market::find(b"BTCUSDT").unwrap();
-        let prices: Vec<i64> = (18_000..21_000).map(|day| market.anchor(1, day)).collect();
+        let prices: Vec<i64> = (18_000..21_000)
+            .map(|day| market.midnight_price(1, day))
+            .collect();
         let (low, high) = (prices.iter().min().unwrap(), prices.iter().max().unwrap());
         assert!(*low > 7_125_000 && *high < 11_875_000, "{low} {high}");
         assert!(high - low > 2_000_000, "{low} {high}");
@@ -253,7 +257,11 @@ mod tests {
 
     #[test]
     fn crosses_agree_at_midnight() {
-        let price = |symbol: &str, day| Market::find(symbol.as_bytes()).unwrap().anchor(3, day);
+        let price = |symbol: &str, day| {
+            Market::find(symbol.as_bytes())
+                .unwrap()
+                .midnight_price(3, day)
+        };
         for day in 19_000..19_400 {
             // 10^5 * ETH/BTC = ETH/USDT / BTC/USDT, to a tick.
             let cross = price("ETHUSDT", day) * 100_000 / price("BTCUSDT", day);

@@ -1,45 +1,47 @@
-//! The bodies of the demo exchange's answers: which figures Binance sends under which names.
+//! The response bodies of the demo exchange, with Binance's names and order of values.
 //!
-//! Owns the 24 h window, the pages of candles and the market list. It never sees a request: what
-//! comes in is a market, a time and what was asked for, checked already.
+//! This module owns the 24-hour window, the pages of candles and the market list. It never sees a
+//! request: its callers pass a market, a time and parameters that are already checked.
 
 use super::assets::{MARKETS, Market};
 use super::candle::Candle;
+use super::generator::{DAY, Generator};
 use super::json::{Value, write_list};
-use super::random::{Random, key_of};
-use super::tape::{DAY, Tape};
+use super::random::{Random, derive_key};
 use crate::interval::Interval;
 use crate::time::UnixMs;
 
-/// Which candles of an interval are asked for.
+/// The candles that a request asks for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Page {
     pub(super) interval: Interval,
-    /// Earliest and latest open time, both inclusive.
+    /// The earliest open time, inclusive, in milliseconds.
     pub(super) from: Option<i64>,
+    /// The latest open time, inclusive, in milliseconds.
     pub(super) to: Option<i64>,
-    /// Most rows: the oldest from `from` on, without that the newest up to `to`.
+    /// Most rows. These are the oldest since `from`; without `from`, the newest up to `to`.
     pub(super) limit: i64,
 }
 
 const SIZES_TAG: u64 = 0x73697a;
 
-/// Appends the figures of a market's last 24 hours: of 86,400 seconds, the running one included.
-/// `openTime` and `closeTime` are the seconds at whose begin `openPrice` and `lastPrice` held.
+/// Appends the 24-hour statistics of a market, which cover 86,400 seconds with the current one as
+/// the last. `openTime` and `closeTime` are the starts of the seconds whose closing prices are
+/// `openPrice` and `lastPrice`.
 pub(super) fn write_ticker(seed: u64, market: &Market, now: UnixMs, out: &mut Vec<u8>) {
     let second = now.0 / 1000;
     let midnight = second - second % DAY;
-    let begin = (second + 1 - DAY).max(0);
-    let mut tape = Tape::new(seed, market);
-    let before = (begin < midnight).then(|| tape.span(begin, midnight));
-    let today = tape.span(midnight, second + 1);
-    let window = before.map_or(today, |before| before.then(&today));
+    let start = (second + 1 - DAY).max(0);
+    let mut generator = Generator::new(seed, market);
+    let yesterday = (start < midnight).then(|| generator.candle(start, midnight));
+    let today = generator.candle(midnight, second + 1);
+    let window = yesterday.map_or(today, |yesterday| yesterday.then(&today));
 
-    // Each day has the same number of trades, so that a number says when a trade was.
+    // Every day has the same number of trades, so the ids of a day follow from its number.
     let last_id = midnight / DAY * market.trades + today.trades;
-    let mut random = Random::new(key_of(seed, market.symbol), SIZES_TAG, second);
-    // Up to one minute's turnover stands on each side of the book.
-    let mut size = || 1 + random.below(market.half_turnover() / 720);
+    let mut random = Random::new(derive_key(seed, market.symbol), SIZES_TAG, second);
+    // At most the volume of a minute is offered on each side of the order book.
+    let mut size = || 1 + random.below(market.half_daily_volume() / 720);
     let price = |ticks| Value::Fixed(ticks, market.price_places);
     let amount = |steps| Value::Fixed(steps, market.amount_places);
     let members = [
@@ -64,8 +66,11 @@ pub(super) fn write_ticker(seed: u64, market: &Market, now: UnixMs, out: &mut Ve
         ("highPrice", price(window.high)),
         ("lowPrice", price(window.low)),
         ("volume", amount(2 * window.half_volume)),
-        ("quoteVolume", paid(market, 2 * window.half_turnover)),
-        ("openTime", Value::Int((begin - 1).max(0) * 1000)),
+        (
+            "quoteVolume",
+            quote_amount(market, 2 * window.half_turnover),
+        ),
+        ("openTime", Value::Int((start - 1).max(0) * 1000)),
         ("closeTime", Value::Int(second * 1000)),
         ("firstId", Value::Int(last_id - window.trades + 1)),
         ("lastId", Value::Int(last_id)),
@@ -74,15 +79,15 @@ pub(super) fn write_ticker(seed: u64, market: &Market, now: UnixMs, out: &mut Ve
     Value::Object(&members).write(out);
 }
 
-/// Appends the figures of all markets.
+/// Appends the 24-hour statistics of all markets.
 pub(super) fn write_tickers(seed: u64, now: UnixMs, out: &mut Vec<u8>) {
     write_list(MARKETS.iter(), out, |market, out| {
         write_ticker(seed, market, now, out);
     });
 }
 
-/// Appends a page of candles, oldest first. The history begins with the first candle that opens
-/// at the epoch or later, and ends with the one that is forming.
+/// Appends a page of candles, oldest first. The first candle in the history is the first that opens
+/// at the epoch or later, the last one is the forming candle.
 pub(super) fn write_klines(
     seed: u64,
     market: &Market,
@@ -90,27 +95,30 @@ pub(super) fn write_klines(
     now: UnixMs,
     out: &mut Vec<u8>,
 ) {
-    let mut tape = Tape::new(seed, market);
+    let mut generator = Generator::new(seed, market);
     let end = now.0 / 1000 + 1;
-    write_list(opens(page, now), out, |open, out| {
+    write_list(open_times(page, now), out, |open, out| {
         let next = page.interval.end_of(open);
-        let candle = tape.span(open.0 / 1000, end.min(next.0 / 1000));
+        let candle = generator.candle(open.0 / 1000, end.min(next.0 / 1000));
         write_row(market, open, next, &candle, out);
     });
 }
 
-/// Open times of a page's candles, oldest first.
-fn opens(page: &Page, now: UnixMs) -> impl Iterator<Item = UnixMs> {
+/// The open times of a page's candles, oldest first.
+fn open_times(page: &Page, now: UnixMs) -> impl Iterator<Item = UnixMs> {
     let interval = page.interval;
-    // The first candle that opens at this time or later.
+    // The open time of the first candle that opens at `time` or later.
     let at_or_after = |time: i64| {
         let open = interval.open_of(UnixMs(time));
-        let late = open.0 < time;
-        if late { interval.end_of(open) } else { open }
+        if open.0 < time {
+            interval.end_of(open)
+        } else {
+            open
+        }
     };
     let last = interval.open_of(UnixMs(page.to.map_or(now.0, |to| to.min(now.0))));
     let first = match page.from {
-        // Later than now is later than the last, and never comes near the calendar's end.
+        // A start in the future gives no candle; `now + 1` does as well, and cannot overflow.
         Some(from) => at_or_after(from.clamp(0, now.0.saturating_add(1))),
         None => interval.step(last, 1 - page.limit).max(at_or_after(0)),
     };
@@ -119,7 +127,7 @@ fn opens(page: &Page, now: UnixMs) -> impl Iterator<Item = UnixMs> {
         .take(page.limit as usize)
 }
 
-/// Appends one candle as Binance's row of twelve.
+/// Appends one candle as a Binance row of twelve values.
 fn write_row(market: &Market, open: UnixMs, next: UnixMs, candle: &Candle, out: &mut Vec<u8>) {
     let price = |ticks| Value::Fixed(ticks, market.price_places);
     let amount = |steps| Value::Fixed(steps, market.amount_places);
@@ -131,18 +139,18 @@ fn write_row(market: &Market, open: UnixMs, next: UnixMs, candle: &Candle, out: 
         price(candle.close),
         amount(2 * candle.half_volume),
         Value::Int(next.0 - 1),
-        paid(market, 2 * candle.half_turnover),
+        quote_amount(market, 2 * candle.half_turnover),
         Value::Int(candle.trades),
         amount(candle.half_volume),
-        paid(market, candle.half_turnover),
+        quote_amount(market, candle.half_turnover),
         Value::Text("0"),
     ];
     Value::List(&row).write(out);
 }
 
-/// Appends the list of these markets, with what they demand of orders.
+/// Appends the market list of these markets, with their rules for orders.
 pub(super) fn write_exchange_info(markets: &[Market], now: UnixMs, out: &mut Vec<u8>) {
-    let weight = [
+    let weight_limit = [
         ("rateLimitType", Value::Text("REQUEST_WEIGHT")),
         ("interval", Value::Text("MINUTE")),
         ("intervalNum", Value::Int(1)),
@@ -151,13 +159,13 @@ pub(super) fn write_exchange_info(markets: &[Market], now: UnixMs, out: &mut Vec
     out.extend_from_slice(b"{\"timezone\":\"UTC\",\"serverTime\":");
     Value::Int(now.0).write(out);
     out.extend_from_slice(b",\"rateLimits\":");
-    Value::List(&[Value::Object(&weight)]).write(out);
+    Value::List(&[Value::Object(&weight_limit)]).write(out);
     out.extend_from_slice(b",\"exchangeFilters\":[],\"symbols\":");
     write_list(markets.iter(), out, write_symbol);
     out.push(b'}');
 }
 
-/// Appends one market of the list.
+/// Appends one market of the market list.
 fn write_symbol(market: &Market, out: &mut Vec<u8>) {
     let price = |ticks| Value::Fixed(ticks, market.price_places);
     let amount = |steps| Value::Fixed(steps, market.amount_places);
@@ -170,12 +178,12 @@ fn write_symbol(market: &Market, out: &mut Vec<u8>) {
     let lot_size = [
         ("filterType", Value::Text("LOT_SIZE")),
         ("minQty", amount(1)),
-        ("maxQty", amount(market.half_turnover() / 10)),
+        ("maxQty", amount(market.half_daily_volume() / 10)),
         ("stepSize", amount(1)),
     ];
     let notional = [
         ("filterType", Value::Text("NOTIONAL")),
-        ("minNotional", Value::Fixed(market.quote.least_order, 8)),
+        ("minNotional", Value::Fixed(market.quote.min_order, 8)),
         ("applyMinToMarket", Value::Bool(true)),
         ("maxNotional", Value::Fixed(9_000_000, 0)),
         ("applyMaxToMarket", Value::Bool(false)),
@@ -224,19 +232,19 @@ fn write_symbol(market: &Market, out: &mut Vec<u8>) {
     Value::Object(&members).write(out);
 }
 
-/// An amount of the quote asset, from ticks times steps.
-fn paid(market: &Market, turnover: i64) -> Value<'static> {
+/// An amount of the quote asset, from a turnover in ticks times steps.
+fn quote_amount(market: &Market, turnover: i64) -> Value<'static> {
     Value::Fixed(turnover, market.price_places + market.amount_places)
 }
 
-/// The mean price of what was traded, in 10^-8 of the quote asset, cut there.
+/// The volume-weighted average price, in 10^-8 of the quote asset, rounded down.
 fn average(market: &Market, candle: &Candle) -> i64 {
     let finer = 10i128.pow(8 - market.price_places);
     let turnover = i128::from(candle.half_turnover) * finer;
     (turnover / i128::from(candle.half_volume.max(1))) as i64
 }
 
-/// `100 * part / whole`, in thousandths, rounded half away from zero.
+/// `100 * part / whole` in thousandths, rounded half away from zero.
 fn percent(part: i64, whole: i64) -> i64 {
     let twice = 2 * 100_000 * i128::from(part.abs()) / i128::from(whole);
     part.signum() * ((twice + 1) / 2) as i64

@@ -1,63 +1,66 @@
-//! A candle of the demo exchange, and how it is divided into shorter ones.
+//! A candle of the demo exchange, and its division into shorter candles.
 //!
-//! Owns the arithmetic of one candle: [`Candle::then`] joins neighbours, [`Candle::divide`] and
-//! [`Candle::seconds`] are its inverse. It never knows where in time a candle stands: that is in
-//! the [`Random`] it is given.
+//! [`Candle::then`] joins two consecutive candles; [`Candle::divide`] and
+//! [`Candle::divide_into_seconds`] are its inverse. A candle does not know its time: what differs
+//! from one time to another comes from the [`Random`] that the caller passes.
 //!
-//! Law of division, exact and tested: the first child opens where the parent opens, each other
-//! one where its neighbour closed, the last closes where the parent closes; the highest high and
-//! the lowest low are the parent's; volumes, turnovers and trades sum to the parent's; and each
-//! candle's turnover lies between `low * volume` and `high * volume`.
+//! Invariant of a division, exact and tested: the first part opens where the parent opens, each
+//! other part where the one before it closed, and the last part closes where the parent closes; the
+//! highest high and the lowest low are the parent's; volumes, turnovers and trades sum to the
+//! parent's; and the turnover of each part is between `low * volume` and `high * volume`.
 
 use super::random::Random;
 
-/// Prices in ticks, amounts in steps, turnover in ticks times steps.
+/// A candle with its prices in ticks, its volume in steps and its turnover in ticks times steps.
 ///
-/// Takers bought one half of everything that is traded. So it is halves that are counted: the
-/// takers' columns then are as exact as the others.
+/// In this exchange, takers buy exactly half of every volume. Volume and turnover are stored as
+/// halves, so that the takers' columns are exact too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Candle {
     pub(super) open: i64,
     pub(super) high: i64,
     pub(super) low: i64,
     pub(super) close: i64,
-    /// Half of the steps that changed hands.
+    /// Half of the traded volume.
     pub(super) half_volume: i64,
-    /// What was paid for that half.
+    /// What was paid for `half_volume`.
     pub(super) half_turnover: i64,
     pub(super) trades: i64,
 }
 
-/// Farthest step of a path's noise is the parent's range divided by this: for hours, and for
-/// minutes and seconds.
+/// The largest step of the random walk is the parent's range divided by this: where it is divided
+/// into 24 parts, and where it is divided into 60.
 ///
-/// This, [`WICK`] and [`Candle::way`] bound a part. A step of the noise counts twice: itself, and
-/// what the tilt takes back. The straight line to the next turn takes at least a sixth of the
-/// parts, so at most `6 / parts` of the range in one of them; and wicks are at most 0.047, or 0.063
-/// at an extreme. So a part's range is at most 0.61 of a day's for an hour and 0.38 of an hour's
-/// for a minute, and a second moves by at most 0.27 of its minute's range. A day's range is at most
-/// 14.3 % (see `tape`): one second never moves a price by more than 0.9 %, and six ticks for
-/// what is rounded up on the way.
+/// With [`MIN_WICK`] and [`Candle::waypoints`], this bounds the range of a part:
+///
+/// - A random step counts twice: once itself, once in the slope that compensates for it.
+/// - The straight line between two waypoints has at least a sixth of the parts, so it takes at most
+///   `6 / parts` of the range in each of them.
+/// - A wick is at most 0.047 of the range, or 0.063 where it reaches the parent's high or low.
+///
+/// So an hour's range is at most 0.61 of its day's, a minute's 0.38 of its hour's, and a second's
+/// 0.27 of its minute's. A day's range is at most 14.3 % (see `generator`). So a price changes in a
+/// second by at most 0.9 %, and by six ticks for roundings.
 const STEP_OF_24: i64 = 8;
 const STEP_OF_60: i64 = 12;
 
-/// Least wick, beyond the body on each side: the parent's range divided by this, and a tick. The
-/// longest is half as long again; one that reaches an extreme is at most twice as long.
-const WICK: i64 = 32;
+/// The shortest wick of a part is the parent's range divided by this, plus a tick. The longest is
+/// half as long again, or twice as long where it reaches the parent's high or low.
+const MIN_WICK: i64 = 32;
 
-/// A point that the path passes through: after `at` parts, at `price`.
+/// A point on the price's path: after `at` parts, the price is `price`.
 #[derive(Clone, Copy)]
-struct Turn {
+struct Waypoint {
     at: usize,
     price: i64,
 }
 
-/// The way through a candle: begin, the turns at its extremes, end. One that has fewer than two
-/// turns repeats its end.
-type Way = [Turn; 4];
+/// The start of a path, its turning points near the parent's high and low, and its end. A path with
+/// fewer than two turning points repeats its end.
+type Waypoints = [Waypoint; 4];
 
 impl Candle {
-    /// This candle and the one right behind it, as one.
+    /// Joins this candle and the one right after it.
     pub(super) fn then(&self, next: &Candle) -> Candle {
         debug_assert_eq!(self.close, next.open);
         Candle {
@@ -74,20 +77,20 @@ impl Candle {
     /// Divides a day into hours, or an hour into minutes.
     pub(super) fn divide<const N: usize>(&self, parts: &mut [Candle; N], random: &mut Random) {
         let range = self.high - self.low;
-        let (least, more) = (1 + range / WICK, range / (2 * WICK));
-        let inside = least + more + random.below(more + 1);
-        let way = self.way(N, inside, random);
-        self.path(parts, &way, random);
+        let (least, more) = (1 + range / MIN_WICK, range / (2 * MIN_WICK));
+        let margin = least + more + random.below(more + 1);
+        let waypoints = self.waypoints(N, margin, random);
+        self.walk(parts, &waypoints, random);
         for part in parts.iter_mut() {
-            // At most half way to the extreme: only the part that has it should touch it.
+            // At most half way to the parent's high or low: only one part should reach it.
             let mut wick = |room: i64| (least + random.below(more + 1)).min((room + 1) / 2);
             let (top, bottom) = (part.open.max(part.close), part.open.min(part.close));
             part.high = top + wick(self.high - top);
             part.low = bottom - wick(bottom - self.low);
         }
-        for turn in &way[1..3] {
-            // The part before a turn has the extreme. Where the turn is the end instead, the
-            // extreme is one of the parent's own ends, and the wicks have reached it already.
+        for turn in &waypoints[1..3] {
+            // The part that ends at a turning point gets the parent's high or low. If the path has
+            // fewer turning points, the parent's open or close is its high or low.
             let part = &mut parts[turn.at - 1];
             if turn.at < N && turn.price * 2 > self.high + self.low {
                 part.high = self.high;
@@ -95,84 +98,94 @@ impl Candle {
                 part.low = self.low;
             }
         }
-        self.share_out(parts, random);
+        self.distribute_volume(parts, random);
     }
 
-    /// Divides a minute into seconds. A second is one move of the price, from where it opens to
-    /// where it closes; where the minute has a range of two ticks or more, every second moves.
-    pub(super) fn seconds(&self, parts: &mut [Candle; 60], random: &mut Random) {
-        let way = self.way(60, 0, random);
-        self.path(parts, &way, random);
+    /// Divides a minute into seconds. A second has no wicks: its price moves once, from its open to
+    /// its close. If the minute's range is two ticks or more, the price moves in every second.
+    pub(super) fn divide_into_seconds(&self, parts: &mut [Candle; 60], random: &mut Random) {
+        let waypoints = self.waypoints(60, 0, random);
+        self.walk(parts, &waypoints, random);
         if self.high - self.low >= 2 {
-            self.stir(parts, &way);
+            self.move_flat_seconds(parts, &waypoints);
         }
         for part in parts.iter_mut() {
             part.high = part.open.max(part.close);
             part.low = part.open.min(part.close);
         }
-        self.share_out(parts, random);
+        self.distribute_volume(parts, random);
     }
 
-    /// Chooses where the extremes are reached, short of them by `inside`. They keep a sixth of the
-    /// parts between them and the ends, and a quarter between them. An extreme that is one of the
-    /// ends needs no turn.
-    fn way(&self, parts: usize, inside: i64, random: &mut Random) -> Way {
+    /// Chooses the waypoints. The turning points are `margin` below the high and above the low; at
+    /// least a sixth of the parts are between them and the ends, and a quarter between the two. A
+    /// high or low that is the open or close has no turning point.
+    fn waypoints(&self, parts: usize, margin: i64, random: &mut Random) -> Waypoints {
         let n = parts as i64;
         let first = n / 6 + random.below(n / 3 + 1);
         let second = first + n / 4 + random.below(n - n / 6 - first - n / 4 + 1);
         let (top, bottom) = (self.open.max(self.close), self.open.min(self.close));
-        let high = self.high - inside.min(self.high - top);
-        let low = self.low + inside.min(bottom - self.low);
-        // A candle that rises has more often been down first.
-        let against_the_rule = random.below(4) == 0;
-        let up_first = (self.close > self.open) == against_the_rule;
-        let (up_at, down_at) = if up_first {
+        let high = self.high - margin.min(self.high - top);
+        let low = self.low + margin.min(bottom - self.low);
+        // A rising candle usually has its low before its high.
+        let is_exception = random.below(4) == 0;
+        let high_first = (self.close > self.open) == is_exception;
+        let (high_at, low_at) = if high_first {
             (first, second)
         } else {
             (second, first)
         };
-        let up = (self.high > top).then_some((up_at, high));
-        let down = (self.low < bottom).then_some((down_at, low));
-        let turns = if up_first { [up, down] } else { [down, up] };
-        let end = Turn {
+        let at_high = (self.high > top).then_some((high_at, high));
+        let at_low = (self.low < bottom).then_some((low_at, low));
+        let turns = if high_first {
+            [at_high, at_low]
+        } else {
+            [at_low, at_high]
+        };
+        let end = Waypoint {
             at: parts,
             price: self.close,
         };
-        let mut way = [end; 4];
-        way[0] = Turn {
+        let mut waypoints = [end; 4];
+        waypoints[0] = Waypoint {
             at: 0,
             price: self.open,
         };
-        for (place, (at, price)) in way[1..].iter_mut().zip(turns.into_iter().flatten()) {
+        for (turn, (at, price)) in waypoints[1..].iter_mut().zip(turns.into_iter().flatten()) {
             let at = at as usize;
-            *place = Turn { at, price };
+            *turn = Waypoint { at, price };
         }
-        way
+        waypoints
     }
 
-    /// Opens and closes along the way: between two turns a random walk that is tilted so that it
-    /// arrives, and folded back into the parent's range.
-    fn path<const N: usize>(&self, parts: &mut [Candle; N], way: &Way, random: &mut Random) {
+    /// Sets the opens and closes of the parts by a random walk from waypoint to waypoint. A slope
+    /// is added, so that the walk arrives, and the walk is reflected into the parent's range.
+    fn walk<const N: usize>(
+        &self,
+        parts: &mut [Candle; N],
+        waypoints: &Waypoints,
+        random: &mut Random,
+    ) {
         let range = self.high - self.low;
         let step = if range == 0 {
             0
         } else {
             (range / if N < 60 { STEP_OF_24 } else { STEP_OF_60 }).max(1)
         };
-        for two in way.windows(2) {
+        for two in waypoints.windows(2) {
             let (from, to) = (two[0], two[1]);
             let mut walked = 0;
             for part in &mut parts[from.at..to.at] {
                 walked += random.around(step);
                 part.close = walked;
             }
-            // Rounded to the nearest tick, so the last part arrives whatever the slope lost.
+            // Prices with 32 binary places. Rounding to the nearest tick makes up for what the
+            // division of the slope cuts off, so the last part closes at the waypoint.
             let length = (to.at - from.at).max(1) as i64;
             let slope = ((to.price - from.price - walked) << 32) / length;
             let mut line = (from.price << 32) + (1 << 31);
             for part in &mut parts[from.at..to.at] {
                 line += slope;
-                part.close = self.fold((line >> 32) + part.close);
+                part.close = self.reflect((line >> 32) + part.close);
             }
         }
         let mut open = self.open;
@@ -182,8 +195,8 @@ impl Candle {
         }
     }
 
-    /// Mirrors a price at the extremes, so that it is inside them.
-    fn fold(&self, price: i64) -> i64 {
+    /// Reflects a price that is outside of the range at the high or low, and limits it to the range.
+    fn reflect(&self, price: i64) -> i64 {
         if price > self.high {
             (2 * self.high - price).max(self.low)
         } else if price < self.low {
@@ -193,29 +206,29 @@ impl Candle {
         }
     }
 
-    /// Moves each close that equals its open, or the turn right behind it, by one or two ticks.
-    /// The range has three prices or more, and at most two are forbidden.
-    fn stir(&self, parts: &mut [Candle; 60], way: &Way) {
-        let turn_at = |at: usize| way.iter().find(|turn| turn.at == at).map(|turn| turn.price);
+    /// Moves each close that equals its own open, or a waypoint right after it, by one or two ticks.
+    /// The range has three prices or more, so one of them is neither.
+    fn move_flat_seconds(&self, parts: &mut [Candle; 60], waypoints: &Waypoints) {
+        let fixed_at = |at: usize| Some(waypoints.iter().find(|point| point.at == at)?.price);
         for at in 1..60 {
             let (open, close) = (parts[at - 1].open, parts[at - 1].close);
-            let behind = turn_at(at + 1);
-            let good = |price: &i64| *price != open && Some(*price) != behind;
-            if good(&close) || turn_at(at).is_some() {
+            let next = fixed_at(at + 1);
+            let moves = |price: &i64| *price != open && Some(*price) != next;
+            if moves(&close) || fixed_at(at).is_some() {
                 continue;
             }
             let near = [close + 1, close - 1, close + 2, close - 2];
             let moved = near
                 .into_iter()
-                .find(|price| (self.low..=self.high).contains(price) && good(price))
-                .expect("one of three prices is neither the open nor the turn");
+                .find(|price| (self.low..=self.high).contains(price) && moves(price))
+                .expect("one of three prices is neither the open nor the waypoint");
             parts[at - 1].close = moved;
             parts[at].open = moved;
         }
     }
 
-    /// Deals out volume, turnover and trades to parts whose prices are known.
-    fn share_out<const N: usize>(&self, parts: &mut [Candle; N], random: &mut Random) {
+    /// Distributes volume, turnover and trades over the parts, whose prices are set.
+    fn distribute_volume<const N: usize>(&self, parts: &mut [Candle; N], random: &mut Random) {
         if self.half_volume == 0 {
             for part in parts {
                 (part.half_volume, part.half_turnover, part.trades) = (0, 0, 0);
@@ -223,129 +236,139 @@ impl Candle {
             return;
         }
         let weights = self.weights(parts, random);
-        let mut weighed = Dealer::new(self.half_volume, weights.iter().sum());
+        let mut volume = Split::new(self.half_volume, weights.iter().sum());
         for (part, weight) in parts.iter_mut().zip(weights) {
-            part.half_volume = weighed.deal(weight);
+            part.half_volume = volume.next(weight);
         }
-        let costs = self.settle(parts);
-        // What is paid above the lowest prices is dealt out by the room that each part has.
-        let mut paid = Dealer::new(self.half_turnover - costs.least, costs.room);
-        let mut trades = Dealer::new(self.trades, self.half_volume);
+        let whole = self.shift_volume(parts);
+        // Each part costs at least its low; the rest of the turnover is split by the parts' widths.
+        let mut above_least = Split::new(self.half_turnover - whole.least, whole.width);
+        let mut trades = Split::new(self.trades, self.half_volume);
         for part in parts {
-            let costs = Costs::of(part);
-            part.half_turnover = costs.least + paid.deal(costs.room);
-            part.trades = trades.deal(part.half_volume);
+            let costs = CostRange::of(part);
+            part.half_turnover = costs.least + above_least.next(costs.width);
+            part.trades = trades.next(part.half_volume);
         }
     }
 
-    /// How the parts share the volume: by chance, more where the price moves; and so that those
-    /// above the parent's average price weigh as much against it as those below.
+    /// The weights by which the parts share the volume: random, and larger where the price moves.
+    /// The parts above and below the parent's average price are then scaled, so that the average
+    /// price of all parts is about the parent's.
     fn weights<const N: usize>(&self, parts: &[Candle; N], random: &mut Random) -> [i64; N] {
-        // As much for the whole range as chance gives, with 32 binary places.
+        // A part as wide as the parent gets as much for its width as the random part of a weight
+        // is at most. With 32 binary places.
         let per_tick = (4096 << 32) / (self.high - self.low).max(1);
         let twice_average = 2 * self.half_turnover / self.half_volume;
-        let off = |part: &Candle| part.low + part.high - twice_average;
+        // Twice the distance of the part's middle from the average price.
+        let distance = |part: &Candle| part.low + part.high - twice_average;
         let (mut above, mut below) = (0, 0);
         let weights = std::array::from_fn(|at| {
             let part = &parts[at];
             let weight = 1024 + random.below(4096) + (((part.high - part.low) * per_tick) >> 32);
-            above += weight * off(part).max(0);
-            below -= weight * off(part).min(0);
+            above += weight * distance(part).max(0);
+            below -= weight * distance(part).min(0);
             weight
         });
         if above == 0 || below == 0 {
             return weights;
         }
         let most = above.max(below);
-        let (up, down) = (1 + 63 * below / most, 1 + 63 * above / most);
-        std::array::from_fn(|at| weights[at] * if off(&parts[at]) > 0 { up } else { down })
+        let (scale_above, scale_below) = (1 + 63 * below / most, 1 + 63 * above / most);
+        std::array::from_fn(|at| {
+            let is_above = distance(&parts[at]) > 0;
+            weights[at] * if is_above { scale_above } else { scale_below }
+        })
     }
 
-    /// Makes the turnover possible: it must lie between what the parts' volumes cost at their
-    /// lows and at their highs. The weights nearly always see to that; where they do not, volume
-    /// goes to a part that the average price lies in, half of the others' at a time. With all of
-    /// it there the turnover is possible, so this ends.
-    fn settle<const N: usize>(&self, parts: &mut [Candle; N]) -> Costs {
-        let mut costs = Costs::of_all(parts);
-        if costs.allow(self.half_turnover) {
+    /// Shifts volume between the parts until they can have the parent's turnover: it must be
+    /// between the cost of their volumes at their lows and at their highs. Returns that range.
+    ///
+    /// With the volumes by [`weights`](Self::weights), it nearly always is. If not, half the volume
+    /// of every part goes to one that contains the average price, again and again. With all of the
+    /// volume in that part the turnover is possible, so this ends.
+    fn shift_volume<const N: usize>(&self, parts: &mut [Candle; N]) -> CostRange {
+        let mut costs = CostRange::of_all(parts);
+        if costs.contains(self.half_turnover) {
             return costs;
         }
-        let whole = |part: &Candle| Candle {
+        let with_all = |part: &Candle| Candle {
             half_volume: self.half_volume,
             ..*part
         };
-        let home = (parts.iter())
-            .position(|part| Costs::of(&whole(part)).allow(self.half_turnover))
+        let target = (parts.iter())
+            .position(|part| CostRange::of(&with_all(part)).contains(self.half_turnover))
             .expect("parts that chain leave no gap between two prices next to each other");
-        while !costs.allow(self.half_turnover) {
-            let mut rest = self.half_volume;
+        while !costs.contains(self.half_turnover) {
+            let mut shifted = self.half_volume;
             for part in parts.iter_mut() {
                 part.half_volume /= 2;
-                rest -= part.half_volume;
+                shifted -= part.half_volume;
             }
-            parts[home].half_volume += rest;
-            costs = Costs::of_all(parts);
+            parts[target].half_volume += shifted;
+            costs = CostRange::of_all(parts);
         }
         costs
     }
 }
 
-/// What a volume can cost: `least`, at the lowest price, up to `least + room`.
+/// The possible turnovers of a volume: from `least`, at the lowest price, to `least + width`, at the
+/// highest.
 #[derive(Clone, Copy)]
-struct Costs {
+struct CostRange {
     least: i64,
-    room: i64,
+    width: i64,
 }
 
-impl Costs {
-    fn of(part: &Candle) -> Costs {
-        Costs {
+impl CostRange {
+    fn of(part: &Candle) -> CostRange {
+        CostRange {
             least: part.low * part.half_volume,
-            room: (part.high - part.low) * part.half_volume,
+            width: (part.high - part.low) * part.half_volume,
         }
     }
 
-    fn of_all(parts: &[Candle]) -> Costs {
-        let none = Costs { least: 0, room: 0 };
-        parts.iter().map(Costs::of).fold(none, |sum, costs| Costs {
-            least: sum.least + costs.least,
-            room: sum.room + costs.room,
-        })
+    fn of_all(parts: &[Candle]) -> CostRange {
+        let each = parts.iter().map(CostRange::of);
+        CostRange {
+            least: each.clone().map(|costs| costs.least).sum(),
+            width: each.map(|costs| costs.width).sum(),
+        }
     }
 
-    fn allow(self, turnover: i64) -> bool {
-        (self.least..=self.least + self.room).contains(&turnover)
+    fn contains(self, turnover: i64) -> bool {
+        (self.least..=self.least + self.width).contains(&turnover)
     }
 }
 
-/// Deals out a total in proportion to shares, in whole numbers that sum to it. No share gets
-/// more than itself where the total is not above the sum of the shares.
+/// Splits a total in proportion to weights, into whole numbers that sum to the total. If the total
+/// is at most the sum of the weights, no part is larger than its weight.
 ///
-/// What has been dealt after some shares is `shares * rate`, cut to a whole number. `rate` is
-/// rounded up by less than 2^-64: at the end that adds less than one, so the end is exact; and it
-/// never lifts a rate of at most 1 above it.
-struct Dealer {
-    /// `total / sum of shares`, with 64 binary places.
+/// After each part, the sum of the parts is `rate` times the sum of their weights, rounded down.
+/// `rate` is rounded up by less than 2^-64. After the last part this adds less than one, so the sum
+/// is exact. It never raises a rate of at most 1 above 1.
+struct Split {
+    /// `total / sum of all weights`, with 64 binary places.
     rate: u128,
-    shares: i64,
-    dealt: i64,
+    /// The sum of the weights so far.
+    weights: i64,
+    /// The sum of the parts so far.
+    parts: i64,
 }
 
-impl Dealer {
-    fn new(total: i64, shares: i64) -> Dealer {
-        Dealer {
-            rate: ((total as u128) << 64).div_ceil(shares.max(1) as u128),
-            shares: 0,
-            dealt: 0,
+impl Split {
+    fn new(total: i64, weights: i64) -> Split {
+        Split {
+            rate: ((total as u128) << 64).div_ceil(weights.max(1) as u128),
+            weights: 0,
+            parts: 0,
         }
     }
 
-    fn deal(&mut self, share: i64) -> i64 {
-        self.shares += share;
-        let until = ((self.shares as u128 * self.rate) >> 64) as i64;
-        let part = until - self.dealt;
-        self.dealt = until;
-        part
+    /// The part for the next weight.
+    fn next(&mut self, weight: i64) -> i64 {
+        self.weights += weight;
+        let parts = ((self.weights as u128 * self.rate) >> 64) as i64;
+        parts - std::mem::replace(&mut self.parts, parts)
     }
 }
 
@@ -440,7 +463,7 @@ mod tests {
             assert!(widest(&minutes) * 100 <= range * 38 + 600, "{label}");
 
             let mut seconds = [Candle::default(); 60];
-            parent.seconds(&mut seconds, &mut random);
+            parent.divide_into_seconds(&mut seconds, &mut random);
             check_parts(&parent, &seconds, &label);
             assert!(widest(&seconds) * 100 <= range * 27 + 600, "{label}");
             let still = seconds.iter().any(|second| second.open == second.close);
@@ -449,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_do_not_hang_on_what_their_place_held() {
+    fn parts_do_not_depend_on_what_their_array_held() {
         let mut random = Random::new(1, 0, 0);
         let (mut used, mut fresh) = ([Candle::default(); 60], [Candle::default(); 60]);
         for seed in 0..200 {
@@ -459,14 +482,14 @@ mod tests {
             parent.divide(&mut fresh, &mut Random::new(seed, 0, 0));
             assert_eq!(used, fresh);
             fresh.fill(Candle::default());
-            parent.seconds(&mut used, &mut Random::new(seed, 0, 0));
-            parent.seconds(&mut fresh, &mut Random::new(seed, 0, 0));
+            parent.divide_into_seconds(&mut used, &mut Random::new(seed, 0, 0));
+            parent.divide_into_seconds(&mut fresh, &mut Random::new(seed, 0, 0));
             assert_eq!(used, fresh);
         }
     }
 
     #[test]
-    fn dealing_is_exact_and_gives_no_share_more_than_itself() {
+    fn a_split_is_exact_and_no_part_exceeds_its_weight() {
         for seed in 0..3000 {
             let mut random = Random::new(seed, 1, 0);
             let most = 1 << random.below(50);
@@ -476,8 +499,8 @@ mod tests {
                 if whole == 0 {
                     continue;
                 }
-                let mut dealer = Dealer::new(total, whole);
-                let parts: Vec<i64> = shares.iter().map(|share| dealer.deal(*share)).collect();
+                let mut split = Split::new(total, whole);
+                let parts: Vec<i64> = shares.iter().map(|share| split.next(*share)).collect();
                 assert_eq!(parts.iter().sum::<i64>(), total, "seed {seed}");
                 for (part, share) in parts.iter().zip(&shares) {
                     assert!(

@@ -1,17 +1,18 @@
-//! JSON as Binance writes it: numbers that matter are texts with eight decimal places.
+//! A JSON writer with Binance's number format: prices and amounts are strings with eight decimal
+//! places.
 //!
-//! Owns how a value looks in a body. It never knows what a value means, and reads nothing.
+//! A [`Value`] appends itself to a body. Nothing here parses JSON or knows what a value means.
 
-/// A value, as a tree that borrows its parts.
+/// A JSON value that borrows its parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Value<'a> {
     Bool(bool),
     Int(i64),
-    /// A text without anything that JSON would escape.
+    /// A string that needs no escapes.
     Text(&'a str),
-    /// `units / 10^scale`, as a text with eight decimal places. `scale` is at most 8.
+    /// `units / 10^scale`, as a string with eight decimal places. `scale` is at most 8.
     Fixed(i64, u32),
-    /// Thousandths, as a text with three decimal places.
+    /// A number of thousandths, as a string with three decimal places.
     Thousandths(i64),
     List(&'a [Value<'a>]),
     Object(&'a [(&'a str, Value<'a>)]),
@@ -29,19 +30,19 @@ const TENS: [u64; 9] = {
 };
 
 impl Value<'_> {
-    /// Appends the value to a body.
+    /// Appends the value to `out`.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         match self {
             Value::Bool(true) => out.extend_from_slice(b"true"),
             Value::Bool(false) => out.extend_from_slice(b"false"),
-            Value::Int(number) => write_int(*number, out),
+            Value::Int(number) => write_integer(*number, out),
             Value::Text(text) => write_text(text, out),
             Value::Fixed(units, scale) => write_fixed(*units, *scale as usize, 8, out),
             Value::Thousandths(units) => write_fixed(*units, 3, 3, out),
             Value::List(values) => {
                 out.push(b'[');
                 for (at, value) in values.iter().enumerate() {
-                    separate(at, out);
+                    write_comma(at, out);
                     value.write(out);
                 }
                 out.push(b']');
@@ -49,7 +50,7 @@ impl Value<'_> {
             Value::Object(members) => {
                 out.push(b'{');
                 for (at, (key, value)) in members.iter().enumerate() {
-                    separate(at, out);
+                    write_comma(at, out);
                     write_text(key, out);
                     out.push(b':');
                     value.write(out);
@@ -60,7 +61,7 @@ impl Value<'_> {
     }
 }
 
-/// Appends a list of things, each written by `write`.
+/// Appends a list; `write` appends each item.
 pub(super) fn write_list<T>(
     items: impl Iterator<Item = T>,
     out: &mut Vec<u8>,
@@ -68,14 +69,14 @@ pub(super) fn write_list<T>(
 ) {
     out.push(b'[');
     for (at, item) in items.enumerate() {
-        separate(at, out);
+        write_comma(at, out);
         write(item, out);
     }
     out.push(b']');
 }
 
-/// A comma in front of all but the first.
-fn separate(at: usize, out: &mut Vec<u8>) {
+/// Appends the comma in front of the item `at`, which the first one does not have.
+fn write_comma(at: usize, out: &mut Vec<u8>) {
     if at > 0 {
         out.push(b',');
     }
@@ -91,65 +92,25 @@ fn write_text(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-fn write_int(number: i64, out: &mut Vec<u8>) {
-    let mut text = Tail::new();
-    text.digits(number.unsigned_abs(), 1);
-    if number < 0 {
-        text.push(b'-');
-    }
-    out.extend_from_slice(text.bytes());
+fn write_integer(number: i64, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
-/// `units / 10^scale`, as a text with so many places.
+/// Appends `units / 10^scale` as a string with `places` decimal places. `scale` is at most
+/// `places`.
 fn write_fixed(units: i64, scale: usize, places: usize, out: &mut Vec<u8>) {
-    let (unit, size) = (TENS[scale], units.unsigned_abs());
-    let mut text = Tail::new();
-    text.push(b'"');
-    text.digits(size % unit * TENS[places - scale], places);
-    text.push(b'.');
-    text.digits(size / unit, 1);
+    let (unit, magnitude) = (TENS[scale], units.unsigned_abs());
+    let mut buffer = itoa::Buffer::new();
+    out.push(b'"');
     if units < 0 {
-        text.push(b'-');
+        out.push(b'-');
     }
-    text.push(b'"');
-    out.extend_from_slice(text.bytes());
-}
-
-/// A short text that is written from its end.
-struct Tail {
-    text: [u8; Tail::SIZE],
-    begin: usize,
-}
-
-impl Tail {
-    /// Of an `i64` with eight places: 19 digits in front, 8 behind, point, sign and two quotes.
-    const SIZE: usize = 31;
-
-    fn new() -> Tail {
-        Tail {
-            text: [0; Tail::SIZE],
-            begin: Tail::SIZE,
-        }
-    }
-
-    fn push(&mut self, byte: u8) {
-        self.begin -= 1;
-        self.text[self.begin] = byte;
-    }
-
-    /// A number in at least `least` digits.
-    fn digits(&mut self, number: u64, least: usize) {
-        let (mut rest, mut written) = (number, 0);
-        while rest > 0 || written < least {
-            self.push(b'0' + (rest % 10) as u8);
-            rest /= 10;
-            written += 1;
-        }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        &self.text[self.begin..]
-    }
+    out.extend_from_slice(buffer.format(magnitude / unit).as_bytes());
+    out.push(b'.');
+    let fraction = buffer.format(magnitude % unit * TENS[places - scale]);
+    out.resize(out.len() + places - fraction.len(), b'0');
+    out.extend_from_slice(fraction.as_bytes());
+    out.push(b'"');
 }
 
 #[cfg(test)]

@@ -1,20 +1,20 @@
-//! The laws of the demo exchange, seen from outside: through the bodies that it answers with.
+//! Tests of the demo exchange through its response bodies.
 //!
-//! All is seeded. A failure names seed, market and moment; `Demo::new(seed).answer(..)` at that
-//! moment shows it again.
+//! All tests are seeded. A failure names seed, market and time; `Demo::new(seed).respond(..)` at
+//! that time shows it again.
 
 use super::assets::MARKETS;
 use super::random::Random;
 use super::*;
 use serde_json::Value as Json;
 
-/// Some moment of 2026, in the middle of everything.
+/// Some time in 2026 that is not the start of any interval.
 const NOW: i64 = 1_790_000_123_456;
 const DAY_MS: i64 = 86_400_000;
 
 fn call(demo: &Demo, path: &str, query: &str, now: i64) -> (u16, String) {
     let mut body = Vec::new();
-    let status = demo.answer(path.as_bytes(), query.as_bytes(), UnixMs(now), &mut body);
+    let status = demo.respond(path.as_bytes(), query.as_bytes(), UnixMs(now), &mut body);
     (status, String::from_utf8(body).unwrap())
 }
 
@@ -35,7 +35,7 @@ fn ticker(demo: &Demo, market: &str, now: i64) -> Json {
     )
 }
 
-/// A text with eight decimal places, in units of the last.
+/// The number in a string with eight decimal places, in units of the last one.
 #[track_caller]
 fn units(value: &Json) -> i128 {
     let text = value.as_str().unwrap();
@@ -44,7 +44,7 @@ fn units(value: &Json) -> i128 {
     format!("{front}{back}").parse().unwrap()
 }
 
-/// A row of klines, every figure in units of 10^-8.
+/// A row of klines, with prices and amounts in units of 10^-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Row {
     open_time: i64,
@@ -84,7 +84,7 @@ fn rows(demo: &Demo, market: &str, interval: &str, range: &str, now: i64) -> Vec
     body.as_array().unwrap().iter().map(row).collect()
 }
 
-/// What neighbouring rows make together, by the definition of a candle.
+/// The candle that consecutive rows make, by the definition of a candle.
 fn join(parts: &[Row]) -> Row {
     let (first, last) = (parts.first().unwrap(), parts.last().unwrap());
     Row {
@@ -102,13 +102,13 @@ fn join(parts: &[Row]) -> Row {
     }
 }
 
-/// The candles of all seconds from one to before another, straight from the tape.
+/// The candles of the seconds `from..to`, straight from the generator.
 fn seconds(seed: u64, market: &Market, from: i64, to: i64) -> Vec<candle::Candle> {
-    let mut tape = tape::Tape::new(seed, market);
-    (from..to).map(|at| tape.span(at, at + 1)).collect()
+    let mut generator = generator::Generator::new(seed, market);
+    (from..to).map(|at| generator.candle(at, at + 1)).collect()
 }
 
-/// What seconds make together, as a row that opens and closes at these times.
+/// The row that seconds make, with these open and close times.
 fn join_seconds(market: &Market, parts: &[candle::Candle], open_time: i64, close_time: i64) -> Row {
     let scaled = |units: i64, places: u32| i128::from(units) * 10i128.pow(8 - places);
     let (price, amount) = (market.price_places, market.amount_places);
@@ -129,7 +129,7 @@ fn join_seconds(market: &Market, parts: &[candle::Candle], open_time: i64, close
     }
 }
 
-/// Seeds with a market and a moment each: every market comes up, over sixty years.
+/// Seeds, each with a market and a time: all markets, over sixty years.
 fn samples(count: i64) -> impl Iterator<Item = (u64, &'static Market, i64)> {
     (0..count).map(|index| {
         let mut random = Random::new(99, 0, index);
@@ -153,7 +153,7 @@ fn every_interval_is_made_of_the_shorter_ones() {
                 Interval::D1 => "1h",
                 _ => interval.base().name(),
             };
-            // The one that is forming, and some that have closed.
+            // The forming candle and some closed ones.
             for whole in rows(&demo, name, interval.name(), "&limit=4", now) {
                 let range = format!(
                     "&startTime={}&endTime={}&limit=1000",
@@ -313,7 +313,7 @@ fn prices_move_and_never_jump() {
             assert_eq!(two[0].close, two[1].open);
             let (from, moved) = (two[1].open, (two[1].close - two[1].open).abs());
             let label = format!("seed {seed} {} near {midnight}", market.symbol);
-            // At most 0.9 % and six ticks can be; far less is.
+            // The bound is 0.9 % and six ticks; in these samples it is far less.
             assert!(moved <= from / 400 + 6, "{label}: {moved} of {from}");
             sum += moved;
             let liquid = matches!(market.symbol, "BTCUSDT" | "ETHUSDT");
@@ -335,9 +335,9 @@ fn prices_move_and_never_jump() {
 fn days_stay_within_the_range_that_the_bound_is_made_of() {
     for seed in 0..4 {
         for market in &MARKETS {
-            let mut tape = tape::Tape::new(seed, market);
+            let mut generator = generator::Generator::new(seed, market);
             for day in (seed as i64..20_000).step_by(4) {
-                let candle = tape.span(day * tape::DAY, (day + 1) * tape::DAY);
+                let candle = generator.candle(day * generator::DAY, (day + 1) * generator::DAY);
                 let range = candle.high - candle.low;
                 let label = format!("seed {seed} {} day {day}: {candle:?}", market.symbol);
                 assert!(range * 1000 <= candle.low * 143 + 3000, "{label}");
@@ -396,7 +396,7 @@ fn a_closed_candle_never_changes() {
             let Some(first) = before.first() else {
                 continue;
             };
-            // From its last millisecond on it is what it will always be.
+            // In its last millisecond it has its final values.
             let range = format!("&startTime={}&limit={}", first.open_time, before.len());
             let last = before.last().unwrap();
             let at_end = rows(
@@ -638,7 +638,7 @@ fn price_levels_are_those_of_real_markets() {
     let dollar = 100_000_000;
     assert!(figure("BTCUSDT") > 60_000 * dollar);
     assert!((700..2000).contains(&figure("SHIBUSDT")));
-    // Crosses agree well enough between midnights, too.
+    // Prices of different pairs agree roughly between midnights, too.
     let cross = figure("ETHUSDT") * dollar / figure("BTCUSDT");
     assert!((figure("ETHBTC") - cross).abs() * 20 < cross);
 }

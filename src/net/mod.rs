@@ -426,7 +426,7 @@ impl Driver {
                 // Dropping the link closes its socket, which also takes it from the poller.
                 if let Some(link) = link_of(&mut self.links, key) {
                     link.part(&mut self.buffer);
-                    *self.links.reach(key.place()) = None;
+                    *self.links.grow_to(key.index()) = None;
                 }
                 self.core.closed(key);
             }
@@ -461,8 +461,8 @@ impl Driver {
     }
 
     fn place(&mut self, link: Link) {
-        let place = link.key.place();
-        *self.links.reach(place) = Some(link);
+        let index = link.key.index();
+        *self.links.grow_to(index) = Some(link);
     }
 }
 
@@ -482,7 +482,7 @@ fn queue(link: &mut Link, hot: &mut VecDeque<Key>, upstream: &mut VecDeque<Key>)
 /// The link of this key, if it still lives.
 fn link_of(links: &mut Pages<Option<Link>>, key: Key) -> Option<&mut Link> {
     links
-        .get_mut(key.place())?
+        .get_mut(key.index())?
         .as_mut()
         .filter(|link| link.key == key)
 }

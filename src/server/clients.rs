@@ -294,7 +294,7 @@ impl Rest {
         let mut responder = Responder::new(&mut session.output, &self.stamp, request, keep);
         if let Some(demo) = &mut self.demo {
             self.scratch.clear();
-            let status = demo.answer(request.path, request.query, now.unix, &mut self.scratch);
+            let status = demo.respond(request.path, request.query, now.unix, &mut self.scratch);
             let head = Head {
                 status,
                 ..Head::json(None, Cache::NoStore)

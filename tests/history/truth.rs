@@ -15,7 +15,7 @@ const PAGE: usize = 1000;
 pub fn demo_klines(id: &str, interval: &str, from: i64, to: i64) -> Vec<Row> {
     let ask = |query: &str| {
         let mut body = Vec::new();
-        let status = Demo::new(1).answer(b"/api/v3/klines", query.as_bytes(), now(), &mut body);
+        let status = Demo::new(1).respond(b"/api/v3/klines", query.as_bytes(), now(), &mut body);
         assert_eq!(status, 200, "{query}");
         String::from_utf8(body).expect("JSON is text")
     };

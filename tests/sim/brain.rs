@@ -212,7 +212,7 @@ impl Brain {
         let now = UnixMs(at_ms);
         let status = self
             .demo
-            .answer(path.as_bytes(), query.as_bytes(), now, &mut body);
+            .respond(path.as_bytes(), query.as_bytes(), now, &mut body);
         let body = String::from_utf8(body).expect("the demo writes text");
         assert_eq!(status, 200, "{path}?{query}: {body}");
         body

@@ -298,7 +298,7 @@ impl Year {
             self.pages += 1;
         }
         let now = self.clocks().unix;
-        (self.demo).answer(path, query.strip_prefix(b"?").unwrap_or(b""), now, body)
+        (self.demo).respond(path, query.strip_prefix(b"?").unwrap_or(b""), now, body)
     }
 
     /// Asks for a chart, until it calls itself complete.
@@ -400,7 +400,7 @@ impl Year {
                 format!("symbol=BTCUSDT&interval={base}&startTime={from}&endTime={end}&limit=1000");
             let (mut body, now) = (Vec::new(), self.clocks().unix);
             let path = b"/api/v3/klines";
-            let status = (self.demo).answer(path, query.as_bytes(), now, &mut body);
+            let status = (self.demo).respond(path, query.as_bytes(), now, &mut body);
             assert_eq!(status, 200, "{query}");
             let text = String::from_utf8(body).expect("JSON is text");
             for row in text.trim_matches(['[', ']']).split("],[") {

@@ -4,7 +4,6 @@
 //! fits; it never allocates.
 
 use super::{Cache, ETag};
-use crate::decimal::{PAIRS, write_whole};
 
 /// What a head ends with, put together on the stack: its pieces are short, and a vector checks its
 /// capacity for each.
@@ -16,6 +15,17 @@ pub(super) struct Tail {
 /// The longest: a tag of three numbers (44 bytes with its name), `Cache-Control` (43),
 /// `Content-Length` (38), `Connection` (24), the end (2). The longest status line is shorter.
 const TAIL_BYTES: usize = 160;
+
+/// The two digits of each number below a hundred.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
+        number += 1;
+    }
+    pairs
+};
 
 /// The begin of a tag, with its name.
 #[derive(Clone, Debug)]
@@ -113,9 +123,7 @@ impl Tail {
             self.len -= zeros;
             return;
         }
-        let mut text = [0; 20];
-        let begin = write_whole(number, &mut text);
-        self.push(&text[begin..]);
+        self.push(itoa::Buffer::new().format(number).as_bytes());
     }
 
     /// Without leading zeros.

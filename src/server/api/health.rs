@@ -1,7 +1,6 @@
 //! `/health`, `/health/live` and `/health/ready`: constant cost, no I/O.
 
 use super::{Error, Outcome, View};
-use crate::decimal::write_whole;
 use crate::http::{Cache, Head, Responder};
 use crate::server::SourceState;
 
@@ -93,9 +92,7 @@ pub fn health(
     push(name.as_bytes());
     for (text, figure) in figures {
         push(text.as_bytes());
-        let mut digits = [0; 20];
-        let begin = write_whole(figure, &mut digits);
-        push(&digits[begin..]);
+        push(itoa::Buffer::new().format(figure).as_bytes());
     }
     push(b"}}");
     let body = &body[..length];

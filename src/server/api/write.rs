@@ -6,7 +6,7 @@
 use super::packed::{self, Question, ToPack};
 use super::params::Decimals;
 use super::{Long, Outcome, View, categories, ecosystem, quotes};
-use crate::decimal::{Decimal, write_whole};
+use crate::decimal::Decimal;
 use crate::http::{Cache, ETag, Head, Responder, write_json_string};
 use crate::market::{SourceId, SymbolId};
 use crate::time::UnixMs;
@@ -115,14 +115,9 @@ pub fn write_decimal(out: &mut Vec<u8>, value: Option<&Decimal>, decimals: Decim
     }
 }
 
-/// An integer's digits: without the formatter, which takes ten times as long.
+/// Appends an integer: without the standard formatter, which takes ten times as long.
 pub fn write_integer(out: &mut Vec<u8>, value: i64) {
-    if value < 0 {
-        out.push(b'-');
-    }
-    let mut text = [0; 20];
-    let begin = write_whole(value.unsigned_abs(), &mut text);
-    out.extend_from_slice(&text[begin..]);
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 /// A list of texts.

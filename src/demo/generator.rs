@@ -1,12 +1,11 @@
-//! The tape of one market: the candle of any span of seconds.
+//! The candle generator of the demo exchange: makes the candle of any span of seconds.
 //!
-//! Owns the way from a day down to its seconds and, as a memory, the division it made last at
-//! each depth: whoever walks along the tape makes each one once. It never depends on that
-//! memory: a tape that was made this moment says the same.
+//! A [`Generator`] makes a day's candle from the two midnight prices around it, and divides it into
+//! hours, these into minutes and those into seconds. It caches the last division at each depth, so
+//! going through consecutive candles divides each parent once. The cache never changes a result.
 //!
-//! A second's price is where its candle closes, and holds from its first millisecond on. So a
-//! candle that is still forming ends with the second that is running, and at its last
-//! millisecond it is what it will always be.
+//! The price during a second is the close of its candle, from its first millisecond on. So a forming
+//! candle includes the current second, and in its last millisecond it has its final values.
 
 use super::assets::Market;
 use super::candle::Candle;
@@ -16,10 +15,12 @@ pub(super) const MINUTE: i64 = 60;
 pub(super) const HOUR: i64 = 60 * MINUTE;
 pub(super) const DAY: i64 = 24 * HOUR;
 
-/// How far a day's high lies above its body, and its low below, in millionths: at least, and
-/// the factors of a product that favours the small. With the most that anchors move in a day
-/// (9.9 %, of a coin in another coin) a day's range is at most 14.3 % of its low.
-const LEAST_WICK: i64 = 2500;
+/// The shortest wick of a day, in millionths of the price. A wick is how far the high is above the
+/// larger, or the low below the smaller, of open and close.
+const MIN_WICK: i64 = 2500;
+/// Wicks are longer by the product of two random numbers below this, which favours short wicks.
+/// Midnight prices change by at most 9.9 % a day (a coin in another coin), so a day's range is at
+/// most 14.3 % of its low.
 const WICK_FACTOR: i64 = 130;
 
 const DAY_TAG: u64 = 1;
@@ -27,23 +28,25 @@ const HOURS_TAG: u64 = 2;
 const MINUTES_TAG: u64 = 3;
 const SECONDS_TAG: u64 = 4;
 
-pub(super) struct Tape<'a> {
+/// Generates the candles of one market. See the module documentation.
+pub(super) struct Generator<'a> {
     market: &'a Market,
     seed: u64,
     key: u64,
-    /// Each with the number of what was divided, counted from the epoch.
+    // The caches. The first number is that of the day, hour or minute, counted from the epoch.
     day: (i64, Candle),
+    /// A day's hours; below, an hour's minutes and a minute's seconds.
     hours: (i64, [Candle; 24]),
     minutes: (i64, [Candle; 60]),
     seconds: (i64, [Candle; 60]),
 }
 
-/// No day, hour or minute has this number.
+/// The number of no day, hour or minute: nothing is cached.
 const NONE: i64 = i64::MIN;
 
-impl Tape<'_> {
-    pub(super) fn new(seed: u64, market: &Market) -> Tape<'_> {
-        Tape {
+impl Generator<'_> {
+    pub(super) fn new(seed: u64, market: &Market) -> Generator<'_> {
+        Generator {
             market,
             seed,
             key: market.key(seed),
@@ -54,22 +57,22 @@ impl Tape<'_> {
         }
     }
 
-    /// The candle from one second to before another one, both counted from the epoch. `from` is
-    /// before `to`, and not before the epoch.
-    pub(super) fn span(&mut self, from: i64, to: i64) -> Candle {
+    /// The candle of the seconds `from..to`, counted from the epoch. `from` is at least 0 and less
+    /// than `to`.
+    pub(super) fn candle(&mut self, from: i64, to: i64) -> Candle {
         debug_assert!(0 <= from && from < to);
-        let (mut whole, mut at) = self.longest(from, to);
+        let (mut whole, mut at) = self.longest_from(from, to);
         while at < to {
-            let (part, end) = self.longest(at, to);
+            let (part, end) = self.longest_from(at, to);
             whole = whole.then(&part);
             at = end;
         }
         whole
     }
 
-    /// The longest of day, hour, minute and second that begins here and ends in time, with its
-    /// end.
-    fn longest(&mut self, at: i64, to: i64) -> (Candle, i64) {
+    /// The candle of the longest day, hour, minute or second that starts at `at` and ends by `to`,
+    /// and its end.
+    fn longest_from(&mut self, at: i64, to: i64) -> (Candle, i64) {
         let fits = |length| at % length == 0 && at + length <= to;
         if fits(DAY) {
             (self.day(at / DAY), at + DAY)
@@ -84,11 +87,11 @@ impl Tape<'_> {
 
     fn day(&mut self, number: i64) -> Candle {
         if self.day.0 != number {
-            // Where the day before closed, this one opens: whoever walks has that already.
+            // A day opens where the day before it closed, and that one is often cached.
             let open = if self.day.0.checked_add(1) == Some(number) {
                 self.day.1.close
             } else {
-                self.market.anchor(self.seed, number)
+                self.market.midnight_price(self.seed, number)
             };
             self.day = (number, self.make_day(number, open));
         }
@@ -97,14 +100,14 @@ impl Tape<'_> {
 
     fn make_day(&self, number: i64, open: i64) -> Candle {
         let mut random = Random::new(self.key, DAY_TAG, number);
-        let close = self.market.anchor(self.seed, number + 1);
+        let close = self.market.midnight_price(self.seed, number + 1);
         let (top, bottom) = (open.max(close), open.min(close));
         let mut wick = |price: i64| {
-            let chance = random.below(WICK_FACTOR) * random.below(WICK_FACTOR);
-            1 + price * (LEAST_WICK + chance) / 1_000_000
+            let more = random.below(WICK_FACTOR) * random.below(WICK_FACTOR);
+            1 + price * (MIN_WICK + more) / 1_000_000
         };
         let (high, low) = (top + wick(top), bottom - wick(bottom));
-        let half_volume = self.market.half_turnover() / 100 * (60 + random.below(80));
+        let half_volume = self.market.half_daily_volume() / 100 * (60 + random.below(80));
         Candle {
             open,
             high,
@@ -141,7 +144,7 @@ impl Tape<'_> {
         if self.seconds.0 != minute {
             let mut random = Random::new(self.key, SECONDS_TAG, minute);
             self.minute(minute)
-                .seconds(&mut self.seconds.1, &mut random);
+                .divide_into_seconds(&mut self.seconds.1, &mut random);
             self.seconds.0 = minute;
         }
         self.seconds.1[number.rem_euclid(60) as usize]
