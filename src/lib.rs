@@ -30,7 +30,7 @@
 //! row 2   http                 messages: bytes to requests and answers, and back
 //!         market               meaning: symbols, quotes, candle series, charts
 //!         exchange             dialects: what one exchange's addresses and JSON mean
-//! row 1   time  table  rng  decimal  interval  record  history  config
+//! row 1   time  table  rng  decimal  interval  record  history  log_targets  config
 //! ```
 //!
 //! # Three walks
@@ -64,6 +64,7 @@ pub mod exchange;
 pub mod history;
 pub mod http;
 pub mod interval;
+pub mod log_targets;
 pub mod market;
 pub mod net;
 pub mod record;

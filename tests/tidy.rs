@@ -16,8 +16,8 @@ use source::{Source, Word};
 ///     row 4   main  net  store         sockets, files, clock, process
 ///     row 3   server  demo             decisions; no I/O, no clock
 ///     row 2   http  market  exchange   messages | meaning | dialects
-///     row 1   time  table  rng  decimal  interval  record  history  config
-const ROOMS: [(&str, u8, &[&str]); 17] = [
+///     row 1   time  table  rng  decimal  interval  record  history  log_targets  config
+const ROOMS: [(&str, u8, &[&str]); 18] = [
     // Plain tools, in the order in which they stand on each other.
     ("time", 1, &[]),
     ("table", 1, &[]),
@@ -25,7 +25,12 @@ const ROOMS: [(&str, u8, &[&str]); 17] = [
     ("decimal", 1, &[]),
     ("interval", 1, &["time"]),
     ("record", 1, &["time", "decimal"]),
-    ("config", 1, &["time", "decimal", "interval", "record"]),
+    ("log_targets", 1, &[]),
+    (
+        "config",
+        1,
+        &["time", "decimal", "interval", "record", "log_targets"],
+    ),
     ("history", 1, &["time", "interval", "record"]),
     ("http", 2, &[]),
     ("market", 2, &[]),

@@ -14,6 +14,7 @@
 
 use super::Rest;
 use super::status::SourceStatus;
+use crate::log_targets::FAILOVER;
 use crate::market::{Market, SourceId, SymbolId};
 use crate::time::Mono;
 use std::time::Duration;
@@ -93,7 +94,7 @@ impl Rest {
             self.upset_agenda();
         }
         for line in self.failover.tell(&self.status.sources, now) {
-            log::warn!("{line}");
+            log::warn!(target: FAILOVER, "{line}");
         }
     }
 }

@@ -53,6 +53,7 @@ use crate::config::Config;
 use crate::demo::Demo;
 use crate::history::Answer;
 use crate::http::{Outgoing, Output, Stamp};
+use crate::log_targets::NET;
 use crate::market::{Market, SourceId};
 use crate::rng::Rng;
 use crate::table::{Key, Table};
@@ -385,7 +386,7 @@ impl Core {
         if self.rest.status.stopping {
             return;
         }
-        log::info!("stopping: finishing what is in flight");
+        log::info!(target: NET, "stopping: finishing what is in flight");
         self.rest.status.stopping = true;
         self.rest.stop_at = Some(now.mono + self.rest.config.limits.shutdown);
         self.rest

@@ -14,6 +14,7 @@
 use super::names::{name_of, ranges_of};
 use super::{Archive, FLUSH, RETRY_MAX, Shelf, State};
 use crate::history::{Batch, Fate, Job, SeriesName, Unwritten, Written};
+use crate::log_targets::HISTORY;
 use crate::market::SeriesKey;
 use crate::server::Action;
 use crate::time::{Mono, Now};
@@ -171,7 +172,7 @@ impl Archive {
                 shelf.status.inserted += written.inserted;
                 shelf.status.updated += written.updated;
                 if std::mem::take(&mut self.failures) > 0 {
-                    log::info!("history: is written again");
+                    log::info!(target: HISTORY, "is written again");
                 }
                 shelf.status.write_failed = false;
                 writing.stalls_at = None;
@@ -192,7 +193,7 @@ impl Archive {
         shelf.status.write_failed = true;
         if self.failures == 0 {
             let error = &unwritten.error;
-            log::error!("history: cannot be written: {error}; trying again and again");
+            log::error!(target: HISTORY, "cannot be written: {error}; trying again and again");
         }
         self.failures = self.failures.saturating_add(1);
         if self.state == State::GivenUp {

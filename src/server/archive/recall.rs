@@ -7,6 +7,7 @@
 use super::names::name_of;
 use super::{Archive, Shelf, State};
 use crate::history::{Job, Read, Rows, StoreError};
+use crate::log_targets::HISTORY;
 use crate::market::{Charts, SeriesKey};
 use crate::record::Edge;
 use crate::server::Action;
@@ -104,7 +105,7 @@ impl Archive {
             }
             Ok(_) => drop(self.recalls.wanted.remove(&key)),
             Err(error) => {
-                log::warn!("history: cannot be read: {error}");
+                log::warn!(target: HISTORY, "cannot be read: {error}");
                 self.recalls.wanted.remove(&key);
             }
         }

@@ -5,6 +5,7 @@
 
 use super::{Desk, Poller};
 use crate::interval::Stored;
+use crate::log_targets::SOURCE;
 use crate::market::{MAX_SPANS, Market, Reported, SeriesKey, Spans};
 use crate::server::fetches::Window;
 use crate::time::{Now, UnixMs};
@@ -228,6 +229,7 @@ impl Poller {
         let offset = now.unix - time;
         if offset.abs() > CLOCK_OFFSET_MS {
             log::warn!(
+                target: SOURCE,
                 "{}: this machine's clock is {} ms {} the exchange's; candles follow the exchange's",
                 self.config.id,
                 offset.abs(),

@@ -37,6 +37,7 @@ use super::{Action, Conn, Core, Event, Rest};
 use crate::config::{Config, SourceConfig, Url};
 use crate::exchange::{Budget as Limit, Call, Dialect};
 use crate::interval::Stored;
+use crate::log_targets::SOURCE;
 use crate::market::{Market, SeriesKey, SourceId};
 use crate::rng::Rng;
 use crate::table::{Key, Table};
@@ -159,7 +160,7 @@ impl Poller {
         let url = source.url.clone().unwrap_or_else(own);
         let route = Route::new(&url, source.proxy.clone());
         if let Some(proxy) = route.proxy() {
-            log::info!("{}: through the proxy {proxy}", source.id);
+            log::info!(target: SOURCE, "{}: through the proxy {proxy}", source.id);
         }
         let (host, port) = route.first();
         let lanes = config.limits.lanes_per_source.max(1);

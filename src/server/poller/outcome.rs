@@ -7,6 +7,7 @@ use super::candles::Page;
 use super::{Desk, Poller, on_wall};
 use crate::http::RetryAfter;
 use crate::interval::Stored;
+use crate::log_targets::SOURCE;
 use crate::market::{ListChange, Lookup, Market, SeriesKey, SourceId, SymbolId};
 use crate::record::Ticker;
 use crate::server::Conn;
@@ -114,7 +115,7 @@ impl Poller {
     fn recovered(&mut self, desk: &mut Desk<'_>, now: Now) {
         if self.failures > 0 {
             self.failures = 0;
-            log::info!("{}: answers again", self.config.id);
+            log::info!(target: SOURCE, "{}: answers again", self.config.id);
         }
         if desk.status.quotes_polled {
             self.in_place(desk, now);
@@ -211,7 +212,7 @@ impl Poller {
             self.tickers = now.mono;
             self.recovered(desk, now);
             let tracked = desk.market.catalog.tracked_by(self.id);
-            log::info!("{}: tracks {tracked} markets", self.config.id);
+            log::info!(target: SOURCE, "{}: tracks {tracked} markets", self.config.id);
         }
         // A named market may have been listed only now, or have come back.
         let mut named = self.named(desk.market).into_iter();
@@ -304,7 +305,7 @@ impl Poller {
         let what = describe(&task, desk.market);
         let text = format!("{what}: {fault}");
         if self.failures == 0 || status.last_error.as_deref() != Some(&text) {
-            log::warn!("{}: {text}", self.config.id);
+            log::warn!(target: SOURCE, "{}: {text}", self.config.id);
         }
         status.last_error = Some(text);
         // Nothing is served without quotes, and no quotes without the list: their faults are

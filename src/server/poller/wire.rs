@@ -6,6 +6,7 @@
 
 use super::{Desk, Poller};
 use crate::exchange::Meter;
+use crate::log_targets::SOURCE;
 use crate::server::dial::{Broken, Phase};
 use crate::server::fault::Fault;
 use crate::server::{Action, Conn, Event};
@@ -52,7 +53,7 @@ impl Poller {
             Err(why) => {
                 let news = self.addresses.not_found(now);
                 if known && news {
-                    log::warn!("{}: {why}; keeping the known addresses", self.config.id);
+                    log::warn!(target: SOURCE, "{}: {why}; keeping the known addresses", self.config.id);
                 }
                 for lane in 0..self.lanes.len() {
                     if !known && waiting(self, lane) {
