@@ -129,6 +129,14 @@ impl Failover {
         self.looking = (known.len() > SYMBOLS_A_SLICE).then_some(look);
         for symbol in known.iter().take(SYMBOLS_A_SLICE) {
             if let Some(plot) = self.judge(*symbol, market) {
+                log::debug!(
+                    target: FAILOVER,
+                    "moved symbol={} earlier={} later={} returns={}",
+                    catalog.name(*symbol).as_str(),
+                    sources[plot.earlier.index()].id,
+                    sources[plot.later.index()].id,
+                    plot.returns,
+                );
                 let earlier = &mut sources[plot.earlier.index()];
                 match plot.returns {
                     true => earlier.returns += 1,

@@ -4,6 +4,7 @@
 //! TYPE a family, labels only from closed sets (sources, statuses, reasons).
 
 use super::View;
+use crate::market::SourceId;
 use crate::server::durations::{Histogram, POLL_BOUNDS_US, REQUEST_BOUNDS_US};
 use crate::server::status::TURN_BOUNDS;
 use crate::server::{CloseReason, ProcessFacts, SourceState, SourceStatus};
@@ -283,7 +284,34 @@ fn upstreams(view: &View<'_>, page: &mut Page) {
         "Symbols that came back to the source.",
     );
     page.by_source(view, returns, |source| Some(source.returns));
+    upstream_quotes(view, page);
     upstream_times(view, page);
+}
+
+/// How the quotes of each source are.
+fn upstream_quotes(view: &View<'_>, page: &mut Page) {
+    let quotes = &view.market.quotes;
+    let stale = |id| quotes.stale_of(id) as u64;
+    let frozen = |id| u64::from(quotes.frozen(id));
+    let families: [(&str, &str, &dyn Fn(SourceId) -> u64); 2] = [
+        (
+            "source_quotes_stale",
+            "Quotes of the source that are stale.",
+            &stale,
+        ),
+        (
+            "source_frozen",
+            "Whether the source answers and none of its figures changes.",
+            &frozen,
+        ),
+    ];
+    for (name, help, value) in families {
+        page.family(name, "gauge", help);
+        for (at, source) in view.status.sources.iter().enumerate() {
+            let (id, value) = (&source.id, value(SourceId(at as u16)));
+            page.line(format_args!("marketd_{name}{{source=\"{id}\"}} {value}"));
+        }
+    }
 }
 
 /// When each source did, or will do, what.

@@ -111,6 +111,12 @@ impl Archive {
                     Some(last) => Stage::Listing(batch, Some(last)),
                     None => {
                         let number = writing.number;
+                        log::debug!(
+                            target: HISTORY,
+                            "batch sent number={number} series={} changes={}",
+                            batch.series.len(),
+                            writing.weight
+                        );
                         let job = Job::Write { number, batch };
                         shelf.actions.push_back(Action::Store(job));
                         Stage::Sent
@@ -167,6 +173,13 @@ impl Archive {
         };
         match result {
             Ok(written) => {
+                log::debug!(
+                    target: HISTORY,
+                    "batch written number={number} inserted={} updated={} bytes={}",
+                    written.inserted,
+                    written.updated,
+                    written.bytes
+                );
                 self.bytes = written.bytes;
                 shelf.status.bytes = written.bytes;
                 shelf.status.inserted += written.inserted;
@@ -196,6 +209,12 @@ impl Archive {
             log::error!(target: HISTORY, "cannot be written: {error}; trying again and again");
         }
         self.failures = self.failures.saturating_add(1);
+        log::debug!(
+            target: HISTORY,
+            "batch failed failures={} error={:?}",
+            self.failures,
+            unwritten.error.to_string()
+        );
         if self.state == State::GivenUp {
             return;
         }

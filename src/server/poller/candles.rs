@@ -5,7 +5,7 @@
 
 use super::{Desk, Poller};
 use crate::interval::Stored;
-use crate::log_targets::SOURCE;
+use crate::log_targets::{FETCH, SOURCE};
 use crate::market::{MAX_SPANS, Market, Reported, SeriesKey, Spans};
 use crate::server::fetches::Window;
 use crate::time::{Now, UnixMs};
@@ -193,6 +193,16 @@ impl Poller {
                 false => forgotten,
             },
         };
+        log::debug!(
+            target: FETCH,
+            "applied source={} symbol={} interval={} ranges={} depth={} floor={}",
+            self.config.id,
+            desk.market.catalog.name(key.symbol).as_str(),
+            key.interval.name(),
+            series.covered().len(),
+            window.depth,
+            window.floor,
+        );
         self.fetches.answered(key, series, window, exchange, now);
         self.note_progress(now);
     }

@@ -32,12 +32,12 @@ use super::dial::{Broken, Route};
 use super::fault::Fault;
 use super::fetches::Fetches;
 use super::lane::Lane;
-use super::status::SourceStatus;
+use super::status::{SourceState, SourceStatus};
 use super::{Action, Conn, Core, Event, Rest};
 use crate::config::{Config, SourceConfig, Url};
 use crate::exchange::{Budget as Limit, Call, Dialect};
 use crate::interval::Stored;
-use crate::log_targets::SOURCE;
+use crate::log_targets::{FETCH, SOURCE};
 use crate::market::{Market, SeriesKey, SourceId};
 use crate::rng::Rng;
 use crate::table::{Key, Table};
@@ -84,7 +84,8 @@ pub struct Poller {
     /// When the running back-off began, and until when nothing is asked.
     backoff_since: Mono,
     backoff_until: Mono,
-    last_success: Option<Mono>,
+    /// When quotes last came; before that, when this began.
+    well_at: Mono,
     progress: Progress,
     rng: Rng,
     /// Answers whose items are on their way into the market, in their order. An answer that comes
@@ -187,7 +188,7 @@ impl Poller {
             failures: 0,
             backoff_since: now.mono,
             backoff_until: now.mono,
-            last_success: None,
+            well_at: now.mono,
             progress: Progress::new(now.mono),
             rng: Rng::new(seed),
             applying: VecDeque::new(),
@@ -237,6 +238,15 @@ impl Poller {
         };
         let slots = first.start..last.end;
         let room = desk.config.limits.chart_fetches;
+        log::debug!(
+            target: FETCH,
+            "wanted by a client source={} symbol={} interval={} slots={}..{}",
+            self.config.id,
+            desk.market.catalog.name(series.symbol).as_str(),
+            series.interval.name(),
+            slots.start,
+            slots.end,
+        );
         let taken = self.fetches.ask(series, slots, room, now);
         // The end of this turn starts it, not the midst of serving a client.
         self.wake = Some(now.mono);
@@ -283,8 +293,17 @@ impl Poller {
                 ended |= self.lost(lane, Some(&why), conns, desk, now);
             }
         }
+        if self.down_at(desk).is_some_and(|at| at <= now.mono) {
+            desk.status.state = SourceState::Down;
+        }
         self.start_due(conns, desk, now);
         ended
+    }
+
+    /// When a source that backs off counts as down, whether it is asked again before or not.
+    fn down_at(&self, desk: &Desk<'_>) -> Option<Mono> {
+        let backs_off = desk.status.state == SourceState::Backoff;
+        backs_off.then(|| self.well_at + self.config.stale_after)
     }
 }
 

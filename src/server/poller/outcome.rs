@@ -92,6 +92,15 @@ impl Poller {
             return;
         };
         let (task, began) = (asking.task.clone(), asking.began);
+        log::debug!(
+            target: SOURCE,
+            "response source={} what={:?} status={} bytes={} ms={}",
+            self.config.id,
+            describe(&task, desk.market),
+            asking.status().unwrap_or(0),
+            asking.received,
+            now.mono.since(asking.sent_at.map_or(began, |sent| sent.mono)).as_millis(),
+        );
         let answered = match asking.finish(now) {
             Ok(answered) => answered,
             Err(fault) => return self.failed(task, fault, began, desk, now),
@@ -100,12 +109,13 @@ impl Poller {
         status.ok += 1;
         status.rejected += answered.rejected;
         status.last_success_at = Some(now.unix);
-        self.last_success = Some(now.mono);
         let took = now.mono.since(answered.sent_at.mono);
         status.last_latency_ms = Some(took.as_millis() as u64);
         (status.latencies).note(&POLL_BOUNDS_US, took.as_micros() as u64, 1);
         // Nothing is served without quotes: that others succeed is not enough.
         if task.is_quotes() {
+            status.quotes_at = Some(now.unix);
+            self.well_at = now.mono;
             self.recovered(desk, now);
         }
         self.apply(answered, desk, now);
@@ -123,6 +133,7 @@ impl Poller {
             // The list, or an answer whose quotes are still on their way into the market.
             desk.status.state = SourceState::Starting;
             desk.status.backoff_until = None;
+            desk.status.failing_since = None;
         }
     }
 
@@ -132,6 +143,7 @@ impl Poller {
         if self.backoff_until <= now.mono {
             desk.status.state = SourceState::Up;
             desk.status.backoff_until = None;
+            desk.status.failing_since = None;
         }
     }
 
@@ -307,6 +319,13 @@ impl Poller {
         if self.failures == 0 || status.last_error.as_deref() != Some(&text) {
             log::warn!(target: SOURCE, "{}: {text}", self.config.id);
         }
+        log::debug!(
+            target: SOURCE,
+            "failed source={} what={what:?} blame={blame:?} ms={} error={:?}",
+            self.config.id,
+            now.mono.since(began).as_millis(),
+            fault.to_string(),
+        );
         status.last_error = Some(text);
         // Nothing is served without quotes, and no quotes without the list: their faults are
         // the source's, whatever they say about.
@@ -346,6 +365,7 @@ impl Poller {
             Some(false) => {
                 desk.status.quotes_polled = true;
                 desk.status.state = SourceState::Backoff;
+                desk.status.failing_since.get_or_insert(now.unix);
             }
         }
     }
@@ -383,15 +403,20 @@ impl Poller {
         self.fetches.give_up_asked();
         self.round.abandon();
         let status = &mut desk.status;
-        let is_down = match self.last_success {
-            Some(at) => now.mono.since(at) >= self.config.stale_after,
-            None => self.failures > 1,
+        status.state = match now.mono.since(self.well_at) >= self.config.stale_after {
+            true => SourceState::Down,
+            false => SourceState::Backoff,
         };
-        status.state = if is_down {
-            SourceState::Down
-        } else {
-            SourceState::Backoff
-        };
+        status.failing_since.get_or_insert(now.unix);
+        log::debug!(
+            target: SOURCE,
+            "back-off source={} failures={} state={} wait_ms={} asked_for_ms={}",
+            self.config.id,
+            self.failures,
+            status.state.name(),
+            self.backoff_until.since(now.mono).as_millis(),
+            asked.map_or(0, |asked| asked.as_millis()),
+        );
         status.backoff_until = Some(on_wall(self.backoff_until, now));
     }
 }
@@ -426,7 +451,7 @@ fn apply_ticker(
 }
 
 /// A task in words, for the log and the metrics.
-fn describe(task: &Task, market: &Market) -> String {
+pub(super) fn describe(task: &Task, market: &Market) -> String {
     match task {
         Task::Markets => "market list".to_string(),
         Task::Time => "clock".to_string(),

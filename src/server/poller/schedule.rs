@@ -3,10 +3,12 @@
 //! Owns the order of urgency and the arithmetic of ticks. It never touches a connection: a task
 //! that starts is handed to its lane.
 
+use super::outcome::describe;
 use super::{Desk, Poller, on_wall};
 use crate::exchange::{Call, Caps, Meter, Reading};
 use crate::http::write_request;
 use crate::interval::Stored;
+use crate::log_targets::SOURCE;
 use crate::market::{Market, Series, SeriesKey, SymbolId};
 use crate::server::budget::Share;
 use crate::server::fetches::{Page, Urgency};
@@ -36,6 +38,15 @@ impl Poller {
                     self.start(lane, task, conns, desk, now);
                 }
                 planned => {
+                    if let Some((when, task)) = &planned {
+                        log::debug!(
+                            target: SOURCE,
+                            "planned source={} what={:?} in_ms={}",
+                            self.config.id,
+                            describe(task, desk.market),
+                            when.since(now.mono).as_millis(),
+                        );
+                    }
                     next = planned.map(|(when, _)| when);
                     break;
                 }
@@ -45,7 +56,8 @@ impl Poller {
         let waits_for_round = !self.dialect.tickers_at_once() && self.has_list;
         let round =
             (waits_for_round && self.round.is_over()).then(|| self.tickers.max(self.backoff_until));
-        self.wake = deadlines.chain(next).chain(round).min();
+        let down = self.down_at(desk);
+        self.wake = deadlines.chain(next).chain(round).chain(down).min();
         desk.status.next_poll = self.tickers.max(self.backoff_until);
         desk.status.next_poll_at = Some(on_wall(desk.status.next_poll, now));
         desk.status.budget_left = self.budget.left(now.mono);
@@ -246,6 +258,14 @@ impl Poller {
         let meter = self.dialect.meter().map(|meter| match meter {
             Meter::Used(name) | Meter::Left(name) => name,
         });
+        log::debug!(
+            target: SOURCE,
+            "request source={} what={:?} target={target:?} cost={} budget_left={}",
+            self.config.id,
+            describe(&task, desk.market),
+            self.dialect.cost(&call),
+            self.budget.left(now.mono),
+        );
         let asking = Asking::new(task, reading, request, meter, (now.mono, deadline));
         desk.status.polls += 1;
         desk.status.budget_spent = self.budget.spent();

@@ -268,6 +268,13 @@ impl Poller {
         now: Now,
     ) -> bool {
         let obstacle = self.lanes[lane].dial.obstacle();
+        log::debug!(
+            target: SOURCE,
+            "connection ended source={} connected={} reason={:?}",
+            self.config.id,
+            obstacle.is_none(),
+            why.map_or("closed by the peer".to_string(), ToString::to_string),
+        );
         self.hang_up(lane, desk);
         let Some(asking) = &mut self.lanes[lane].asking else {
             return false;
@@ -334,6 +341,7 @@ impl Poller {
         let key = conns.insert(Conn::Upstream { source, lane });
         let key = key.expect("the table has a place for every lane");
         place.conn = Some(key);
+        log::debug!(target: SOURCE, "connect source={} address={address}", self.config.id);
         desk.actions.push_back(Action::Connect(key, address));
         true
     }
