@@ -762,6 +762,43 @@ fn function_lines(words: &[Word<'_>]) -> usize {
 }
 
 #[test]
+fn every_log_line_names_its_target() {
+    fn rule(source: &Source) -> Findings {
+        let words = source.words();
+        let levels = ["error", "warn", "info", "debug", "trace", "log"];
+        let bare = |six: &&[Word<'_>]| {
+            six[0].text == "log"
+                && six[1].text == "::"
+                && levels.contains(&six[2].text)
+                && six[3].text == "!"
+                && six[5].text != "target"
+        };
+        let found = words.windows(6).filter(bare);
+        found
+            .map(|six| (six[0].line, "no target".to_string()))
+            .collect()
+    }
+    let rule = Rule(rule);
+    rule.finds(
+        "src/a.rs",
+        "log::info!(target: NET, \"a\");\nlog::warn!(\"b\");\nlog::debug!(\n  \"{c}\");\nlog::max_level();",
+        &[2, 3],
+    );
+    rule.holds();
+}
+
+#[test]
+fn no_licence_is_claimed_that_nobody_has_named() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    for file in ["Cargo.toml", "src/server/api/openapi.json", "README.md"] {
+        let text = std::fs::read_to_string(root.join(file)).expect("it is part of the tree");
+        let text = text.to_ascii_lowercase();
+        let claims = text.contains("license") || text.contains("licence");
+        assert!(!claims || root.join("LICENSE").exists(), "{file}");
+    }
+}
+
+#[test]
 fn no_test_sleeps() {
     // The one place that waits between two looks, and this file, which names what it looks for.
     let free = ["tests/support/mod.rs", "tests/tidy.rs"];

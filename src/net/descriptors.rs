@@ -24,7 +24,10 @@ pub fn settle(config: &mut Config) {
     let cap = cap(config, limit);
     let most = &mut config.limits.max_connections;
     if cap < *most {
-        log::info!(target: NET, "at most {cap} connections instead of {most}: only {limit} files may be open");
+        log::info!(
+            target: NET,
+            "at most {cap} connections instead of {most}: only {limit} files may be open"
+        );
         *most = cap;
     }
 }

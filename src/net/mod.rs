@@ -47,6 +47,7 @@ use listen::{Accepted, Listener};
 use mio::{Events, Interest, Poll, Token, Waker};
 use resolver::Resolver;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::low_level::signal_name;
 use signal_hook_mio::v1_0::Signals;
 use std::collections::VecDeque;
 use std::io;
@@ -244,7 +245,8 @@ impl Driver {
             SIGNALS => {
                 for signal in self.signals.pending() {
                     // A closed terminal or a log rotation must not end the service.
-                    if let Some(name) = ignored(signal) {
+                    if signal != SIGTERM && signal != SIGINT {
+                        let name = signal_name(signal).unwrap_or("unknown");
                         log::warn!(target: NET, "signal ignored name={name}");
                         continue;
                     }
@@ -469,16 +471,6 @@ impl Driver {
     fn place(&mut self, link: Link) {
         let place = link.key.place();
         *self.links.reach(place) = Some(link);
-    }
-}
-
-/// The name of a signal that changes nothing.
-fn ignored(signal: i32) -> Option<&'static str> {
-    match signal {
-        SIGHUP => Some("SIGHUP"),
-        SIGUSR1 => Some("SIGUSR1"),
-        SIGUSR2 => Some("SIGUSR2"),
-        _ => None,
     }
 }
 
