@@ -18,6 +18,7 @@
 //!           budget               what a source may spend
 //!           agenda               what all sources and the archive want next, worked out once
 //!           failover             which source answers for a symbol, told and counted
+//!           health               why the service is not ok, and what the log was told of it
 //!           fetches              which candles are asked for
 //!           archive              what is in the history file, and on its way there or back
 //!                                (shelf: what it works on; no_archive: without `sqlite`)

@@ -110,7 +110,7 @@ fn unknown(target: &str) -> String {
 
 /// A word about the known target that is most like this one; empty where none is.
 fn near(target: &str) -> String {
-    suggestion(target, log_targets::ALL.into_iter())
+    suggestion(target, log_targets::ALL)
 }
 
 fn is_level(word: &str) -> bool {

@@ -291,27 +291,17 @@ fn upstreams(view: &View<'_>, page: &mut Page) {
 /// How the quotes of each source are.
 fn upstream_quotes(view: &View<'_>, page: &mut Page) {
     let quotes = &view.market.quotes;
-    let stale = |id| quotes.stale_of(id) as u64;
-    let frozen = |id| u64::from(quotes.frozen(id));
-    let families: [(&str, &str, &dyn Fn(SourceId) -> u64); 2] = [
-        (
-            "source_quotes_stale",
-            "Quotes of the source that are stale.",
-            &stale,
-        ),
-        (
-            "source_frozen",
-            "Whether the source answers and none of its figures changes.",
-            &frozen,
-        ),
-    ];
-    for (name, help, value) in families {
+    let mut gauge = |name: &str, help: &str, value: &dyn Fn(SourceId) -> usize| {
         page.family(name, "gauge", help);
         for (at, source) in view.status.sources.iter().enumerate() {
             let (id, value) = (&source.id, value(SourceId(at as u16)));
             page.line(format_args!("marketd_{name}{{source=\"{id}\"}} {value}"));
         }
-    }
+    };
+    let help = "Quotes of the source that are stale.";
+    gauge("source_quotes_stale", help, &|id| quotes.stale_of(id));
+    let help = "Whether the source answers and none of its figures changes.";
+    gauge("source_frozen", help, &|id| usize::from(quotes.frozen(id)));
 }
 
 /// When each source did, or will do, what.

@@ -107,6 +107,8 @@ pub struct Desk<'a> {
     pub archive: &'a mut Archive,
     /// What the driver is to do.
     pub actions: &'a mut VecDeque<Action>,
+    /// Whether the service is stopping: only what a client waits for is still requested.
+    pub is_stopping: bool,
 }
 
 impl Rest {
@@ -124,6 +126,7 @@ impl Rest {
             status: &mut self.status.sources[at],
             archive: &mut self.archive,
             actions: &mut self.actions,
+            is_stopping: self.status.stopping,
         };
         act(&mut self.pollers[at], &mut desk)
     }

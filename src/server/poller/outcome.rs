@@ -135,6 +135,11 @@ impl Poller {
             desk.status.backoff_until = None;
             desk.status.failing_since = None;
         }
+        let is_fresh = now.mono.since(self.well_at) < self.config.stale_after;
+        if desk.status.state == SourceState::Down && is_fresh {
+            // The exchange has asked for a pause, and what it still answered is fresh.
+            desk.status.state = SourceState::Backoff;
+        }
     }
 
     /// There are quotes to serve: whoever reads that a source is up finds them.

@@ -77,12 +77,16 @@ impl Poller {
         // One lane stays free for quotes, unless there is but one.
         let spare = busy + 1 < self.lanes.len() || self.lanes.len() == 1;
         let clock_known = desk.status.clock.is_some();
+        let goes_on = !desk.is_stopping;
         let offer = |wanted: bool, due: Mono, task: Task| {
-            (wanted && !self.is_under_way(&task)).then_some((due, task))
+            (wanted && goes_on && !self.is_under_way(&task)).then_some((due, task))
         };
         let page = spare.then(|| self.next_page(desk, now)).flatten();
         let page_of = |history: bool| {
             let page = page.as_ref()?;
+            if desk.is_stopping && page.urgency != Urgency::Asked {
+                return None;
+            }
             let (series, slots) = (page.series, page.slots.clone());
             let is_history = page.urgency >= Urgency::Hole;
             (is_history == history).then_some((page.when, Task::Candles { series, slots }))
@@ -90,12 +94,12 @@ impl Poller {
         // The order is that of urgency.
         let offers = [
             offer(!self.has_list, self.markets, Task::Markets),
-            self.next_quotes(),
+            self.next_quotes().filter(|_| goes_on),
             offer(spare && !clock_known, self.clock, Task::Time),
             page_of(false),
             offer(spare && self.has_list, self.markets, Task::Markets),
             offer(spare && clock_known, self.clock, Task::Time),
-            spare.then(|| self.next_stats()).flatten(),
+            (spare && goes_on).then(|| self.next_stats()).flatten(),
             page_of(true),
         ];
         let gate = |(due, task): (Mono, Task)| (due.max(self.backoff_until), task);
