@@ -18,6 +18,7 @@
 //!           budget               what a source may spend
 //!           agenda               what all sources and the archive want next, worked out once
 //!           failover             which source answers for a symbol, told and counted
+//!           health               why the service is not ok, and what the log was told of it
 //!           fetches              which candles are asked for
 //!           archive              what is in the history file, and on its way there or back
 //!                                (shelf: what it works on; no_archive: without `sqlite`)
@@ -30,7 +31,7 @@
 //! row 2   http                 messages: bytes to requests and answers, and back
 //!         market               meaning: symbols, quotes, candle series, charts
 //!         exchange             dialects: what one exchange's addresses and JSON mean
-//! row 1   time  table  rng  decimal  interval  record  history  config
+//! row 1   time  table  rng  decimal  interval  record  history  log_targets  config
 //! ```
 //!
 //! # Three walks
@@ -64,6 +65,7 @@ pub mod exchange;
 pub mod history;
 pub mod http;
 pub mod interval;
+pub mod log_targets;
 pub mod market;
 pub mod net;
 pub mod record;

@@ -5,6 +5,7 @@
 
 use marketd::config::{self, Command, Fault, KnownDialect, Loaded, Url};
 use marketd::exchange::{Call, Dialect};
+use marketd::log_targets::CONFIG;
 use marketd::time::Clock;
 use std::fmt;
 use std::io::{self, Write};
@@ -49,7 +50,7 @@ fn serve(loaded: Loaded) -> ExitCode {
     // The first line names the address, for whoever started this with port 0 and reads it.
     let warn = || {
         for warning in &loaded.warnings {
-            log::warn!("{warning}");
+            log::warn!(target: CONFIG, "{warning}");
         }
     };
     match marketd::net::run(loaded.config, warn) {
@@ -87,16 +88,19 @@ fn dialects() -> Vec<KnownDialect> {
         .collect()
 }
 
-/// Log lines go to standard error: time, level, room, text.
+/// Log lines go to standard error: time, level, target, text.
 fn start_log(filter: &str) {
     let clock = Clock::new();
     let logger = env_logger::Builder::new()
         .parse_filters(filter)
         .format(move |out, record| {
-            let room = record.target();
-            let room = room.strip_prefix("marketd::").unwrap_or(room);
             let (time, level) = (clock.now().unix, record.level());
-            writeln!(out, "{time} {level:<5} {room}: {}", record.args())
+            writeln!(
+                out,
+                "{time} {level:<5} {}: {}",
+                record.target(),
+                record.args()
+            )
         })
         .try_init();
     if logger.is_err() {

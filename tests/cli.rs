@@ -86,6 +86,32 @@ fn a_variable_of_the_log_that_says_nothing_is_a_fault() {
 }
 
 #[test]
+fn a_rule_of_the_log_for_an_unknown_target_is_named() {
+    let all = "access, config, failover, fetch, health, history, http, market, net, source";
+    for target in ["reqwest", "server::poller"] {
+        let words = ["--check", "--log", &format!("{target}=debug")];
+        let expected = format!("--log: unknown target \"{target}\", expected one of {all}\n");
+        assert_eq!(run(&words), (2, String::new(), expected));
+    }
+    let expected = "--log: unknown target \"sorce\", did you mean \"source\"?\n";
+    let found = run(&["--check", "--log", "info,sorce=debug"]);
+    assert_eq!(found, (2, String::new(), expected.to_string()));
+    // The variable may mean other programs too.
+    let check = |text: &str, expected: &str| {
+        let output = marketd().args(["--check"]).env("RUST_LOG", text).output();
+        let good = "the configuration is good\n".to_string();
+        let found = parts(output.expect("the binary runs"));
+        assert_eq!(found, (0, good, expected.to_string()), "{text}");
+    };
+    check("source=debug", "");
+    check("info,reqwest=debug", "");
+    check(
+        "info,sorce=debug",
+        "warning: RUST_LOG: unknown target \"sorce\", did you mean \"source\"?: this rule is ignored\n",
+    );
+}
+
+#[test]
 fn faults_are_one_line_each_with_exit_code_2() {
     let check = |words: &[&str], expected: &str| {
         let (code, out, err) = run(words);

@@ -41,6 +41,8 @@ mod packed;
 mod process;
 #[path = "loopback/quotes.rs"]
 mod quotes;
+#[path = "loopback/reasons.rs"]
+mod reasons;
 #[path = "loopback/setup.rs"]
 mod setup;
 #[path = "loopback/symbols.rs"]

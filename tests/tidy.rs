@@ -16,8 +16,8 @@ use source::{Source, Word};
 ///     row 4   main  net  store         sockets, files, clock, process
 ///     row 3   server  demo             decisions; no I/O, no clock
 ///     row 2   http  market  exchange   messages | meaning | dialects
-///     row 1   time  table  rng  decimal  interval  record  history  config
-const ROOMS: [(&str, u8, &[&str]); 17] = [
+///     row 1   time  table  rng  decimal  interval  record  history  log_targets  config
+const ROOMS: [(&str, u8, &[&str]); 18] = [
     // Plain tools, in the order in which they stand on each other.
     ("time", 1, &[]),
     ("table", 1, &[]),
@@ -25,7 +25,12 @@ const ROOMS: [(&str, u8, &[&str]); 17] = [
     ("decimal", 1, &[]),
     ("interval", 1, &["time"]),
     ("record", 1, &["time", "decimal"]),
-    ("config", 1, &["time", "decimal", "interval", "record"]),
+    ("log_targets", 1, &[]),
+    (
+        "config",
+        1,
+        &["time", "decimal", "interval", "record", "log_targets"],
+    ),
     ("history", 1, &["time", "interval", "record"]),
     ("http", 2, &[]),
     ("market", 2, &[]),
@@ -754,6 +759,43 @@ fn function_lines(words: &[Word<'_>]) -> usize {
         }
     }
     1
+}
+
+#[test]
+fn every_log_line_names_its_target() {
+    fn rule(source: &Source) -> Findings {
+        let words = source.words();
+        let levels = ["error", "warn", "info", "debug", "trace", "log"];
+        let bare = |six: &&[Word<'_>]| {
+            six[0].text == "log"
+                && six[1].text == "::"
+                && levels.contains(&six[2].text)
+                && six[3].text == "!"
+                && six[5].text != "target"
+        };
+        let found = words.windows(6).filter(bare);
+        found
+            .map(|six| (six[0].line, "no target".to_string()))
+            .collect()
+    }
+    let rule = Rule(rule);
+    rule.finds(
+        "src/a.rs",
+        "log::info!(target: NET, \"a\");\nlog::warn!(\"b\");\nlog::debug!(\n  \"{c}\");\nlog::max_level();",
+        &[2, 3],
+    );
+    rule.holds();
+}
+
+#[test]
+fn no_licence_is_claimed_that_nobody_has_named() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    for file in ["Cargo.toml", "src/server/api/openapi.json", "README.md"] {
+        let text = std::fs::read_to_string(root.join(file)).expect("it is part of the tree");
+        let text = text.to_ascii_lowercase();
+        let claims = text.contains("license") || text.contains("licence");
+        assert!(!claims || root.join("LICENSE").exists(), "{file}");
+    }
 }
 
 #[test]

@@ -45,7 +45,8 @@ const FLAGS: &[Flag] = &[
         Takes the place of the file's sources") },
     flag("--symbols", Some("A,B,..."), "Markets of the sources given by --source (or of the demo\n\
         exchange alone), like BTC/USDT; without it, all"),
-    flag("--log", Some("LEVEL"), "off, error, warn, info, debug or trace [RUST_LOG]"),
+    flag("--log", Some("LEVEL"), "off, error, warn, info, debug or trace [RUST_LOG]; with commas,\n\
+        TARGET=LEVEL for one of the words that log lines begin with"),
     flag("--check", None, "Check the configuration, tell every fault, and exit"),
     flag("--print-config", None, "Print the effective configuration as JSON, and exit"),
     Flag { short: Some('h'), ..flag("--help", None, "Print this, and exit") },

@@ -152,47 +152,6 @@ pub(super) fn icon(text: &str) -> Result<String, String> {
     bounded(text, URL_BYTES)
 }
 
-/// What is logged: a level, or `TARGET=LEVEL`, or several of them with commas.
-pub(super) fn log_filter(text: &str) -> Result<String, String> {
-    let rule = |rule: &str| match rule.trim().split_once('=') {
-        Some((target, word)) => !target.is_empty() && is_level(word),
-        None => is_level(rule.trim()),
-    };
-    if text.split(',').all(rule) {
-        return Ok(text.to_string());
-    }
-    Err(format!("expected {LEVEL}, found {}", quoted(text)))
-}
-
-/// What `RUST_LOG` says: all that the logger understands. A word alone, such as a level with a
-/// slip of the pen, is a target to it, of which everything is logged, and of all else nothing: so
-/// there must be a rule for what is logged here.
-pub(super) fn log_variable(text: &str) -> Result<String, String> {
-    let is_sound = env_filter::Builder::new().try_parse(text).is_ok();
-    let rules = text.split('/').next().unwrap_or_default();
-    let rules = || rules.split(',').map(str::trim).filter(|it| !it.is_empty());
-    let target = |rule: &'_ str| {
-        rule.split('=')
-            .next()
-            .unwrap_or_default()
-            .trim()
-            .to_string()
-    };
-    let is_ours = |target: String| target.starts_with("marketd") || target == "access";
-    if is_sound && rules().any(|rule| is_level(rule) || is_ours(target(rule))) {
-        return Ok(text.to_string());
-    }
-    let found = quoted(text);
-    Err(format!(
-        "expected {LEVEL}, or TARGET=LEVEL, or several of them with commas, found {found}"
-    ))
-}
-
-fn is_level(word: &str) -> bool {
-    let levels = ["off", "error", "warn", "info", "debug", "trace"];
-    levels.iter().any(|level| level.eq_ignore_ascii_case(word))
-}
-
 fn port(digits: &str) -> Option<u16> {
     let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| digits.parse().ok()).flatten()
@@ -341,48 +300,5 @@ mod tests {
         check(true, quote_asset("*"));
         check(false, quote_asset("US*"));
         check(false, words("a\nb"));
-    }
-
-    #[test]
-    fn log_filters_are_levels_or_levels_of_targets() {
-        let check = |text: &str, good: bool| assert_eq!(log_filter(text).is_ok(), good, "{text:?}");
-        check("info", true);
-        check("WARN", true);
-        check("info,marketd::net=debug", true);
-        for text in ["", "loud", "info,", "=info", "net=", "info;debug"] {
-            check(text, false);
-        }
-    }
-
-    #[test]
-    fn the_variable_of_the_log_is_what_the_logger_understands_and_says_something_of_this() {
-        let check = |text: &str, good: bool| {
-            assert_eq!(log_variable(text).is_ok(), good, "{text:?}");
-        };
-        for text in [
-            "info",
-            "Warn,",
-            "marketd",
-            "access",
-            "marketd::net=debug,hyper",
-            "info,hyper,tower=",
-            "info,hyper=off",
-            "info/BTC",
-            " , marketd = debug",
-        ] {
-            check(text, true);
-        }
-        for text in [
-            "loud",
-            "info;debug",
-            "info=loud",
-            "a=b=c",
-            "hyper,loud",
-            "hyper=debug",
-            " , ",
-            "info/a/b",
-        ] {
-            check(text, false);
-        }
     }
 }

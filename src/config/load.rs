@@ -10,7 +10,7 @@ use super::json::Node;
 use super::keys::{Key, Kind, print_object, read_object};
 use super::proxy::Proxies;
 use super::schema::ROOT;
-use super::{Config, DEMO, DEMO_DIALECT, SourceConfig, Url, forms};
+use super::{Config, DEMO, DEMO_DIALECT, SourceConfig, Url, forms, log_rules};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
@@ -214,25 +214,32 @@ fn override_key(config: &mut Config, key: &str, by: &'static str, text: &str, re
     }
 }
 
-/// The flag must be a level or a list of rules; `RUST_LOG` whatever the logger understands, since it
-/// may be meant for other programs too.
+/// What is logged: what the flag says, else what `RUST_LOG` does.
 fn log_of(
     flags: &Flags,
     variable: impl Fn(&mut Report) -> Option<String>,
     report: &mut Report,
 ) -> String {
-    let (by, filter) = match flags.value("--log") {
-        Some(text) => ("--log", forms::log_filter(text)),
+    let (by, rules) = match flags.value("--log") {
+        Some(text) => ("--log", log_rules::of_flag(text).map(|it| (it, Vec::new()))),
         None => match variable(report) {
-            Some(text) => ("RUST_LOG", forms::log_variable(&text)),
+            Some(text) => ("RUST_LOG", log_rules::of_variable(&text)),
             None => return "info".to_string(),
         },
     };
-    filter.unwrap_or_else(|message| {
-        report.give("log", by);
-        report.fault("log", message);
-        String::new()
-    })
+    report.give("log", by);
+    match rules {
+        Ok((filter, warnings)) => {
+            for warning in warnings {
+                report.warn("log", warning);
+            }
+            filter
+        }
+        Err(message) => {
+            report.fault("log", message);
+            String::new()
+        }
+    }
 }
 
 /// Which sources run: those of the flags, else those of the file, else the demo exchange; and the

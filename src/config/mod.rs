@@ -17,6 +17,7 @@ mod json;
 mod keys;
 mod limits;
 mod load;
+mod log_rules;
 mod network;
 mod proxy;
 mod reference;

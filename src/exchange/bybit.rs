@@ -4,8 +4,10 @@
 //! From memory: the limit of all addresses together. The field `X-Bapi-Limit-Status` counts
 //! another limit, that of an account, so it is no meter here.
 //!
-//! Tickers have no time of their own, and the answer's stands behind them: it is unknown here.
-//! Bybit sends no fees with its markets, and failures with status 200.
+//! Tickers have no time of their own. The response's `time` stands behind them and is taken for it:
+//! the recorded sample has it there; that it is the time of the figures, to within the making of a
+//! response, is from the documentation. Bybit sends no fees with its markets, and failures with
+//! status 200.
 
 use super::candle::CandleForm;
 use super::dialect::{Budget, Candles, Dialect, Endpoint, Markets, Page, RowOrder, Tickers, Time};
@@ -51,7 +53,7 @@ pub(super) static BYBIT: Dialect = Dialect {
             place: Place::elements(&[Key("result"), Key("list")]),
         },
         stats: None,
-        stamp: None,
+        stamp: Some(&[Key("time")]),
         form: TickerForm {
             time: TimeForm::Millis,
             members: &[
@@ -138,7 +140,7 @@ pub(super) static BYBIT: Dialect = Dialect {
 #[cfg(test)]
 mod tests {
     use super::BYBIT;
-    use crate::exchange::testing::{candles, check_refusals, check_targets, check_time};
+    use crate::exchange::testing::{candles, check_refusals, check_targets, check_time, read};
     use crate::exchange::{Call, RefusalKind::*};
     use crate::interval::Stored;
 
@@ -209,6 +211,23 @@ mod tests {
                 ),
             ],
         );
+    }
+
+    #[test]
+    fn the_time_of_the_response_is_that_of_its_tickers_wherever_it_stands() {
+        let check = |body: &str, expected: Option<i64>| {
+            let (notes, end) = read(&BYBIT, &Call::Tickers, body);
+            assert_eq!((end, notes.tickers.len()), (Ok(()), 1), "{body}");
+            let stamp = notes.tickers[0].1.timestamp.map(|time| time.0);
+            assert_eq!(stamp, expected, "{body}");
+        };
+        let list = r#""result":{"time":5,"list":[{"symbol":"AB","lastPrice":"1"}]}"#;
+        let time = r#""time":1673859087947"#;
+        check(&format!("{{{list},{time}}}"), Some(1_673_859_087_947));
+        check(&format!("{{{time},{list}}}"), Some(1_673_859_087_947));
+        check(&format!("{{{list}}}"), None);
+        check(&format!(r#"{{{list},"time":"noon"}}"#), None);
+        check(&format!(r#"{{{list},"time":null}}"#), None);
     }
 
     #[test]

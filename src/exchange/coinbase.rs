@@ -4,6 +4,10 @@
 //! CCXT 4.5.84. From memory: the limit and the words when it is passed. Nothing recorded shows
 //! the 24-hour figures and the clock: their form is what CCXT reads.
 //!
+//! A market is active when its `status` is `online` and `trading_disabled` is not true. Every recorded
+//! market has `online` and `false`; the other statuses (`offline`, `internal`, `delisted`) and the
+//! meaning of `trading_disabled` are from the documentation. `cancel_only` is not read.
+//!
 //! There is no call for all tickers that brings more than prices, so each market is asked for.
 //! What the ticker lacks of the last 24 hours is a second call. Coinbase sends no fees with its
 //! markets. Its errors have words and no code.
@@ -121,6 +125,7 @@ pub(super) static COINBASE: Dialect = Dialect {
                 ("min_market_funds", Is(L::CostMin)),
                 ("max_market_funds", Is(L::CostMax)),
                 ("status", Is(L::Status)),
+                ("trading_disabled", Is(L::Halted)),
             ],
             open: "online",
             renamed: &[("CGLD", "CELO")],
@@ -209,6 +214,26 @@ mod tests {
                 ),
             ],
         );
+    }
+
+    #[test]
+    fn a_market_is_active_when_it_is_online_and_trading_is_not_disabled() {
+        let check = |members: &str, expected: bool| {
+            let body =
+                format!(r#"[{{"id":"A-B","base_currency":"A","quote_currency":"B",{members}}}]"#);
+            let (notes, end) = read(&COINBASE, &Call::Markets, &body);
+            assert_eq!((end, notes.rejected.len()), (Ok(()), 0), "{members}");
+            assert_eq!(notes.markets[0].active, expected, "{members}");
+        };
+        check(r#""status":"online","trading_disabled":false"#, true);
+        check(r#""status":"online","trading_disabled":true"#, false);
+        check(r#""trading_disabled":true,"status":"online""#, false);
+        check(r#""status":"online""#, true);
+        check(r#""status":"online","trading_disabled":null"#, true);
+        for status in ["offline", "internal", "delisted"] {
+            let members = format!(r#""status":"{status}","trading_disabled":false"#);
+            check(&members, false);
+        }
     }
 
     #[test]

@@ -124,8 +124,7 @@ pub(super) struct Tickers {
     pub(super) one: Endpoint,
     /// Where the figures of 24 hours are, for exchanges that do not send them with the ticker.
     pub(super) stats: Option<Stats>,
-    /// Where in front of the items the time of all tickers is, for those that have none of their
-    /// own.
+    /// Where in the response the time of all tickers is, for those that have none of their own.
     pub(super) stamp: Option<&'static [Step]>,
     pub(super) form: TickerForm,
 }

@@ -5,6 +5,11 @@
 //! its form is what CCXT reads.
 //!
 //! Tickers have no time.
+//!
+//! Amounts are limited by `min_base_amount` and `max_base_amount`, costs by `min_quote_amount` and
+//! `max_quote_amount`. The two least sizes are recorded, the two largest ones are not: their names are
+//! from the documentation. `trade_status` is recorded as `tradable`, `untradable` and `sellable`; only
+//! `tradable` counts as active.
 
 use super::candle::CandleForm;
 use super::dialect::{
@@ -151,7 +156,7 @@ pub(super) static GATE: Dialect = Dialect {
 #[cfg(test)]
 mod tests {
     use super::GATE;
-    use crate::exchange::testing::{candles, check_refusals, check_targets, check_time};
+    use crate::exchange::testing::{candles, check_refusals, check_targets, check_time, read};
     use crate::exchange::{Call, RefusalKind::*};
     use crate::interval::Stored;
 
@@ -222,6 +227,34 @@ mod tests {
                 ),
             ],
         );
+    }
+
+    #[test]
+    fn the_least_and_largest_amounts_and_costs_are_limits() {
+        let body = r#"[{"id":"A_B","base":"A","quote":"B","fee":"0.2","min_base_amount":"0.001","min_quote_amount":"3","max_base_amount":"100.50","max_quote_amount":"5000000","amount_precision":3,"precision":6,"trade_status":"tradable"}]"#;
+        let (notes, end) = read(&GATE, &Call::Markets, body);
+        assert_eq!(end, Ok(()));
+        let rules = &notes.markets[0].rules;
+        let limits = [&rules.amount, &rules.cost].map(|bounds| {
+            [&bounds.min, &bounds.max].map(|limit| limit.as_ref().map(ToString::to_string))
+        });
+        let limit = |text: &str| Some(text.to_string());
+        assert_eq!(
+            limits,
+            [
+                [limit("0.001"), limit("100.5")],
+                [limit("3"), limit("5000000")]
+            ]
+        );
+        for (status, active) in [
+            ("sellable", false),
+            ("buyable", false),
+            ("untradable", false),
+        ] {
+            let body = body.replace("tradable", status);
+            let (notes, _) = read(&GATE, &Call::Markets, &body);
+            assert_eq!(notes.markets[0].active, active, "{status}");
+        }
     }
 
     #[test]

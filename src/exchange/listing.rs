@@ -25,6 +25,8 @@ pub(super) enum ListingField {
     /// Base and quote in one text, with a slash between them; wins over the two.
     Pair,
     Status,
+    /// Whether orders are refused, whatever the status says.
+    Halted,
     /// The least step of prices; wins over the places.
     PriceStep,
     PricePlaces,
@@ -113,6 +115,11 @@ fn market(id: &str, fields: &Fields<'_>, form: &ListingForm) -> Result<MarketInf
             None => true,
         },
     };
+    let halted = match fields.get(Halted) {
+        Raw::Absent | Raw::Null | Raw::Bool(false) => false,
+        Raw::Bool(true) => true,
+        _ => return Err(("halted", Fault::WrongType)),
+    };
     let quote = common(quote);
     Ok(MarketInfo {
         ticker_id: id.into(),
@@ -120,7 +127,7 @@ fn market(id: &str, fields: &Fields<'_>, form: &ListingForm) -> Result<MarketInf
         base: common(base),
         rules: rules(fields, form, &quote)?,
         quote,
-        active,
+        active: active && !halted,
     })
 }
 

@@ -33,6 +33,8 @@ pub trait Sink {
     fn candle(&mut self, candle: Candle, closed: Option<bool>);
     /// A market of the list.
     fn market(&mut self, info: MarketInfo);
+    /// The response's own time, for tickers of it that were given without one: it stood behind them.
+    fn stamp(&mut self, _time: UnixMs) {}
     /// The exchange's clock.
     fn time(&mut self, time: UnixMs);
     /// An item that is wrong; the others go on.
@@ -162,10 +164,16 @@ impl Reading {
             return Err(refused);
         }
         if self.place.form != Form::Itself {
-            return match self.items.envelope().found() {
-                true => Ok(()),
-                false => Err(self.wrong_shape()),
-            };
+            if !self.items.envelope().found() {
+                return Err(self.wrong_shape());
+            }
+            if let (Task::Tickers(form, _, Known { stamp: None, .. }), Some(path)) =
+                (&self.task, self.dialect.tickers.stamp)
+                && let Ok(Some(time)) = value::time(find(envelope, path), form.time)
+            {
+                sink.stamp(time);
+            }
+            return Ok(());
         }
         match (&mut self.task, find(envelope, self.place.path)) {
             (Task::Tickers(form, order, known), Raw::Object(item)) => {

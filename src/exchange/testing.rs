@@ -39,6 +39,11 @@ impl Sink for Notes {
     fn market(&mut self, info: MarketInfo) {
         self.markets.push(info);
     }
+    fn stamp(&mut self, time: UnixMs) {
+        for (_, ticker) in &mut self.tickers {
+            ticker.timestamp = ticker.timestamp.or(Some(time));
+        }
+    }
     fn time(&mut self, time: UnixMs) {
         self.times.push(time);
     }

@@ -24,6 +24,7 @@ pub use listing::{EmptyList, ListChange, Listed, Listing};
 use super::symbol::{Lookup, Spelling, SymbolName, Symbols};
 use super::{SourceId, SymbolId};
 use crate::config::Config;
+use crate::log_targets::MARKET;
 use crate::record::MarketInfo;
 use crate::time::UnixMs;
 use ecosystem::Ecosystem;
@@ -67,6 +68,7 @@ impl Catalog {
             let symbol = spelling.and_then(|spelling| symbols.intern(&spelling));
             if symbol.is_none() {
                 log::warn!(
+                    target: MARKET,
                     "{text:?} is left out: no canonical symbol, or limits.symbols is reached"
                 );
             }
@@ -316,7 +318,7 @@ impl Catalog {
         let roster = &mut self.rosters[source.index()];
         for symbol in roster.newly_missing() {
             let name = self.symbols.name(symbol).as_str();
-            log::warn!("source {}: its market list has no {name}", roster.id);
+            log::warn!(target: MARKET, "source {}: its market list has no {name}", roster.id);
         }
     }
 }

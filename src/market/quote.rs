@@ -96,6 +96,8 @@ struct Feed {
     /// While they are: the place at which that goes on, and when it began.
     looking: Option<(usize, Mono)>,
     last_change: Option<Mono>,
+    /// Stale quotes.
+    stale: usize,
     frozen: bool,
     polled: bool,
 }
@@ -136,7 +138,10 @@ impl Quotes {
         self.totals.collected += 1;
         let feed = &mut self.feeds[source.index()];
         let changed = match feed.quotes.get_mut(symbol.index()) {
-            Some(Some(quote)) => quote.receive(ticker, now, feed.frozen, &mut self.totals),
+            Some(Some(quote)) => {
+                let stale = &mut feed.stale;
+                quote.receive(ticker, now, feed.frozen, stale, &mut self.totals)
+            }
             _ => {
                 self.insert(Quote::new(source, symbol, ticker, now));
                 true
@@ -167,6 +172,7 @@ impl Quotes {
         quote.stale = true;
         self.insert(quote);
         self.totals.stale += 1;
+        self.feeds[source.index()].stale += 1;
         true
     }
 
@@ -197,6 +203,7 @@ impl Quotes {
         self.totals.turned += 1;
         self.totals.cached -= 1;
         self.totals.stale -= usize::from(quote.stale);
+        feed.stale -= usize::from(quote.stale);
         self.holders[symbol.index()] -= 1;
         self.totals.symbols -= usize::from(self.holders[symbol.index()] == 0);
     }
@@ -233,6 +240,16 @@ impl Quotes {
     /// Whether this source answers, yet its figures stand still.
     pub fn frozen(&self, source: SourceId) -> bool {
         self.feeds[source.index()].frozen
+    }
+
+    /// Stale quotes of this source; at constant cost.
+    pub fn stale_of(&self, source: SourceId) -> usize {
+        self.feeds[source.index()].stale
+    }
+
+    /// When a figure of any quote of this source last changed, where one was received.
+    pub fn last_change(&self, source: SourceId) -> Option<Mono> {
+        self.feeds[source.index()].last_change
     }
 
     /// When [`Quotes::flip`] should be called next. May be early, is never late.
@@ -327,7 +344,14 @@ impl Quote {
     }
 
     /// Takes new figures. Whether they differ. It is fresh now, unless its source is frozen.
-    fn receive(&mut self, ticker: Ticker, now: Now, frozen: bool, totals: &mut Totals) -> bool {
+    fn receive(
+        &mut self,
+        ticker: Ticker,
+        now: Now,
+        frozen: bool,
+        stale_here: &mut usize,
+        totals: &mut Totals,
+    ) -> bool {
         self.ticker.timestamp = ticker.timestamp;
         let changed = self.ticker != ticker;
         if changed {
@@ -336,13 +360,15 @@ impl Quote {
         self.received_at = now.unix;
         self.received = now.mono;
         self.restored = false;
-        self.show(frozen, totals);
+        self.show(frozen, stale_here, totals);
         changed
     }
 
-    /// Shows it anew, with this staleness and under a new version.
-    fn show(&mut self, stale: bool, totals: &mut Totals) {
-        totals.stale = totals.stale + usize::from(stale) - usize::from(self.stale);
+    /// Shows it anew, with this staleness and under a new version. `stale_here`: those of its source.
+    fn show(&mut self, stale: bool, stale_here: &mut usize, totals: &mut Totals) {
+        for count in [&mut totals.stale, stale_here] {
+            *count = *count + usize::from(stale) - usize::from(self.stale);
+        }
         totals.turned += u64::from(stale != self.stale);
         totals.version += 1;
         self.stale = stale;
@@ -366,6 +392,7 @@ impl Feed {
             next_stale: None,
             looking: None,
             last_change: None,
+            stale: 0,
             frozen: false,
             polled: false,
         }
@@ -410,7 +437,7 @@ impl Feed {
             let stale =
                 self.frozen || quote.restored || now.since(quote.received) >= self.stale_after;
             if stale != quote.stale {
-                quote.show(stale, totals);
+                quote.show(stale, &mut self.stale, totals);
                 turned += 1;
             }
             if !stale {

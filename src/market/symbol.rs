@@ -11,6 +11,7 @@
 
 use super::SymbolId;
 use super::hash::NameMap;
+use crate::log_targets::MARKET;
 
 /// Longest asset. Those of exchanges have at most ten letters; the rest is room for tokens.
 pub const ASSET_BYTES: usize = 20;
@@ -195,6 +196,7 @@ impl Symbols {
             {
                 let (one, other) = (&self.names[one.index()], &self.names[other.index()]);
                 log::warn!(
+                    target: MARKET,
                     "{}{} could be {} or {}: it is answered as unknown, the other forms work",
                     one.base(),
                     one.quote(),

@@ -5,6 +5,7 @@
 //! getrlimit(2)). It never opens anything.
 
 use crate::config::Config;
+use crate::log_targets::NET;
 use crate::server;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -23,7 +24,10 @@ pub fn settle(config: &mut Config) {
     let cap = cap(config, limit);
     let most = &mut config.limits.max_connections;
     if cap < *most {
-        log::info!("at most {cap} connections instead of {most}: only {limit} files may be open");
+        log::info!(
+            target: NET,
+            "at most {cap} connections instead of {most}: only {limit} files may be open"
+        );
         *most = cap;
     }
 }

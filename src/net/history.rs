@@ -5,6 +5,7 @@
 
 use crate::config::Data;
 use crate::history::{Answer, Job, OpenError, StoreError, Unwritten};
+use crate::log_targets::HISTORY;
 use crate::store::Store;
 use mio::Waker;
 use std::path::Path;
@@ -36,7 +37,7 @@ impl History {
         };
         let wake = move || {
             if let Err(error) = waker.wake() {
-                log::error!("history: cannot wake the loop: {error}");
+                log::error!(target: HISTORY, "cannot wake the loop: {error}");
             }
         };
         let store = Store::start(path.clone(), Box::new(wake))?;

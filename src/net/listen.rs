@@ -5,6 +5,7 @@
 
 use super::RunError;
 use crate::config::{Config, Url};
+use crate::log_targets::HTTP;
 use crate::server::Service;
 use crate::time::Mono;
 use mio::net::{TcpListener, TcpStream};
@@ -83,7 +84,7 @@ impl Listener {
         match self.socket.accept() {
             Ok((stream, peer)) => {
                 if std::mem::take(&mut self.exhausted) {
-                    log::info!("connections are accepted again");
+                    log::info!(target: HTTP, "connections are accepted again");
                 }
                 Accepted::Stream(stream, peer.ip())
             }
@@ -104,7 +105,7 @@ impl Listener {
     /// Says once that it had to rest; that connections come again, says `accept`.
     pub fn complain(&mut self, error: &io::Error) {
         if !std::mem::replace(&mut self.exhausted, true) {
-            log::warn!("cannot accept connections: {error}; trying again every {REST:?}");
+            log::warn!(target: HTTP, "cannot accept connections: {error}; trying again every {REST:?}");
         }
     }
 

@@ -37,6 +37,7 @@ pub use error::RunError;
 
 use crate::config::Config;
 use crate::demo::Demo;
+use crate::log_targets::NET;
 use crate::server::{Action, Broken, Core, Event, Service};
 use crate::table::{Key, Pages};
 use crate::time::{Clock, Mono, Now, Watch};
@@ -45,7 +46,8 @@ use link::{Link, Moved, Progress};
 use listen::{Accepted, Listener};
 use mio::{Events, Interest, Poll, Token, Waker};
 use resolver::Resolver;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::low_level::signal_name;
 use signal_hook_mio::v1_0::Signals;
 use std::collections::VecDeque;
 use std::io;
@@ -126,7 +128,7 @@ impl Driver {
         let waker = Waker::new(poll.registry(), WAKER)
             .map_err(|error| RunError::System("create a waker", error))?;
         let waker = Arc::new(waker);
-        let mut signals = Signals::new([SIGTERM, SIGINT])
+        let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2])
             .map_err(|error| RunError::System("watch signals", error))?;
         poll.registry()
             .register(&mut signals, SIGNALS, Interest::READABLE)
@@ -191,7 +193,7 @@ impl Driver {
         while !self.core.is_finished() {
             self.turn(&mut events)?;
         }
-        log::info!("stopped");
+        log::info!(target: NET, "stopped");
         Ok(())
     }
 
@@ -241,7 +243,13 @@ impl Driver {
     fn dispatch(&mut self, event: &mio::event::Event, now: Now) {
         match event.token() {
             SIGNALS => {
-                for _ in self.signals.pending() {
+                for signal in self.signals.pending() {
+                    // A closed terminal or a log rotation must not end the service.
+                    if signal != SIGTERM && signal != SIGINT {
+                        let name = signal_name(signal).unwrap_or("unknown");
+                        log::warn!(target: NET, "signal ignored name={name}");
+                        continue;
+                    }
                     self.core.shut_down(now);
                     self.listeners.clear();
                 }

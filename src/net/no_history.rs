@@ -2,6 +2,7 @@
 
 use crate::config::Data;
 use crate::history::{Answer, Job, OpenError};
+use crate::log_targets::HISTORY;
 use mio::Waker;
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ impl History {
     ) -> Result<(History, Option<Answer>), OpenError> {
         if let Data::File(path) = data {
             let path = path.display();
-            log::info!("{path} is not used: this build keeps history in memory alone");
+            log::info!(target: HISTORY, "{path} is not used: this build keeps history in memory alone");
         }
         Ok((History { ready: false }, None))
     }

@@ -8,12 +8,10 @@
 //! backslash stands there as `\x0a`, and a long target is cut. So one line is one answer.
 
 use crate::http::Request;
+use crate::log_targets::ACCESS;
 use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::time::Duration;
-
-/// The target that the log's filter knows it by.
-pub const TARGET: &str = "access";
 
 /// Bytes of a request's target that a line shows: a long list of symbols is cut.
 const TARGET_BYTES: usize = 256;
@@ -48,7 +46,7 @@ impl Access {
     /// On when the logger, which runs already, lets such lines pass.
     pub fn new() -> Access {
         Access {
-            on: log::log_enabled!(target: TARGET, log::Level::Info),
+            on: log::log_enabled!(target: ACCESS, log::Level::Info),
             turn: Vec::new(),
         }
     }
@@ -83,7 +81,7 @@ impl Access {
         if self.turn.len() < LINES {
             self.turn.push(line);
         } else {
-            log::info!(target: TARGET, "{line} ms=-");
+            log::info!(target: ACCESS, "{line} ms=-");
         }
     }
 
@@ -104,7 +102,7 @@ impl Access {
 
 fn write_line(line: &str, took: Duration) {
     let micros = took.as_micros();
-    log::info!(target: TARGET, "{line} ms={}.{:03}", micros / 1000, micros % 1000);
+    log::info!(target: ACCESS, "{line} ms={}.{:03}", micros / 1000, micros % 1000);
 }
 
 fn line(answer: Answer, request: Option<&str>) -> String {

@@ -58,7 +58,12 @@ impl Rest {
         // Who is stopping asks nothing more.
         let wakes = wakes.filter(|_| !self.status.stopping);
         let flip = self.market.quotes.next_flip();
-        let others = [flip, self.failover.next_due(), self.archive.due()];
+        let others = [
+            flip,
+            self.failover.next_due(),
+            self.health.next_due(),
+            self.archive.due(),
+        ];
         Agenda {
             due: wakes
                 .chain(others.into_iter().flatten())

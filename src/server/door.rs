@@ -6,12 +6,26 @@
 
 use super::session::Session;
 use super::{CloseReason, Conn, Core, DEMO_CLIENTS, LOBBY, Service};
+use crate::log_targets::HTTP;
 use crate::table::Key;
 use crate::time::Now;
+use std::fmt;
 use std::net::IpAddr;
 
 /// The same above the cap of one address.
 const ADDRESS_LOBBY: usize = 4;
+
+/// The address of a client in the log.
+struct Peer(Option<IpAddr>);
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(peer) => peer.fmt(f),
+            None => f.write_str("-"),
+        }
+    }
+}
 
 impl Core {
     /// Takes in a client that counts for no address. `None`: there is no room even to refuse it.
@@ -46,6 +60,7 @@ impl Core {
             || of_peer >= most_of_peer.saturating_add(ADDRESS_LOBBY)
         {
             http.rejected += 1;
+            log::debug!(target: HTTP, "dropped peer={} open={}", Peer(peer), http.open);
             return None;
         }
         let full = http.open as usize >= limits.max_connections
@@ -54,6 +69,12 @@ impl Core {
         session.peer = peer;
         http.open += 1;
         http.total += 1;
+        log::debug!(
+            target: HTTP,
+            "accepted peer={} service={service:?} open={} refused={full}",
+            Peer(peer),
+            http.open
+        );
         let key = self.conns.insert(Conn::Client(session))?;
         if let Some(peer) = counted {
             self.rest.guests.enter(peer);
@@ -81,6 +102,14 @@ impl Core {
             http.pending -= session.output.len() as u64;
             let reason = session.reason.unwrap_or(CloseReason::Broken);
             http.closes[reason as usize] += 1;
+            log::debug!(
+                target: HTTP,
+                "closed peer={} reason={} requests={} open={}",
+                Peer(session.peer),
+                reason.name(),
+                session.served,
+                http.open
+            );
             // Nobody is left to wait for: the end need not wait for the next deadline.
             self.rest.clients_done |= self.rest.stop_at.is_some() && http.open == 0;
             self.rest.end();

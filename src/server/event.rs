@@ -5,6 +5,7 @@
 
 use super::dial::Broken;
 use crate::history::Job;
+use crate::log_targets::NET;
 use crate::market::SourceId;
 use crate::table::Key;
 use std::net::SocketAddr;
@@ -29,9 +30,14 @@ impl Service {
     /// Says where it can be reached, once.
     pub fn announce(self, address: SocketAddr) {
         match self {
-            Service::Api | Service::Both => log::info!("listening on http://{address}"),
-            Service::Ecosystem => log::info!("ecosystem listening on http://{address}"),
+            Service::Api | Service::Both => {
+                log::info!(target: NET, "listening on http://{address}")
+            }
+            Service::Ecosystem => {
+                log::info!(target: NET, "ecosystem listening on http://{address}")
+            }
             Service::Demo => log::info!(
+                target: NET,
                 "demo exchange on http://{address}: these are simulated prices; to poll a real \
                  exchange: marketd --source binance=URL --symbols BTC/USDT"
             ),

@@ -14,6 +14,7 @@
 
 use super::Rest;
 use super::status::SourceStatus;
+use crate::log_targets::FAILOVER;
 use crate::market::{Market, SourceId, SymbolId};
 use crate::time::Mono;
 use std::time::Duration;
@@ -93,7 +94,7 @@ impl Rest {
             self.upset_agenda();
         }
         for line in self.failover.tell(&self.status.sources, now) {
-            log::warn!("{line}");
+            log::warn!(target: FAILOVER, "{line}");
         }
     }
 }
@@ -128,6 +129,14 @@ impl Failover {
         self.looking = (known.len() > SYMBOLS_A_SLICE).then_some(look);
         for symbol in known.iter().take(SYMBOLS_A_SLICE) {
             if let Some(plot) = self.judge(*symbol, market) {
+                log::debug!(
+                    target: FAILOVER,
+                    "moved symbol={} earlier={} later={} returns={}",
+                    catalog.name(*symbol).as_str(),
+                    sources[plot.earlier.index()].id,
+                    sources[plot.later.index()].id,
+                    plot.returns,
+                );
                 let earlier = &mut sources[plot.earlier.index()];
                 match plot.returns {
                     true => earlier.returns += 1,

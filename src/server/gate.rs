@@ -12,6 +12,7 @@ use super::session::Session;
 use super::{CloseReason, Endpoint, Rest};
 use crate::config::{Config, Network};
 use crate::http::{Fields, Quota, Request, Responder};
+use crate::log_targets::HTTP;
 use crate::time::{Mono, Now};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -160,6 +161,7 @@ impl Rest {
         if now.mono >= self.gate.next_complaint {
             self.gate.next_complaint = now.mono + COMPLAINT;
             log::warn!(
+                target: HTTP,
                 "more clients than limits.requestAddresses ({}): some get more requests than they may",
                 self.config.limits.request_addresses
             );

@@ -166,6 +166,11 @@ impl Asking {
         self.sent_at = self.sent_at.or(Some(now));
     }
 
+    /// The status of the response, once its head has come.
+    pub fn status(&self) -> Option<u16> {
+        self.head.as_ref().map(|head| head.status)
+    }
+
     /// Whether the exchange has said anything yet.
     pub fn has_begun(&self) -> bool {
         self.received > 0

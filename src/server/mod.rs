@@ -31,6 +31,7 @@ mod fault;
 mod fetches;
 mod gate;
 mod guests;
+mod health;
 mod lane;
 mod later;
 mod long;
@@ -64,12 +65,12 @@ use failover::Failover;
 use familiar::Familiar;
 use gate::Gate;
 use guests::Guests;
+use health::HealthLog;
 use long::Longs;
 use packing::Packing;
 use poller::Poller;
 use session::Session;
 use shelf::Shelf;
-use status::{HistoryStatus, HttpStatus, Queues, Turns};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -105,6 +106,7 @@ struct Rest {
     pollers: Vec<Poller>,
     archive: Archive,
     failover: Failover,
+    health: HealthLog,
     /// What those above want next, where that is known.
     agenda: Cell<Option<Agenda>>,
     /// The one behind the poller that worked last.
@@ -155,21 +157,13 @@ impl Core {
         let pollers = ids
             .map(|id| Poller::new(id, &config, rng.number(), now))
             .collect();
-        let sources = config.sources.iter().map(|s| SourceStatus::new(&s.id));
+        let status = Status::new(config.sources.iter().map(|source| &*source.id), now);
         let mut core = Core {
             // A lane that reconnects holds two places until the driver has let the old one go.
             conns: Table::new(config.limits.max_connections + LOBBY + DEMO_CLIENTS + 2 * lanes),
             rest: Rest {
-                status: Status {
-                    started: now,
-                    stopping: false,
-                    http: HttpStatus::default(),
-                    sources: sources.collect(),
-                    history: HistoryStatus::default(),
-                    turns: Turns::default(),
-                    queues: Queues::default(),
-                    packed_bytes: 0,
-                },
+                health: HealthLog::new(&status, &market.quotes),
+                status,
                 longs: Longs::new(config.limits.max_connections, config.limits.long_answers),
                 packing: Packing::new(config.limits.packed_bytes),
                 gate: Gate::new(&config),
@@ -302,6 +296,7 @@ impl Core {
             self.tell_archive(now, |archive, shelf| archive.handle_timeout(shelf, now));
         }
         self.rest.watch_failover(now.mono);
+        self.rest.watch_health(now);
         self.rest.upset_agenda();
     }
 
@@ -329,6 +324,7 @@ impl Core {
         if done {
             self.wake_longs(now);
             self.rest.watch_failover(now.mono);
+            self.rest.watch_health(now);
         }
         if self.rest.archive.has_work() {
             self.rest
@@ -385,8 +381,8 @@ impl Core {
         if self.rest.status.stopping {
             return;
         }
-        log::info!("stopping: finishing what is in flight");
         self.rest.status.stopping = true;
+        self.rest.watch_health(now);
         self.rest.stop_at = Some(now.mono + self.rest.config.limits.shutdown);
         self.rest
             .with_archive(|archive, shelf| archive.shut_down(shelf, now));

@@ -5,6 +5,7 @@
 
 use super::task::Task;
 use crate::exchange::{Reject, Sink};
+use crate::log_targets::SOURCE;
 use crate::market::{Catalog, Reported, SourceId, SymbolId};
 use crate::record::{Candle, MarketInfo, Stats, Ticker};
 use crate::time::UnixMs;
@@ -20,6 +21,8 @@ const TICKERS_A_PIECE: usize = 256;
 pub struct Tickers {
     /// All are full but the last one.
     pieces: VecDeque<Vec<(SymbolId, Ticker)>>,
+    /// The time of those that have none of their own.
+    stamp: Option<UnixMs>,
 }
 
 impl Tickers {
@@ -30,7 +33,13 @@ impl Tickers {
 
     /// Takes out the first piece.
     pub fn next_piece(&mut self) -> Option<Vec<(SymbolId, Ticker)>> {
-        self.pieces.pop_front()
+        let mut piece = self.pieces.pop_front()?;
+        if self.stamp.is_some() {
+            for (_, ticker) in &mut piece {
+                ticker.timestamp = ticker.timestamp.or(self.stamp);
+            }
+        }
+        Some(piece)
     }
 
     /// Whether none is left.
@@ -155,6 +164,12 @@ impl Sink for Stager<'_> {
         }
     }
 
+    fn stamp(&mut self, time: UnixMs) {
+        if let Staged::Tickers(list, _) = self.staged {
+            list.stamp = Some(time);
+        }
+    }
+
     fn time(&mut self, time: UnixMs) {
         if let Staged::Time(slot) = self.staged {
             *slot = Some(time);
@@ -162,7 +177,7 @@ impl Sink for Stager<'_> {
     }
 
     fn rejected(&mut self, reason: Reject<'_>) {
-        log::debug!("item refused: {reason:?}");
+        log::debug!(target: SOURCE, "item refused: {reason:?}");
         match (&mut *self.staged, reason.time) {
             // Without its numbers it is unsound: no word about its slot, and counted as such.
             (Staged::Candles(_), Some(open_time)) => {

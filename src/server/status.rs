@@ -28,6 +28,22 @@ pub struct Status {
     pub packed_bytes: usize,
 }
 
+impl Status {
+    /// Of a process that has just started, with sources of these ids.
+    pub fn new<'a>(sources: impl Iterator<Item = &'a str>, now: Now) -> Status {
+        Status {
+            started: now,
+            stopping: false,
+            http: HttpStatus::default(),
+            sources: sources.map(SourceStatus::new).collect(),
+            history: HistoryStatus::default(),
+            turns: Turns::default(),
+            queues: Queues::default(),
+            packed_bytes: 0,
+        }
+    }
+}
+
 /// How much waits for a later turn of the loop.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Queues {
@@ -123,7 +139,8 @@ pub enum SourceState {
     Up,
     /// The last try failed; the next waits for its time.
     Backoff,
-    /// Failing for longer than its quotes stay fresh.
+    /// The same, and the last good poll of quotes (without any, the start) is `staleAfterMs` ago or
+    /// more: no quote of this source is fresh.
     Down,
 }
 
@@ -176,6 +193,10 @@ pub struct SourceStatus {
     pub backoff_until: Option<UnixMs>,
     /// Whether a poll of quotes has succeeded since the start.
     pub quotes_polled: bool,
+    /// Last request for quotes answered well.
+    pub quotes_at: Option<UnixMs>,
+    /// Since when requests for quotes fail. `None`: the last one did not.
+    pub failing_since: Option<UnixMs>,
     /// The exchange's clock: its milliseconds since the epoch at our `Mono` zero. `None` until its
     /// time was asked.
     pub clock: Option<i64>,
@@ -215,6 +236,8 @@ impl SourceStatus {
             backoff_until: None,
             backfill: Backfill::default(),
             quotes_polled: false,
+            quotes_at: None,
+            failing_since: None,
             clock: None,
             rejected: 0,
             budget_spent: 0,

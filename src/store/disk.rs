@@ -11,6 +11,7 @@ use super::file::{Care, HistoryFile};
 use super::{read, write};
 use crate::history::{Answer, Batch, Job, Loaded, SeriesName, Unwritten, Written};
 use crate::history::{OpenError, StoreError};
+use crate::log_targets::HISTORY;
 use signal_hook::consts::SIGXFSZ;
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -198,8 +199,12 @@ impl Disk {
     fn flushed(&mut self) {
         let moved = self.holder.with(&self.voice, |file| file.flushed());
         match (&moved, self.checkpoints) {
-            (Err(error), true) => log::warn!("cannot move the log into the history file: {error}"),
-            (Ok(()), false) => log::info!("the log is being moved into the history file again"),
+            (Err(error), true) => {
+                log::warn!(target: HISTORY, "cannot move the log into the history file: {error}")
+            }
+            (Ok(()), false) => {
+                log::info!(target: HISTORY, "the log is being moved into the history file again")
+            }
             _ => {}
         }
         self.checkpoints = moved.is_ok();

@@ -21,6 +21,14 @@ fn on_a_full_disk_it_serves_from_memory_and_with_room_again_all_is_written() {
         (metrics(&marketd)["charts"]["persistErrors"].integer() >= Some(2)).then_some(())
     });
     await_health(&marketd, "degraded");
+    let health = get(marketd.addr(), "/health").exact();
+    let reason = &health["reasons"][0];
+    assert_eq!(
+        (&reason["code"], &reason["source"]),
+        (&Json::Text("history_write_failed".into()), &Json::Null),
+        "{health}"
+    );
+    marketd.await_log("health: degraded reasons=history_write_failed", LONG);
     assert_eq!(get(marketd.addr(), "/health").status, 200);
     let rows = rows_of(&await_complete(&marketd, target).exact());
     let truth = fake_klines(&exchange, "BTCUSDT", "1m", rows[0].0, rows[1499].0);

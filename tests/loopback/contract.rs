@@ -257,6 +257,8 @@ const UPSTREAM: Shape = Object(&[
     ("budgetLeft", Count),
     ("failovers", Count),
     ("returns", Count),
+    ("stale", Count),
+    ("frozen", Bool),
     (
         "backfill",
         Object(&[
@@ -279,6 +281,26 @@ pub const HEALTH: Shape = Object(&[
         Object(&[("cached", Count), ("fresh", Count), ("stale", Count)]),
     ),
     ("upstreams", Object(&[("up", Count), ("total", Count)])),
+    ("reasons", List(&REASON)),
+]);
+
+const REASON: Shape = Object(&[
+    (
+        "code",
+        OneOf(&[
+            "stopping",
+            "starting",
+            "quotes_stale",
+            "history_unusable",
+            "history_write_failed",
+            "source_starting",
+            "source_backoff",
+            "source_down",
+            "source_frozen",
+        ]),
+    ),
+    ("source", Maybe(&Slug)),
+    ("message", Text),
 ]);
 
 const ERROR: Shape = Object(&[

@@ -10,6 +10,7 @@
 use super::super::SymbolId;
 use super::super::hash::NameMap;
 use crate::config::SourceConfig;
+use crate::log_targets::MARKET;
 use crate::record::{MarketInfo, MarketRules};
 use std::fmt;
 
@@ -346,6 +347,7 @@ impl Roster {
             && !std::mem::replace(&mut self.warned.skipped, true)
         {
             log::info!(
+                target: MARKET,
                 "source {}: {} markets skipped, the first is {example:?}: \
                  an asset is 1 to 20 of A-Z and 0-9",
                 self.id,
@@ -354,6 +356,7 @@ impl Roster {
         }
         if staging.over_cap > 0 && !std::mem::replace(&mut self.warned.over_cap, true) {
             log::warn!(
+                target: MARKET,
                 "source {}: {} markets are not tracked, limits.symbols is reached",
                 self.id,
                 staging.over_cap

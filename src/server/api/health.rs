@@ -3,6 +3,8 @@
 use super::{Error, Outcome, View};
 use crate::http::{Cache, Head, Responder};
 use crate::server::SourceState;
+use crate::server::health::{self, State};
+use serde::Serialize;
 
 /// Which of the three was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,17 +17,8 @@ pub enum Kind {
     Ready,
 }
 
-/// How the service does, in one word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Word {
-    Ok,
-    Degraded,
-    Starting,
-    Stopping,
-}
-
-/// Room for the body: 180 bytes of text, and six numbers of at most 20 digits.
-const BODY_BYTES: usize = 320;
+/// Room for the body without reasons: 200 bytes of text, and six numbers of at most 20 digits.
+const BODY_BYTES: usize = 340;
 
 /// Answers all three.
 pub fn health(
@@ -39,28 +32,13 @@ pub fn health(
         .count();
     let total = view.status.sources.len();
     let all_stale = quotes.fresh == 0;
-    let history = &view.status.history;
-    let word = if view.status.stopping {
-        Word::Stopping
-    } else if quotes.cached == 0 {
-        Word::Starting
-    } else if up < total || all_stale || history.unusable || history.write_failed {
-        Word::Degraded
-    } else {
-        Word::Ok
-    };
-    let serving = matches!(word, Word::Ok | Word::Degraded);
+    let state = health::state(view.status, &view.market.quotes);
+    let serving = matches!(state, State::Ok | State::Degraded);
     let ready = serving && !all_stale;
     let healthy = match kind {
         Kind::Whole => serving,
         Kind::Live => true,
         Kind::Ready => ready,
-    };
-    let name = match word {
-        Word::Ok => "ok",
-        Word::Degraded => "degraded",
-        Word::Starting => "starting",
-        Word::Stopping => "stopping",
     };
     let uptime_ms = view.now.mono.since(view.status.started.mono).as_millis() as u64;
     const CACHED: &str = concat!(
@@ -89,13 +67,21 @@ pub fn health(
         length += text.len();
     };
     push(b"{\"status\":\"");
-    push(name.as_bytes());
+    push(state.name().as_bytes());
     for (text, figure) in figures {
         push(text.as_bytes());
         push(itoa::Buffer::new().format(figure).as_bytes());
     }
-    push(b"}}");
-    let body = &body[..length];
+    push(b"},\"reasons\":");
+    push(if state == State::Ok { b"[]}" } else { b"" });
+    let mut with_reasons = Vec::new();
+    let mut body = &body[..length];
+    if state != State::Ok {
+        with_reasons.extend_from_slice(body);
+        write_reasons(view, &mut with_reasons);
+        with_reasons.push(b'}');
+        body = &with_reasons;
+    }
     let head = Head {
         status: if healthy { 200 } else { 503 },
         fields: if healthy { b"" } else { b"Retry-After: 1\r\n" },
@@ -103,4 +89,23 @@ pub fn health(
     };
     responder.send(&head, body);
     Ok(Outcome::Answered)
+}
+
+/// A reason as the body tells it.
+#[derive(Serialize)]
+struct Reason<'a> {
+    code: &'static str,
+    source: Option<&'a str>,
+    message: String,
+}
+
+fn write_reasons(view: &View<'_>, out: &mut Vec<u8>) {
+    let (status, quotes) = (view.status, &view.market.quotes);
+    let told = health::reasons(status, quotes).map(|reason| Reason {
+        code: reason.code.name(),
+        source: reason.source.map(|id| &*status.sources[id.index()].id),
+        message: reason.message(status, quotes, view.now),
+    });
+    let told: Vec<Reason<'_>> = told.collect();
+    serde_json::to_writer(out, &told).expect("texts in memory can always be written");
 }

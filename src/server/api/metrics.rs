@@ -2,6 +2,7 @@
 
 use super::{Error, Outcome, View, prometheus};
 use crate::http::{Cache, ContentType, Head, Responder};
+use crate::market::SourceId;
 use crate::server::{ProcessFacts, SourceStatus};
 use serde::Serialize;
 
@@ -67,6 +68,8 @@ struct Upstream<'a> {
     budget_left: u64,
     failovers: u64,
     returns: u64,
+    stale: usize,
+    frozen: bool,
     backfill: Backfill,
 }
 
@@ -189,7 +192,9 @@ fn metrics<'a>(view: &View<'a>) -> Metrics<'a> {
             persist_errors: view.status.history.persist_errors,
         },
         history: history(view),
-        upstreams: sources.iter().map(upstream).collect(),
+        upstreams: (sources.iter().enumerate())
+            .map(|(at, source)| upstream(SourceId(at as u16), source, view))
+            .collect(),
         http: Http {
             requests: http.requests,
             in_flight: http.in_flight,
@@ -213,7 +218,7 @@ fn metrics<'a>(view: &View<'a>) -> Metrics<'a> {
     }
 }
 
-fn upstream(source: &SourceStatus) -> Upstream<'_> {
+fn upstream<'a>(id: SourceId, source: &'a SourceStatus, view: &View<'a>) -> Upstream<'a> {
     Upstream {
         id: &source.id,
         state: source.state.name(),
@@ -233,6 +238,8 @@ fn upstream(source: &SourceStatus) -> Upstream<'_> {
         budget_left: source.budget_left,
         failovers: source.failovers,
         returns: source.returns,
+        stale: view.market.quotes.stale_of(id),
+        frozen: view.market.quotes.frozen(id),
         backfill: Backfill {
             wanted: source.backfill.wanted,
             done: source.backfill.done,

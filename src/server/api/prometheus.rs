@@ -4,6 +4,7 @@
 //! TYPE a family, labels only from closed sets (sources, statuses, reasons).
 
 use super::View;
+use crate::market::SourceId;
 use crate::server::durations::{Histogram, POLL_BOUNDS_US, REQUEST_BOUNDS_US};
 use crate::server::status::TURN_BOUNDS;
 use crate::server::{CloseReason, ProcessFacts, SourceState, SourceStatus};
@@ -283,7 +284,24 @@ fn upstreams(view: &View<'_>, page: &mut Page) {
         "Symbols that came back to the source.",
     );
     page.by_source(view, returns, |source| Some(source.returns));
+    upstream_quotes(view, page);
     upstream_times(view, page);
+}
+
+/// How the quotes of each source are.
+fn upstream_quotes(view: &View<'_>, page: &mut Page) {
+    let quotes = &view.market.quotes;
+    let mut gauge = |name: &str, help: &str, value: &dyn Fn(SourceId) -> usize| {
+        page.family(name, "gauge", help);
+        for (at, source) in view.status.sources.iter().enumerate() {
+            let (id, value) = (&source.id, value(SourceId(at as u16)));
+            page.line(format_args!("marketd_{name}{{source=\"{id}\"}} {value}"));
+        }
+    };
+    let help = "Quotes of the source that are stale.";
+    gauge("source_quotes_stale", help, &|id| quotes.stale_of(id));
+    let help = "Whether the source answers and none of its figures changes.";
+    gauge("source_frozen", help, &|id| usize::from(quotes.frozen(id)));
 }
 
 /// When each source did, or will do, what.

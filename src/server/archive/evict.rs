@@ -7,6 +7,7 @@
 use super::names::{key_of, name_of};
 use super::{Archive, Shelf, State};
 use crate::history::{Job, SeriesName, StoreError};
+use crate::log_targets::HISTORY;
 use crate::market::floor_slot;
 use crate::server::Action;
 use crate::time::Now;
@@ -84,7 +85,7 @@ impl Archive {
             Err(error) => {
                 // One line for all of them.
                 if !self.evicting.values().any(|it| *it == Eviction::Failed) {
-                    log::warn!("history: old candles could not be taken out: {error}");
+                    log::warn!(target: HISTORY, "old candles could not be taken out: {error}");
                 }
                 self.evicting.insert(key, Eviction::Failed);
             }

@@ -14,6 +14,7 @@
 use super::names::{name_of, ranges_of};
 use super::{Archive, FLUSH, RETRY_MAX, Shelf, State};
 use crate::history::{Batch, Fate, Job, SeriesName, Unwritten, Written};
+use crate::log_targets::HISTORY;
 use crate::market::SeriesKey;
 use crate::server::Action;
 use crate::time::{Mono, Now};
@@ -110,6 +111,12 @@ impl Archive {
                     Some(last) => Stage::Listing(batch, Some(last)),
                     None => {
                         let number = writing.number;
+                        log::debug!(
+                            target: HISTORY,
+                            "batch sent number={number} series={} changes={}",
+                            batch.series.len(),
+                            writing.weight
+                        );
                         let job = Job::Write { number, batch };
                         shelf.actions.push_back(Action::Store(job));
                         Stage::Sent
@@ -166,12 +173,19 @@ impl Archive {
         };
         match result {
             Ok(written) => {
+                log::debug!(
+                    target: HISTORY,
+                    "batch written number={number} inserted={} updated={} bytes={}",
+                    written.inserted,
+                    written.updated,
+                    written.bytes
+                );
                 self.bytes = written.bytes;
                 shelf.status.bytes = written.bytes;
                 shelf.status.inserted += written.inserted;
                 shelf.status.updated += written.updated;
                 if std::mem::take(&mut self.failures) > 0 {
-                    log::info!("history: is written again");
+                    log::info!(target: HISTORY, "is written again");
                 }
                 shelf.status.write_failed = false;
                 writing.stalls_at = None;
@@ -192,9 +206,15 @@ impl Archive {
         shelf.status.write_failed = true;
         if self.failures == 0 {
             let error = &unwritten.error;
-            log::error!("history: cannot be written: {error}; trying again and again");
+            log::error!(target: HISTORY, "cannot be written: {error}; trying again and again");
         }
         self.failures = self.failures.saturating_add(1);
+        log::debug!(
+            target: HISTORY,
+            "batch failed failures={} error={:?}",
+            self.failures,
+            unwritten.error.to_string()
+        );
         if self.state == State::GivenUp {
             return;
         }

@@ -32,6 +32,7 @@ use super::Action;
 use super::shelf::Shelf;
 use crate::config::Config;
 use crate::history::{Answer, Batch, Changes, Head, Job, Loaded, OpenError, StoreError};
+use crate::log_targets::HISTORY;
 use crate::market::{Catalog, SeriesKey, SourceId};
 use crate::time::{Mono, Now};
 use evict::Eviction;
@@ -226,7 +227,7 @@ impl Archive {
             return;
         }
         if self.close_by.is_some_and(|by| by <= now.mono) {
-            log::error!("history: the disk takes too long: what was not written yet is lost");
+            log::error!(target: HISTORY, "the disk takes too long: what was not written yet is lost");
             self.state = State::Closed;
             return;
         }
@@ -246,11 +247,11 @@ impl Archive {
         let is_due = |at: &mut Mono| *at <= now.mono;
         let writing = self.writing.as_mut();
         if writing.is_some_and(|writing| writing.stalls_at.take_if(is_due).is_some()) {
-            log::error!("history: the disk takes very long to write");
+            log::error!(target: HISTORY, "the disk takes very long to write");
             shelf.status.write_failed = true;
         }
         if self.state == State::Loading && self.load_by.take_if(is_due).is_some() {
-            log::warn!("history: the disk takes very long to read: not waiting for it any more");
+            log::warn!(target: HISTORY, "the disk takes very long to read: not waiting for it any more");
         }
         if self.state == State::Failing && self.reload_at.take_if(is_due).is_some() {
             self.state = State::Loading;
@@ -305,7 +306,7 @@ impl Archive {
         }
         if !self.batch.is_empty() {
             let left = self.batch.weight();
-            log::error!("history: {left} changes could not be written, and are lost");
+            log::error!(target: HISTORY, "{left} changes could not be written, and are lost");
         }
         self.state = State::Closing;
         shelf.actions.push_back(Action::Store(Job::Stop));
@@ -332,7 +333,7 @@ impl Archive {
             } => self.evicted(&series, before, result, shelf),
             Answer::Stopped(result) => {
                 if let Err(error) = result {
-                    log::warn!("history: the log is left beside the file: {error}");
+                    log::warn!(target: HISTORY, "the log is left beside the file: {error}");
                 }
                 self.state = State::Closed;
             }
@@ -345,7 +346,7 @@ impl Archive {
             return;
         }
         if std::mem::take(&mut shelf.status.unusable) {
-            log::info!("history: the file can be used again");
+            log::info!(target: HISTORY, "the file can be used again");
         }
         self.state = State::Loading;
         self.load_by = Some(now.mono + LOADING);
@@ -353,7 +354,7 @@ impl Archive {
     }
 
     fn failed(&mut self, error: &OpenError, shelf: &mut Shelf<'_>) {
-        log::error!("history: {error}");
+        log::error!(target: HISTORY, "{error}");
         shelf.status.unusable = true;
         if !matches!(self.state, State::Closing | State::Closed) {
             self.state = match error.may_pass() {
@@ -377,12 +378,12 @@ impl Archive {
                 quotes,
                 unsound,
             }) => {
-                log::info!("history: {series} series and {quotes} quotes are on disk");
+                log::info!(target: HISTORY, "{series} series and {quotes} quotes are on disk");
                 if *unsound > 0 {
-                    log::warn!("history: {unsound} rows make no sense, and are passed over");
+                    log::warn!(target: HISTORY, "{unsound} rows make no sense, and are passed over");
                 }
             }
-            Err(error) => log::error!("history: cannot be read: {error}"),
+            Err(error) => log::error!(target: HISTORY, "cannot be read: {error}"),
         }
         self.quotes.told();
         if self.state != State::Loading {

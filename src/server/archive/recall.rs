@@ -7,6 +7,7 @@
 use super::names::name_of;
 use super::{Archive, Shelf, State};
 use crate::history::{Job, Read, Rows, StoreError};
+use crate::log_targets::HISTORY;
 use crate::market::{Charts, SeriesKey};
 use crate::record::Edge;
 use crate::server::Action;
@@ -94,6 +95,11 @@ impl Archive {
         let key = *key;
         match result {
             Ok(rows) if !rows.slots.is_empty() => {
+                log::debug!(
+                    target: HISTORY,
+                    "read done ticket={ticket} candles={}",
+                    rows.candles.len()
+                );
                 // Each page ends where the one before began, so that this comes to an end; unless
                 // somebody has asked for newer ones meanwhile.
                 if recall.slots.end <= recall.end {
@@ -104,7 +110,7 @@ impl Archive {
             }
             Ok(_) => drop(self.recalls.wanted.remove(&key)),
             Err(error) => {
-                log::warn!("history: cannot be read: {error}");
+                log::warn!(target: HISTORY, "cannot be read: {error}");
                 self.recalls.wanted.remove(&key);
             }
         }
@@ -147,9 +153,20 @@ impl Archive {
         recall.slots.end = slots.end;
         self.recalls.tickets += 1;
         recall.ticket = self.recalls.tickets;
+        let series = name_of(key, shelf.config, &shelf.market.catalog);
+        log::debug!(
+            target: HISTORY,
+            "read ticket={} source={} symbol={} interval={} slots={}..{}",
+            recall.ticket,
+            series.source,
+            series.symbol,
+            series.interval.name(),
+            slots.start,
+            slots.end
+        );
         let read = Read {
             ticket: recall.ticket,
-            series: name_of(key, shelf.config, &shelf.market.catalog),
+            series,
             slots,
             limit: ROWS,
             keep: Edge::Newest,

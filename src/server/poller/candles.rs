@@ -5,6 +5,7 @@
 
 use super::{Desk, Poller};
 use crate::interval::Stored;
+use crate::log_targets::{FETCH, SOURCE};
 use crate::market::{MAX_SPANS, Market, Reported, SeriesKey, Spans};
 use crate::server::fetches::Window;
 use crate::time::{Now, UnixMs};
@@ -192,6 +193,16 @@ impl Poller {
                 false => forgotten,
             },
         };
+        log::debug!(
+            target: FETCH,
+            "applied source={} symbol={} interval={} ranges={} depth={} floor={}",
+            self.config.id,
+            desk.market.catalog.name(key.symbol).as_str(),
+            key.interval.name(),
+            series.covered().len(),
+            window.depth,
+            window.floor,
+        );
         self.fetches.answered(key, series, window, exchange, now);
         self.note_progress(now);
     }
@@ -228,6 +239,7 @@ impl Poller {
         let offset = now.unix - time;
         if offset.abs() > CLOCK_OFFSET_MS {
             log::warn!(
+                target: SOURCE,
                 "{}: this machine's clock is {} ms {} the exchange's; candles follow the exchange's",
                 self.config.id,
                 offset.abs(),

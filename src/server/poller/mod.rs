@@ -32,11 +32,12 @@ use super::dial::{Broken, Route};
 use super::fault::Fault;
 use super::fetches::Fetches;
 use super::lane::Lane;
-use super::status::SourceStatus;
+use super::status::{SourceState, SourceStatus};
 use super::{Action, Conn, Core, Event, Rest};
 use crate::config::{Config, SourceConfig, Url};
 use crate::exchange::{Budget as Limit, Call, Dialect};
 use crate::interval::Stored;
+use crate::log_targets::{FETCH, SOURCE};
 use crate::market::{Market, SeriesKey, SourceId};
 use crate::rng::Rng;
 use crate::table::{Key, Table};
@@ -83,7 +84,8 @@ pub struct Poller {
     /// When the running back-off began, and until when nothing is asked.
     backoff_since: Mono,
     backoff_until: Mono,
-    last_success: Option<Mono>,
+    /// When quotes last came; before that, when this began.
+    well_at: Mono,
     progress: Progress,
     rng: Rng,
     /// Answers whose items are on their way into the market, in their order. An answer that comes
@@ -105,6 +107,8 @@ pub struct Desk<'a> {
     pub archive: &'a mut Archive,
     /// What the driver is to do.
     pub actions: &'a mut VecDeque<Action>,
+    /// Whether the service is stopping: only what a client waits for is still requested.
+    pub is_stopping: bool,
 }
 
 impl Rest {
@@ -122,6 +126,7 @@ impl Rest {
             status: &mut self.status.sources[at],
             archive: &mut self.archive,
             actions: &mut self.actions,
+            is_stopping: self.status.stopping,
         };
         act(&mut self.pollers[at], &mut desk)
     }
@@ -159,7 +164,7 @@ impl Poller {
         let url = source.url.clone().unwrap_or_else(own);
         let route = Route::new(&url, source.proxy.clone());
         if let Some(proxy) = route.proxy() {
-            log::info!("{}: through the proxy {proxy}", source.id);
+            log::info!(target: SOURCE, "{}: through the proxy {proxy}", source.id);
         }
         let (host, port) = route.first();
         let lanes = config.limits.lanes_per_source.max(1);
@@ -186,7 +191,7 @@ impl Poller {
             failures: 0,
             backoff_since: now.mono,
             backoff_until: now.mono,
-            last_success: None,
+            well_at: now.mono,
             progress: Progress::new(now.mono),
             rng: Rng::new(seed),
             applying: VecDeque::new(),
@@ -236,6 +241,15 @@ impl Poller {
         };
         let slots = first.start..last.end;
         let room = desk.config.limits.chart_fetches;
+        log::debug!(
+            target: FETCH,
+            "wanted by a client source={} symbol={} interval={} slots={}..{}",
+            self.config.id,
+            desk.market.catalog.name(series.symbol).as_str(),
+            series.interval.name(),
+            slots.start,
+            slots.end,
+        );
         let taken = self.fetches.ask(series, slots, room, now);
         // The end of this turn starts it, not the midst of serving a client.
         self.wake = Some(now.mono);
@@ -282,8 +296,17 @@ impl Poller {
                 ended |= self.lost(lane, Some(&why), conns, desk, now);
             }
         }
+        if self.down_at(desk).is_some_and(|at| at <= now.mono) {
+            desk.status.state = SourceState::Down;
+        }
         self.start_due(conns, desk, now);
         ended
+    }
+
+    /// When a source that backs off counts as down, whether it is asked again before or not.
+    fn down_at(&self, desk: &Desk<'_>) -> Option<Mono> {
+        let backs_off = desk.status.state == SourceState::Backoff;
+        backs_off.then(|| self.well_at + self.config.stale_after)
     }
 }
 

@@ -7,6 +7,7 @@ use super::candles::Page;
 use super::{Desk, Poller, on_wall};
 use crate::http::RetryAfter;
 use crate::interval::Stored;
+use crate::log_targets::SOURCE;
 use crate::market::{ListChange, Lookup, Market, SeriesKey, SourceId, SymbolId};
 use crate::record::Ticker;
 use crate::server::Conn;
@@ -91,6 +92,15 @@ impl Poller {
             return;
         };
         let (task, began) = (asking.task.clone(), asking.began);
+        log::debug!(
+            target: SOURCE,
+            "response source={} what={:?} status={} bytes={} ms={}",
+            self.config.id,
+            describe(&task, desk.market),
+            asking.status().unwrap_or(0),
+            asking.received,
+            now.mono.since(asking.sent_at.map_or(began, |sent| sent.mono)).as_millis(),
+        );
         let answered = match asking.finish(now) {
             Ok(answered) => answered,
             Err(fault) => return self.failed(task, fault, began, desk, now),
@@ -99,12 +109,13 @@ impl Poller {
         status.ok += 1;
         status.rejected += answered.rejected;
         status.last_success_at = Some(now.unix);
-        self.last_success = Some(now.mono);
         let took = now.mono.since(answered.sent_at.mono);
         status.last_latency_ms = Some(took.as_millis() as u64);
         (status.latencies).note(&POLL_BOUNDS_US, took.as_micros() as u64, 1);
         // Nothing is served without quotes: that others succeed is not enough.
         if task.is_quotes() {
+            status.quotes_at = Some(now.unix);
+            self.well_at = now.mono;
             self.recovered(desk, now);
         }
         self.apply(answered, desk, now);
@@ -114,7 +125,7 @@ impl Poller {
     fn recovered(&mut self, desk: &mut Desk<'_>, now: Now) {
         if self.failures > 0 {
             self.failures = 0;
-            log::info!("{}: answers again", self.config.id);
+            log::info!(target: SOURCE, "{}: answers again", self.config.id);
         }
         if desk.status.quotes_polled {
             self.in_place(desk, now);
@@ -122,6 +133,12 @@ impl Poller {
             // The list, or an answer whose quotes are still on their way into the market.
             desk.status.state = SourceState::Starting;
             desk.status.backoff_until = None;
+            desk.status.failing_since = None;
+        }
+        let is_fresh = now.mono.since(self.well_at) < self.config.stale_after;
+        if desk.status.state == SourceState::Down && is_fresh {
+            // The exchange has asked for a pause, and what it still answered is fresh.
+            desk.status.state = SourceState::Backoff;
         }
     }
 
@@ -131,6 +148,7 @@ impl Poller {
         if self.backoff_until <= now.mono {
             desk.status.state = SourceState::Up;
             desk.status.backoff_until = None;
+            desk.status.failing_since = None;
         }
     }
 
@@ -211,7 +229,7 @@ impl Poller {
             self.tickers = now.mono;
             self.recovered(desk, now);
             let tracked = desk.market.catalog.tracked_by(self.id);
-            log::info!("{}: tracks {tracked} markets", self.config.id);
+            log::info!(target: SOURCE, "{}: tracks {tracked} markets", self.config.id);
         }
         // A named market may have been listed only now, or have come back.
         let mut named = self.named(desk.market).into_iter();
@@ -304,8 +322,15 @@ impl Poller {
         let what = describe(&task, desk.market);
         let text = format!("{what}: {fault}");
         if self.failures == 0 || status.last_error.as_deref() != Some(&text) {
-            log::warn!("{}: {text}", self.config.id);
+            log::warn!(target: SOURCE, "{}: {text}", self.config.id);
         }
+        log::debug!(
+            target: SOURCE,
+            "failed source={} what={what:?} blame={blame:?} ms={} error={:?}",
+            self.config.id,
+            now.mono.since(began).as_millis(),
+            fault.to_string(),
+        );
         status.last_error = Some(text);
         // Nothing is served without quotes, and no quotes without the list: their faults are
         // the source's, whatever they say about.
@@ -345,6 +370,7 @@ impl Poller {
             Some(false) => {
                 desk.status.quotes_polled = true;
                 desk.status.state = SourceState::Backoff;
+                desk.status.failing_since.get_or_insert(now.unix);
             }
         }
     }
@@ -382,15 +408,20 @@ impl Poller {
         self.fetches.give_up_asked();
         self.round.abandon();
         let status = &mut desk.status;
-        let is_down = match self.last_success {
-            Some(at) => now.mono.since(at) >= self.config.stale_after,
-            None => self.failures > 1,
+        status.state = match now.mono.since(self.well_at) >= self.config.stale_after {
+            true => SourceState::Down,
+            false => SourceState::Backoff,
         };
-        status.state = if is_down {
-            SourceState::Down
-        } else {
-            SourceState::Backoff
-        };
+        status.failing_since.get_or_insert(now.unix);
+        log::debug!(
+            target: SOURCE,
+            "back-off source={} failures={} state={} wait_ms={} asked_for_ms={}",
+            self.config.id,
+            self.failures,
+            status.state.name(),
+            self.backoff_until.since(now.mono).as_millis(),
+            asked.map_or(0, |asked| asked.as_millis()),
+        );
         status.backoff_until = Some(on_wall(self.backoff_until, now));
     }
 }
@@ -425,7 +456,7 @@ fn apply_ticker(
 }
 
 /// A task in words, for the log and the metrics.
-fn describe(task: &Task, market: &Market) -> String {
+pub(super) fn describe(task: &Task, market: &Market) -> String {
     match task {
         Task::Markets => "market list".to_string(),
         Task::Time => "clock".to_string(),

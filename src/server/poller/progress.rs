@@ -4,6 +4,7 @@
 //! line a minute that tells of it while it goes on. It decides nothing.
 
 use super::{Desk, Poller};
+use crate::log_targets::SOURCE;
 use crate::market::SeriesKey;
 use crate::time::{Mono, Now};
 use std::time::Duration;
@@ -114,12 +115,12 @@ impl Poller {
         };
         let id = &self.config.id;
         if is_over && std::mem::take(&mut self.progress.told) {
-            log::info!("{id}: history is as deep as the exchange and the configuration say");
+            log::info!(target: SOURCE, "{id}: history is as deep as the exchange and the configuration say");
         } else if !is_over && now.mono >= self.progress.tell_at {
             let pace = status.per_minute;
             let end = status.ends_at.map(|at| format!(", until about {at}"));
             let end = end.unwrap_or_default();
-            log::info!("{id}: {done} of {wanted} candles of history, {pace} a minute{end}");
+            log::info!(target: SOURCE, "{id}: {done} of {wanted} candles of history, {pace} a minute{end}");
             self.progress.told = true;
             self.progress.tell_at = now.mono + TOLD;
             self.progress.mark = (now.mono, done);

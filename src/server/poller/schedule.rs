@@ -3,10 +3,12 @@
 //! Owns the order of urgency and the arithmetic of ticks. It never touches a connection: a task
 //! that starts is handed to its lane.
 
+use super::outcome::describe;
 use super::{Desk, Poller, on_wall};
 use crate::exchange::{Call, Caps, Meter, Reading};
 use crate::http::write_request;
 use crate::interval::Stored;
+use crate::log_targets::SOURCE;
 use crate::market::{Market, Series, SeriesKey, SymbolId};
 use crate::server::budget::Share;
 use crate::server::fetches::{Page, Urgency};
@@ -36,6 +38,15 @@ impl Poller {
                     self.start(lane, task, conns, desk, now);
                 }
                 planned => {
+                    if let Some((when, task)) = &planned {
+                        log::debug!(
+                            target: SOURCE,
+                            "planned source={} what={:?} in_ms={}",
+                            self.config.id,
+                            describe(task, desk.market),
+                            when.since(now.mono).as_millis(),
+                        );
+                    }
                     next = planned.map(|(when, _)| when);
                     break;
                 }
@@ -45,7 +56,8 @@ impl Poller {
         let waits_for_round = !self.dialect.tickers_at_once() && self.has_list;
         let round =
             (waits_for_round && self.round.is_over()).then(|| self.tickers.max(self.backoff_until));
-        self.wake = deadlines.chain(next).chain(round).min();
+        let down = self.down_at(desk);
+        self.wake = deadlines.chain(next).chain(round).chain(down).min();
         desk.status.next_poll = self.tickers.max(self.backoff_until);
         desk.status.next_poll_at = Some(on_wall(desk.status.next_poll, now));
         desk.status.budget_left = self.budget.left(now.mono);
@@ -65,12 +77,16 @@ impl Poller {
         // One lane stays free for quotes, unless there is but one.
         let spare = busy + 1 < self.lanes.len() || self.lanes.len() == 1;
         let clock_known = desk.status.clock.is_some();
+        let goes_on = !desk.is_stopping;
         let offer = |wanted: bool, due: Mono, task: Task| {
-            (wanted && !self.is_under_way(&task)).then_some((due, task))
+            (wanted && goes_on && !self.is_under_way(&task)).then_some((due, task))
         };
         let page = spare.then(|| self.next_page(desk, now)).flatten();
         let page_of = |history: bool| {
             let page = page.as_ref()?;
+            if desk.is_stopping && page.urgency != Urgency::Asked {
+                return None;
+            }
             let (series, slots) = (page.series, page.slots.clone());
             let is_history = page.urgency >= Urgency::Hole;
             (is_history == history).then_some((page.when, Task::Candles { series, slots }))
@@ -78,12 +94,12 @@ impl Poller {
         // The order is that of urgency.
         let offers = [
             offer(!self.has_list, self.markets, Task::Markets),
-            self.next_quotes(),
+            self.next_quotes().filter(|_| goes_on),
             offer(spare && !clock_known, self.clock, Task::Time),
             page_of(false),
             offer(spare && self.has_list, self.markets, Task::Markets),
             offer(spare && clock_known, self.clock, Task::Time),
-            spare.then(|| self.next_stats()).flatten(),
+            (spare && goes_on).then(|| self.next_stats()).flatten(),
             page_of(true),
         ];
         let gate = |(due, task): (Mono, Task)| (due.max(self.backoff_until), task);
@@ -246,6 +262,14 @@ impl Poller {
         let meter = self.dialect.meter().map(|meter| match meter {
             Meter::Used(name) | Meter::Left(name) => name,
         });
+        log::debug!(
+            target: SOURCE,
+            "request source={} what={:?} target={target:?} cost={} budget_left={}",
+            self.config.id,
+            describe(&task, desk.market),
+            self.dialect.cost(&call),
+            self.budget.left(now.mono),
+        );
         let asking = Asking::new(task, reading, request, meter, (now.mono, deadline));
         desk.status.polls += 1;
         desk.status.budget_spent = self.budget.spent();

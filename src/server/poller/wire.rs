@@ -6,6 +6,7 @@
 
 use super::{Desk, Poller};
 use crate::exchange::Meter;
+use crate::log_targets::SOURCE;
 use crate::server::dial::{Broken, Phase};
 use crate::server::fault::Fault;
 use crate::server::{Action, Conn, Event};
@@ -52,7 +53,7 @@ impl Poller {
             Err(why) => {
                 let news = self.addresses.not_found(now);
                 if known && news {
-                    log::warn!("{}: {why}; keeping the known addresses", self.config.id);
+                    log::warn!(target: SOURCE, "{}: {why}; keeping the known addresses", self.config.id);
                 }
                 for lane in 0..self.lanes.len() {
                     if !known && waiting(self, lane) {
@@ -267,6 +268,13 @@ impl Poller {
         now: Now,
     ) -> bool {
         let obstacle = self.lanes[lane].dial.obstacle();
+        log::debug!(
+            target: SOURCE,
+            "connection ended source={} connected={} reason={:?}",
+            self.config.id,
+            obstacle.is_none(),
+            why.map_or("closed by the peer".to_string(), ToString::to_string),
+        );
         self.hang_up(lane, desk);
         let Some(asking) = &mut self.lanes[lane].asking else {
             return false;
@@ -333,6 +341,7 @@ impl Poller {
         let key = conns.insert(Conn::Upstream { source, lane });
         let key = key.expect("the table has a place for every lane");
         place.conn = Some(key);
+        log::debug!(target: SOURCE, "connect source={} address={address}", self.config.id);
         desk.actions.push_back(Action::Connect(key, address));
         true
     }

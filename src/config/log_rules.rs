@@ -1,0 +1,209 @@
+//! The rules of the log: what `--log` and `RUST_LOG` say, as the logger is told it.
+//!
+//! Owns their syntax. A rule names a target as the log prints it ([`crate::log_targets`]). A rule for
+//! one target never changes what the others log: without a level for all, that stays `info`.
+
+use super::fault::{quoted, suggestion};
+use super::forms::LEVEL;
+use crate::log_targets;
+
+/// What is logged where nothing says a level for all targets.
+const DEFAULT: &str = "info";
+
+/// The name that the rules of Rust programs give to everything of this one.
+const WHOLE: &str = "marketd";
+
+/// What `--log` says: a level, or `TARGET=LEVEL`, or several of them with commas.
+pub(super) fn of_flag(text: &str) -> Result<String, String> {
+    let mut rules = Rules::default();
+    for rule in text.split(',').map(str::trim) {
+        match rule.split_once('=') {
+            None if is_level(rule) => rules.default = Some(rule.to_string()),
+            Some((target, level)) if !target.is_empty() && is_level(level) => {
+                if !rules.add(target, Some(level)) {
+                    return Err(unknown(target));
+                }
+            }
+            _ => return Err(format!("expected {LEVEL}, found {}", quoted(text))),
+        }
+    }
+    Ok(rules.text(""))
+}
+
+/// What `RUST_LOG` says, and what is to be warned of. The variable may be meant for other programs
+/// too, so rules for targets of others are passed over; but there must be a rule for this program,
+/// and one that looks like a slip of the pen is warned of.
+pub(super) fn of_variable(text: &str) -> Result<(String, Vec<String>), String> {
+    let is_sound = env_filter::Builder::new().try_parse(text).is_ok();
+    let (list, pattern) = match text.find('/') {
+        Some(at) => text.split_at(at),
+        None => (text, ""),
+    };
+    let (mut rules, mut warnings, mut is_ours) = (Rules::default(), Vec::new(), false);
+    for rule in list.split(',').map(str::trim).filter(|it| !it.is_empty()) {
+        let (target, level) = match rule.split_once('=') {
+            Some((target, level)) => (target.trim(), Some(level.trim())),
+            None => (rule, None),
+        };
+        if level.is_none() && is_level(target) {
+            (rules.default, is_ours) = (Some(target.to_string()), true);
+        } else if rules.add(target, level.filter(|level| !level.is_empty())) {
+            is_ours = true;
+        } else if target.starts_with(WHOLE) {
+            is_ours = true;
+            warnings.push(format!("{}: this rule is ignored", unknown(target)));
+        } else if !near(target).is_empty() {
+            warnings.push(format!("{}: this rule is ignored", unknown(target)));
+        }
+    }
+    if is_sound && is_ours {
+        return Ok((rules.text(pattern), warnings));
+    }
+    let found = quoted(text);
+    Err(format!(
+        "expected {LEVEL}, or TARGET=LEVEL, or several of them with commas, found {found}"
+    ))
+}
+
+/// The rules that hold, in the order in which they were said.
+#[derive(Default)]
+struct Rules {
+    default: Option<String>,
+    targets: Vec<String>,
+}
+
+impl Rules {
+    /// Adds a rule for a target; without a level it logs everything. `false`: there is no such target.
+    fn add(&mut self, target: &str, level: Option<&str>) -> bool {
+        let level = level.unwrap_or("trace");
+        let inside = target.strip_prefix(WHOLE);
+        let name = match inside.and_then(|rest| rest.strip_prefix("::")) {
+            _ if inside == Some("") => {
+                self.default = Some(level.to_string());
+                return true;
+            }
+            Some(name) => name,
+            None => target,
+        };
+        let is_known = log_targets::ALL.contains(&name);
+        if is_known {
+            self.targets.push(format!("{name}={level}"));
+        }
+        is_known
+    }
+
+    /// The same in the logger's syntax.
+    fn text(self, pattern: &str) -> String {
+        let default = self.default.unwrap_or_else(|| DEFAULT.to_string());
+        let all: Vec<String> = [default].into_iter().chain(self.targets).collect();
+        all.join(",") + pattern
+    }
+}
+
+fn unknown(target: &str) -> String {
+    let (found, all) = (quoted(target), log_targets::ALL.join(", "));
+    match near(target) {
+        near if near.is_empty() => format!("unknown target {found}, expected one of {all}"),
+        near => format!("unknown target {found}{near}"),
+    }
+}
+
+/// A word about the known target that is most like this one; empty where none is.
+fn near(target: &str) -> String {
+    suggestion(target, log_targets::ALL)
+}
+
+fn is_level(word: &str) -> bool {
+    let levels = ["off", "error", "warn", "info", "debug", "trace"];
+    levels.iter().any(|level| level.eq_ignore_ascii_case(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_filters_are_levels_or_levels_of_targets() {
+        let check = |text: &str, good: bool| assert_eq!(of_flag(text).is_ok(), good, "{text:?}");
+        check("info", true);
+        check("WARN", true);
+        check("info,marketd::net=debug", true);
+        for text in ["", "loud", "info,", "=info", "net=", "info;debug"] {
+            check(text, false);
+        }
+    }
+
+    #[test]
+    fn the_variable_of_the_log_is_what_the_logger_understands_and_says_something_of_this() {
+        let check = |text: &str, good: bool| {
+            assert_eq!(of_variable(text).is_ok(), good, "{text:?}");
+        };
+        for text in [
+            "info",
+            "Warn,",
+            "marketd",
+            "access",
+            "marketd::net=debug,hyper",
+            "info,hyper,tower=",
+            "info,hyper=off",
+            "info/BTC",
+            " , marketd = debug",
+        ] {
+            check(text, true);
+        }
+        for text in [
+            "loud",
+            "info;debug",
+            "info=loud",
+            "a=b=c",
+            "hyper,loud",
+            "hyper=debug",
+            " , ",
+            "info/a/b",
+        ] {
+            check(text, false);
+        }
+    }
+
+    #[test]
+    fn a_rule_for_one_target_leaves_the_others_as_they_are() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(of_flag(text).as_deref(), Ok(expected), "{text:?}");
+            let (filter, warnings) = of_variable(text).expect("it is one for the variable too");
+            assert_eq!((&*filter, warnings.len()), (expected, 0), "{text:?}");
+        };
+        check("debug", "debug");
+        check("source=debug", "info,source=debug");
+        check("source=debug,warn", "warn,source=debug");
+        check("http=off, net=trace", "info,http=off,net=trace");
+        check("marketd=debug", "debug");
+        check("marketd::net=debug", "info,net=debug");
+        let variable = |text: &str| of_variable(text).map(|(filter, _)| filter);
+        let check = |text: &str, expected: &str| {
+            assert_eq!(variable(text).as_deref(), Ok(expected), "{text:?}");
+        };
+        check("access", "info,access=trace");
+        check("source=debug/BTC", "info,source=debug/BTC");
+        check("marketd::server::poller=debug,hyper=off", "info");
+        check("warn,hyper=trace", "warn");
+    }
+
+    #[test]
+    fn an_unknown_target_is_named_with_what_there_is() {
+        let all = "access, config, failover, fetch, health, history, http, market, net, source";
+        let check = |text: &str, expected: &str| {
+            assert_eq!(of_flag(text), Err(expected.to_string()), "{text:?}");
+        };
+        for target in ["reqwest", "server::poller"] {
+            let message = format!("unknown target \"{target}\", expected one of {all}");
+            check(&format!("info,{target}=debug"), &message);
+        }
+        check(
+            "sorce=debug",
+            "unknown target \"sorce\", did you mean \"source\"?",
+        );
+        let (filter, warnings) = of_variable("info,sorce=debug,hyper=off").expect("it is sound");
+        let warning = "unknown target \"sorce\", did you mean \"source\"?: this rule is ignored";
+        assert_eq!((&*filter, warnings), ("info", vec![warning.to_string()]));
+    }
+}

@@ -1,0 +1,45 @@
+//! The targets of the log: one word for each component, as printed and as `--log` takes it.
+//!
+//! Owns the closed list. Every log line names one of them, so a rule of the log can name whatever
+//! a line has shown. The list does not follow the module tree: it stays when modules move.
+
+/// One line for each response to a client.
+pub const ACCESS: &str = "access";
+/// What the configuration warns of, once at the start.
+pub const CONFIG: &str = "config";
+/// Which source answers for which symbol.
+pub const FAILOVER: &str = "failover";
+/// Which candles are requested from an exchange, and why.
+pub const FETCH: &str = "fetch";
+/// Changes of what `/health` says, and reminders while it is not `ok`.
+pub const HEALTH: &str = "health";
+/// The history file.
+pub const HISTORY: &str = "history";
+/// Client connections and their limits.
+pub const HTTP: &str = "http";
+/// Market lists and symbols.
+pub const MARKET: &str = "market";
+/// The process: addresses, signals, start and end.
+pub const NET: &str = "net";
+/// Requests to exchanges, their responses, and back-off.
+pub const SOURCE: &str = "source";
+
+/// All of them. No one is the beginning of another: the logger matches beginnings.
+pub const ALL: [&str; 10] = [
+    ACCESS, CONFIG, FAILOVER, FETCH, HEALTH, HISTORY, HTTP, MARKET, NET, SOURCE,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_for_one_target_matches_no_other() {
+        for (at, target) in ALL.iter().enumerate() {
+            let others = ALL.iter().enumerate().filter(|(other, _)| *other != at);
+            for (_, other) in others {
+                assert!(!other.starts_with(target), "{target} {other}");
+            }
+        }
+    }
+}
