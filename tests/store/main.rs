@@ -144,7 +144,7 @@ fn an_eviction_holds_up_nobody() {
     while order.len() < 3 {
         order.push(desk.wait(|answer| match answer {
             Answer::Rows { result, .. } => Ok(result.expect("a sound disk").candles.len() as u64),
-            Answer::Evicted { result, .. } => Ok(result.expect("a sound disk")),
+            Answer::Evicted { result, .. } => Ok(result.expect("a sound disk").count),
             other => Err(other),
         }));
     }
@@ -166,7 +166,7 @@ fn an_eviction_holds_up_nobody() {
         .find(|head| head.series == series)
         .expect("it is there");
     assert_eq!(
-        (head.covered[0].start, head.count),
+        (head.covered[0].start, head.extent.count),
         (before, rows.candles.len() as u64)
     );
 }
@@ -200,7 +200,7 @@ fn evictions_of_many_series_share_their_transactions() {
                 series,
                 before,
                 result,
-            } => Ok((series, before, result.expect("a sound disk"))),
+            } => Ok((series, before, result.expect("a sound disk").count)),
             other => Err(other),
         });
         // In the order in which they were sent; the last three were never stored.

@@ -45,7 +45,7 @@ pub fn health(
         Word::Stopping
     } else if quotes.cached == 0 {
         Word::Starting
-    } else if up < total || all_stale || history.unusable || history.write_failed {
+    } else if up < total || all_stale || history.fault().is_some() {
         Word::Degraded
     } else {
         Word::Ok

@@ -3,7 +3,9 @@
 use super::*;
 use crate::config::{Depth, History, SourceConfig};
 use crate::decimal::Decimal;
-use crate::history::{Opened, QuoteName, Read, Rows, SavedQuote, SeriesName, Unwritten, Written};
+use crate::history::{
+    Evicted, Opened, QuoteName, Read, Rows, SavedQuote, SeriesName, Unwritten, Written,
+};
 use crate::interval::Stored;
 use crate::market::{Market, Reported, Spans, SymbolId};
 use crate::record::{Candle, Ticker};
@@ -90,6 +92,7 @@ impl Bench {
         let opened = Answer::Opened(Opened {
             created: false,
             bytes: 4096,
+            log_set_aside: false,
         });
         self.with(|archive, shelf, now| archive.begin(opened, shelf, now));
         assert_eq!(self.job(), Job::Load);
@@ -201,9 +204,11 @@ impl Bench {
     fn head(&mut self, symbol: &str, slots: Range<i64>) {
         let head = Head {
             series: name(symbol, &self.config),
-            first: Some(slots.start),
-            last: Some(slots.end - 1),
-            count: 1,
+            extent: Extent {
+                first: Some(slots.start),
+                last: Some(slots.end - 1),
+                count: slots.end.abs_diff(slots.start),
+            },
             covered: vec![slots],
         };
         self.tell(Answer::Heads(vec![head]));
@@ -496,6 +501,7 @@ impl Bench {
         self.tell(Answer::Opened(Opened {
             created: false,
             bytes: 4096,
+            log_set_aside: false,
         }));
         assert_eq!(self.job(), Job::Load);
     }
@@ -709,7 +715,10 @@ fn what_is_evicted_is_archived_no_longer_and_tried_again_when_that_fails() {
     });
     bench.pass(60);
     assert!(matches!(&bench.jobs[0], Job::Evict { series: it, .. } if *it == series));
-    let result = Ok(2001);
+    let result = Ok(Evicted {
+        count: 2001,
+        ..Evicted::default()
+    });
     bench.jobs.clear();
     bench.tell(Answer::Evicted {
         series,
