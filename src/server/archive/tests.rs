@@ -6,6 +6,7 @@ use crate::decimal::Decimal;
 use crate::history::{
     Evicted, Opened, QuoteName, Read, Rows, SavedQuote, SeriesName, Unwritten, Written,
 };
+use crate::history::{Extent, Head, Loaded, OpenError, StoreError};
 use crate::interval::Stored;
 use crate::market::{Market, Reported, Spans, SymbolId};
 use crate::record::{Candle, Ticker};
