@@ -5,7 +5,7 @@
 //! changed and not for how often.
 
 use super::{QuoteName, SavedQuote, SeriesName};
-use crate::record::Candle;
+use crate::record::{Candle, MarketRules};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -16,18 +16,21 @@ pub struct Batch {
     pub series: BTreeMap<SeriesName, Changes>,
     /// Quotes to save, each in place of what was saved before.
     pub quotes: BTreeMap<QuoteName, SavedQuote>,
+    /// Markets' rules to save, each in place of what was saved before.
+    pub markets: BTreeMap<QuoteName, MarketRules>,
 }
 
 impl Batch {
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
-        self.series.values().all(Changes::is_empty) && self.quotes.is_empty()
+        let is_quiet = self.quotes.is_empty() && self.markets.is_empty();
+        is_quiet && self.series.values().all(Changes::is_empty)
     }
 
-    /// What it holds, in candles, ranges and quotes: what a caller who keeps it should bound.
+    /// What it holds, in candles, ranges, quotes and markets: what a caller who keeps it should bound.
     pub fn weight(&self) -> usize {
         let series: usize = self.series.values().map(Changes::weight).sum();
-        series + self.quotes.len()
+        series + self.quotes.len() + self.markets.len()
     }
 
     /// The changes of a series.
@@ -46,6 +49,7 @@ impl Batch {
             self.series.entry(name).or_default().absorb(changes);
         }
         self.quotes.extend(later.quotes);
+        self.markets.extend(later.markets);
     }
 }
 

@@ -52,6 +52,12 @@ pub enum OpenError {
         /// What was found.
         what: String,
     },
+    /// It was in use, and its name stands for nothing any more, or for another file. It is opened
+    /// again, or made anew.
+    Gone {
+        /// The file.
+        path: PathBuf,
+    },
     /// The system failed to read or write it: a full disk, a bad one.
     Io {
         /// The file.
@@ -90,13 +96,13 @@ impl OpenError {
             | OpenError::InUse { .. }
             | OpenError::Foreign { .. }
             | OpenError::Newer { .. } => true,
-            OpenError::Damaged { .. } | OpenError::Io { .. } => false,
+            OpenError::Damaged { .. } | OpenError::Gone { .. } | OpenError::Io { .. } => false,
         }
     }
 
     /// Whether it may pass by itself: every further job tries again to open the file.
     pub fn may_pass(&self) -> bool {
-        matches!(self, OpenError::Io { .. })
+        matches!(self, OpenError::Gone { .. } | OpenError::Io { .. })
     }
 }
 
@@ -150,6 +156,12 @@ impl fmt::Display for OpenError {
                     super::VERSION,
                 )
             }
+            OpenError::Gone { path } => write!(
+                f,
+                "{} was removed or replaced while it was in use: what memory holds is written to \
+                 the file of that name again, and the rest is fetched again",
+                path.display()
+            ),
             OpenError::Io { path, error } => {
                 write!(f, "{}: cannot open history: {error}", path.display())
             }

@@ -18,7 +18,7 @@ pub use batch::{Batch, Changes, Fate};
 pub use error::{OpenError, StoreError};
 
 use crate::interval::Stored;
-use crate::record::{Candle, Edge, Ticker};
+use crate::record::{Candle, Edge, MarketRules, Ticker};
 use crate::time::UnixMs;
 use std::ops::Range;
 
@@ -26,7 +26,11 @@ use std::ops::Range;
 pub const APPLICATION_ID: u32 = 0x6d6b_7464;
 
 /// Version of the tables that this build writes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+
+/// Behind the name of a history file: its write-ahead log, when the file itself had gone. A person
+/// who has moved the file can put the two together again.
+pub const LOG_SET_ASIDE: &str = "-wal-left";
 
 /// Candles that one read answers at most: some two milliseconds of the disk thread, before it
 /// comes to the next job, and 200 KB on their way to the loop.
@@ -43,7 +47,7 @@ pub struct SeriesName {
     pub interval: Stored,
 }
 
-/// What a stored quote is of.
+/// What a stored quote, or a market's stored rules, are of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QuoteName {
     /// Id of the source in the configuration.
@@ -65,8 +69,8 @@ pub struct SavedQuote {
 /// evictions are put off, and cut up, so that nothing waits for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Job {
-    /// Tell what the file holds: [`Answer::Heads`] and [`Answer::Quotes`] in pieces, then
-    /// [`Answer::Loaded`]. Candles are not among it: their number does not matter for the time
+    /// Tell what the file holds: [`Answer::Heads`], [`Answer::Quotes`] and [`Answer::Markets`] in
+    /// pieces, then [`Answer::Loaded`]. Candles are not among it: their number does not matter for the time
     /// that this takes.
     Load,
     /// Read candles: [`Answer::Rows`].
@@ -119,7 +123,9 @@ pub enum Answer {
     Heads(Vec<Head>),
     /// Some of the saved quotes.
     Quotes(Vec<(QuoteName, SavedQuote)>),
-    /// All series and quotes have been told, or the error that cut it short.
+    /// Some of the markets' rules, as the exchange last told them.
+    Markets(Vec<(QuoteName, MarketRules)>),
+    /// All series, quotes and markets have been told, or the error that cut it short.
     Loaded(Result<Loaded, StoreError>),
     /// The candles that were asked for.
     Rows {
@@ -141,8 +147,8 @@ pub enum Answer {
         series: SeriesName,
         /// The first slot that stays.
         before: i64,
-        /// Candles that left.
-        result: Result<u64, StoreError>,
+        /// What left, and what is left.
+        result: Result<Evicted, StoreError>,
     },
     /// The thread has ended. An error is what kept the log from being emptied; nothing that was
     /// acknowledged is lost by that.
@@ -156,6 +162,9 @@ pub struct Opened {
     pub created: bool,
     /// Size of the file in bytes.
     pub bytes: u64,
+    /// True if a write-ahead log without its file lay there. It has been renamed, see
+    /// [`LOG_SET_ASIDE`].
+    pub log_set_aside: bool,
 }
 
 /// A stored series without its candles.
@@ -165,12 +174,19 @@ pub struct Head {
     pub series: SeriesName,
     /// Slots that the exchange has answered for: sorted, apart from each other.
     pub covered: Vec<Range<i64>>,
+    /// Its candles.
+    pub extent: Extent,
+}
+
+/// How many candles of a series the file holds, and from where to where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
     /// Slot of the oldest candle.
     pub first: Option<i64>,
     /// Slot of the newest candle.
     pub last: Option<i64>,
-    /// How many candles, for people: kept along with each write, and wrong where somebody has
-    /// deleted rows by hand.
+    /// How many candles: kept along with each write, and wrong where somebody has deleted rows by
+    /// hand.
     pub count: u64,
 }
 
@@ -204,7 +220,7 @@ pub struct Rows {
 }
 
 /// A batch that is on disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Candles in slots that had none.
     pub inserted: u64,
@@ -214,6 +230,17 @@ pub struct Written {
     pub removed: u64,
     /// Size of the file in bytes, once the log has been moved into it.
     pub bytes: u64,
+    /// What the file holds now of each series that the batch was about.
+    pub extents: Vec<(SeriesName, Extent)>,
+}
+
+/// Old candles that have left the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Evicted {
+    /// How many.
+    pub count: u64,
+    /// What the file holds now of their series.
+    pub extent: Extent,
 }
 
 /// A batch that is not on disk.

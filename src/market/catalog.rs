@@ -25,7 +25,7 @@ use super::symbol::{Lookup, Spelling, SymbolName, Symbols};
 use super::{SourceId, SymbolId};
 use crate::config::Config;
 use crate::log_targets::MARKET;
-use crate::record::MarketInfo;
+use crate::record::{MarketInfo, MarketRules};
 use crate::time::UnixMs;
 use ecosystem::Ecosystem;
 use groups::{ByQuote, Groups};
@@ -199,6 +199,13 @@ impl Catalog {
         (self.groups.served.iter()).filter(move |category| category.symbols.contains(&symbol))
     }
 
+    /// What a source told of a market in an earlier run: shown until its list has come.
+    pub fn recall_rules(&mut self, source: SourceId, symbol: SymbolId, rules: MarketRules) {
+        if self.rosters[source.index()].recall_rules(symbol, rules) {
+            self.version += 1;
+        }
+    }
+
     /// The known markets of the ecosystem in the order of their list, inactive ones included.
     pub fn ecosystem(&self) -> &[SymbolId] {
         &self.ecosystem.served
@@ -211,8 +218,11 @@ impl Catalog {
             return None;
         }
         let (name, listing) = (self.name(symbol), self.first_listing(symbol));
+        let mut sources = self.sources_of(symbol).iter();
+        let recalled = || sources.find_map(|it| self.rosters[it.index()].recalled_rules(symbol));
+        let rules = listing.map_or_else(recalled, |listing| Some(&listing.rules));
         self.ecosystem
-            .entry(symbol, name, listing, self.active(symbol))
+            .entry(symbol, name, rules, self.active(symbol))
     }
 
     /// The market of the ecosystem of that id, or else of that symbol in any accepted form.

@@ -237,6 +237,13 @@ impl Charts {
         self.series.values()
     }
 
+    /// The first series behind this one, in the order of [`Charts::iter`].
+    pub fn behind(&self, key: Option<SeriesKey>) -> Option<&Series> {
+        let behind = key.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut rest = self.series.range((behind, Bound::Unbounded));
+        rest.next().map(|(_, series)| series)
+    }
+
     /// The series of one source, ordered by symbol and interval.
     pub fn of_source(&self, source: SourceId) -> impl Iterator<Item = &Series> {
         let least = least_key(source, SymbolId(0));

@@ -4,7 +4,10 @@
 //! it hands out is shared.
 
 use super::chunk::{CHUNK_SLOTS, Chunk, chunks_of, places_of};
+use super::rollup::fields;
 use super::series::{Series, Tail};
+use crate::decimal::Decimal;
+use crate::record::Candle;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -138,6 +141,32 @@ impl Series {
                 .collect::<Vec<_>>()
         };
         chunks.flat_map(in_chunk).collect()
+    }
+
+    /// The stored candles of these slots, oldest first.
+    pub fn candles(&self, slots: &Range<i64>) -> Vec<(i64, Candle)> {
+        let mut candles = Vec::new();
+        for (id, chunk) in self.chunks.range(chunks_of(slots)) {
+            for place in places_of(*id, slots) {
+                let slot = id * CHUNK_SLOTS + i64::from(place);
+                let candle = chunk.row(place).and_then(|row| self.candle_of(slot, row));
+                candles.extend(candle.map(|candle| (slot, candle)));
+            }
+        }
+        candles
+    }
+
+    fn candle_of(&self, slot: i64, row: &[u8]) -> Option<Candle> {
+        let [open, high, low, close, volume] = fields(row);
+        let decimal = |digits| Decimal::parse(digits).ok();
+        Some(Candle {
+            open_time: self.interval().open_of(slot),
+            open: decimal(open)?,
+            high: decimal(high)?,
+            low: decimal(low)?,
+            close: decimal(close)?,
+            volume: decimal(volume)?,
+        })
     }
 
     /// The newest stored candle's slot.

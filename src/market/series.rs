@@ -17,6 +17,7 @@ use super::chunk::{CHUNK_SLOTS, Chunk, Draft, chunk_of, chunks_of, places_of, re
 use super::spans::Spans;
 use super::{SourceId, SymbolId};
 use crate::decimal::Decimal;
+use crate::history::Extent;
 use crate::interval::Stored;
 use crate::record::Candle;
 use crate::time::UnixMs;
@@ -235,6 +236,15 @@ impl Series {
     /// Open time of the newest candle that the exchange has confirmed as closed.
     pub fn last_closed(&self) -> Option<UnixMs> {
         self.last_row().map(|slot| self.open_of(slot))
+    }
+
+    /// How many stored candles, and from where to where.
+    pub fn extent(&self) -> Extent {
+        Extent {
+            first: self.first_closed().map(|at| self.interval().slot_of(at)),
+            last: self.last_row(),
+            count: self.count as u64,
+        }
     }
 
     /// Slots below this one were evicted for want of room or for their age. To fetch them again

@@ -15,6 +15,14 @@ use std::time::Duration;
 /// How long the start waits for the file. A slower disk gets the service without history first.
 const OPENING: Duration = Duration::from_secs(10);
 
+/// Tells what keeps the history file from being opened, without changing anything.
+pub(super) fn check(data: &Data) -> Result<(), OpenError> {
+    match data {
+        Data::File(path) => crate::store::check(path),
+        Data::Memory => Ok(()),
+    }
+}
+
 /// See the module's page.
 pub(super) struct History {
     store: Option<Store>,

@@ -37,6 +37,7 @@ pub use error::RunError;
 
 use crate::config::Config;
 use crate::demo::Demo;
+use crate::history::Answer;
 use crate::log_targets::NET;
 use crate::server::{Action, Broken, Core, Event, Service};
 use crate::table::{Key, Pages};
@@ -90,10 +91,10 @@ pub fn run(config: Config, listening: impl FnOnce()) -> Result<(), RunError> {
 }
 
 /// Whether everything that the configuration names can be used, as far as that can be told without
-/// running: the certificates of `tls.caFile`.
+/// running: the certificates of `tls.caFile`, and the place of the history file.
 pub fn check(config: &Config) -> Result<(), RunError> {
     Tls::new(config, Clock::new()).map_err(RunError::Trust)?;
-    Ok(())
+    history::check(&config.data).map_err(RunError::History)
 }
 
 /// See the module's page.
@@ -115,6 +116,8 @@ pub struct Driver {
     buffer: Box<[u8]>,
     resolver: Resolver,
     history: History,
+    /// What became of opening the history file: told when the addresses have been.
+    opened: Option<Answer>,
     tls: Tls,
     signals: Signals,
     /// End of the last turn.
@@ -147,10 +150,7 @@ impl Driver {
         let demo = config.demo.map(|demo| Demo::new(demo.seed));
         // The boot id tells the versions of one run from those of another.
         let boot = now.unix.0.unsigned_abs();
-        let mut core = Core::new(config, demo, process::facts, boot, now);
-        if let Some(opened) = opened {
-            core.keep_history(opened, now);
-        }
+        let core = Core::new(config, demo, process::facts, boot, now);
         Ok(Driver {
             poll,
             clock,
@@ -164,6 +164,7 @@ impl Driver {
             buffer: vec![0; READ_BUFFER].into_boxed_slice(),
             resolver: Resolver::new(waker),
             history,
+            opened,
             tls,
             signals,
             turned: now.mono,
@@ -189,6 +190,9 @@ impl Driver {
     pub fn run(mut self) -> Result<(), RunError> {
         let mut events = Events::with_capacity(EVENTS);
         let now = self.clock.now();
+        if let Some(opened) = self.opened.take() {
+            self.core.keep_history(opened, now);
+        }
         self.carry_out(now);
         while !self.core.is_finished() {
             self.turn(&mut events)?;

@@ -69,6 +69,8 @@ pub enum Code {
     QuotesStale,
     /// The history file cannot be used.
     HistoryUnusable,
+    /// The history file has gone while it was in use, and the new one does not hold all of it yet.
+    HistoryLost,
     /// The last write to the history file failed.
     HistoryWriteFailed,
 }
@@ -85,6 +87,7 @@ impl Code {
             Code::SourceFrozen => "source_frozen",
             Code::QuotesStale => "quotes_stale",
             Code::HistoryUnusable => "history_unusable",
+            Code::HistoryLost => "history_lost",
             Code::HistoryWriteFailed => "history_write_failed",
         }
     }
@@ -114,6 +117,7 @@ pub fn reasons<'a>(status: &'a Status, quotes: &'a Quotes) -> impl Iterator<Item
         of_all(Code::Starting, counts.cached == 0),
         of_all(Code::QuotesStale, counts.cached > 0 && counts.fresh == 0),
         of_all(Code::HistoryUnusable, history.unusable),
+        of_all(Code::HistoryLost, history.lost),
         of_all(Code::HistoryWriteFailed, history.write_failed),
     ];
     let sources = status.sources.iter().enumerate();
@@ -155,9 +159,15 @@ impl Reason {
             (Code::Stopping, _) => "The service is stopping.".to_string(),
             (Code::Starting, _) => "No quote has been collected or restored yet.".to_string(),
             (Code::QuotesStale, _) => "Every quote is stale.".to_string(),
-            (Code::HistoryUnusable, _) => "The history file cannot be used.".to_string(),
+            (Code::HistoryUnusable, _) => {
+                format!("The history file cannot be used: {}.", status.history.why)
+            }
+            (Code::HistoryLost, _) => {
+                "The history file has gone; a new one is written from memory.".to_string()
+            }
             (Code::HistoryWriteFailed, _) => {
-                "The last write to the history file failed; it is tried again.".to_string()
+                let why = &status.history.why;
+                format!("The last write to the history file failed, and is tried again: {why}.")
             }
             (Code::SourceStarting, _) => "No quote of this source has come yet.".to_string(),
             (Code::SourceFrozen, _) => {

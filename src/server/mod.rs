@@ -237,17 +237,22 @@ impl Core {
         self.check_end(now);
     }
 
-    /// Lets the archive act. Pollers may have waited for what it has heard.
+    /// Lets the archive act. Pollers may have waited for what it has heard, or for room in it.
     fn tell_archive<R>(
         &mut self,
         now: Now,
         act: impl FnOnce(&mut Archive, &mut Shelf<'_>) -> R,
     ) -> R {
-        let was_loading = self.rest.archive.is_loading();
+        let pace = self.rest.archive.pace();
         let told = self.rest.with_archive(act);
-        if was_loading && !self.rest.archive.is_loading() {
-            self.rest.pollers.iter_mut().for_each(|it| it.hurry(now));
-            self.rest.upset_agenda();
+        let Rest {
+            pollers, archive, ..
+        } = &mut self.rest;
+        if archive.pace() > pace {
+            pollers.iter_mut().for_each(|it| it.hurry(now));
+        }
+        if archive.has_news() {
+            pollers.iter_mut().for_each(|it| it.note_stored(now));
         }
         told
     }
@@ -327,8 +332,7 @@ impl Core {
             self.rest.watch_health(now);
         }
         if self.rest.archive.has_work() {
-            self.rest
-                .with_archive(|archive, shelf| archive.work(shelf, now));
+            self.tell_archive(now, |archive, shelf| archive.work(shelf, now));
         }
         self.step_packing();
         self.step_long(now);

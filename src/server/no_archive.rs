@@ -14,6 +14,16 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct Archive;
 
+/// Which candles may be asked of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(dead_code, reason = "without a file, there is no need to wait for it")]
+pub enum Pace {
+    /// None.
+    Hold,
+    /// All.
+    Free,
+}
+
 impl Archive {
     /// Without a file.
     pub fn new(_now: Now) -> Archive {
@@ -25,6 +35,21 @@ impl Archive {
 
     /// Never.
     pub fn is_loading(&self) -> bool {
+        false
+    }
+
+    /// Nothing waits for a disk.
+    pub fn pace(&self) -> Pace {
+        Pace::Free
+    }
+
+    /// Never.
+    pub fn has_news(&mut self) -> bool {
+        false
+    }
+
+    /// None is for a file.
+    pub fn is_for(&self, _key: SeriesKey, _config: &Config, _catalog: &Catalog) -> bool {
         false
     }
 

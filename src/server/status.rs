@@ -4,7 +4,10 @@
 //! the api reads them. It never decides anything.
 
 use super::durations::{Histogram, POLL_BOUNDS_US, Requests};
+use crate::history::Extent;
+use crate::market::SeriesKey;
 use crate::time::{Mono, Now, UnixMs};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// See the module's page.
@@ -74,15 +77,60 @@ pub struct Backfill {
     pub ends_at: Option<UnixMs>,
 }
 
+/// What the history file holds, as the disk thread has last told it.
+#[derive(Clone, Debug, Default)]
+pub struct StoredSeries {
+    extents: BTreeMap<SeriesKey, Extent>,
+    candles: u64,
+}
+
+impl StoredSeries {
+    /// Notes what it holds of a series.
+    pub fn set(&mut self, key: SeriesKey, extent: Extent) {
+        let before = match extent.count {
+            0 => self.extents.remove(&key),
+            _ => self.extents.insert(key, extent),
+        };
+        self.candles += extent.count;
+        self.candles -= before.map_or(0, |before| before.count);
+    }
+
+    /// Nothing is known of it any more.
+    pub fn clear(&mut self) {
+        *self = StoredSeries::default();
+    }
+
+    /// What it holds of a series; `None`: no candle.
+    pub fn of(&self, key: SeriesKey) -> Option<Extent> {
+        self.extents.get(&key).copied()
+    }
+
+    /// Series with a candle.
+    pub fn series(&self) -> usize {
+        self.extents.len()
+    }
+
+    /// Candles of all series.
+    pub fn candles(&self) -> u64 {
+        self.candles
+    }
+}
+
 /// How the history file does.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct HistoryStatus {
     /// Whether there is to be one.
     pub enabled: bool,
     /// Whether it cannot be used.
     pub unusable: bool,
+    /// Whether it has gone while it was in use, and is not what it was yet.
+    pub lost: bool,
     /// Whether the last write to it failed.
     pub write_failed: bool,
+    /// What was said of the last fault, in one line.
+    pub why: String,
+    /// What it holds.
+    pub stored: StoredSeries,
     /// Writes that failed since the start.
     pub persist_errors: u64,
     /// Candles put into slots that had none since the start.

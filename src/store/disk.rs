@@ -9,7 +9,7 @@
 
 use super::file::{Care, HistoryFile};
 use super::{read, write};
-use crate::history::{Answer, Batch, Job, Loaded, SeriesName, Unwritten, Written};
+use crate::history::{Answer, Batch, Evicted, Extent, Job, Loaded, SeriesName, Unwritten, Written};
 use crate::history::{OpenError, StoreError};
 use crate::log_targets::HISTORY;
 use signal_hook::consts::SIGXFSZ;
@@ -57,6 +57,8 @@ struct Holder {
     told: Option<Result<(), OpenError>>,
     /// How often it seemed damaged, and was found good.
     doubts: u32,
+    /// True if the file was open before.
+    was_open: bool,
 }
 
 enum State {
@@ -71,8 +73,7 @@ enum State {
 struct Eviction {
     series: SeriesName,
     before: i64,
-    /// Candles that have gone.
-    gone: u64,
+    evicted: Evicted,
 }
 
 impl Disk {
@@ -91,6 +92,7 @@ impl Disk {
                 state: State::Closed,
                 told: None,
                 doubts: 0,
+                was_open: false,
             },
             evictions: VecDeque::new(),
             checkpoints: true,
@@ -153,11 +155,11 @@ impl Disk {
                 }
             }
             Job::Evict { series, before } => {
-                let gone = 0;
+                let evicted = Evicted::default();
                 self.evictions.push_back(Eviction {
                     series,
                     before,
-                    gone,
+                    evicted,
                 });
             }
             Job::Stop => {}
@@ -181,12 +183,13 @@ impl Disk {
                 return;
             }
         };
-        for (rows, all) in evicted {
+        for (extent, rows, all) in evicted {
             let mut eviction = self.evictions.pop_front().expect("one of the slice");
-            eviction.gone += rows;
+            eviction.evicted.count += rows;
+            eviction.evicted.extent = extent;
             if all {
-                let gone = eviction.gone;
-                self.voice.tell(eviction.answer(Ok(gone)));
+                let evicted = eviction.evicted;
+                self.voice.tell(eviction.answer(Ok(evicted)));
             } else {
                 self.evictions.push_front(eviction);
             }
@@ -212,7 +215,7 @@ impl Disk {
 }
 
 impl Eviction {
-    fn answer(self, result: Result<u64, StoreError>) -> Answer {
+    fn answer(self, result: Result<Evicted, StoreError>) -> Answer {
         let Eviction { series, before, .. } = self;
         Answer::Evicted {
             series,
@@ -238,6 +241,7 @@ impl Holder {
         voice: &Voice,
         work: impl FnOnce(&mut HistoryFile) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        self.look_after(voice);
         if let State::Closed = self.state {
             self.open(voice, Care::Usual);
         }
@@ -262,6 +266,20 @@ impl Holder {
         done
     }
 
+    /// Notices that the file has lost its name: what was written to it is gone, and the next one is
+    /// opened, or made.
+    fn look_after(&mut self, voice: &Voice) {
+        let is_gone = |file: &HistoryFile| file.has_gone();
+        if !matches!(&self.state, State::Open(file) if is_gone(file)) {
+            return;
+        }
+        if let State::Open(file) = std::mem::replace(&mut self.state, State::Closed) {
+            file.clear_away();
+        }
+        let path = self.path.clone();
+        self.fail(voice, OpenError::Gone { path });
+    }
+
     /// SQLite says "malformed" of a damaged file, and also of a disk that has failed to read it
     /// once: the whole file is looked at before it is given up.
     fn doubt(&mut self, voice: &Voice, what: String) {
@@ -284,9 +302,15 @@ impl Holder {
         match opened {
             Ok((file, opened)) => {
                 self.state = State::Open(Box::new(file));
+                self.was_open = true;
                 if self.told.replace(Ok(())) != Some(Ok(())) {
                     voice.tell(Answer::Opened(opened));
                 }
+            }
+            // Its directory has gone too, or has lost what was mounted there: it may come back.
+            Err(OpenError::Unreachable { path, reason }) if self.was_open => {
+                let error = StoreError::Io(reason);
+                self.fail(voice, OpenError::Io { path, error });
             }
             Err(error) => self.fail(voice, error),
         }
@@ -306,7 +330,7 @@ impl Holder {
     /// Closes the file without another write to it.
     fn let_go(&mut self, next: State) {
         if let State::Open(file) = std::mem::replace(&mut self.state, next) {
-            file.abandon();
+            drop(file.abandon());
         }
     }
 
@@ -321,10 +345,11 @@ impl Holder {
 fn load(file: &HistoryFile, voice: &Voice) -> Result<Loaded, StoreError> {
     let (series, odd) = read::heads(&file.db, |piece| voice.tell(Answer::Heads(piece)))?;
     let (quotes, odd_quotes) = read::quotes(&file.db, |piece| voice.tell(Answer::Quotes(piece)))?;
+    let odd_markets = read::markets(&file.db, |piece| voice.tell(Answer::Markets(piece)))?;
     Ok(Loaded {
         series,
         quotes,
-        unsound: odd + odd_quotes,
+        unsound: odd + odd_quotes + odd_markets,
     })
 }
 
@@ -339,22 +364,23 @@ fn write_batch(file: &mut HistoryFile, batch: &Batch) -> Result<Written, StoreEr
 }
 
 /// Takes rows out, of one series after the other and all in one transaction. Answers for each that
-/// was begun, which the last one alone may not have been finished: how many, and whether it was all.
+/// was begun, which the last one alone may not have been finished: what is left, how many went, and
+/// whether it was all.
 fn evict_slice(
     file: &mut HistoryFile,
     evictions: &[Eviction],
-) -> Result<Vec<(u64, bool)>, StoreError> {
+) -> Result<Vec<(Extent, u64, bool)>, StoreError> {
     let HistoryFile { db, known, .. } = file;
     db.transaction(|| {
         let (mut evicted, mut left) = (Vec::new(), ROWS_AT_ONCE);
         for Eviction { series, before, .. } in evictions {
             let done = match write::find_series(db, known, series)? {
                 Some(found) => write::evict(db, found, series.interval, *before, left)?,
-                None => (0, true),
+                None => (Extent::default(), 0, true),
             };
             evicted.push(done);
-            left -= done.0;
-            if !done.1 || left == 0 {
+            left -= done.1;
+            if !done.2 || left == 0 {
                 break;
             }
         }

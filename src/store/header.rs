@@ -27,22 +27,18 @@ pub(super) struct Look {
     pub(super) log: u64,
 }
 
-/// Looks at the file. `None`: there is none.
+/// Looks at the file. `None`: there is none, or an empty one, which SQLite takes for a new one too.
+/// A file that cannot be written is of no use: SQLite would open it, and fail at the first write.
 pub(super) fn look(path: &Path) -> Result<Option<Look>, OpenError> {
     let log = std::fs::metadata(log_of(path)).map_or(0, |log| log.len());
-    let mut file = match File::open(path) {
+    let mut file = match File::options().read(true).write(true).open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            return match log {
-                0 => Ok(None),
-                _ => Err(damaged(path, "it is gone, and its log, beside it, is not")),
-            };
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(path, &error)),
     };
     let about = file.metadata().map_err(|error| failed(path, &error))?;
-    if !about.is_file() {
-        return Err(foreign(path, "not a regular file"));
+    if about.len() == 0 {
+        return Ok(None);
     }
     let mut header = Vec::with_capacity(HEADER);
     (file.by_ref().take(HEADER as u64).read_to_end(&mut header))
@@ -63,9 +59,6 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
 }
 
 fn judge(path: &Path, header: &[u8], bytes: u64, log: u64) -> Result<Look, OpenError> {
-    if header.is_empty() {
-        return Err(damaged(path, "it is empty"));
-    }
     let known = header.len().min(MAGIC.len());
     if header[..known] != MAGIC[..known] {
         return Err(foreign(path, "no SQLite file"));
@@ -141,13 +134,16 @@ pub(super) fn failed(path: &Path, error: &io::Error) -> OpenError {
     }
 }
 
-fn foreign(path: &Path, what: &'static str) -> OpenError {
+pub(super) fn foreign(path: &Path, what: &'static str) -> OpenError {
     let path = path.to_path_buf();
     OpenError::Foreign { path, what }
 }
 
+/// Of what SQLite says in several lines one is made: it goes into the log.
 pub(super) fn damaged(path: &Path, what: &str) -> OpenError {
-    let (path, what) = (path.to_path_buf(), what.to_string());
+    let path = path.to_path_buf();
+    let lines: Vec<&str> = what.lines().map(str::trim).collect();
+    let what = lines.join(" ");
     OpenError::Damaged { path, what }
 }
 
@@ -188,7 +184,6 @@ mod tests {
         check(&header(), whole, 0, "ours");
         check(&header(), whole + 4096, 0, "ours");
         check(&with(16, &[0, 1]), 3 * 65_536, 0, "ours");
-        check(b"", 0, 0, "it is empty");
         check(
             b"SQLite",
             6,

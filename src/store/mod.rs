@@ -13,7 +13,7 @@
 //! 1. [`Store::start`], and wait for the first answer. `Opened`: go on. `Failed`: end with exit
 //!    code 2 where [`OpenError::is_refusal`] says so; otherwise log it and go on without history,
 //!    which counts as degraded. Without the feature, or for `--data :memory:`, there is no `Store`.
-//! 2. `Load`, once: `Heads` and `Quotes` in pieces, then `Loaded`. Until then nothing is known of
+//! 2. `Load`, once: `Heads`, `Quotes` and `Markets` in pieces, then `Loaded`. Until then nothing is known of
 //!    the file, so nothing is asked of an exchange that it may hold. A load that failed is sent
 //!    again after the next `Opened`.
 //! 3. `Write`, one at a time: the batch moves into the job. What happens meanwhile is gathered in
@@ -33,7 +33,8 @@
 //! [`Store::send`] hands a job back when the queue is full: a reader is told to come back later,
 //! and everything else is sent again at the next turn. `Failed` may come at any time; until the next
 //! `Opened`, jobs fail with [`StoreError::NotOpen`] and writes come back whole, so that nothing
-//! has to be done on it but to say it.
+//! has to be done on it but to say it. `Failed` with [`OpenError::Gone`] says more: what was
+//! acknowledged before is not on disk. It is told at the first job after it was seen.
 //!
 //! [`Batch::absorb`]: crate::history::Batch::absorb
 //! [`Batch::weight`]: crate::history::Batch::weight
@@ -71,7 +72,7 @@ mod tests;
 mod write;
 
 use crate::history::{Answer, Job, OpenError, StoreError};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -97,6 +98,16 @@ pub struct Store {
 /// Whether this build can keep a file.
 pub const fn available() -> bool {
     cfg!(feature = "sqlite")
+}
+
+/// Tells what keeps the file of this name from being opened, without changing anything.
+pub fn check(path: &Path) -> Result<(), OpenError> {
+    #[cfg(feature = "sqlite")]
+    return file::check(path);
+    #[cfg(not(feature = "sqlite"))]
+    Err(OpenError::NotBuilt {
+        path: path.to_path_buf(),
+    })
 }
 
 impl Store {

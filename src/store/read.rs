@@ -4,20 +4,20 @@
 //! whatever else is found in the file is passed over and counted, never changed.
 
 use super::coverage;
-use super::row::{CANDLE, QUOTE, candle, name, quote, seconds, slot, times};
+use super::row::{CANDLE, MARKET, QUOTE, candle, market, name, quote, seconds, times};
 use super::seal::Seal;
-use super::sqlite::{Database, Value};
-use super::write::{Known, Series, find_series};
+use super::sqlite::{Database, Row, Value};
+use super::write::{Known, Series, extent, find_series};
 use crate::history::StoreError;
 use crate::history::{Head, PAGE, QuoteName, Read, Rows, SavedQuote, SeriesName};
 use crate::interval::Stored;
-use crate::record::Edge;
+use crate::record::{Edge, MarketRules};
 use std::ops::Range;
 
 /// Series in one piece of a load.
 const HEADS: usize = 64;
 
-/// Quotes in one piece of a load: about 300 KB.
+/// Quotes, or markets, in one piece of a load: about 300 KB.
 const QUOTES: usize = 512;
 
 /// Reads candles: one page of them.
@@ -95,12 +95,7 @@ pub(super) fn heads(
     db: &Database,
     mut tell: impl FnMut(Vec<Head>),
 ) -> Result<(usize, u64), StoreError> {
-    let mut query =
-        db.prepare("SELECT id, source, symbol, interval, candles FROM series ORDER BY id")?;
-    let mut extent = db.prepare(
-        "SELECT (SELECT min(time) FROM candle WHERE series = ?1),
-             (SELECT max(time) FROM candle WHERE series = ?1)",
-    )?;
+    let mut query = db.prepare("SELECT id, source, symbol, interval FROM series ORDER BY id")?;
     let mut found = query.query(&[])?;
     let (mut told, mut unsound, mut piece) = (0, 0, Vec::new());
     while let Some(row) = found.next()? {
@@ -112,27 +107,21 @@ pub(super) fn heads(
                 interval: (Stored::ALL.into_iter())
                     .find(|stored| stored.name().as_bytes() == interval)?,
             };
-            Some((row.int(0)?, series, row.int(4)?))
+            Some((row.int(0)?, series))
         };
-        let Some((id, series, count)) = named() else {
+        let Some((id, name)) = named() else {
             unsound += 1;
             continue;
         };
-        let interval = series.interval;
-        let seal = Seal::of(&series);
-        let (covered, odd) =
-            coverage::read(db, Series { id, seal }, interval, &(i64::MIN..i64::MAX))?;
+        let interval = name.interval;
+        let seal = Seal::of(&name);
+        let series = Series { id, seal };
+        let (covered, odd) = coverage::read(db, series, interval, &(i64::MIN..i64::MAX))?;
         unsound += odd;
-        let mut ends = extent.query(&[Value::Int(id)])?;
-        let ends = ends.next()?;
-        let end = |column| slot(interval, ends.as_ref()?.int(column)?);
-        let (first, last) = (end(0), end(1));
         piece.push(Head {
-            series,
+            series: name,
             covered,
-            first,
-            last,
-            count: u64::try_from(count).unwrap_or(0),
+            extent: extent(db, series, interval)?,
         });
         told += 1;
         if piece.len() == HEADS {
@@ -148,17 +137,35 @@ pub(super) fn heads(
 /// Tells every quote, some at a time. Answers as [`heads`] does.
 pub(super) fn quotes(
     db: &Database,
-    mut tell: impl FnMut(Vec<(QuoteName, SavedQuote)>),
+    tell: impl FnMut(Vec<(QuoteName, SavedQuote)>),
 ) -> Result<(usize, u64), StoreError> {
-    let mut query = db.prepare(&format!("SELECT {QUOTE} FROM quote"))?;
+    in_pieces(db, &format!("SELECT {QUOTE} FROM quote"), quote, tell)
+}
+
+/// Tells the rules of every market, some at a time. Answers how many rows made no sense.
+pub(super) fn markets(
+    db: &Database,
+    tell: impl FnMut(Vec<(QuoteName, MarketRules)>),
+) -> Result<u64, StoreError> {
+    let (_, unsound) = in_pieces(db, &format!("SELECT {MARKET} FROM market"), market, tell)?;
+    Ok(unsound)
+}
+
+fn in_pieces<T>(
+    db: &Database,
+    sql: &str,
+    record: impl Fn(&Row<'_>) -> Option<T>,
+    mut tell: impl FnMut(Vec<T>),
+) -> Result<(usize, u64), StoreError> {
+    let mut query = db.prepare(sql)?;
     let mut found = query.query(&[])?;
     let (mut told, mut unsound, mut piece) = (0, 0, Vec::new());
     while let Some(row) = found.next()? {
-        let Some(quote) = quote(&row) else {
+        let Some(record) = record(&row) else {
             unsound += 1;
             continue;
         };
-        piece.push(quote);
+        piece.push(record);
         told += 1;
         if piece.len() == QUOTES {
             tell(std::mem::take(&mut piece));

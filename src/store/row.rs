@@ -9,7 +9,7 @@ use super::sqlite::{Row, Value};
 use crate::decimal::Decimal;
 use crate::history::{QuoteName, SavedQuote};
 use crate::interval::Stored;
-use crate::record::{Candle, Ticker};
+use crate::record::{Bounds, Candle, MarketRules, Ticker};
 use crate::time::UnixMs;
 use std::ops::Range;
 
@@ -23,6 +23,10 @@ pub(super) const CANDLE: &str = "time, open, high, low, close, volume, seal";
 /// The columns of `quote` that [`quote`] reads, in its order.
 pub(super) const QUOTE: &str = "source, symbol, last, bid, ask, bid_volume, ask_volume, open, high, \
     low, change, percentage, base_volume, quote_volume, time, received, seal";
+
+/// The columns of `market` that [`market`] reads, in its order.
+pub(super) const MARKET: &str = "source, symbol, amount_places, price_places, amount_min, amount_max, \
+    price_min, price_max, cost_min, cost_max, taker, maker, seal";
 
 /// Seconds of a candle.
 pub(super) fn seconds(interval: Stored) -> i64 {
@@ -106,6 +110,41 @@ pub(super) fn quote(row: &Row<'_>) -> Option<(QuoteName, SavedQuote)> {
     ))
 }
 
+/// The rules of a market, of a row. `None`: it makes no sense, or is not what was written.
+pub(super) fn market(row: &Row<'_>) -> Option<(QuoteName, MarketRules)> {
+    if !Seal::new().holds(row, 0..12) {
+        return None;
+    }
+    let places = |column| match row.is_null(column) {
+        true => Some(None),
+        false => u8::try_from(row.int(column)?).ok().map(Some),
+    };
+    let decimal = |column| match row.is_null(column) {
+        true => Some(None),
+        false => Decimal::parse(row.text(column)?).ok().map(Some),
+    };
+    let bounds = |column| {
+        Some(Bounds {
+            min: decimal(column)?,
+            max: decimal(column + 1)?,
+        })
+    };
+    let name = QuoteName {
+        source: name(row.text(0)?)?,
+        symbol: name(row.text(1)?)?,
+    };
+    let rules = MarketRules {
+        amount_places: places(2)?,
+        price_places: places(3)?,
+        amount: bounds(4)?,
+        price: bounds(6)?,
+        cost: bounds(8)?,
+        taker: decimal(10)?,
+        maker: decimal(11)?,
+    };
+    Some((name, rules))
+}
+
 /// A name that is stored.
 pub(super) fn name(text: &[u8]) -> Option<Box<str>> {
     let text = std::str::from_utf8(text).ok()?;
@@ -152,6 +191,15 @@ impl Digits {
             volume,
         } = candle;
         self.write([open, high, low, close, volume].map(Some));
+        std::array::from_fn(|n| self.value(n))
+    }
+
+    /// The figures of a market's rules, from `amount_min` to `maker`.
+    pub(super) fn rules(&mut self, rules: &MarketRules) -> [Value<'_>; 8] {
+        let bounds = [&rules.amount, &rules.price, &rules.cost];
+        let ends = bounds.into_iter().flat_map(|it| [&it.min, &it.max]);
+        let all = ends.chain([&rules.taker, &rules.maker]);
+        self.write(all.map(Option::as_ref));
         std::array::from_fn(|n| self.value(n))
     }
 

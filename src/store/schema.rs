@@ -1,8 +1,9 @@
 //! The tables: what is in the file, and how a file of an earlier version becomes one of this.
 //!
-//! Owns the SQL that makes them. Made for two readers: marketd reads `series`, `candle`, `span` and
-//! `quote`; a person reads the views `candles`, `coverage` and `quotes`, with `sqlite3 marketd.db`,
-//! also while marketd runs. Numbers are TEXT in the digits that the exchange sent.
+//! Owns the SQL that makes them. Made for two readers: marketd reads `series`, `candle`, `span`,
+//! `quote` and `market`; a person reads the views `candles`, `coverage` and `quotes`, with
+//! `sqlite3 marketd.db`, also while marketd runs. Numbers are TEXT in the digits that the exchange
+//! sent; in the views they are numbers, which SQL can compare and sum up, and behind them the texts.
 //!
 //! A version, once released, never changes: what comes later is a further entry of [`MIGRATIONS`].
 
@@ -11,7 +12,7 @@ use crate::history::StoreError;
 use std::collections::BTreeMap;
 
 /// Entry `n` makes version `n + 1` of version `n`.
-pub(super) const MIGRATIONS: [&str; crate::history::VERSION as usize] = [VERSION_1];
+pub(super) const MIGRATIONS: [&str; crate::history::VERSION as usize] = [VERSION_1, VERSION_2];
 
 /// A candle takes about 65 bytes, 39 of which are digits: a row of `candle` is its own key's entry
 /// (WITHOUT ROWID), and the time is in seconds, which take four bytes until 2038 where milliseconds
@@ -88,6 +89,48 @@ CREATE VIEW coverage AS
 CREATE VIEW quotes AS
     SELECT source, symbol, last, bid, ask, high, low, percentage, base_volume, quote_volume,
         strftime('%Y-%m-%d %H:%M:%S', received / 1000, 'unixepoch') AS received
+    FROM quote;
+";
+
+/// The views of version 1 showed texts, which sort by their letters: `max(high)` was wrong.
+const VERSION_2: &str = "
+-- What an exchange demands of orders in a market, to start with.
+CREATE TABLE market (
+    source TEXT NOT NULL,
+    symbol TEXT NOT NULL,
+    amount_places INTEGER, -- decimal places of an amount
+    price_places INTEGER,
+    amount_min TEXT,       -- base asset
+    amount_max TEXT,
+    price_min TEXT,
+    price_max TEXT,
+    cost_min TEXT,         -- quote asset
+    cost_max TEXT,
+    taker TEXT,            -- 0.001 is 0.1 %
+    maker TEXT,
+    seal INTEGER NOT NULL,
+    PRIMARY KEY (source, symbol)
+) STRICT, WITHOUT ROWID;
+
+DROP VIEW IF EXISTS candles;
+CREATE VIEW candles AS
+    SELECT source, symbol, interval, strftime('%Y-%m-%d %H:%M', time, 'unixepoch') AS time,
+        CAST(open AS REAL) AS open, CAST(high AS REAL) AS high, CAST(low AS REAL) AS low,
+        CAST(close AS REAL) AS close, CAST(volume AS REAL) AS volume,
+        open AS open_text, high AS high_text, low AS low_text, close AS close_text,
+        volume AS volume_text
+    FROM candle JOIN series ON series.id = candle.series;
+
+DROP VIEW IF EXISTS quotes;
+CREATE VIEW quotes AS
+    SELECT source, symbol, CAST(last AS REAL) AS last, CAST(bid AS REAL) AS bid,
+        CAST(ask AS REAL) AS ask, CAST(high AS REAL) AS high, CAST(low AS REAL) AS low,
+        CAST(percentage AS REAL) AS percentage, CAST(base_volume AS REAL) AS base_volume,
+        CAST(quote_volume AS REAL) AS quote_volume,
+        strftime('%Y-%m-%d %H:%M:%S', received / 1000, 'unixepoch') AS received,
+        last AS last_text, bid AS bid_text, ask AS ask_text, high AS high_text, low AS low_text,
+        percentage AS percentage_text, base_volume AS base_volume_text,
+        quote_volume AS quote_volume_text
     FROM quote;
 ";
 

@@ -14,7 +14,9 @@ mod tables {
     use super::super::{read, schema, write};
     use crate::decimal::Decimal;
     use crate::history::testing::{Model, candle, random_changes, series};
-    use crate::history::{Batch, Head, PAGE, QuoteName, Read, Rows, SavedQuote, SeriesName};
+    use crate::history::{
+        Batch, Extent, Head, PAGE, QuoteName, Read, Rows, SavedQuote, SeriesName,
+    };
     use crate::interval::Stored;
     use crate::record::{Candle, Edge, Ticker};
     use crate::rng::Rng;
@@ -64,14 +66,14 @@ mod tables {
         assert_eq!(rows.candles, candles, "{context}");
         assert!(rows.unsound.is_empty(), "{context}");
         let head = heads(db).pop().expect("one series");
-        assert_eq!(head.count, candles.len() as u64, "{context}");
+        assert_eq!(head.extent.count, candles.len() as u64, "{context}");
         assert_eq!(
-            head.first,
+            head.extent.first,
             model.candles.keys().next().copied(),
             "{context}"
         );
         assert_eq!(
-            head.last,
+            head.extent.last,
             model.candles.keys().next_back().copied(),
             "{context}"
         );
@@ -136,15 +138,17 @@ mod tables {
             .expect("it is there");
         let mut slices = 0;
         loop {
-            let (rows, all) = write::evict(&db, id, name.interval, 200, 30).expect("sound tables");
+            let (left, rows, all) =
+                write::evict(&db, id, name.interval, 200, 30).expect("sound tables");
             slices += 1;
             let head = heads(&db).remove(0);
             // A covered slot without a candle is still one in which nobody traded.
-            let first = head.first.expect("some are left");
+            let first = head.extent.first.expect("some are left");
             let from = spans(&head)[0].0;
             assert!(from == first || from == 200, "{head:?}");
             assert_eq!(spans(&head), [(from, 300)]);
-            assert_eq!(head.count, read_all(&db, &name).candles.len() as u64);
+            assert_eq!(left, head.extent);
+            assert_eq!(head.extent.count, read_all(&db, &name).candles.len() as u64);
             if all {
                 assert_eq!(from, 200);
                 break;
@@ -152,11 +156,10 @@ mod tables {
             assert_eq!(rows, 30);
         }
         assert_eq!(slices, 5);
-        assert_eq!(write::evict(&db, id, name.interval, 200, 30), Ok((0, true)));
-        assert_eq!(
-            write::evict(&db, id, name.interval, i64::MAX, 300),
-            Ok((67, true))
-        );
+        let none = write::evict(&db, id, name.interval, 200, 30).expect("sound tables");
+        assert_eq!((none.1, none.2), (0, true));
+        let rest = write::evict(&db, id, name.interval, i64::MAX, 300);
+        assert_eq!(rest, Ok((Extent::default(), 67, true)));
         assert_eq!(spans(&heads(&db)[0]), []);
     }
 

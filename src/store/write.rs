@@ -7,12 +7,13 @@
 //! eviction.
 
 use super::coverage::Spans;
-use super::row::{Digits, QUOTE, times};
+use super::row::{Digits, MARKET, QUOTE, slot, times};
 use super::seal::Seal;
 use super::sqlite::{Database, Statement, Value};
 use crate::history::StoreError;
-use crate::history::{Batch, Changes, Fate, QuoteName, SavedQuote, SeriesName, Written};
+use crate::history::{Batch, Changes, Extent, Fate, QuoteName, SavedQuote, SeriesName, Written};
 use crate::interval::Stored;
+use crate::record::MarketRules;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -51,22 +52,25 @@ pub(super) fn apply(
         if !changes.is_empty() {
             let series = make_series(db, known, name)?;
             writer.series(series, name, changes, &mut written)?;
+            let extent = extent(db, series, name.interval)?;
+            written.extents.push((name.clone(), extent));
         }
     }
     write_quotes(db, batch.quotes.iter())?;
+    write_markets(db, batch.markets.iter())?;
     written.bytes = db.bytes()?;
     Ok(written)
 }
 
-/// Takes the oldest slots of a series out, at most `rows` candles of them. Answers how many candles
-/// that were, and whether that was all.
+/// Takes the oldest slots of a series out, at most `rows` candles of them. Answers what is left, how
+/// many candles went, and whether that was all.
 pub(super) fn evict(
     db: &Database,
     series: Series,
     interval: Stored,
     before: i64,
     rows: u64,
-) -> Result<(u64, bool), StoreError> {
+) -> Result<(Extent, u64, bool), StoreError> {
     let end = times(interval, &(0..before)).end;
     // The first candle that is to stay for now.
     let bound = {
@@ -81,7 +85,31 @@ pub(super) fn evict(
     // Coverage goes with the candles: a covered slot without one would say that nobody traded.
     let removed = writer.forget(series, &(i64::MIN..bound.unwrap_or(end)))?;
     writer.count(series, 0, removed)?;
-    Ok((removed, bound.is_none()))
+    Ok((extent(db, series, interval)?, removed, bound.is_none()))
+}
+
+/// What the file holds of a series: two looks at the ends of its rows.
+pub(super) fn extent(
+    db: &Database,
+    series: Series,
+    interval: Stored,
+) -> Result<Extent, StoreError> {
+    let mut query = db.prepare(
+        "SELECT (SELECT min(time) FROM candle WHERE series = ?1),
+             (SELECT max(time) FROM candle WHERE series = ?1),
+             (SELECT candles FROM series WHERE id = ?1)",
+    )?;
+    let mut found = query.query(&[Value::Int(series.id)])?;
+    let row = found.next()?;
+    let number = |column| row.as_ref()?.int(column);
+    let end = |column| slot(interval, number(column)?);
+    Ok(Extent {
+        first: end(0),
+        last: end(1),
+        count: number(2)
+            .and_then(|count| u64::try_from(count).ok())
+            .unwrap_or(0),
+    })
 }
 
 /// The series of this name, if it is in the file.
@@ -228,6 +256,34 @@ fn write_quotes<'q>(
             None => Value::Null,
         });
         values.push(Value::Int(quote.received_at.0));
+        values.push(Value::Int(Seal::new().over(&values).number()));
+        put.run(&values)?;
+    }
+    Ok(())
+}
+
+fn write_markets<'m>(
+    db: &Database,
+    markets: impl ExactSizeIterator<Item = (&'m QuoteName, &'m MarketRules)>,
+) -> Result<(), StoreError> {
+    if markets.len() == 0 {
+        return Ok(());
+    }
+    // Nearly always a list says what it said before: then nothing is written.
+    let mut put = db.prepare(&format!(
+        "INSERT INTO market ({MARKET}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+         ON CONFLICT DO UPDATE SET ({MARKET}) = (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+         WHERE ({MARKET}) IS NOT (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
+    ))?;
+    let mut digits = Digits::default();
+    for (name, rules) in markets {
+        let places = [rules.amount_places, rules.price_places];
+        let place = |places: Option<u8>| places.map_or(Value::Null, |it| Value::Int(it.into()));
+        let mut values = Vec::with_capacity(13);
+        values.push(Value::Text(name.source.as_bytes()));
+        values.push(Value::Text(name.symbol.as_bytes()));
+        values.extend(places.map(place));
+        values.extend(digits.rules(rules));
         values.push(Value::Int(Seal::new().over(&values).number()));
         put.run(&values)?;
     }

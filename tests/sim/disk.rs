@@ -9,8 +9,8 @@ use super::weather::SECOND;
 use super::world::{Event, World};
 use crate::support::{PATIENCE, Rng};
 use marketd::history::{
-    Answer, Batch, Fate, Head, Job, Loaded, OpenError, Opened, Read, Rows, SeriesName, StoreError,
-    Unwritten, Written,
+    Answer, Batch, Evicted, Extent, Fate, Head, Job, Loaded, OpenError, Opened, Read, Rows,
+    SeriesName, StoreError, Unwritten, Written,
 };
 use marketd::record::{Candle, Edge};
 use marketd::store::Store;
@@ -26,6 +26,16 @@ const QUEUE: usize = 128;
 pub struct Kept {
     pub covered: BTreeSet<i64>,
     pub candles: BTreeMap<i64, Candle>,
+}
+
+impl Kept {
+    fn extent(&self) -> Extent {
+        Extent {
+            first: self.candles.keys().next().copied(),
+            last: self.candles.keys().next_back().copied(),
+            count: self.candles.len() as u64,
+        }
+    }
 }
 
 /// See the module's page.
@@ -94,6 +104,7 @@ impl Disk {
         Answer::Opened(Opened {
             created: false,
             bytes: 4096,
+            log_set_aside: false,
         })
     }
 
@@ -147,7 +158,9 @@ impl Disk {
                 Answer::Written { result, .. } => {
                     self.bytes = result.as_ref().map_or(self.bytes, |written| written.bytes);
                 }
-                Answer::Evicted { result, .. } => self.evicted += result.as_ref().unwrap_or(&0),
+                Answer::Evicted { result, .. } => {
+                    self.evicted += result.as_ref().map_or(0, |evicted| evicted.count);
+                }
                 _ => {}
             }
         }
@@ -161,9 +174,7 @@ impl Disk {
                     said.push(Answer::Heads(vec![Head {
                         series: name.clone(),
                         covered: spans(&kept.covered),
-                        first: kept.candles.keys().next().copied(),
-                        last: kept.candles.keys().next_back().copied(),
-                        count: kept.candles.len() as u64,
+                        extent: kept.extent(),
                     }]));
                 }
                 said.push(Answer::Loaded(Ok(Loaded::default())));
@@ -174,15 +185,23 @@ impl Disk {
             }),
             Job::Write { number, batch } => {
                 self.write(&batch);
-                let result = Ok(Written::default());
+                let told = batch
+                    .series
+                    .keys()
+                    .map(|name| (name.clone(), self.extent(name)));
+                let result = Ok(Written {
+                    extents: told.collect(),
+                    ..Written::default()
+                });
                 said.push(Answer::Written { number, result });
             }
             Job::Evict { series, before } => {
-                let gone = self.forget(&series, i64::MIN..before);
+                let count = self.forget(&series, i64::MIN..before);
+                let extent = self.extent(&series);
                 said.push(Answer::Evicted {
                     series,
                     before,
-                    result: Ok(gone),
+                    result: Ok(Evicted { count, extent }),
                 });
             }
             Job::Stop => said.push(Answer::Stopped(Ok(()))),
@@ -218,6 +237,12 @@ impl Disk {
         kept.covered.retain(|slot| !slots.contains(slot));
         kept.candles.retain(|slot, _| !slots.contains(slot));
         (before - kept.candles.len()) as u64
+    }
+
+    fn extent(&self, name: &SeriesName) -> Extent {
+        self.series
+            .get(name)
+            .map_or_else(Extent::default, Kept::extent)
     }
 
     fn read(&mut self, read: Read) -> Rows {
@@ -264,7 +289,10 @@ pub fn ask(store: &Store, job: Job) -> Vec<Answer> {
     let mut said = Vec::new();
     loop {
         said.push(store.wait(PATIENCE).expect("an answer"));
-        if !matches!(said.last(), Some(Answer::Heads(_) | Answer::Quotes(_))) {
+        if !matches!(
+            said.last(),
+            Some(Answer::Heads(_) | Answer::Quotes(_) | Answer::Markets(_))
+        ) {
             return said;
         }
     }

@@ -216,7 +216,7 @@ impl Year {
                     self.bytes = result.as_ref().expect("a sound disk").bytes;
                 }
                 Answer::Evicted { result, .. } => {
-                    self.evicted += result.as_ref().expect("a sound disk");
+                    self.evicted += result.as_ref().expect("a sound disk").count;
                 }
                 _ => {}
             }
@@ -438,6 +438,7 @@ fn core(config: &Config, seed: u64, unix_ms: i64) -> Core {
     let opened = Opened {
         created: false,
         bytes: 4096,
+        log_set_aside: false,
     };
     core.keep_history(Answer::Opened(opened), now);
     core

@@ -2,8 +2,8 @@
 
 use super::support::PATIENCE;
 use marketd::history::{
-    Answer, Batch, Head, Job, Loaded, OpenError, Opened, QuoteName, Read, Rows, SavedQuote,
-    SeriesName, StoreError, Unwritten, Written,
+    Answer, Batch, Evicted, Head, Job, Loaded, OpenError, Opened, QuoteName, Read, Rows,
+    SavedQuote, SeriesName, StoreError, Unwritten, Written,
 };
 use marketd::record::Edge;
 use marketd::store::Store;
@@ -179,6 +179,7 @@ impl Desk {
                 match answer {
                     Answer::Heads(piece) => heads.extend(piece),
                     Answer::Quotes(piece) => quotes.extend(piece),
+                    Answer::Markets(_) => {}
                     Answer::Loaded(result) => return Ok(Some(result)),
                     other => return Err(other),
                 }
@@ -190,7 +191,7 @@ impl Desk {
         }
     }
 
-    pub fn evict(&mut self, series: &SeriesName, before: i64) -> Result<u64, StoreError> {
+    pub fn evict(&mut self, series: &SeriesName, before: i64) -> Result<Evicted, StoreError> {
         let series = series.clone();
         self.send(Job::Evict { series, before });
         self.wait(|answer| match answer {

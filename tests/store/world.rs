@@ -154,12 +154,12 @@ pub fn check(desk: &mut Desk, batches: RangeInclusive<u64>) -> u64 {
                 .eq(expected.range(begin..).map(|(_, candle)| candle))
         );
         assert_eq!(
-            (head.count, rows.unsound),
+            (head.extent.count, rows.unsound),
             (rows.candles.len() as u64, vec![])
         );
         let slot = |candle: &Candle| SERIES[series].2.slot_of(candle.open_time);
-        assert_eq!(head.first, rows.candles.first().map(slot));
-        assert_eq!(head.last, rows.candles.last().map(slot));
+        assert_eq!(head.extent.first, rows.candles.first().map(slot));
+        assert_eq!(head.extent.last, rows.candles.last().map(slot));
     }
     count
 }

@@ -6,7 +6,6 @@
 
 use super::super::SymbolId;
 use super::super::symbol::SymbolName;
-use super::listing::Listing;
 use crate::config::EcosystemMarket;
 use crate::record::{Bounds, MarketRules};
 use std::borrow::Cow;
@@ -92,14 +91,14 @@ impl Ecosystem {
         &self,
         symbol: SymbolId,
         name: &SymbolName,
-        listing: Option<&Listing>,
+        listed: Option<&MarketRules>,
         active: bool,
     ) -> Option<EcosystemEntry<'_>> {
         let given = match &self.given {
             None => None,
             Some(given) => Some(&given.entries[*given.by_symbol.get(&symbol)?].1),
         };
-        let listed = listing.map_or_else(MarketRules::default, |listing| listing.rules.clone());
+        let listed = listed.cloned().unwrap_or_default();
         let id = given.and_then(|given| given.id.as_deref());
         Some(EcosystemEntry {
             symbol,

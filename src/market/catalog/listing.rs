@@ -12,6 +12,7 @@ use super::super::hash::NameMap;
 use crate::config::SourceConfig;
 use crate::log_targets::MARKET;
 use crate::record::{MarketInfo, MarketRules};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Characters of a refused market's name that are put into the log.
@@ -77,6 +78,8 @@ pub(super) struct Roster {
     pub(super) named: Vec<SymbolId>,
     /// What an earlier run's list had, sorted: tracked until the first list has come.
     pub(super) remembered: Vec<SymbolId>,
+    /// What an earlier run's list said of orders, until the first list has come.
+    recalled: BTreeMap<SymbolId, MarketRules>,
     wanted: Wanted,
     /// By symbol. Boxed, because the symbols of one source may be few among all.
     listings: Vec<Option<Box<Listing>>>,
@@ -179,6 +182,7 @@ impl Roster {
             id: source.id.as_str().into(),
             named,
             remembered: Vec::new(),
+            recalled: BTreeMap::new(),
             wanted: if all || nothing_said {
                 Wanted::All
             } else {
@@ -194,6 +198,18 @@ impl Roster {
 
     pub(super) fn listing(&self, symbol: SymbolId) -> Option<&Listing> {
         self.listings.get(symbol.index())?.as_deref()
+    }
+
+    /// Keeps the rules of a market that an earlier run's list told. `false`: a list has come since.
+    pub(super) fn recall_rules(&mut self, symbol: SymbolId, rules: MarketRules) -> bool {
+        if !self.has_list {
+            self.recalled.insert(symbol, rules);
+        }
+        !self.has_list
+    }
+
+    pub(super) fn recalled_rules(&self, symbol: SymbolId) -> Option<&MarketRules> {
+        self.recalled.get(&symbol)
     }
 
     pub(super) fn by_ticker_id(&self, ticker_id: &str) -> Option<SymbolId> {
@@ -315,6 +331,7 @@ impl Roster {
     pub(super) fn swap(&mut self, difference: &mut Difference, routes: &mut Option<Routes>) {
         self.has_list = true;
         self.remembered = Vec::new();
+        self.recalled = BTreeMap::new();
         if self.listings.len() < difference.places() {
             self.listings.resize_with(difference.places(), || None);
         }

@@ -278,7 +278,10 @@ impl Catalog {
         };
         let entry = match sources {
             [] => None,
-            _ => (self.ecosystem).entry(symbol, self.name(symbol), first, active),
+            _ => {
+                let rules = first.map(|listing| &listing.rules);
+                (self.ecosystem).entry(symbol, self.name(symbol), rules, active)
+            }
         };
         Shown {
             sources,

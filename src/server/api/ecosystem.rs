@@ -6,6 +6,7 @@ use super::params::{self, Decimals};
 use super::quotes::{self, path_text};
 use super::write::{self, LongList, Object, Rows, write_integer, write_texts};
 use super::{Error, Outcome, View};
+use crate::history::Extent;
 use crate::http::{Cache, ETag, Head, Responder};
 use crate::interval::{Interval, Stored};
 use crate::market::{EcosystemEntry, Quote, Series, SeriesKey, SymbolId};
@@ -136,43 +137,51 @@ fn write_bounds(limits: &mut Object<'_>, key: &str, bounds: &Bounds) {
     object.close();
 }
 
-/// The extent of each stored interval, of the first source that follows it.
+/// The extent of what is stored of each interval, of the first source that has any: in the history
+/// file, or in memory where there is none.
 fn write_chart(out: &mut Vec<u8>, view: &View<'_>, symbol: SymbolId) {
     let mut object = Object::open(out, Decimals::Number);
     for interval in Stored::ALL {
-        let series = view
-            .market
-            .catalog
-            .sources_of(symbol)
-            .iter()
-            .find_map(|&source| {
-                view.market.charts.get(SeriesKey {
-                    source,
-                    symbol,
-                    interval,
-                })
-            });
+        let stored = stored(view, symbol, interval).next().unwrap_or_default();
+        let open_of = |slot: Option<i64>| slot.map(|slot| interval.open_of(slot));
         let mut extent = object.object(interval.name());
-        extent.time("from", series.and_then(Series::first_closed));
-        extent.time("to", series.and_then(Series::last_closed));
-        let count = series.map_or(0, |series| series.count());
-        write_integer(extent.key("count"), count as i64);
+        extent.time("from", open_of(stored.first));
+        extent.time("to", open_of(stored.last));
+        write_integer(extent.key("count"), stored.count as i64);
         extent.close();
     }
     object.close();
 }
 
+/// What is stored of an interval, by source.
+fn stored<'v>(
+    view: &'v View<'_>,
+    symbol: SymbolId,
+    interval: Stored,
+) -> impl Iterator<Item = Extent> + 'v {
+    let history = &view.status.history;
+    let sources = view.market.catalog.sources_of(symbol).iter();
+    sources.filter_map(move |&source| {
+        let key = SeriesKey {
+            source,
+            symbol,
+            interval,
+        };
+        match history.enabled {
+            true => history.stored.of(key),
+            false => view.market.charts.get(key).map(Series::extent),
+        }
+    })
+}
+
+/// What [`write_chart`] writes, as one number.
 fn chart_versions(view: &View<'_>, symbol: SymbolId) -> u64 {
     let mut versions = 0;
-    for &source in view.market.catalog.sources_of(symbol) {
-        for interval in Stored::ALL {
-            let key = SeriesKey {
-                source,
-                symbol,
-                interval,
-            };
-            let series = view.market.charts.get(key);
-            versions = write::mix(versions, series.map_or(0, |series| series.version()));
+    for interval in Stored::ALL {
+        let extent = stored(view, symbol, interval).next().unwrap_or_default();
+        let end = |slot: Option<i64>| slot.map_or(u64::MAX, i64::cast_unsigned);
+        for part in [end(extent.first), end(extent.last), extent.count] {
+            versions = write::mix(versions, part);
         }
     }
     versions

@@ -11,8 +11,8 @@ use serde::Serialize;
 struct Metrics<'a> {
     quotes_collected: u64,
     cached_entries: usize,
-    charts_stored: usize,
-    candles_stored: usize,
+    charts_stored: u64,
+    candles_stored: u64,
     started_at: i64,
     uptime_ms: u64,
     version: &'static str,
@@ -165,11 +165,12 @@ fn metrics<'a>(view: &View<'a>) -> Metrics<'a> {
     let charts = view.market.charts.counts();
     let (http, sources) = (&view.status.http, &view.status.sources);
     let [success, redirection, client_error, server_error] = http.classes;
+    let (charts_stored, candles_stored) = stored(view);
     Metrics {
         quotes_collected: quotes.collected,
         cached_entries: quotes.cached,
-        charts_stored: charts.series,
-        candles_stored: charts.candles,
+        charts_stored,
+        candles_stored,
         started_at: view.status.started.unix.0,
         uptime_ms: view.now.mono.since(view.status.started.mono).as_millis() as u64,
         version: env!("CARGO_PKG_VERSION"),
@@ -215,6 +216,16 @@ fn metrics<'a>(view: &View<'a>) -> Metrics<'a> {
             connections_total: http.total,
         },
         process: process(view),
+    }
+}
+
+/// Series and candles that are stored: in the file, or in memory where there is none.
+pub(super) fn stored(view: &View<'_>) -> (u64, u64) {
+    let history = &view.status.history;
+    let charts = view.market.charts.counts();
+    match history.enabled {
+        true => (history.stored.series() as u64, history.stored.candles()),
+        false => (charts.series as u64, charts.candles as u64),
     }
 }
 

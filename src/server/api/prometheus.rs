@@ -154,6 +154,11 @@ fn quotes(view: &View<'_>, page: &mut Page) {
 
 fn charts(view: &View<'_>, page: &mut Page) {
     let counts = view.market.charts.counts();
+    let (series, candles) = super::metrics::stored(view);
+    let help = "Candle series stored: in the history file, or in memory where there is none.";
+    page.gauge("charts_stored", help, series);
+    let help = "Closed candles stored: in the history file, or in memory where there is none.";
+    page.gauge("candles_stored", help, candles);
     page.gauge("chart_series", "Candle series followed.", counts.series);
     page.gauge("chart_candles", "Closed candles held.", counts.candles);
     page.gauge(

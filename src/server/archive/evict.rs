@@ -6,7 +6,7 @@
 
 use super::names::{key_of, name_of};
 use super::{Archive, Shelf, State};
-use crate::history::{Job, SeriesName, StoreError};
+use crate::history::{Evicted, Job, SeriesName, StoreError};
 use crate::log_targets::HISTORY;
 use crate::market::floor_slot;
 use crate::server::Action;
@@ -70,16 +70,18 @@ impl Archive {
         &mut self,
         name: &SeriesName,
         before: i64,
-        result: Result<u64, StoreError>,
+        result: Result<Evicted, StoreError>,
         shelf: &mut Shelf<'_>,
     ) {
         let Some(key) = key_of(name, shelf) else {
             return;
         };
         match result {
-            Ok(count) => {
+            Ok(evicted) => {
                 self.evicting.remove(&key);
-                shelf.status.evicted += count;
+                shelf.status.evicted += evicted.count;
+                shelf.status.stored.set(key, evicted.extent);
+                self.news = true;
                 shelf.market.charts.unarchive(key, i64::MIN..before);
             }
             Err(error) => {

@@ -12,8 +12,9 @@
 //! The first and the last go slice by slice: a batch may be of a thousand series.
 
 use super::names::{name_of, ranges_of};
-use super::{Archive, FLUSH, RETRY_MAX, Shelf, State};
-use crate::history::{Batch, Fate, Job, SeriesName, Unwritten, Written};
+use super::open::take_extent;
+use super::{Archive, FLUSH, HEAVY, RETRY_MAX, Shelf, State};
+use crate::history::{Batch, Extent, Fate, Job, SeriesName, Unwritten, Written};
 use crate::log_targets::HISTORY;
 use crate::market::SeriesKey;
 use crate::server::Action;
@@ -46,7 +47,15 @@ enum Stage {
     /// Up to this series.
     Listing(Box<Batch>, Option<SeriesName>),
     Sent,
-    Taking,
+    /// What the file holds of its series is still to be noted for these.
+    Taking(Vec<(SeriesName, Extent)>),
+}
+
+impl Writing {
+    /// Whether it is on disk.
+    pub(super) fn is_acknowledged(&self) -> bool {
+        matches!(self.stage, Stage::Taking(_))
+    }
 }
 
 impl Archive {
@@ -83,7 +92,7 @@ impl Archive {
         match self.writing.as_ref().map(|writing| &writing.stage) {
             // It may not be sent before the file has told what it held.
             Some(Stage::Listing(..)) => self.state != State::Loading,
-            Some(Stage::Taking) => true,
+            Some(Stage::Taking(_)) => true,
             Some(Stage::Sent) | None => false,
         }
     }
@@ -100,39 +109,43 @@ impl Archive {
         let Some(mut writing) = self.writing.take() else {
             return;
         };
-        let done = match writing.stage {
+        let done = match &mut writing.stage {
             Stage::Listing(batch, after) => {
-                let behind = after.map_or(Bound::Unbounded, Bound::Excluded);
+                let behind = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
                 let names = batch.series.range((behind, Bound::Unbounded));
                 let slice = names.take(SERIES_A_SLICE);
                 let last = slice.clone().last().map(|(name, _)| name.clone());
                 writing.ranges.extend(ranges_of(slice, shelf));
-                writing.stage = match last {
-                    Some(last) => Stage::Listing(batch, Some(last)),
-                    None => {
-                        let number = writing.number;
-                        log::debug!(
-                            target: HISTORY,
-                            "batch sent number={number} series={} changes={}",
-                            batch.series.len(),
-                            writing.weight
-                        );
-                        let job = Job::Write { number, batch };
-                        shelf.actions.push_back(Action::Store(job));
-                        Stage::Sent
-                    }
-                };
+                if last.is_some() {
+                    *after = last;
+                } else {
+                    let (number, batch) = (writing.number, std::mem::take(batch));
+                    log::debug!(
+                        target: HISTORY,
+                        "batch sent number={number} series={} changes={}",
+                        batch.series.len(),
+                        writing.weight
+                    );
+                    let job = Job::Write { number, batch };
+                    shelf.actions.push_back(Action::Store(job));
+                    writing.stage = Stage::Sent;
+                }
                 false
             }
             Stage::Sent => false,
-            Stage::Taking => {
+            Stage::Taking(extents) => {
                 let left = writing.ranges.len().saturating_sub(SERIES_A_SLICE);
                 self.archive_written(writing.ranges.drain(left..), shelf);
-                left == 0
+                let untold = extents.len().saturating_sub(SERIES_A_SLICE);
+                for (name, extent) in extents.drain(untold..) {
+                    take_extent(&name, extent, shelf);
+                }
+                left == 0 && untold == 0
             }
         };
-        if !done {
-            self.writing = Some(writing);
+        match done {
+            true => self.news = true,
+            false => self.writing = Some(writing),
         }
     }
 
@@ -188,14 +201,21 @@ impl Archive {
                     log::info!(target: HISTORY, "is written again");
                 }
                 shelf.status.write_failed = false;
+                self.stalled = false;
+                if self.mended_by.take_if(|by| *by <= number).is_some() {
+                    self.mended(shelf);
+                }
                 writing.stalls_at = None;
-                writing.stage = Stage::Taking;
+                writing.stage = Stage::Taking(written.extents);
                 self.writing = Some(writing);
+                self.catch_up();
                 self.finish_stage(shelf);
             }
             Err(unwritten) => self.unwritten(unwritten, shelf, now),
         }
-        if !self.batch.is_empty() {
+        if self.batch.weight() >= HEAVY && self.failures == 0 {
+            self.flush_at = Some(now.mono);
+        } else if !self.batch.is_empty() {
             self.flush_at.get_or_insert(now.mono + FLUSH);
         }
     }
@@ -204,6 +224,8 @@ impl Archive {
     fn unwritten(&mut self, unwritten: Unwritten, shelf: &mut Shelf<'_>, now: Now) {
         shelf.status.persist_errors += 1;
         shelf.status.write_failed = true;
+        shelf.status.why = format!("cannot be written: {}", unwritten.error);
+        self.stalled = false;
         if self.failures == 0 {
             let error = &unwritten.error;
             log::error!(target: HISTORY, "cannot be written: {error}; trying again and again");

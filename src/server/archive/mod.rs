@@ -23,23 +23,29 @@
 mod evict;
 mod flush;
 mod names;
+mod open;
 mod quotes;
 mod recall;
+mod refill;
+mod rules;
 #[cfg(test)]
 mod tests;
 
 use super::Action;
 use super::shelf::Shelf;
 use crate::config::Config;
-use crate::history::{Answer, Batch, Changes, Head, Job, Loaded, OpenError, StoreError};
+use crate::history::{Answer, Batch, Changes, Job};
 use crate::log_targets::HISTORY;
 use crate::market::{Catalog, SeriesKey, SourceId};
 use crate::time::{Mono, Now};
 use evict::Eviction;
 use flush::{STALLED, Writing};
-use names::{key_of, name_of};
+use names::name_of;
+use open::take_head;
 use quotes::SavedQuotes;
 use recall::Recalls;
+use refill::Refill;
+use rules::SavedRules;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
@@ -51,9 +57,15 @@ const FLUSH: Duration = Duration::from_secs(1);
 /// Longest pause after a write that failed: a disk with room again is noticed this soon.
 const RETRY_MAX: Duration = Duration::from_secs(30);
 
-/// Candles, ranges and quotes that wait for a disk that fails, or are being written: some 10 MB.
-/// What comes beyond that is not archived, and fetched again when it is wanted.
+/// Weight of the changes that wait for the disk, or are being written: some 10 MB. Above it no
+/// candles are asked for, so that nothing that was asked for has to be dropped: on top comes at most
+/// a page for each connection to an exchange. While the disk fails, what comes beyond is left out,
+/// and is written from memory later ([`refill`]).
 const PENDING: usize = 50_000;
+
+/// Weight from which on a batch is written at once, not after [`FLUSH`]: some 50 ms of the disk
+/// thread, for which reads wait.
+const HEAVY: usize = PENDING / 8;
 
 /// For telling what the file holds. On a slower disk the exchanges are asked without waiting for it.
 const LOADING: Duration = Duration::from_secs(30);
@@ -78,10 +90,20 @@ pub struct Archive {
     writes: u64,
     flush_at: Option<Mono>,
     failures: u32,
+    /// Whether the write that is under way takes very long.
+    stalled: bool,
+    /// Whether changes were left out since the last refill began, or the file has gone.
+    missed: bool,
+    refill: Option<Refill>,
+    /// The write after which a file that had gone holds again what memory does.
+    mended_by: Option<u64>,
+    /// Whether more is stored than when somebody last looked.
+    news: bool,
     /// Size of the file.
     bytes: u64,
     recalls: Recalls,
     quotes: SavedQuotes,
+    rules: SavedRules,
     evicting: BTreeMap<SeriesKey, Eviction>,
     sweep_at: Mono,
     close_by: Option<Mono>,
@@ -98,6 +120,17 @@ enum State {
     Closed,
 }
 
+/// Which candles may be asked of an exchange, as far as the disk keeps up. The greater, the more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pace {
+    /// None.
+    Hold,
+    /// Those that clients wait for, and the newest: the disk fails, and the service goes on.
+    Seen,
+    /// All.
+    Free,
+}
+
 impl Archive {
     /// Without a file.
     pub fn new(now: Now) -> Archive {
@@ -110,9 +143,15 @@ impl Archive {
             writes: 0,
             flush_at: None,
             failures: 0,
+            stalled: false,
+            missed: false,
+            refill: None,
+            mended_by: None,
+            news: false,
             bytes: 0,
             recalls: Recalls::default(),
             quotes: SavedQuotes::new(now.mono),
+            rules: SavedRules::default(),
             evicting: BTreeMap::new(),
             sweep_at: now.mono + SWEEP,
             close_by: None,
@@ -132,21 +171,49 @@ impl Archive {
         self.state == State::Loading && self.load_by.is_some()
     }
 
+    /// Which candles may be asked for now.
+    pub fn pace(&self) -> Pace {
+        match (self.is_loading(), self.has_room(), self.fails()) {
+            (true, _, _) => Pace::Hold,
+            (false, true, _) => Pace::Free,
+            (false, false, true) => Pace::Seen,
+            (false, false, false) => Pace::Hold,
+        }
+    }
+
+    /// Whether more is stored than at the last call.
+    pub fn has_news(&mut self) -> bool {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Whether the disk does not take what waits for it, for now.
+    fn fails(&self) -> bool {
+        let is_well = self.state == State::On || self.is_loading();
+        !is_well || self.failures > 0 || self.stalled
+    }
+
     /// Whether what leaves memory of this series can be had again from the file.
     pub fn keeps(&self, key: SeriesKey, config: &Config, catalog: &Catalog) -> bool {
-        self.state == State::On && self.takes(key, config, catalog)
+        self.state == State::On && self.has_place() && self.is_for(key, config, catalog)
     }
 
-    /// Whether changes of this series are taken: what waits for the disk is bounded, and the file
-    /// grows for clients' wishes only so far.
-    fn takes(&self, key: SeriesKey, config: &Config, catalog: &Catalog) -> bool {
+    /// Whether this series is one for the file, which grows for clients' wishes only so far.
+    pub fn is_for(&self, key: SeriesKey, config: &Config, catalog: &Catalog) -> bool {
         let is_small = self.bytes < config.limits.history_bytes;
-        self.has_room() && (is_small || catalog.is_named(key.source, key.symbol))
+        self.state != State::Off && (is_small || catalog.is_named(key.source, key.symbol))
     }
 
-    /// A source's market list has come: restored quotes of what it tracks are put back.
+    /// Whether changes are taken. What was asked for before there was too much still finds a place,
+    /// unless the disk fails.
+    fn has_place(&self) -> bool {
+        self.has_room() || !self.fails()
+    }
+
+    /// A source's market list has come: restored quotes of what it tracks are put back, and what it
+    /// says of orders is saved.
     pub fn listed(&mut self, source: SourceId) {
         self.quotes.listed(source);
+        self.rules.listed(source);
     }
 
     /// Whether the file is closed, or there was none.
@@ -162,9 +229,17 @@ impl Archive {
         catalog: &Catalog,
         now: Now,
     ) -> Option<&mut Changes> {
-        let takes = self.takes(key, config, catalog);
+        if !self.is_for(key, config, catalog) {
+            return None;
+        }
+        if !self.has_place() {
+            self.missed = true;
+            return None;
+        }
+        if self.failures == 0 && self.batch.weight() >= HEAVY {
+            self.flush_at = Some(now.mono);
+        }
         self.any_changes(key, config, catalog, now)
-            .filter(|_| takes)
     }
 
     /// These slots are not to be believed any more. Said however much waits: it weighs nothing
@@ -249,6 +324,8 @@ impl Archive {
         if writing.is_some_and(|writing| writing.stalls_at.take_if(is_due).is_some()) {
             log::error!(target: HISTORY, "the disk takes very long to write");
             shelf.status.write_failed = true;
+            shelf.status.why = "the disk takes very long to write".to_string();
+            self.stalled = true;
         }
         if self.state == State::Loading && self.load_by.take_if(is_due).is_some() {
             log::warn!(target: HISTORY, "the disk takes very long to read: not waiting for it any more");
@@ -261,11 +338,24 @@ impl Archive {
 
     /// Whether [`Archive::work`] has something to do.
     pub fn has_work(&self) -> bool {
-        self.quotes.is_returning() || self.quotes.is_saving() || self.is_writing_on()
+        self.quotes.is_returning()
+            || self.is_writing_on()
+            || self.quotes.is_saving() && self.has_place()
+            || self.rules.is_saving() && self.takes_rules()
+            || self.is_refilling()
     }
 
-    /// Does one slice of the quotes that come back, and one for the batch that is under way, or of the
-    /// quotes that are to be saved.
+    /// Whether quotes and rules are written now, or as soon as the file is open.
+    fn writes(&self) -> bool {
+        matches!(self.state, State::Loading | State::On | State::Failing)
+    }
+
+    fn takes_rules(&self) -> bool {
+        self.state == State::On && self.has_room()
+    }
+
+    /// Does one slice of the quotes that come back, and one for the batch that is under way, or of
+    /// what is to be saved.
     pub fn work(&mut self, shelf: &mut Shelf<'_>, now: Now) {
         if self.quotes.is_returning() {
             self.quotes.put_back(shelf.market, now);
@@ -273,11 +363,18 @@ impl Archive {
         if self.is_writing_on() {
             return self.write_on(shelf);
         }
-        let writes = matches!(self.state, State::Loading | State::On | State::Failing);
-        if self.quotes.is_saving() && (!writes || !self.has_room()) {
+        if self.quotes.is_saving() && (!self.writes() || !self.has_place()) {
             return self.quotes.skip(now);
         }
-        if self.quotes.gather(shelf, &mut self.batch, now) {
+        let mut gathered = self.quotes.gather(shelf, &mut self.batch, now);
+        if self.takes_rules() {
+            gathered |= self.rules.gather(shelf, &mut self.batch);
+        }
+        if self.is_refilling() {
+            self.refill_on(shelf);
+            gathered |= !self.batch.is_empty();
+        }
+        if gathered {
             self.flush_at.get_or_insert(now.mono + FLUSH);
         }
     }
@@ -300,6 +397,13 @@ impl Archive {
         if self.is_closed() || self.state == State::Closing || self.writing.is_some() {
             return;
         }
+        if self.missed && self.is_loading() {
+            // The file has just been made anew: the answer to the load leads here again.
+            return;
+        }
+        while self.is_refilling() {
+            self.refill_on(shelf);
+        }
         if !self.batch.is_empty() && self.failures == 0 && self.state != State::GivenUp {
             // While the file still tells what it holds, the answer to that leads here again.
             return self.flush(shelf, None);
@@ -315,14 +419,11 @@ impl Archive {
     /// Takes in what the disk thread says. Whether clients may have waited for it.
     pub fn answered(&mut self, answer: Answer, shelf: &mut Shelf<'_>, now: Now) -> bool {
         match answer {
-            Answer::Opened(opened) => {
-                self.bytes = opened.bytes;
-                shelf.status.bytes = opened.bytes;
-                self.opened(shelf, now);
-            }
+            Answer::Opened(opened) => self.opened(opened, shelf, now),
             Answer::Failed(error) => self.failed(&error, shelf),
             Answer::Heads(heads) => heads.into_iter().for_each(|head| take_head(head, shelf)),
             Answer::Quotes(list) => self.quotes.restore(list, shelf),
+            Answer::Markets(list) => rules::restore(list, shelf),
             Answer::Loaded(result) => self.load_ended(result, shelf, now),
             Answer::Rows { ticket, result } => return self.recalled(ticket, result, shelf, now),
             Answer::Written { number, result } => self.written(number, result, shelf, now),
@@ -333,85 +434,11 @@ impl Archive {
             } => self.evicted(&series, before, result, shelf),
             Answer::Stopped(result) => {
                 if let Err(error) = result {
-                    log::warn!(target: HISTORY, "the log is left beside the file: {error}");
+                    log::warn!(target: HISTORY, "the file is not closed in good order: {error}");
                 }
                 self.state = State::Closed;
             }
         }
         false
-    }
-
-    fn opened(&mut self, shelf: &mut Shelf<'_>, now: Now) {
-        if self.state != State::Failing {
-            return;
-        }
-        if std::mem::take(&mut shelf.status.unusable) {
-            log::info!(target: HISTORY, "the file can be used again");
-        }
-        self.state = State::Loading;
-        self.load_by = Some(now.mono + LOADING);
-        shelf.actions.push_back(Action::Store(Job::Load));
-    }
-
-    fn failed(&mut self, error: &OpenError, shelf: &mut Shelf<'_>) {
-        log::error!(target: HISTORY, "{error}");
-        shelf.status.unusable = true;
-        if !matches!(self.state, State::Closing | State::Closed) {
-            self.state = match error.may_pass() {
-                true => State::Failing,
-                false => State::GivenUp,
-            };
-            // Nothing can be had from it. It tells what it holds once it is open again.
-            shelf.market.charts.forget_archives();
-            self.reload_at = None;
-        }
-        if self.state == State::GivenUp {
-            *self.batch = Batch::default();
-            self.flush_at = None;
-        }
-    }
-
-    fn load_ended(&mut self, result: Result<Loaded, StoreError>, shelf: &mut Shelf<'_>, now: Now) {
-        match &result {
-            Ok(Loaded {
-                series,
-                quotes,
-                unsound,
-            }) => {
-                log::info!(target: HISTORY, "{series} series and {quotes} quotes are on disk");
-                if *unsound > 0 {
-                    log::warn!(target: HISTORY, "{unsound} rows make no sense, and are passed over");
-                }
-            }
-            Err(error) => log::error!(target: HISTORY, "cannot be read: {error}"),
-        }
-        self.quotes.told();
-        if self.state != State::Loading {
-            return;
-        }
-        self.load_by = None;
-        match result {
-            Ok(_) => {
-                self.state = State::On;
-                self.distrust(shelf);
-                self.finish_stage(shelf);
-            }
-            Err(_) => {
-                self.state = State::Failing;
-                self.reload_at = Some(now.mono + RETRY_MAX);
-            }
-        }
-    }
-}
-
-/// What the file holds of one series.
-fn take_head(head: Head, shelf: &mut Shelf<'_>) {
-    // Of a source that is no longer configured: kept, and not served.
-    let Some(key) = key_of(&head.series, shelf) else {
-        return;
-    };
-    // The newest pieces count where there are too many.
-    for slots in head.covered.into_iter().rev() {
-        shelf.market.charts.archive(key, slots);
     }
 }

@@ -7,6 +7,7 @@ use super::{Desk, Poller};
 use crate::log_targets::SOURCE;
 use crate::market::SeriesKey;
 use crate::time::{Mono, Now};
+use std::ops::Range;
 use std::time::Duration;
 
 /// Between two counts, each of which looks at every series.
@@ -89,11 +90,20 @@ impl Poller {
             let current = key.interval.slot_of(exchange);
             let depth = self.depth(*key, desk, current);
             counting.wanted += depth.unsigned_abs();
-            counting.done += desk.market.charts.known(*key, current - depth..current);
+            counting.done += stored(*key, current - depth..current, desk);
         }
         match series.len() == SERIES_A_SLICE {
             true => self.progress.counting = Some(counting),
             false => self.tell_progress(counting.wanted, counting.done, desk, now),
+        }
+    }
+
+    /// Something has been written: counts anew where a count is due, or the fetching is over.
+    pub fn note_stored(&mut self, now: Now) {
+        let is_due = self.progress.was_over || now.mono >= self.progress.count_at;
+        if is_due && self.progress.counting.is_none() {
+            self.progress.count_at = now.mono + COUNTED;
+            self.progress.counting = Some(Counting::default());
         }
     }
 
@@ -125,5 +135,14 @@ impl Poller {
             self.progress.tell_at = now.mono + TOLD;
             self.progress.mark = (now.mono, done);
         }
+    }
+}
+
+/// How many of these slots are stored: in the file, where they are for it, or else in memory.
+fn stored(key: SeriesKey, slots: Range<i64>, desk: &Desk<'_>) -> u64 {
+    let charts = &desk.market.charts;
+    match desk.archive.is_for(key, desk.config, &desk.market.catalog) {
+        true => (charts.archived(key)).map_or(0, |archived| archived.covered(slots)),
+        false => charts.known(key, slots),
     }
 }

@@ -10,6 +10,7 @@ use crate::http::write_request;
 use crate::interval::Stored;
 use crate::log_targets::SOURCE;
 use crate::market::{Market, Series, SeriesKey, SymbolId};
+use crate::server::archive::Pace;
 use crate::server::budget::Share;
 use crate::server::fetches::{Page, Urgency};
 use crate::server::lane::{Asking, Lane, open_times};
@@ -192,10 +193,11 @@ impl Poller {
 
     /// The next page of candles. None before the list has come, which tells their names, and
     /// before the clock was asked, which tells which of them are closed; and none while the history
-    /// file is still to tell which of them are there.
+    /// file is still to tell which of them are there, or has too much to write.
     fn next_page(&self, desk: &Desk<'_>, now: Now) -> Option<Page> {
         let clock_asked = desk.status.clock.is_some() || self.clock > now.mono;
-        let waits = desk.archive.is_loading() || self.is_under_way(&Task::Time);
+        let pace = desk.archive.pace();
+        let waits = pace == Pace::Hold || self.is_under_way(&Task::Time);
         if !self.has_list || !clock_asked || waits {
             return None;
         }
@@ -210,7 +212,8 @@ impl Poller {
                 current,
             )
         };
-        self.fetches.next(now, rows, newest)
+        let page = self.fetches.next(now, rows, newest)?;
+        (pace == Pace::Free || page.urgency <= Urgency::Live).then_some(page)
     }
 
     fn is_under_way(&self, task: &Task) -> bool {
