@@ -274,8 +274,7 @@ impl World {
             false => String::new(),
         };
         let length = body.len();
-        let answer =
-            format!("HTTP/1.1 {status} .\r\n{date}Content-Length: {length}\r\n\r\n{body}");
+        let answer = format!("HTTP/1.1 {status} .\r\n{date}Content-Length: {length}\r\n\r\n{body}");
         for piece in answer.as_bytes().chunks(16 * 1024) {
             self.core.handle(key, Event::Received(piece), now);
         }
@@ -287,8 +286,7 @@ impl World {
     }
 
     pub fn chart_of(&mut self, interval: &str, parameters: &str) -> Chart {
-        let target =
-            format!("/api/ecosystem/chart?symbol=BTCUSDT&interval={interval}{parameters}");
+        let target = format!("/api/ecosystem/chart?symbol=BTCUSDT&interval={interval}{parameters}");
         let (head, body) = self.get(&target);
         assert!(head.starts_with("HTTP/1.1 200 "), "{target}: {head}");
         let length = match interval {
@@ -319,7 +317,8 @@ impl World {
         let key = self.core.accept(Service::Both, now).expect("there is room");
         let request = format!("GET {target} HTTP/1.1\r\nHost: m\r\nConnection: close\r\n\r\n");
         self.client = Some((key, Vec::new()));
-        self.core.handle(key, Event::Received(request.as_bytes()), now);
+        self.core
+            .handle(key, Event::Received(request.as_bytes()), now);
         let limit = self.mono_us + 10_000_000;
         loop {
             self.pump(key);
@@ -467,12 +466,13 @@ impl Exchange {
         };
         let slots = (from.max(self.listed) + length - 1).div_euclid(length)
             ..to.min(now).div_euclid(length) + 1;
-        let is_there = |slot: &i64| {
-            length != MINUTE || (slot % self.every == 0 && !self.holes.contains(slot))
-        };
+        let is_there =
+            |slot: &i64| length != MINUTE || (slot % self.every == 0 && !self.holes.contains(slot));
         let slots: Vec<i64> = slots.filter(is_there).collect();
         let (most, newest) = self.page;
-        let left = slots.len().saturating_sub(most.min(number("limit") as usize));
+        let left = slots
+            .len()
+            .saturating_sub(most.min(number("limit") as usize));
         let slots = match newest {
             true => &slots[left..],
             false => &slots[..slots.len() - left],
@@ -500,7 +500,9 @@ fn ends(got: &[u8]) -> bool {
     let Some((head, body)) = text.split_once("\r\n\r\n") else {
         return false;
     };
-    let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("Content-Length: "));
     let length = length.map(|text| text.parse::<usize>().expect("a length"));
     length.is_none_or(|length| body.len() >= length)
 }
