@@ -121,4 +121,5 @@ pub(super) fn take_head(head: Head, shelf: &mut Shelf<'_>) {
     for slots in head.covered.into_iter().rev() {
         shelf.market.charts.archive(key, slots);
     }
+    shelf.market.charts.restored(key);
 }

@@ -1,18 +1,14 @@
-//! A source's candles: what their answers, and its clock, do to the charts.
+//! A source's candles: what their answers do to the charts.
 //!
 //! Owns the step from a page of candles to a series, to what is archived of it and to what is asked
-//! next, slice by slice; and the judgement of which slots are closed, which is the exchange's clock's.
+//! next, slice by slice. Which slots are closed is the exchange's clock's word: see [`super::clock`].
 
 use super::{Desk, Poller};
-use crate::interval::Stored;
 use crate::log_targets::{FETCH, SOURCE};
-use crate::market::{MAX_SPANS, Market, Reported, SeriesKey, Spans};
-use crate::server::fetches::Window;
-use crate::time::{Now, UnixMs};
+use crate::market::{MAX_SPANS, Market, Reported, SeriesKey, Spans, Word};
+use crate::server::fetches::{Answered, Window};
+use crate::time::Now;
 use std::ops::Range;
-
-/// A difference between the exchange's clock and ours that is worth a line in the log.
-const CLOCK_OFFSET_MS: i64 = 2000;
 
 /// Candles put into their series in one slice: some 0.1 ms, most of it for their rows, and for the
 /// copies that go to the file.
@@ -26,9 +22,11 @@ pub(super) struct Page {
     slots: Range<i64>,
     /// What it has there, the oldest first.
     rows: std::vec::IntoIter<Reported>,
-    /// Whether slots without a candle have none. Not so where one came without its time: it may be
-    /// of any of them.
-    is_whole: bool,
+    /// What was asked, and what it means that it leaves slots out. Where a row came without its time,
+    /// it may be of any of them.
+    told: Answered,
+    word: Word,
+    is_dated: bool,
     /// When it was asked.
     sent_at: Now,
     /// Whether the newest come first.
@@ -41,7 +39,7 @@ impl Page {
         key: SeriesKey,
         slots: Range<i64>,
         mut rows: Vec<Reported>,
-        is_whole: bool,
+        (is_dated, is_full): (bool, bool),
         sent_at: Now,
     ) -> Page {
         let time = |row: &Reported| row.candle.open_time.0;
@@ -52,14 +50,31 @@ impl Page {
             let mut wild: Vec<Option<Reported>> = rows.into_iter().map(Some).collect();
             rows = (order.into_iter().filter_map(|(_, at)| wild[at].take())).collect();
         }
+        let word = Word::of(key.interval, &slots, &rows, is_dated);
+        let between = match &word {
+            Word::Answer { between, .. } => between.clone(),
+            Word::File => slots.clone(),
+        };
         Page {
             key,
+            told: Answered {
+                between,
+                rows: rows.len(),
+                is_full,
+                has_news: false,
+            },
             slots,
             rows: rows.into_iter(),
-            is_whole,
+            word,
+            is_dated,
             sent_at,
             is_backwards: false,
         }
+    }
+
+    /// Of which series.
+    pub(super) fn key(&self) -> SeriesKey {
+        self.key
     }
 
     fn slot(&self, row: &Reported) -> i64 {
@@ -123,13 +138,18 @@ impl Poller {
     /// Does one slice for a page: puts some of it into its series, or makes room for it. `true`: the
     /// last one.
     pub(super) fn take_candles(&mut self, page: &mut Page, desk: &mut Desk<'_>, now: Now) -> bool {
+        if self.clock.is_overtaken(page.sent_at.mono) {
+            // Which of its candles had closed is not known: it is asked again.
+            self.fetches.put_back(page.key);
+            return true;
+        }
         if !page.slots.is_empty() {
             self.take_rows(page, desk, now);
         }
         if !page.slots.is_empty() || desk.market.charts.trim() {
             return false;
         }
-        self.plan_on(page.key, desk, now);
+        self.plan_on(page.key, &page.told, desk, now);
         true
     }
 
@@ -160,7 +180,7 @@ impl Poller {
             false => &left[..count],
         };
         let slot = |row: &Reported| page.slot(row);
-        let parts: Vec<(Range<i64>, &[Reported])> = if page.is_whole {
+        let parts: Vec<(Range<i64>, &[Reported])> = if page.is_dated {
             vec![(slots, rows)]
         } else {
             let runs = rows.chunk_by(|row, next| slot(next).abs_diff(slot(row)) <= 1);
@@ -169,15 +189,17 @@ impl Poller {
         };
         for (slots, rows) in parts {
             let changes = changes.as_deref_mut();
-            if let Some(written) = charts.answered(key, slots, rows, closed_before, changes) {
+            let told = charts.told(key, slots, rows, &page.word, closed_before, changes);
+            if let Some(written) = told {
                 desk.status.rejected += written.rejected as u64;
+                page.told.has_news |= written.written > 0;
             }
         }
         page.taken(count, &told);
     }
 
     /// An answer has been applied: what is asked next of its series.
-    fn plan_on(&mut self, key: SeriesKey, desk: &mut Desk<'_>, now: Now) {
+    fn plan_on(&mut self, key: SeriesKey, told: &Answered, desk: &mut Desk<'_>, now: Now) {
         let Some(series) = desk.market.charts.get(key) else {
             return self.fetches.close(key);
         };
@@ -203,7 +225,11 @@ impl Poller {
             window.depth,
             window.floor,
         );
-        self.fetches.answered(key, series, window, exchange, now);
+        let learned = (self.fetches).answered(key, series, told, window, exchange, now);
+        if let Some(rows) = learned {
+            let (id, interval) = (&self.config.id, key.interval.name());
+            log::info!(target: SOURCE, "{id}: {interval} candles come {rows} at a time");
+        }
         self.note_progress(now);
     }
 
@@ -218,50 +244,6 @@ impl Poller {
         let missed = reach.map_or(0, |slot| current - slot).min(depth.keep);
         let told = current - self.oldest_slot(key.interval, current);
         depth.backfill.max(missed).min(told)
-    }
-
-    /// The exchange's time has come. It was taken before the answer left, so it is a lower bound,
-    /// by at most one round trip.
-    pub(super) fn set_clock(&mut self, time: UnixMs, desk: &mut Desk<'_>, now: Now) {
-        let before = desk.status.exchange_time(now);
-        desk.status.clock = Some(time.0 - (now.mono.0 / 1000) as i64);
-        if before - time > CLOCK_OFFSET_MS {
-            // Since it was last set, slots may have been taken for closed that were not.
-            let elapsed = now.mono.since(self.clock_set).as_millis() as i64;
-            for (key, slot) in desk.market.charts.doubt(self.id, time - elapsed) {
-                let catalog = &desk.market.catalog;
-                (desk.archive).forget(key, slot..i64::MAX, desk.config, catalog, now);
-            }
-            self.fetches.hurry(now);
-        }
-        self.clock_set = now.mono;
-        self.begin_forming(desk, now);
-        let offset = now.unix - time;
-        if offset.abs() > CLOCK_OFFSET_MS {
-            log::warn!(
-                target: SOURCE,
-                "{}: this machine's clock is {} ms {} the exchange's; candles follow the exchange's",
-                self.config.id,
-                offset.abs(),
-                if offset > 0 { "ahead of" } else { "behind" },
-            );
-        }
-    }
-
-    /// Which slots are forming is known from now on: the quotes that came before begin them.
-    pub(super) fn begin_forming(&mut self, desk: &mut Desk<'_>, now: Now) {
-        if std::mem::replace(&mut self.clock_told, true) {
-            return;
-        }
-        let exchange = desk.status.exchange_time(now);
-        let Market { quotes, charts, .. } = &mut *desk.market;
-        for key in self.fetches.series() {
-            if let Some(quote) = quotes.of(self.id, key.symbol)
-                && key.interval == Stored::M1
-            {
-                charts.tick(self.id, key.symbol, &quote.ticker.last, exchange);
-            }
-        }
     }
 
     /// Follows a series from now on. `false`: there are too many, or the exchange does not have it.
@@ -297,9 +279,10 @@ impl Poller {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interval::Stored;
     use crate::market::{SourceId, SymbolId};
     use crate::record::Candle;
-    use crate::time::Mono;
+    use crate::time::{Mono, UnixMs};
 
     const LENGTH: i64 = CANDLES_A_SLICE as i64;
 
@@ -337,7 +320,7 @@ mod tests {
             mono: Mono(0),
             unix: UnixMs(0),
         };
-        let mut page = Page::new(key, asked, rows.collect(), true, sent_at);
+        let mut page = Page::new(key, asked, rows.collect(), (true, true), sent_at);
         page.is_backwards = is_backwards;
         let mut slices = Vec::new();
         while !page.slots.is_empty() {

@@ -20,6 +20,7 @@
 
 mod addresses;
 mod candles;
+mod clock;
 mod outcome;
 mod progress;
 mod round;
@@ -30,7 +31,7 @@ use super::archive::Archive;
 use super::budget::Budget;
 use super::dial::{Broken, Route};
 use super::fault::Fault;
-use super::fetches::Fetches;
+use super::fetches::{Fetches, SILENT_FOR_MS};
 use super::lane::Lane;
 use super::status::{SourceState, SourceStatus};
 use super::{Action, Conn, Core, Event, Rest};
@@ -43,6 +44,7 @@ use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now, UnixMs};
 use addresses::Addresses;
+use clock::Clock;
 use outcome::Applying;
 use progress::Progress;
 use round::Round;
@@ -66,15 +68,10 @@ pub struct Poller {
     route: Route,
     addresses: Addresses,
     lanes: Vec<Lane>,
-    /// When quotes, the market list and the clock are due.
+    /// When quotes and the market list are due.
     tickers: Mono,
     markets: Mono,
-    clock: Mono,
-    /// Whether the exchange has told its time, or has failed to: which slot is forming, and so
-    /// what a quote changes in a chart, is not known before.
-    clock_told: bool,
-    /// When the exchange last told its time; before that, when this began.
-    clock_set: Mono,
+    clock: Clock,
     has_list: bool,
     /// Where the exchange has no call for all quotes.
     round: Round,
@@ -181,9 +178,7 @@ impl Poller {
             lanes: (0..lanes).map(|_| Lane::default()).collect(),
             tickers: now.mono,
             markets: now.mono,
-            clock: now.mono,
-            clock_told: false,
-            clock_set: now.mono,
+            clock: Clock::new(now.mono),
             has_list: false,
             round: Round::default(),
             fetches: Fetches::default(),
@@ -235,7 +230,9 @@ impl Poller {
         // What the exchange no longer tells is not waited for.
         let current = (series.interval).slot_of(desk.status.exchange_time(now));
         let oldest = self.oldest_slot(series.interval, current);
-        let unknown = open.unknown(slots.start.max(oldest)..slots.end);
+        let exchange = desk.status.exchange_time(now);
+        let unknown = slots.start.max(oldest)..slots.end;
+        let unknown = open.askable(unknown, exchange, SILENT_FOR_MS);
         let (Some(first), Some(last)) = (unknown.first(), unknown.last()) else {
             return false;
         };

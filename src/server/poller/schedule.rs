@@ -12,12 +12,13 @@ use crate::log_targets::SOURCE;
 use crate::market::{Market, Series, SeriesKey, SymbolId};
 use crate::server::archive::Pace;
 use crate::server::budget::Share;
-use crate::server::fetches::{Page, Urgency};
+use crate::server::fetches::{Page, SILENT_FOR_MS, Urgency, widened};
 use crate::server::lane::{Asking, Lane, open_times};
 use crate::server::task::{Task, time_for};
 use crate::server::{Action, Conn};
 use crate::table::Table;
 use crate::time::{Mono, Now, UnixMs};
+use std::ops::Range;
 use std::time::Duration;
 
 /// Between two readings of the market list, and of the exchange's clock. Listings change a few
@@ -77,7 +78,7 @@ impl Poller {
         }
         // One lane stays free for quotes, unless there is but one.
         let spare = busy + 1 < self.lanes.len() || self.lanes.len() == 1;
-        let clock_known = desk.status.clock.is_some();
+        let in_doubt = self.clock.is_in_doubt();
         let goes_on = !desk.is_stopping;
         let offer = |wanted: bool, due: Mono, task: Task| {
             (wanted && goes_on && !self.is_under_way(&task)).then_some((due, task))
@@ -96,10 +97,10 @@ impl Poller {
         let offers = [
             offer(!self.has_list, self.markets, Task::Markets),
             self.next_quotes().filter(|_| goes_on),
-            offer(spare && !clock_known, self.clock, Task::Time),
+            offer(spare && in_doubt, self.clock.due, Task::Time),
             page_of(false),
             offer(spare && self.has_list, self.markets, Task::Markets),
-            offer(spare && clock_known, self.clock, Task::Time),
+            offer(spare && !in_doubt, self.clock.due, Task::Time),
             (spare && goes_on).then(|| self.next_stats()).flatten(),
             page_of(true),
         ];
@@ -192,17 +193,16 @@ impl Poller {
     }
 
     /// The next page of candles. None before the list has come, which tells their names, and
-    /// before the clock was asked, which tells which of them are closed; and none while the history
+    /// while the clock is in doubt, which tells which of them are closed; and none while the history
     /// file is still to tell which of them are there, or has too much to write.
     fn next_page(&self, desk: &Desk<'_>, now: Now) -> Option<Page> {
-        let clock_asked = desk.status.clock.is_some() || self.clock > now.mono;
         let pace = desk.archive.pace();
         let waits = pace == Pace::Hold || self.is_under_way(&Task::Time);
-        if !self.has_list || !clock_asked || waits {
+        if !self.has_list || self.clock.is_in_doubt() || waits {
             return None;
         }
         let exchange = desk.status.exchange_time(now);
-        let rows = |interval: Stored| self.dialect.page(interval).rows;
+        let rows = |interval: Stored| self.page_rows(interval);
         let newest = |key: &SeriesKey| {
             let current = key.interval.slot_of(exchange);
             let covered = (desk.market.charts.get(*key)).and_then(Series::newest_known);
@@ -212,8 +212,24 @@ impl Poller {
                 current,
             )
         };
-        let page = self.fetches.next(now, rows, newest)?;
+        let part = |key: &SeriesKey, range: &Range<i64>| {
+            let (series, current) = (
+                desk.market.charts.get(*key)?,
+                key.interval.slot_of(exchange),
+            );
+            let part = series
+                .askable(range.clone(), exchange, SILENT_FOR_MS)
+                .pop()?;
+            Some(widened(series, part, current))
+        };
+        let page = self.fetches.next(now, rows, newest, part)?;
         (pace == Pace::Free || page.urgency <= Urgency::Live).then_some(page)
+    }
+
+    /// Rows of a page of candles.
+    pub(super) fn page_rows(&self, interval: Stored) -> usize {
+        self.fetches
+            .page_rows(interval, self.dialect.page(interval).rows)
     }
 
     fn is_under_way(&self, task: &Task) -> bool {
@@ -239,7 +255,7 @@ impl Poller {
                 self.markets = now.mono + HOURLY;
                 desk.market.catalog.begin_list(self.id);
             }
-            Task::Time => self.clock = now.mono + HOURLY,
+            Task::Time => self.clock.due = now.mono + HOURLY,
             Task::Candles { series, slots } => {
                 let current = series.interval.slot_of(desk.status.exchange_time(now));
                 let depth = desk.config.history.of(series.interval);
