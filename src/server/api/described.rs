@@ -9,7 +9,8 @@
 
 use super::packed::{self, Question};
 use super::{Error, Outcome, View};
-use crate::http::{Cache, ETag, Head, Responder};
+use crate::fingerprint::Fingerprint;
+use crate::http::{Cache, Head, Responder};
 use std::sync::OnceLock;
 
 /// How long caches may keep it: it changes with the program alone.
@@ -18,11 +19,7 @@ const KEPT_S: u32 = 3600;
 /// Answers `/openapi.json`.
 pub fn document(view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     static DOCUMENT: OnceLock<Vec<u8>> = OnceLock::new();
-    let etag = ETag {
-        boot: view.boot,
-        version: 0,
-        variant: b'o',
-    };
+    let etag = view.tag(Fingerprint::new(), b'o');
     let head = Head::json(Some(etag), Cache::MaxAge(KEPT_S));
     let body = DOCUMENT.get_or_init(unpacked);
     let question = || Question::OpenApi;

@@ -29,7 +29,8 @@ pub use params::Decimals;
 use super::packing::Packing;
 use super::{Endpoint, ProcessFacts, Service, Status};
 use crate::config::Config;
-use crate::http::{Cache, Head, Method, Request, Responder, normal_path};
+use crate::fingerprint::Fingerprint;
+use crate::http::{Cache, ETag, Head, Method, Request, Responder, normal_path};
 use crate::market::{Market, SeriesKey, SourceId};
 use crate::time::{Mono, Now};
 use std::ops::Range;
@@ -162,6 +163,11 @@ impl<'a> View<'a> {
     fn until(&self, next: Mono) -> Cache {
         let wait_ms = next.0.saturating_sub(self.now.mono.0) / 1000;
         Cache::MaxAge(wait_ms.div_ceil(1000).max(1) as u32)
+    }
+
+    /// The tag of a body that is made of these parts.
+    pub fn tag(&self, made_of: Fingerprint, variant: u8) -> ETag {
+        ETag::of_parts(self.boot, made_of, variant)
     }
 
     /// The source of this id.
