@@ -302,7 +302,7 @@ pub fn answer(
         Some(Route::Metrics) => metrics::json(view, responder),
         Some(Route::Prometheus) => metrics::text(view, responder),
         Some(Route::Health(kind)) => (meant.insert(Meaning::Health(kind))).answer(view, responder),
-        Some(Route::OpenApi) => described::document(view, responder),
+        Some(Route::OpenApi) => described::document(view, service, responder),
     };
     let outcome = result.unwrap_or_else(|error| {
         // Below, only the end of the address is seen.
