@@ -8,7 +8,7 @@ mod asked;
 
 use super::packed::{self, Question, ToPack};
 use super::params::Decimals;
-use super::{Error, Long, Outcome, View, send_error, write};
+use super::{Error, Long, Outcome, View, quotes, send_error, write};
 use crate::fingerprint::Fingerprint;
 use crate::http::{Cache, Head, Responder};
 use crate::market::{ChartInfo, ChartMaker, ChartPlan, Series, SeriesKey, SourceId, needed};
@@ -240,12 +240,8 @@ fn choose(view: &View<'_>, asked: &Asked) -> Result<SeriesKey, Error> {
         Some(source) => std::slice::from_ref(source),
         None => all,
     };
-    let may_answer = |source: &_| all.contains(source) || catalog.may_track(*source, asked.symbol);
-    if !sources.iter().any(may_answer) {
-        let name = catalog.name(asked.symbol).as_str();
-        let message = format!("That source does not track \"{name}\".");
-        let mut error = Error::new(404, "symbol_not_found", message);
-        error.param = Some("source");
+    let untracked = |source| quotes::untracked(view, asked.symbol, source);
+    if let Some(error) = asked.source.and_then(untracked) {
         return Err(error);
     }
     let key_of = |source| SeriesKey {

@@ -307,13 +307,13 @@ fn missing(
     source: Option<SourceId>,
     sources: &[SourceId],
 ) -> Error {
+    if let Some(error) = source.and_then(|source| untracked(view, symbol, source)) {
+        return error;
+    }
     let name = view.market.catalog.name(symbol).as_str();
     let polled = |source: &SourceId| view.status.sources[source.index()].quotes_polled;
     let settled = match source {
-        Some(source) => {
-            let has_list = view.market.catalog.has_list(source);
-            has_list && !sources.contains(&source) || polled(&source)
-        }
+        Some(source) => polled(&source),
         None => sources.iter().all(polled),
     };
     let mut error = if settled {
@@ -327,6 +327,22 @@ fn missing(
     };
     error.param = Some("symbol");
     error
+}
+
+/// What is said where a source is asked for a symbol that others track, and it does not. `None`: it
+/// does, or its list of markets has not come yet and may say so.
+pub fn untracked(view: &View<'_>, symbol: SymbolId, source: SourceId) -> Option<Error> {
+    let catalog = &view.market.catalog;
+    let tracks = catalog.sources_of(symbol).contains(&source);
+    if tracks || catalog.may_track(source, symbol) {
+        return None;
+    }
+    let id = &view.config.sources[source.index()].id;
+    let name = catalog.name(symbol).as_str();
+    let message = format!("Source \"{id}\" does not track \"{name}\".");
+    let mut error = Error::new(404, "symbol_not_found", message);
+    error.param = Some("source");
+    Some(error)
 }
 
 /// Gives the JSON of a quote to `use_it`, from the cache where that holds it.
