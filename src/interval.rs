@@ -117,8 +117,13 @@ impl Interval {
         Some(row.interval)
     }
 
-    /// The interval of a TradingView resolution: minutes as a bare number, `1D`, `1W`, `1M`
-    /// (TradingView, "Charting Library: Resolution"), with the one-letter forms.
+    /// Its name as a TradingView resolution: minutes as a bare number, `1D`, `1W`, `1M`
+    /// (TradingView, "Charting Library: Resolution").
+    pub fn resolution(self) -> &'static str {
+        self.row().resolutions[0]
+    }
+
+    /// The interval of a TradingView resolution, with the one-letter forms `D`, `W` and `M`.
     pub fn parse_resolution(name: &[u8]) -> Option<Interval> {
         let has_name = |row: &&Row| row.resolutions.iter().any(|text| text.as_bytes() == name);
         Some(TABLE.iter().find(has_name)?.interval)

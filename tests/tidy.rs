@@ -16,13 +16,14 @@ use source::{Source, Word};
 ///     row 4   main  net  store         sockets, files, clock, process
 ///     row 3   server  demo             decisions; no I/O, no clock
 ///     row 2   http  market  exchange   messages | meaning | dialects
-///     row 1   time  table  rng  decimal  interval  record  history  log_targets  config
+///     row 1   time  table  rng  decimal  fingerprint  interval  record  history  log_targets  config
 const ROOMS: [(&str, u8, &[&str]); 18] = [
     // Plain tools, in the order in which they stand on each other.
     ("time", 1, &[]),
     ("table", 1, &[]),
     ("rng", 1, &[]),
     ("decimal", 1, &[]),
+    ("fingerprint", 1, &[]),
     ("interval", 1, &["time"]),
     ("record", 1, &["time", "decimal"]),
     ("log_targets", 1, &[]),

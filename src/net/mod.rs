@@ -51,6 +51,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::low_level::signal_name;
 use signal_hook_mio::v1_0::Signals;
 use std::collections::VecDeque;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -148,8 +150,10 @@ impl Driver {
         let now = clock.now();
         let accepts = config.limits.accepts_per_turn;
         let demo = config.demo.map(|demo| Demo::new(demo.seed));
-        // The boot id tells the versions of one run from those of another.
-        let boot = now.unix.0.unsigned_abs();
+        // The boot id tells the versions of one run from those of another. The clock would not: it
+        // may be set back, and two runs may begin within a millisecond. The standard library seeds
+        // its hashes from the system's random source.
+        let boot = RandomState::new().hash_one(now.unix.0);
         let core = Core::new(config, demo, process::facts, boot, now);
         Ok(Driver {
             poll,
