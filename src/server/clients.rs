@@ -1,9 +1,9 @@
 //! Serving clients: requests are read from a session, and answers written to it.
 //!
 //! Owns the order of things within one connection: requests are answered in their order, as many
-//! as come, until the pending output reaches its high-water mark or an answer must wait. The rest
-//! stays in the inbox and is taken up as soon as that has passed: after `Sent` as well as after
-//! `Received`, since a request that is already here gets no new read event.
+//! as come, until the connection has had its share ([`super::turns`]), the pending output reaches
+//! its high-water mark, or an answer must wait. The rest stays in the inbox, since a request that is
+//! already here gets no new read event: when all output is sent, the connection queues for its turn.
 //!
 //! It never knows what an answer says: [`super::api`] does.
 
@@ -13,7 +13,7 @@ use super::counting::Weight;
 use super::familiar::Mark;
 use super::long::Reply;
 use super::session::{Phase, Session};
-use super::{CloseReason, Conn, Core, Endpoint, Event, Rest, Service};
+use super::{CloseReason, Conn, Core, Endpoint, Event, Rest, Service, turns};
 use crate::http::{
     Cache, Head, HeadLimits, Parsed, Request, RequestError, Responder, empty_lines, parse,
 };
@@ -110,11 +110,15 @@ impl Rest {
     /// Serves requests from `bytes` as far as possible; answers how many bytes are done with.
     fn serve(&mut self, key: Key, session: &mut Session, bytes: &[u8], now: Now) -> usize {
         let mut used = 0;
+        let share_ends = self.turns.spent() + turns::SHARE;
+        session.has_more = false;
         loop {
             // No further request is begun; what has begun goes on as it is.
             let is_between = matches!(session.phase, Phase::Idle | Phase::Head | Phase::Writing);
             let pending = session.output.len();
-            if is_between && pending >= self.config.limits.output_high_water {
+            let is_full = pending >= self.config.limits.output_high_water;
+            if is_between && (is_full || pending > 0 && self.turns.spent() >= share_ends) {
+                session.has_more = true;
                 session.enter(Phase::Writing, now.mono, &self.config.limits);
                 break;
             }
@@ -126,7 +130,10 @@ impl Rest {
                 },
                 Phase::Idle | Phase::Head | Phase::Writing if !rest.is_empty() => {
                     match self.next_request(key, session, rest, now) {
-                        Next::Taken(head) => used += head,
+                        Next::Taken(head) => {
+                            self.turns.charge_request(head);
+                            used += head;
+                        }
                         Next::Partial(blank) => {
                             used += blank;
                             break;
@@ -248,6 +255,7 @@ impl Rest {
         match outcome {
             Outcome::Answered => {
                 let status = responder.status();
+                self.turns.charge_body(responder.weight());
                 self.count_answer(endpoint, status);
                 if self.access.is_on() {
                     let answer = Answer {
@@ -261,6 +269,7 @@ impl Rest {
                 self.after_answer(session, closing, now);
             }
             later => {
+                self.turns.charge_share();
                 let line = self.access.describe(request);
                 let reply = Reply::of(request, endpoint, closing, visit, line, now.mono);
                 self.put_off(key, session, later, reply, now);
@@ -300,6 +309,8 @@ impl Rest {
                 ..Head::json(None, Cache::NoStore)
             };
             responder.send(&head, &self.scratch);
+            // Candles are made up one by one.
+            self.turns.charge_share();
         }
         self.after_answer(session, closing, now);
     }
@@ -379,10 +390,12 @@ impl Rest {
         // same buffers serve all of them.
         session.output.give_back(&mut self.spare, SPARE_BYTES);
         match session.phase {
+            // At the end of the service too: this client has not been told that its answer was the
+            // last one, and may have asked for more. The next sweep closes it.
+            Phase::Writing if session.has_more => self.enqueue(key, session, now),
             Phase::Writing => {
                 session.enter(Phase::Idle, now.mono, &self.config.limits);
-                // At the end of the service too: this client has not been told that its answer was
-                // the last one, and may have asked for more. The next sweep closes it.
+                // A part of a head.
                 if !session.inbox.is_empty() {
                     self.resume(key, session, now);
                 }

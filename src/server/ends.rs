@@ -93,7 +93,7 @@ impl Rest {
             Phase::Body(_) => CloseReason::BodyTimeout,
             Phase::Writing | Phase::Finishing => CloseReason::WriteTimeout,
             Phase::Lingering => session.reason.unwrap_or(CloseReason::BadRequest),
-            Phase::Waiting(_) | Phase::Closed => return,
+            Phase::Waiting(_) | Phase::Queued | Phase::Closed => return,
         };
         match session.phase {
             Phase::Head | Phase::Body(_) => {

@@ -42,6 +42,7 @@ mod shelf;
 mod stage;
 mod status;
 mod task;
+mod turns;
 
 pub use dial::Broken;
 pub use durations::Endpoint;
@@ -69,11 +70,12 @@ use packing::Packing;
 use poller::Poller;
 use session::Session;
 use shelf::Shelf;
-use status::{HistoryStatus, HttpStatus, Queues, Turns};
+use status::{HistoryStatus, HttpStatus, Queues};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
+use turns::Turns;
 
 /// Clients above the cap that are told so at once; above that, connections are dropped.
 pub const LOBBY: usize = 64;
@@ -111,6 +113,9 @@ struct Rest {
     worked: usize,
     longs: Longs,
     packing: Packing,
+    turns: Turns,
+    /// The kind of long work that is next.
+    next_slice: usize,
     demo: Option<Demo>,
     stamp: Stamp,
     /// Clients by their address, where that has a cap.
@@ -166,12 +171,14 @@ impl Core {
                     http: HttpStatus::default(),
                     sources: sources.collect(),
                     history: HistoryStatus::default(),
-                    turns: Turns::default(),
+                    turns: status::Turns::default(),
                     queues: Queues::default(),
                     packed_bytes: 0,
                 },
                 longs: Longs::new(config.limits.max_connections, config.limits.long_answers),
                 packing: Packing::new(config.limits.packed_bytes),
+                turns: Turns::default(),
+                next_slice: 0,
                 gate: Gate::new(&config),
                 config,
                 market,
@@ -308,34 +315,61 @@ impl Core {
     /// Whether [`Core::work`] has something to do.
     pub fn has_work(&self) -> bool {
         let rest = &self.rest;
-        rest.longs.has_work() || rest.packing.has_work() || rest.agenda().has_work
+        rest.turns.is_waiting()
+            || rest.longs.has_work()
+            || rest.packing.has_work()
+            || rest.agenda().has_work
     }
 
-    /// Does one slice of what takes long: of one poll, of the archive, of one answer, and of one
-    /// body in gzip.
+    /// The kinds of long work. Each does one slice, or says that it has nothing to do.
+    const SLICES: [fn(&mut Core, Now) -> bool; 5] = [
+        Core::step_turns,
+        Core::step_poll,
+        Core::step_long,
+        Core::step_archive,
+        Core::step_packing,
+    ];
+
+    /// Does one slice of what takes long: a connection's next requests, a poll, a response, the
+    /// archive or a body in gzip, each kind in its turn. One slice a call, so that the driver can look
+    /// at the clock between two.
     pub fn work(&mut self, now: Now) {
+        for _ in Core::SLICES {
+            let slice = Core::SLICES[self.rest.next_slice];
+            self.rest.next_slice = (self.rest.next_slice + 1) % Core::SLICES.len();
+            if slice(self, now) {
+                return;
+            }
+        }
+    }
+
+    fn step_poll(&mut self, now: Now) -> bool {
         let mut done = false;
         let Core { conns, rest } = self;
         let count = rest.pollers.len();
         // In turn: one that always has something to do does not hold up the others.
         let places = (0..count).map(|step| (rest.worked + step) % count);
-        let next = { places }.find(|at| rest.pollers[*at].has_work());
-        if let Some(at) = next {
-            rest.worked = at + 1;
-            rest.with_poller(SourceId(at as u16), |poller, desk| {
-                done = poller.work(conns, desk, now);
-            });
-        }
+        let Some(at) = { places }.find(|at| rest.pollers[*at].has_work()) else {
+            return false;
+        };
+        rest.worked = at + 1;
+        rest.with_poller(SourceId(at as u16), |poller, desk| {
+            done = poller.work(conns, desk, now);
+        });
         if done {
             self.wake_longs(now);
             self.rest.watch_failover(now.mono);
         }
-        if self.rest.archive.has_work() {
+        true
+    }
+
+    fn step_archive(&mut self, now: Now) -> bool {
+        let has_work = self.rest.archive.has_work();
+        if has_work {
             self.rest
                 .with_archive(|archive, shelf| archive.work(shelf, now));
         }
-        self.step_packing();
-        self.step_long(now);
+        has_work
     }
 
     /// The next thing that the driver is to do.

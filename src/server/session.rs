@@ -10,6 +10,7 @@
 //! Body        yes     the body is read and thrown away            body deadline: 408
 //! Waiting     no      its answer, made over several turns, is done
 //! Writing     no      the output is sent                          write deadline: close
+//! Queued      no      its turn comes: requests are in the inbox
 //! Finishing   no      the last output is sent; then the end       write deadline: close
 //! Lingering   yes     the client closes; what it sends is dropped linger deadline: close
 //! Closed      no      the driver has let the socket go
@@ -43,6 +44,8 @@ pub struct Session {
     /// Bytes of the empty lines that came before the next request and are no longer in the inbox:
     /// they are bytes of its head (RFC 9112, 2.2).
     pub blank: usize,
+    /// Whether whole requests may be in the inbox: serving stopped before them, not for lack of bytes.
+    pub has_more: bool,
     /// Requests served.
     pub served: u32,
     /// Why it will close, once that is decided.
@@ -62,6 +65,8 @@ pub enum Phase {
     Waiting(Key),
     /// Output is pending.
     Writing,
+    /// All output is sent, and the requests in the inbox wait for the connection's turn.
+    Queued,
     /// The last output is pending.
     Finishing,
     /// Our side is shut; waiting for the client to close its own.
@@ -156,6 +161,7 @@ impl Session {
             inbox: Vec::new(),
             output: Output::default(),
             blank: 0,
+            has_more: false,
             served: 0,
             reason: None,
         }
@@ -172,7 +178,7 @@ impl Session {
             Phase::Body(_) => Some(limits.body_timeout),
             Phase::Writing | Phase::Finishing => Some(limits.write_timeout),
             Phase::Lingering => Some(limits.linger),
-            Phase::Waiting(_) | Phase::Closed => {
+            Phase::Waiting(_) | Phase::Queued | Phase::Closed => {
                 self.deadline = Mono(u64::MAX);
                 None
             }
@@ -187,7 +193,11 @@ impl Session {
     pub fn wants_read(&self) -> bool {
         match self.phase {
             Phase::Idle | Phase::Head | Phase::Body(_) | Phase::Lingering => true,
-            Phase::Waiting(_) | Phase::Writing | Phase::Finishing | Phase::Closed => false,
+            Phase::Waiting(_)
+            | Phase::Writing
+            | Phase::Queued
+            | Phase::Finishing
+            | Phase::Closed => false,
         }
     }
 
@@ -199,7 +209,9 @@ impl Session {
             Phase::Writing | Phase::Finishing => limits.write_timeout,
             Phase::Head => limits.head_timeout,
             Phase::Body(_) => limits.body_timeout,
-            Phase::Idle | Phase::Waiting(_) | Phase::Lingering | Phase::Closed => return None,
+            Phase::Idle | Phase::Waiting(_) | Phase::Queued | Phase::Lingering | Phase::Closed => {
+                return None;
+            }
         };
         let before = self.deadline.0.saturating_sub(span.as_micros() as u64);
         Some(Mono(before))
@@ -209,7 +221,7 @@ impl Session {
     pub fn is_busy(&self) -> bool {
         matches!(
             self.phase,
-            Phase::Waiting(_) | Phase::Writing | Phase::Finishing
+            Phase::Waiting(_) | Phase::Writing | Phase::Queued | Phase::Finishing
         )
     }
 }
