@@ -6,6 +6,8 @@
 //!
 //! It never grows beyond its capacity, and never moves an entry: it grows by [`Pages`].
 
+use std::ops::Range;
+
 /// Names one entry of a [`Table`], for as long as that entry lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
@@ -170,6 +172,11 @@ impl<T> Table<T> {
         self.len
     }
 
+    /// Places that were ever taken: all entries are in those below.
+    pub fn places(&self) -> usize {
+        self.used
+    }
+
     /// Whether none lives.
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -193,9 +200,17 @@ impl<T> Table<T> {
 
     /// All living entries, in the order of their places.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (Key, &mut T)> {
+        self.range_mut(0..usize::MAX)
+    }
+
+    /// The living entries of these places.
+    pub fn range_mut(&mut self, places: Range<usize>) -> impl Iterator<Item = (Key, &mut T)> {
+        let count = places.end.saturating_sub(places.start);
         self.places
             .iter_mut()
             .enumerate()
+            .skip(places.start)
+            .take(count)
             .filter_map(|(place, slot)| {
                 let key = Key {
                     place: place as u32,
@@ -251,6 +266,12 @@ mod tests {
         }
         assert_eq!(table.remove(keys[PAGE]), Some(PAGE));
         assert!(table.iter_mut().all(|(key, entry)| key.place() == *entry));
+        let part = table.range_mut(PAGE - 1..PAGE + 2);
+        assert_eq!(
+            part.map(|(_, entry)| *entry).collect::<Vec<_>>(),
+            [PAGE - 1, PAGE + 1]
+        );
+        assert_eq!(table.places(), count);
         let found: Vec<(Key, usize)> = table.iter().map(|(key, entry)| (key, *entry)).collect();
         let expected = (0..count).filter(|n| *n != PAGE).map(|n| (keys[n], n));
         assert_eq!(found, expected.collect::<Vec<_>>());

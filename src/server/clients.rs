@@ -19,9 +19,16 @@ use crate::http::{
 };
 use crate::table::Key;
 use crate::time::Now;
+use std::ops::Range;
 
 /// Largest output buffers that are kept for the next answer.
 const SPARE_BYTES: usize = 256 * 1024;
+
+/// Places that are looked at for deadlines at a time: a tenth of a millisecond.
+const SWEEP_PLACES: usize = 4096;
+
+/// Connections whose deadline has passed that are told so at a time.
+const SWEEP_ENDS: usize = 128;
 
 /// Seconds after which a client that was turned away may try again.
 const RETRY_REFUSED_S: u32 = 1;
@@ -50,21 +57,38 @@ impl Core {
         rest.count_change(before, session);
     }
 
-    /// Looks through all sessions for deadlines that have passed.
-    pub(super) fn sweep(&mut self, now: Now) {
+    /// Looks through the sessions in some of the places for deadlines that have passed. `false`: there
+    /// are more places to look at. A crowd whose deadlines pass together goes over several turns.
+    pub(super) fn sweep_some(&mut self, now: Now) -> bool {
+        let begin = self.rest.swept;
+        let end = self.sweep(begin..begin + SWEEP_PLACES, SWEEP_ENDS, now);
+        let done = end >= self.conns.places();
+        self.rest.swept = if done { 0 } else { end };
+        done
+    }
+
+    /// The same for these places, until so many deadlines have passed; the place to go on at.
+    pub(super) fn sweep(&mut self, places: Range<usize>, ends: usize, now: Now) -> usize {
         let Core { conns, rest } = self;
-        for (key, conn) in conns.iter_mut() {
+        let mut expired = 0;
+        let next = places.end;
+        for (key, conn) in conns.range_mut(places) {
             let Conn::Client(session) = conn else {
                 continue;
             };
             let before = Weight::of(session);
             if session.deadline <= now.mono {
+                if expired == ends {
+                    return key.place();
+                }
+                expired += 1;
                 rest.expire(key, session, now);
             } else if rest.status.stopping && matches!(session.phase, Phase::Idle) {
-                rest.close(key, session, CloseReason::Stopping);
+                rest.part(key, session, CloseReason::Stopping, now);
             }
             rest.count_change(before, session);
         }
+        next
     }
 }
 
@@ -74,6 +98,7 @@ impl Rest {
         let before = Weight::of(session);
         match event {
             Event::Received(bytes) => self.received(key, session, bytes, now),
+            Event::Late(bytes) => self.received_late(key, session, bytes, now),
             Event::Sent(count) => self.sent(key, session, count, now),
             Event::Eof => self.ended(key, session, now),
             Event::Failed(_) => self.broken(key, session),
@@ -83,8 +108,12 @@ impl Rest {
     }
 
     fn received(&mut self, key: Key, session: &mut Session, bytes: &[u8], now: Now) {
-        if matches!(session.phase, Phase::Lingering | Phase::Closed) {
-            return;
+        match session.phase {
+            Phase::Lingering if session.is_parting => {
+                return self.received_late(key, session, bytes, now);
+            }
+            Phase::Lingering | Phase::Closed => return,
+            _ => {}
         }
         if session.inbox.is_empty() {
             let used = self.serve(key, session, bytes, now);
@@ -97,12 +126,31 @@ impl Rest {
         }
     }
 
+    /// Our side is about to be shut: what has come until now is answered, and nothing after it.
+    fn received_late(&mut self, key: Key, session: &mut Session, bytes: &[u8], now: Now) {
+        let is_parting = std::mem::take(&mut session.is_parting);
+        if !matches!(session.phase, Phase::Lingering) || !is_parting || bytes.is_empty() {
+            return;
+        }
+        session.enter(Phase::Idle, now.mono, &self.config.limits);
+        self.received(key, session, bytes, now);
+        // A part of a request is not waited for.
+        let is_part = matches!(session.phase, Phase::Idle | Phase::Head | Phase::Body(_));
+        if is_part && session.output.is_empty() {
+            session.inbox = Vec::new();
+            session.enter(Phase::Lingering, now.mono, &self.config.limits);
+        }
+    }
+
     /// Serves what is in the inbox.
     pub(super) fn resume(&mut self, key: Key, session: &mut Session, now: Now) {
         let mut inbox = std::mem::take(&mut session.inbox);
         let used = self.serve(key, session, &inbox, now);
         if used < inbox.len() {
             inbox.drain(..used);
+            if inbox.len() < inbox.capacity() / 4 {
+                inbox.shrink_to(2 * inbox.len());
+            }
             session.inbox = inbox;
         }
     }
@@ -218,6 +266,8 @@ impl Rest {
         let last = session.served >= self.config.limits.requests_per_connection;
         let closing = if last {
             Some(CloseReason::RequestLimit)
+        } else if session.reason.is_some() {
+            session.reason
         } else if self.status.stopping {
             Some(CloseReason::Stopping)
         } else if request.keep_alive {

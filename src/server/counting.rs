@@ -37,6 +37,7 @@ impl Core {
         rest.status.http.durations.end_turn(took.as_micros() as u64);
         rest.access.end_turn(took);
         (rest.status.queues.clients, rest.status.queues.upstreams) = waiting;
+        rest.status.queues.clients += rest.turns.len();
         (rest.status.queues.held, rest.status.queues.running) = rest.longs.depths();
         (rest.status.queues.packing, rest.status.packed_bytes) = rest.packing.depths();
         rest.status.queues.staged = rest.agenda().staged;
@@ -81,6 +82,7 @@ impl Rest {
         let after = Weight::of(session);
         http.pending = http.pending + after.pending - before.pending;
         http.in_flight = http.in_flight + after.in_flight - before.in_flight;
+        http.held = http.held + after.held - before.held;
     }
 }
 
@@ -89,6 +91,7 @@ impl Rest {
 pub(super) struct Weight {
     in_flight: u64,
     pending: u64,
+    held: u64,
 }
 
 impl Weight {
@@ -98,6 +101,7 @@ impl Weight {
         Weight {
             in_flight: u64::from(session.is_busy()),
             pending: session.output.len() as u64,
+            held: session.held_bytes() as u64,
         }
     }
 }

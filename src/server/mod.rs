@@ -87,6 +87,9 @@ pub const DEMO_CLIENTS: usize = 32;
 /// and no deadline of a client needs to be sharper.
 const SWEEP: Duration = Duration::from_secs(1);
 
+/// Between two parts of a sweep.
+const SWEEP_PAUSE: Duration = Duration::from_millis(1);
+
 #[derive(Debug)]
 enum Conn {
     Client(Session),
@@ -118,6 +121,7 @@ struct Rest {
     next_slice: usize,
     demo: Option<Demo>,
     stamp: Stamp,
+    silent: door::Silent,
     /// Clients by their address, where that has a cap.
     guests: Guests,
     gate: Gate,
@@ -133,6 +137,8 @@ struct Rest {
     /// Lent to the next answer.
     spare: Output,
     next_sweep: Mono,
+    /// Where the sweep goes on.
+    swept: usize,
     shed_at: Mono,
     /// When the end comes in any case.
     stop_at: Option<Mono>,
@@ -188,6 +194,7 @@ impl Core {
                 agenda: Cell::new(None),
                 worked: 0,
                 demo,
+                silent: door::Silent::default(),
                 guests: Guests::default(),
                 access: Access::new(),
                 demo_open: 0,
@@ -199,6 +206,7 @@ impl Core {
                 familiar: Familiar::new(),
                 spare: Output::default(),
                 next_sweep: now.mono + SWEEP,
+                swept: 0,
                 shed_at: now.mono,
                 stop_at: None,
                 clients_done: false,
@@ -268,11 +276,15 @@ impl Core {
     /// Tells that time has passed.
     pub fn handle_timeout(&mut self, now: Now) {
         if !self.conns.is_empty() && now.mono >= self.rest.next_sweep {
-            self.rest.next_sweep = now.mono + SWEEP;
-            self.sweep(now);
-            self.rest.packing.sweep();
+            if self.sweep_some(now) {
+                self.rest.next_sweep = now.mono + SWEEP;
+                self.rest.packing.sweep();
+            } else {
+                self.rest.next_sweep = now.mono + SWEEP_PAUSE;
+            }
         }
         self.shed_slow_readers(now);
+        self.shed_slow_senders(now);
         if !self.rest.is_quiet(now.mono) {
             self.keep_time(now);
         }
@@ -377,6 +389,11 @@ impl Core {
         self.rest.actions.pop_front()
     }
 
+    /// Whether [`Core::poll_action`] has one.
+    pub fn has_actions(&self) -> bool {
+        !self.rest.actions.is_empty()
+    }
+
     /// When [`Core::handle_timeout`] is wanted next.
     pub fn poll_timeout(&self) -> Option<Mono> {
         let rest = &self.rest;
@@ -424,7 +441,7 @@ impl Core {
         self.rest.stop_at = Some(now.mono + self.rest.config.limits.shutdown);
         self.rest
             .with_archive(|archive, shelf| archive.shut_down(shelf, now));
-        self.sweep(now);
+        self.sweep(0..usize::MAX, usize::MAX, now);
         self.check_end(now);
     }
 

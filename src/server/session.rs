@@ -48,6 +48,9 @@ pub struct Session {
     pub has_more: bool,
     /// Requests served.
     pub served: u32,
+    /// Whether it is to be shut between two requests, and has not been yet: a request that comes until
+    /// then is answered.
+    pub is_parting: bool,
     /// Why it will close, once that is decided.
     pub reason: Option<CloseReason>,
 }
@@ -107,6 +110,9 @@ pub enum CloseReason {
     WriteTimeout,
     /// The client took its answer more slowly than others, when too much was pending in all.
     SlowReader,
+    /// The client left requests unfinished for longer than others, when too many bytes of them had
+    /// come in all.
+    SlowSender,
     /// The connection broke.
     Broken,
     /// Turned away at the cap of connections.
@@ -120,7 +126,7 @@ impl CloseReason {
     pub const COUNT: usize = CloseReason::NAMES.len();
 
     /// All of them, in the order of their numbers, and the words that metrics use.
-    const NAMES: [(CloseReason, &str); 13] = {
+    const NAMES: [(CloseReason, &str); 14] = {
         use CloseReason::*;
         [
             (ClientClosed, "client_closed"),
@@ -133,6 +139,7 @@ impl CloseReason {
             (IdleTimeout, "idle_timeout"),
             (WriteTimeout, "write_timeout"),
             (SlowReader, "slow_reader"),
+            (SlowSender, "slow_sender"),
             (Broken, "broken"),
             (Refused, "refused"),
             (Stopping, "stopping"),
@@ -163,6 +170,7 @@ impl Session {
             blank: 0,
             has_more: false,
             served: 0,
+            is_parting: false,
             reason: None,
         }
     }
@@ -215,6 +223,32 @@ impl Session {
         };
         let before = self.deadline.0.saturating_sub(span.as_micros() as u64);
         Some(Mono(before))
+    }
+
+    /// Since when it holds bytes of requests: since its head or body began, or it last took some of
+    /// its responses. `None`: it holds none. One that waits for us has waited for no time.
+    pub fn holds_since(&self, limits: &Limits, now: Mono) -> Option<Mono> {
+        let span = match self.phase {
+            _ if self.service == Service::Demo || self.held_bytes() == 0 => return None,
+            Phase::Head => limits.head_timeout,
+            Phase::Body(_) => limits.body_timeout,
+            Phase::Writing | Phase::Finishing => limits.write_timeout,
+            Phase::Idle | Phase::Waiting(_) | Phase::Queued => return Some(now),
+            Phase::Lingering | Phase::Closed => return None,
+        };
+        Some(Mono(
+            self.deadline.0.saturating_sub(span.as_micros() as u64),
+        ))
+    }
+
+    /// What the bytes take that have come and are not answered.
+    #[inline]
+    pub fn held_bytes(&self) -> usize {
+        let head = match &self.phase {
+            Phase::Body(pending) => pending.head.capacity(),
+            _ => 0,
+        };
+        self.inbox.capacity() + head
     }
 
     /// Whether a request of this client is being answered.

@@ -180,6 +180,16 @@ fn clients_that_take_too_long() {
     assert!(desk.closes()["slow_reader"] >= 1);
     SEEN.with_borrow_mut(|seen| seen.insert("slow_reader".to_string()));
     SEEN.with_borrow_mut(|seen| seen.insert("write_timeout".to_string()));
+    let mut desk = Desk::new(Limits {
+        input_total: 1000,
+        ..Limits::default()
+    });
+    let key = desk.connect();
+    desk.send(key, &[&b"GET /"[..], &[b'x'; 2000]].concat());
+    desk.pass(Duration::from_millis(1));
+    assert!(desk.is_closed(key));
+    assert_eq!(desk.closes()["slow_sender"], 1);
+    SEEN.with_borrow_mut(|seen| seen.insert("slow_sender".to_string()));
 }
 
 #[test]

@@ -10,24 +10,24 @@
 use super::packed::{self, Question};
 use super::{Error, Outcome, View};
 use crate::http::{Cache, ETag, Head, Responder};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// How long caches may keep it: it changes with the program alone.
 const KEPT_S: u32 = 3600;
 
 /// Answers `/openapi.json`.
 pub fn document(view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    static DOCUMENT: OnceLock<Vec<u8>> = OnceLock::new();
+    static DOCUMENT: OnceLock<Arc<[u8]>> = OnceLock::new();
     let etag = ETag {
         boot: view.boot,
         version: 0,
         variant: b'o',
     };
     let head = Head::json(Some(etag), Cache::MaxAge(KEPT_S));
-    let body = DOCUMENT.get_or_init(unpacked);
+    let body = DOCUMENT.get_or_init(|| unpacked().into());
     let question = || Question::OpenApi;
     let to_pack = packed::send(view, responder, head, question, body.len(), |out| {
-        out.bytes().extend_from_slice(body);
+        out.share(body, 0..body.len());
     });
     Ok(to_pack.into())
 }
