@@ -216,12 +216,12 @@ impl Peer {
         }
     }
 
+    /// Reads until nothing more is there: the end of a connection may bring no event of its own.
     fn read(&mut self, buffer: &mut [u8]) {
         loop {
             match self.stream.read(buffer) {
                 Ok(0) => self.is_open = false,
-                Ok(count) if count == buffer.len() => continue,
-                Ok(_) => {}
+                Ok(_) => continue,
                 Err(error) => self.is_open &= is_later(&error),
             }
             return;

@@ -43,7 +43,8 @@ impl RequestError {
             RequestError::UriTooLong => 414,
             RequestError::ExpectationFailed => 417,
             RequestError::HeadersTooLarge => 431,
-            RequestError::UnknownMethod | RequestError::UnknownCoding => 501,
+            RequestError::UnknownMethod => 501,
+            RequestError::UnknownCoding => 501,
             RequestError::BadVersion => 505,
         }
     }

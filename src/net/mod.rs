@@ -23,6 +23,7 @@ mod history;
 mod history;
 mod link;
 mod listen;
+mod memory;
 mod pace;
 mod patience;
 mod process;
@@ -255,6 +256,9 @@ impl Driver {
         self.core.handle_timeout(now);
         self.carry_out(now);
         self.long_work(now);
+        if self.core.has_shrunk() {
+            memory::give_back();
+        }
         self.turned = self.clock.mono();
         let clients = self.queues.hot.len() + self.queues.bulk.len();
         let waiting = (clients, self.queues.upstream.len());

@@ -44,6 +44,24 @@ impl Core {
     }
 }
 
+/// What clients must have held, in bytes, for it to be worth giving back.
+const CROWD: u64 = 8 * 1024 * 1024;
+
+impl Core {
+    /// Whether three quarters of what a crowd of clients held, at its most, are free since the last
+    /// time.
+    pub fn has_shrunk(&mut self) -> bool {
+        let rest = &mut self.rest;
+        let held = rest.status.http.held + rest.status.http.pending;
+        rest.most_held = rest.most_held.max(held);
+        let has_shrunk = rest.most_held >= CROWD && held < rest.most_held / 4;
+        if has_shrunk {
+            rest.most_held = held;
+        }
+        has_shrunk
+    }
+}
+
 impl Rest {
     /// Counts an answer that was made within the turn that read its request.
     pub(super) fn count_answer(&mut self, endpoint: Endpoint, status: u16) {

@@ -122,6 +122,8 @@ struct Rest {
     demo: Option<Demo>,
     stamp: Stamp,
     silent: door::Silent,
+    /// The most that clients held since memory was last given back.
+    most_held: u64,
     /// Clients by their address, where that has a cap.
     guests: Guests,
     gate: Gate,
@@ -195,6 +197,7 @@ impl Core {
                 worked: 0,
                 demo,
                 silent: door::Silent::default(),
+                most_held: 0,
                 guests: Guests::default(),
                 access: Access::new(),
                 demo_open: 0,

@@ -226,6 +226,9 @@ fn who_is_there_at_the_end_is_answered_and_counted() {
     let slow = desk.connect_with(10);
     desk.send(slow, &GET.repeat(2));
     desk.shut_down();
+    // Our side is shut: a request that is on its way then meets no reset.
+    assert!(desk.is_shut(idle) && !desk.is_closed(idle));
+    desk.end(idle);
     assert!(desk.is_closed(idle));
     assert_eq!(desk.got(idle), b"");
     assert!(!desk.is_closed(begun) && !desk.is_closed(slow));

@@ -236,6 +236,7 @@ impl World {
                     );
                     let now = self.clocks();
                     self.core.handle(key, Told::Late(b""), now);
+                    self.part(key);
                     if let Some(link) = self.links.get_mut(&key) {
                         link.finished = true;
                         link.active = self.now;
