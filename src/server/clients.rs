@@ -41,6 +41,8 @@ enum Next {
     Partial(usize),
     /// It is none, and the client has been told.
     Rejected,
+    /// It waits for the connection's turn.
+    Heavy,
 }
 
 impl Core {
@@ -187,6 +189,11 @@ impl Rest {
                             break;
                         }
                         Next::Rejected => return bytes.len(),
+                        Next::Heavy => {
+                            session.has_more = true;
+                            self.await_turn(key, session, now);
+                            break;
+                        }
                     }
                 }
                 Phase::Head => {
@@ -211,10 +218,14 @@ impl Rest {
         if let Some(mark) = mark
             && let Some((request, head)) = self.familiar.find(mark, bytes)
         {
+            if self.is_heavy(&request) {
+                return Next::Heavy;
+            }
             self.answer(key, session, &request, Some(mark), now);
             return Next::Taken(head);
         }
         match parse(bytes, &self.head_limits(session)) {
+            Ok(Parsed::Complete { request, .. }) if self.is_heavy(&request) => Next::Heavy,
             Ok(Parsed::Complete { request, used }) => {
                 session.blank = 0;
                 let head = &bytes[..used];

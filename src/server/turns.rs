@@ -10,6 +10,7 @@
 use super::counting::Weight;
 use super::session::{Phase, Session};
 use super::{Action, Conn, Core, Rest};
+use crate::http::Request;
 use crate::table::Key;
 use crate::time::Now;
 use std::collections::VecDeque;
@@ -30,6 +31,8 @@ const HEAD_BYTE: u64 = 4;
 pub struct Turns {
     queue: VecDeque<Key>,
     spent: u64,
+    /// Whether the connection that is served has waited for its turn.
+    is_turn: bool,
 }
 
 impl Turns {
@@ -87,7 +90,9 @@ impl Core {
             let before = Weight::of(session);
             rest.stamp.refresh(now.unix);
             session.enter(Phase::Idle, now.mono, &rest.config.limits);
+            rest.turns.is_turn = true;
             rest.resume(key, session, now);
+            rest.turns.is_turn = false;
             // Also where nothing was written: it may read again.
             rest.actions.push_back(Action::Flush(key));
             rest.count_change(before, session);
@@ -97,6 +102,21 @@ impl Core {
 }
 
 impl Rest {
+    /// Whether a request waits for its connection's turn, however short the queue is: hundreds of clients
+    /// that ask for metrics at once must not keep those waiting who ask for a quote.
+    #[inline]
+    pub(super) fn is_heavy(&self, request: &Request<'_>) -> bool {
+        !self.turns.is_turn && request.path.ends_with(b"metrics")
+    }
+
+    /// Has a connection with requests in its inbox wait for its turn, when its output is sent.
+    pub(super) fn await_turn(&mut self, key: Key, session: &mut Session, now: Now) {
+        match session.output.is_empty() {
+            true => self.enqueue(key, session, now),
+            false => session.enter(Phase::Writing, now.mono, &self.config.limits),
+        }
+    }
+
     /// Puts a connection with requests in its inbox at the back of the queue.
     pub(super) fn enqueue(&mut self, key: Key, session: &mut Session, now: Now) {
         session.enter(Phase::Queued, now.mono, &self.config.limits);

@@ -240,6 +240,8 @@ fn who_is_there_at_the_end_is_answered_and_counted() {
     // It was not told that this was the last answer: it has a moment to ask for another.
     assert_eq!(desk.summary(slow), "200, 200, open");
     desk.pass(Duration::from_secs(2));
+    assert!(desk.is_shut(slow));
+    desk.end(slow);
     assert!(desk.is_closed(slow));
     assert!(desk.core.is_finished());
     let late = desk.connect();
