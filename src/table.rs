@@ -8,6 +8,8 @@
 //! A table never grows beyond its capacity, and never moves an entry: its memory comes in
 //! [`Pages`].
 
+use std::ops::Range;
+
 /// Names one entry of a [`Table`] for as long as that entry lives.
 ///
 /// Invariant: `index < 2^INDEX_BITS`, and `generation <= LAST_GENERATION`, so that both fit a
@@ -200,6 +202,11 @@ impl<T> Table<T> {
         self.len
     }
 
+    /// One more than the highest index that an entry ever had.
+    pub fn indexes(&self) -> usize {
+        self.used
+    }
+
     /// True if the table has no entry.
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -218,7 +225,13 @@ impl<T> Table<T> {
 
     /// All entries with their keys, in the order of their slots.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (Key, &mut T)> {
+        self.range_mut(0..usize::MAX)
+    }
+
+    /// The entries with these indexes.
+    pub fn range_mut(&mut self, indexes: Range<usize>) -> impl Iterator<Item = (Key, &mut T)> {
         let slots = self.slots.iter_mut().enumerate();
+        let slots = slots.skip(indexes.start).take(indexes.len());
         slots.filter_map(|(index, slot)| Some((slot.key(index), slot.entry.as_mut()?)))
     }
 }
@@ -295,6 +308,12 @@ mod tests {
         }
         assert_eq!(table.remove(keys[PAGE]), Some(PAGE));
         assert!(table.iter_mut().all(|(key, entry)| key.index() == *entry));
+        let part = table.range_mut(PAGE - 1..PAGE + 2);
+        assert_eq!(
+            part.map(|(_, entry)| *entry).collect::<Vec<_>>(),
+            [PAGE - 1, PAGE + 1]
+        );
+        assert_eq!(table.indexes(), count);
         let found: Vec<(Key, usize)> = table.iter().map(|(key, entry)| (key, *entry)).collect();
         let expected = (0..count).filter(|n| *n != PAGE).map(|n| (keys[n], n));
         assert_eq!(found, expected.collect::<Vec<_>>());

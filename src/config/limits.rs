@@ -101,6 +101,11 @@ limits! {
     // that several clients are sent count for each, so that there mostly is less.
     output_total: usize, "outputTotalBytes" Bytes = 33_554_432, 1_048_576..=68_719_476_736;
 
+    /// Bytes of requests that have come in part, or wait behind others, on all connections together;
+    /// above it, those connections are closed that have waited for the longest time.
+    // As much as for output: 16,384 connections with 2 KB each, more than a browser's head.
+    input_total: usize, "inputTotalBytes" Bytes = 33_554_432, 1_048_576..=68_719_476_736;
+
     /// Requests of one client address in a minute, an IPv6 one by its /64 network; 0: no such limit.
     /// Those for health and with OPTIONS do not count.
     // Off: what is fair depends on who asks; a page that polls ten quotes a second needs 600.

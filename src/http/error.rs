@@ -26,6 +26,8 @@ pub enum RequestError {
     HeadersTooLarge,
     /// Its method is one that nobody here has heard of. 501.
     UnknownMethod,
+    /// Its body comes in a transfer coding that is not understood (RFC 9112, 6.1). 501.
+    UnknownCoding,
     /// Its version is neither HTTP/1.0 nor HTTP/1.1. 505.
     BadVersion,
 }
@@ -42,6 +44,7 @@ impl RequestError {
             RequestError::ExpectationFailed => 417,
             RequestError::HeadersTooLarge => 431,
             RequestError::UnknownMethod => 501,
+            RequestError::UnknownCoding => 501,
             RequestError::BadVersion => 505,
         }
     }
@@ -57,6 +60,7 @@ impl RequestError {
             RequestError::ExpectationFailed => "expectation_failed",
             RequestError::HeadersTooLarge => "headers_too_large",
             RequestError::UnknownMethod => "method_not_implemented",
+            RequestError::UnknownCoding => "transfer_coding_not_implemented",
             RequestError::BadVersion => "http_version_not_supported",
         }
     }
@@ -72,6 +76,7 @@ impl RequestError {
             RequestError::ExpectationFailed => "Only \"Expect: 100-continue\" can be met.",
             RequestError::HeadersTooLarge => "The request head is too large.",
             RequestError::UnknownMethod => "Unknown request method.",
+            RequestError::UnknownCoding => "The only Transfer-Encoding understood is \"chunked\".",
             RequestError::BadVersion => "Only HTTP/1.0 and HTTP/1.1 are spoken here.",
         }
     }

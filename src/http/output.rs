@@ -6,11 +6,14 @@
 //! Invariant: the places of the shared parts in the written bytes rise, and none lies before what
 //! was sent.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 /// Shared bytes below this are copied: to hand another piece to the kernel costs as much.
 const COPIED_BELOW: usize = 1024;
+
+/// Given bytes below this are copied.
+const GIVEN_FROM: usize = 64 * 1024;
 
 /// See the module's page.
 #[derive(Debug, Default)]
@@ -36,8 +39,25 @@ struct Shared {
 struct Part {
     /// It comes before the written byte of this place.
     at: usize,
-    bytes: Arc<[u8]>,
+    bytes: Bytes,
     range: Range<usize>,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    Shared(Arc<[u8]>),
+    Given(Vec<u8>),
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Bytes::Shared(bytes) => bytes,
+            Bytes::Given(bytes) => bytes,
+        }
+    }
 }
 
 /// What is to be sent, in pieces.
@@ -54,10 +74,14 @@ impl Output {
         &mut self.bytes
     }
 
-    /// Appends these bytes: their buffer becomes this one's where nothing is in it.
+    /// Appends these bytes: their buffer becomes this one's where nothing is in it. A megabyte behind a
+    /// head is not copied either: that would take longer than a turn of the loop is to take.
     pub fn give(&mut self, bytes: Vec<u8>) {
         if self.bytes.is_empty() && self.bytes.capacity() < bytes.len() {
             self.bytes = bytes;
+        } else if bytes.len() >= GIVEN_FROM {
+            let range = 0..bytes.len();
+            self.push(Bytes::Given(bytes), range);
         } else {
             self.bytes.extend_from_slice(&bytes);
         }
@@ -68,7 +92,10 @@ impl Output {
         if range.len() < COPIED_BELOW {
             return self.bytes.extend_from_slice(&bytes[range]);
         }
-        let bytes = bytes.clone();
+        self.push(Bytes::Shared(bytes.clone()), range);
+    }
+
+    fn push(&mut self, bytes: Bytes, range: Range<usize>) {
         let shared = self.shared.get_or_insert_default();
         shared.left += range.len();
         shared.parts.push(Part {

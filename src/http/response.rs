@@ -160,6 +160,7 @@ pub struct Responder<'a> {
     accept: Accept<'a>,
     quota: Option<Quota>,
     status: u16,
+    weight: usize,
 }
 
 impl<'a> Responder<'a> {
@@ -181,6 +182,7 @@ impl<'a> Responder<'a> {
             accept: request.accept(),
             quota: None,
             status: 0,
+            weight: 0,
         }
     }
 
@@ -203,6 +205,7 @@ impl<'a> Responder<'a> {
             accept,
             quota: None,
             status: 0,
+            weight: 0,
         }
     }
 
@@ -218,6 +221,7 @@ impl<'a> Responder<'a> {
             accept: Accept::Plain,
             quota: None,
             status: 0,
+            weight: 0,
         }
     }
 
@@ -230,6 +234,7 @@ impl<'a> Responder<'a> {
     /// follow; `None` when nothing is: to HEAD, and with 204 and 304. A 200 with a tag that the client
     /// already has becomes a 304; one without a tag that the client wants, a 412 with its own body.
     pub fn begin(&mut self, head: &Head, body_len: usize) -> Option<&mut Output> {
+        self.weigh(body_len);
         if self.if_match.is_some() && head.status == 200 && !self.is_wanted(head.etag) {
             self.refuse(&RequestError::PreconditionFailed);
             return None;
@@ -348,6 +353,18 @@ impl<'a> Responder<'a> {
     /// The status that was written, 304 included; 0 before that.
     pub fn status(&self) -> u16 {
         self.status
+    }
+
+    /// Takes note that a body of so many bytes was made, whether or not it is sent.
+    #[inline]
+    pub fn weigh(&mut self, body_bytes: usize) {
+        self.weight = self.weight.max(body_bytes);
+    }
+
+    /// Bytes of the body that was made, also for HEAD and a 304.
+    #[inline]
+    pub fn weight(&self) -> usize {
+        self.weight
     }
 
     #[cold]

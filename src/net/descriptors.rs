@@ -16,11 +16,19 @@ const RESERVE: usize = 40;
 /// Clients that are served however low the limit is: with fewer, nobody can see what is wrong.
 const LEAST: usize = 8;
 
-/// Raises the limit, and lowers the cap on connections to what it carries.
-pub fn settle(config: &mut Config) {
+/// Of the reserve, what is used all the time.
+const USED: usize = 20;
+
+/// Raises the limit, and lowers the cap on connections to what it carries. The error is the limit,
+/// and how many files it takes to serve anybody at all.
+pub fn settle(config: &mut Config) -> Result<(), (u64, usize)> {
     let Some(limit) = raise() else {
-        return;
+        return Ok(());
     };
+    let needed = needed(config);
+    if limit < needed as u64 {
+        return Err((limit, needed));
+    }
     let cap = cap(config, limit);
     let most = &mut config.limits.max_connections;
     if cap < *most {
@@ -30,6 +38,16 @@ pub fn settle(config: &mut Config) {
         );
         *most = cap;
     }
+    Ok(())
+}
+
+/// Files without which nothing can be served: with fewer, exchanges could never be asked, and nobody
+/// would be told.
+fn needed(config: &Config) -> usize {
+    let lanes = config.limits.lanes_per_source * config.sources.len();
+    // The demo exchange is in the same process: both ends count.
+    let ends = if config.demo.is_some() { 2 } else { 1 };
+    USED + ends * lanes + LEAST
 }
 
 /// The limit after raising it; `None` where there is none.
@@ -77,6 +95,19 @@ mod tests {
         assert_eq!(cap(&config, 0), LEAST);
         config.demo = Some(crate::config::DemoConfig::default());
         assert_eq!(cap(&config, 1024), 1024 - 40 - 12 - 64 - 32);
+    }
+
+    #[test]
+    fn the_least_number_of_files_is_known() {
+        let mut config = Config {
+            sources: vec![SourceConfig::of("binance"); 2],
+            demo: None,
+            ..Config::default()
+        };
+        config.limits.lanes_per_source = 3;
+        assert_eq!(needed(&config), 20 + 6 + 8);
+        config.demo = Some(crate::config::DemoConfig::default());
+        assert_eq!(needed(&config), 20 + 12 + 8);
     }
 
     #[test]

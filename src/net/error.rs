@@ -23,6 +23,13 @@ pub enum RunError {
     Trust(String),
     /// The history file cannot be used, and a person has to choose.
     History(OpenError),
+    /// Too few files may be open to serve anybody.
+    Files {
+        /// How many may be.
+        limit: u64,
+        /// How many it takes at least.
+        needed: usize,
+    },
     /// The system refuses what every event loop needs.
     System(&'static str, io::Error),
 }
@@ -37,6 +44,10 @@ impl fmt::Display for RunError {
             } => write!(f, "{key}: cannot listen on {address}: {error}"),
             RunError::Trust(what) => f.write_str(what),
             RunError::History(error) => write!(f, "data: {error}"),
+            RunError::Files { limit, needed } => write!(
+                f,
+                "only {limit} files may be open, and at least {needed} are needed (ulimit -n)"
+            ),
             RunError::System(what, error) => write!(f, "cannot {what}: {error}"),
         }
     }

@@ -37,6 +37,8 @@ pub struct Link {
     pub upstream: bool,
     /// Whether it waits in the driver's queue of links that have more to do.
     pub queued: bool,
+    /// Whether it had more to send, when it was last seen to, than it could.
+    pub sending: bool,
     /// Whether the poller knows it.
     pub registered: bool,
 }
@@ -92,6 +94,7 @@ impl Link {
             key,
             upstream: false,
             queued: false,
+            sending: false,
             registered: false,
         }
     }
@@ -105,6 +108,7 @@ impl Link {
             key,
             upstream: true,
             queued: false,
+            sending: false,
             registered: false,
         })
     }
@@ -175,12 +179,15 @@ impl Link {
         }
     }
 
-    /// Writes from what is to be sent, which is not nothing.
-    pub fn write(&mut self, outgoing: Outgoing<'_>) -> Moved {
+    /// Writes at most so many bytes of what is to be sent, which is not nothing.
+    pub fn write(&mut self, outgoing: Outgoing<'_>, most: usize) -> Moved {
         let none = Moved::Failed(Broken::Io(ErrorKind::WriteZero));
         match (&mut self.session, outgoing.whole()) {
-            (None, Some(bytes)) => moved(self.socket.write(bytes), none),
-            (None, None) => moved(self.write_pieces(outgoing), none),
+            (None, Some(bytes)) => {
+                let bytes = &bytes[..bytes.len().min(most)];
+                moved(self.socket.write(bytes), none)
+            }
+            (None, None) => moved(self.write_pieces(outgoing, most), none),
             (Some(session), whole) => {
                 let mut first = whole.unwrap_or_default();
                 if whole.is_none() {
@@ -194,15 +201,25 @@ impl Link {
         }
     }
 
-    fn write_pieces(&mut self, outgoing: Outgoing<'_>) -> io::Result<usize> {
+    fn write_pieces(&mut self, outgoing: Outgoing<'_>, most: usize) -> io::Result<usize> {
         let mut slices = [IoSlice::new(&[]); PIECES];
-        let mut count = 0;
+        let (mut count, mut left) = (0, most);
         outgoing.each(|piece| {
+            let piece = &piece[..piece.len().min(left)];
             slices[count] = IoSlice::new(piece);
             count += 1;
-            count < PIECES
+            left -= piece.len();
+            count < PIECES && left > 0
         });
         self.socket.write_vectored(&slices[..count])
+    }
+
+    /// Reads what has come from a client, whatever the poller has said so far.
+    pub fn last_look(&mut self, buffer: &mut [u8]) -> Moved {
+        match self.upstream {
+            true => Moved::Blocked,
+            false => self.read(buffer),
+        }
     }
 
     /// Says to the peer that nothing more will come.

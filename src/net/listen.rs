@@ -62,7 +62,6 @@ impl Listener {
         // Accepted sockets inherit it: an answer is one write and is not to wait for more.
         socket.set_tcp_nodelay(true)?;
         super::sockopt::limit_unsent(&socket);
-        super::sockopt::defer_accept(&socket);
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;
         Ok(Listener {

@@ -8,11 +8,13 @@
 //!
 //! It knows nothing of HTTP, markets or exchanges, and decides nothing but fairness: clients come
 //! before exchanges, each link gets a bounded number of bytes a turn, and a turn that has taken
-//! `TURN_BUDGET` leaves what remains to the next one.
+//! `TURN_BUDGET` leaves what remains to the next one. It looks at the clock whenever what it has done
+//! may have taken a while ([`pace`]).
 //!
 //! Law: every mutation of the core is followed by a drain of its actions before the driver sleeps.
 //! Connections die in `Driver::carry_out` and nowhere else.
 
+mod actions;
 mod descriptors;
 mod error;
 #[cfg(feature = "sqlite")]
@@ -22,6 +24,8 @@ mod history;
 mod history;
 mod link;
 mod listen;
+mod memory;
+mod pace;
 mod patience;
 mod process;
 mod resolver;
@@ -39,13 +43,14 @@ use crate::config::Config;
 use crate::demo::Demo;
 use crate::history::Answer;
 use crate::log_targets::NET;
-use crate::server::{Action, Broken, Core, Event, Service};
+use crate::server::{Broken, Core, Event, Service};
 use crate::table::{Key, Pages};
 use crate::time::{Clock, Mono, Now, Watch};
 use history::History;
 use link::{Link, Moved, Progress};
 use listen::{Accepted, Listener};
 use mio::{Events, Interest, Poll, Token, Waker};
+use pace::Pace;
 use resolver::Resolver;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::low_level::signal_name;
@@ -68,14 +73,18 @@ const CLIENT_BYTES: usize = 2 * READ_BUFFER;
 /// Bytes that one exchange may bring at a time: some 60 microseconds of decoding.
 const UPSTREAM_SLICE: usize = 16 * 1024;
 
+/// Bytes that one client is sent at a time: one call of the kernel, some 50 microseconds.
+const CLIENT_SENDS: usize = 128 * 1024;
+
 /// From the wake-up: time after which a turn begins no further slice of work that can wait.
 const TURN_BUDGET: Duration = Duration::from_micros(400);
 
+/// From the wake-up: time after which a turn takes no further connection, so that a flood of new ones
+/// leaves time to those that are here.
+const ACCEPT_BUDGET: Duration = Duration::from_micros(200);
+
 /// Events taken at once.
 const EVENTS: usize = 128;
-
-/// Clients that are served between two looks at the clock.
-const CLIENTS_A_LOOK: usize = 16;
 
 const SIGNALS: Token = Token(usize::MAX);
 const WAKER: Token = Token(usize::MAX - 1);
@@ -99,6 +108,35 @@ pub fn check(config: &Config) -> Result<(), RunError> {
     history::check(&config.data).map_err(RunError::History)
 }
 
+/// Connections that have something to do, each in one of them.
+#[derive(Default)]
+struct Queues {
+    /// Clients.
+    hot: VecDeque<Key>,
+    /// Clients that have more to be sent than one write takes: they come after the others, so that
+    /// nobody with a short question waits for somebody's long answer.
+    bulk: VecDeque<Key>,
+    /// Exchanges.
+    upstream: VecDeque<Key>,
+}
+
+impl Queues {
+    /// Puts a link with more to do into the queue of its kind, once.
+    #[inline]
+    fn push(&mut self, link: &mut Link) {
+        if link.queued {
+            return;
+        }
+        link.queued = true;
+        let queue = match (link.upstream, link.sending) {
+            (true, _) => &mut self.upstream,
+            (false, true) => &mut self.bulk,
+            (false, false) => &mut self.hot,
+        };
+        queue.push_back(link.key);
+    }
+}
+
 /// See the module's page.
 pub struct Driver {
     poll: Poll,
@@ -111,10 +149,7 @@ pub struct Driver {
     accepts: usize,
     /// By the place of their keys.
     links: Pages<Option<Link>>,
-    /// Clients that stopped for fairness and have more to do.
-    hot: VecDeque<Key>,
-    /// Exchanges that have something to move.
-    upstream: VecDeque<Key>,
+    queues: Queues,
     buffer: Box<[u8]>,
     resolver: Resolver,
     history: History,
@@ -122,6 +157,9 @@ pub struct Driver {
     opened: Option<Answer>,
     tls: Tls,
     signals: Signals,
+    pace: Pace,
+    /// Which kind of what can wait is next.
+    next_slice: usize,
     /// End of the last turn.
     turned: Mono,
 }
@@ -129,6 +167,8 @@ pub struct Driver {
 impl Driver {
     /// Binds every address and starts the core; nothing is served yet.
     pub fn new(mut config: Config) -> Result<Driver, RunError> {
+        descriptors::settle(&mut config)
+            .map_err(|(limit, needed)| RunError::Files { limit, needed })?;
         let poll = Poll::new().map_err(|error| RunError::System("create a poller", error))?;
         let waker = Waker::new(poll.registry(), WAKER)
             .map_err(|error| RunError::System("create a waker", error))?;
@@ -143,7 +183,6 @@ impl Driver {
         // Read once, and of no use to anybody else.
         config.tls.ca_text = String::new();
         let listeners = listen::bind_all(&mut config, poll.registry(), LISTENERS)?;
-        descriptors::settle(&mut config);
         let (history, opened) =
             History::start(&config.data, waker.clone()).map_err(RunError::History)?;
         let mut clock = Watch::new(clock);
@@ -163,14 +202,15 @@ impl Driver {
             accepting: false,
             accepts,
             links: Pages::default(),
-            hot: VecDeque::new(),
-            upstream: VecDeque::new(),
+            queues: Queues::default(),
             buffer: vec![0; READ_BUFFER].into_boxed_slice(),
             resolver: Resolver::new(waker),
             history,
             opened,
             tls,
             signals,
+            pace: Pace::default(),
+            next_slice: 0,
             turned: now.mono,
         })
     }
@@ -214,6 +254,7 @@ impl Driver {
             _ => {}
         }
         let now = self.clock.now();
+        self.pace.begin_turn(self.core.spent());
         for event in &*events {
             self.dispatch(event, now);
         }
@@ -222,8 +263,12 @@ impl Driver {
         self.core.handle_timeout(now);
         self.carry_out(now);
         self.long_work(now);
+        if self.core.has_shrunk() {
+            memory::give_back();
+        }
         self.turned = self.clock.mono();
-        let waiting = (self.hot.len(), self.upstream.len());
+        let clients = self.queues.hot.len() + self.queues.bulk.len();
+        let waiting = (clients, self.queues.upstream.len());
         let took = self.turned.since(now.mono);
         self.core.note_turn(took, waiting, now);
         Ok(())
@@ -232,7 +277,9 @@ impl Driver {
     /// How long this turn may sleep.
     fn sleep(&self) -> Option<Duration> {
         let waiting = |l: &Listener| l.ready && l.resting.is_none();
-        let busy = !self.hot.is_empty()
+        let busy = !self.queues.hot.is_empty()
+            || !self.queues.bulk.is_empty()
+            || self.core.has_actions()
             || self.has_long_work()
             || self.accepting && self.listeners.iter().any(waiting);
         if busy {
@@ -278,33 +325,44 @@ impl Driver {
                 let key = Key::from_token(token);
                 if let Some(link) = link_of(&mut self.links, key) {
                     link.wake(event);
-                    queue(link, &mut self.hot, &mut self.upstream);
+                    self.queues.push(link);
                 }
             }
         }
     }
 
     /// Clients that have something to move, first come, first served, until the turn's budget is
-    /// used up; the others keep their places.
+    /// used up; the others keep their places. Some of either kind in each turn.
     fn serve_clients(&mut self, now: Now) {
-        for served in 1..=self.hot.len() {
-            if let Some(key) = self.hot.pop_front() {
+        for _ in 0..self.queues.hot.len() {
+            if let Some(key) = self.queues.hot.pop_front() {
                 self.pump(key, CLIENT_BYTES, now);
             }
-            // Reading the clock after each would cost a tenth of serving it.
-            if served % CLIENTS_A_LOOK == 0 && self.is_over(now) {
-                return;
+            if self.has_taken(TURN_BUDGET, now) {
+                break;
+            }
+        }
+        for _ in 0..self.queues.bulk.len() {
+            if let Some(key) = self.queues.bulk.pop_front() {
+                self.pump(key, CLIENT_BYTES, now);
+            }
+            if self.has_taken(TURN_BUDGET, now) {
+                break;
             }
         }
     }
 
-    /// Whether the turn's budget is used up.
-    fn is_over(&self, now: Now) -> bool {
-        self.clock.mono().since(now.mono) >= TURN_BUDGET
+    /// Whether this turn has taken so long. Looks at the clock only when enough has been done since
+    /// the last look: to do so after each client would cost a tenth of serving it.
+    fn has_taken(&mut self, span: Duration, now: Now) -> bool {
+        if self.pace.is_due(self.core.spent()) {
+            self.pace.took = self.clock.mono().since(now.mono);
+        }
+        self.pace.took >= span
     }
 
-    /// Takes new connections, a bounded number. Each is read and answered at once: one that
-    /// brings a single request never costs a registration at the poller.
+    /// Takes new connections, a bounded number and for a bounded time. Each is read and answered at
+    /// once: one that brings a single request never costs a registration at the poller.
     fn accept(&mut self, now: Now) {
         if !self.accepting {
             return;
@@ -313,6 +371,7 @@ impl Driver {
             let mut left = self.accepts;
             while left > 0 && self.listeners[at].is_due(now.mono) {
                 left -= 1;
+                self.pace.add(pace::ACCEPT);
                 let service = self.listeners[at].service;
                 match self.listeners[at].accept(now.mono) {
                     Accepted::Stream(stream, peer) => {
@@ -327,6 +386,9 @@ impl Driver {
                     }
                     Accepted::Exhausted(error) => self.listeners[at].complain(&error),
                     Accepted::Drained | Accepted::Lost => {}
+                }
+                if self.has_taken(ACCEPT_BUDGET, now) {
+                    break;
                 }
             }
         }
@@ -353,7 +415,8 @@ impl Driver {
         let Some(link) = link_of(&mut self.links, key) else {
             return;
         };
-        link.queued = false;
+        (link.queued, link.sending) = (false, false);
+        self.pace.add(pace::PUMP);
         match link.progress() {
             Progress::Open => {}
             Progress::Waiting => return,
@@ -363,12 +426,24 @@ impl Driver {
             Progress::Failed(why) => return self.core.handle(key, Event::Failed(&why), now),
         }
         let mut left = budget;
+        let mut sends = CLIENT_SENDS;
         loop {
             let outgoing = self.core.outgoing(key);
             let moved = if !outgoing.is_empty() && link.is_writable() {
-                match link.write(outgoing) {
-                    Moved::Bytes(count) => Event::Sent(count),
-                    Moved::Blocked | Moved::Inner(_) | Moved::End => continue,
+                if sends == 0 {
+                    link.sending = true;
+                    break;
+                }
+                match link.write(outgoing, sends) {
+                    Moved::Bytes(count) => {
+                        sends -= count.min(sends);
+                        self.pace.add(count);
+                        Event::Sent(count)
+                    }
+                    Moved::Blocked | Moved::Inner(_) | Moved::End => {
+                        link.sending = true;
+                        continue;
+                    }
                     Moved::Failed(why) => return self.core.handle(key, Event::Failed(&why), now),
                 }
             } else if link.is_readable() && self.core.wants_read(key) {
@@ -379,6 +454,7 @@ impl Driver {
                 match link.read(&mut self.buffer[..size]) {
                     Moved::Bytes(count) => {
                         left -= count;
+                        self.pace.add(count);
                         Event::Received(&self.buffer[..count])
                     }
                     Moved::Inner(count) => {
@@ -400,98 +476,13 @@ impl Driver {
     /// The same by its key.
     fn queue(&mut self, key: Key) {
         if let Some(link) = link_of(&mut self.links, key) {
-            queue(link, &mut self.hot, &mut self.upstream);
-        }
-    }
-
-    /// Does what the core asks for, until it asks for nothing more.
-    #[inline]
-    fn carry_out(&mut self, now: Now) {
-        // Most turns are asked for nothing.
-        while let Some(action) = self.core.poll_action() {
-            self.act(action, now);
-        }
-    }
-
-    #[inline(never)]
-    fn act(&mut self, action: Action, now: Now) {
-        match action {
-            Action::Flush(key) => match link_of(&mut self.links, key) {
-                Some(link) if link.upstream => self.queue(key),
-                Some(_) => self.pump(key, CLIENT_BYTES, now),
-                None => {}
-            },
-            Action::Connect(key, address) => self.connect(key, address, now),
-            Action::Secure(key, host) => self.secure(key, &host, now),
-            Action::Resolve { source, host, port } => {
-                if let Err(why) = self.resolver.ask(source, &host, port) {
-                    self.core.resolved(source, Err(why), now);
-                }
-            }
-            Action::Store(job) => {
-                if let Some(refused) = self.history.send(job) {
-                    self.core.stored(refused, now);
-                }
-            }
-            Action::Finish(key) => {
-                if let Some(link) = link_of(&mut self.links, key) {
-                    link.finish();
-                }
-            }
-            Action::Close(key) => {
-                // Dropping the link closes its socket, which also takes it from the poller.
-                if let Some(link) = link_of(&mut self.links, key) {
-                    link.part(&mut self.buffer);
-                    *self.links.grow_to(key.index()) = None;
-                }
-                self.core.closed(key);
-            }
-        }
-    }
-
-    fn connect(&mut self, key: Key, address: SocketAddr, now: Now) {
-        let registry = self.poll.registry();
-        let connected = Link::connect(address, key).and_then(|mut link| {
-            link.register(registry)?;
-            Ok(link)
-        });
-        match connected {
-            Ok(link) => self.place(link),
-            Err(error) => {
-                let why = Broken::Io(error.kind());
-                self.core.handle(key, Event::Failed(&why), now);
-            }
-        }
-    }
-
-    /// Begins the handshake: its first step is taken when it is the link's turn.
-    fn secure(&mut self, key: Key, host: &str, now: Now) {
-        match (link_of(&mut self.links, key), self.tls.open(host)) {
-            (Some(link), Ok(session)) => {
-                link.secure(session);
-                self.queue(key);
-            }
-            (_, Err(why)) => self.core.handle(key, Event::Failed(&why), now),
-            (None, Ok(_)) => {}
+            self.queues.push(link);
         }
     }
 
     fn place(&mut self, link: Link) {
         let index = link.key.index();
         *self.links.grow_to(index) = Some(link);
-    }
-}
-
-/// Puts a link with more to do into the queue of its kind, once.
-#[inline]
-fn queue(link: &mut Link, hot: &mut VecDeque<Key>, upstream: &mut VecDeque<Key>) {
-    if link.queued {
-        return;
-    }
-    link.queued = true;
-    match link.upstream {
-        true => upstream.push_back(link.key),
-        false => hot.push_back(link.key),
     }
 }
 

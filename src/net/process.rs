@@ -14,12 +14,12 @@ pub fn facts() -> ProcessFacts {
     }
 }
 
-/// Resident set, from the line `VmRSS: 1234 kB` of `/proc/self/status` (proc(5)).
+/// Resident set: the second number of `/proc/self/statm`, in pages (proc(5)). `/proc/self/status`
+/// says the same and takes the kernel five times as long.
 fn rss_bytes() -> Option<u64> {
-    let text = fs::read_to_string("/proc/self/status").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
-    Some(kilobytes * 1024)
+    let text = fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = text.split(' ').nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
 }
 
 /// Linux 6.2 and later give the number of open descriptors as the size of `/proc/self/fd`;

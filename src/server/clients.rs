@@ -1,9 +1,9 @@
 //! Serving clients: requests are read from a session, and answers written to it.
 //!
 //! Owns the order of things within one connection: requests are answered in their order, as many
-//! as come, until the pending output reaches its high-water mark or an answer must wait. The rest
-//! stays in the inbox and is taken up as soon as that has passed: after `Sent` as well as after
-//! `Received`, since a request that is already here gets no new read event.
+//! as come, until the connection has had its share ([`super::turns`]), the pending output reaches
+//! its high-water mark, or an answer must wait. The rest stays in the inbox, since a request that is
+//! already here gets no new read event: when all output is sent, the connection queues for its turn.
 //!
 //! It never knows what an answer says: [`super::api`] does.
 
@@ -13,15 +13,22 @@ use super::counting::Weight;
 use super::familiar::Mark;
 use super::long::Reply;
 use super::session::{Phase, Session};
-use super::{CloseReason, Conn, Core, Endpoint, Event, Rest, Service};
+use super::{CloseReason, Conn, Core, Endpoint, Event, Rest, Service, turns};
 use crate::http::{
     Cache, Head, HeadLimits, Parsed, Request, RequestError, Responder, empty_lines, parse,
 };
 use crate::table::Key;
 use crate::time::Now;
+use std::ops::Range;
 
 /// Largest output buffers that are kept for the next answer.
 const SPARE_BYTES: usize = 256 * 1024;
+
+/// Places that are looked at for deadlines at a time: a tenth of a millisecond.
+const SWEEP_PLACES: usize = 4096;
+
+/// Connections whose deadline has passed that are told so at a time.
+const SWEEP_ENDS: usize = 128;
 
 /// Seconds after which a client that was turned away may try again.
 const RETRY_REFUSED_S: u32 = 1;
@@ -34,6 +41,8 @@ enum Next {
     Partial(usize),
     /// It is none, and the client has been told.
     Rejected,
+    /// It waits for the connection's turn.
+    Heavy,
 }
 
 impl Core {
@@ -50,21 +59,38 @@ impl Core {
         rest.count_change(before, session);
     }
 
-    /// Looks through all sessions for deadlines that have passed.
-    pub(super) fn sweep(&mut self, now: Now) {
+    /// Looks through the sessions in some of the places for deadlines that have passed. `false`: there
+    /// are more places to look at. A crowd whose deadlines pass together goes over several turns.
+    pub(super) fn sweep_some(&mut self, now: Now) -> bool {
+        let begin = self.rest.swept;
+        let end = self.sweep(begin..begin + SWEEP_PLACES, SWEEP_ENDS, now);
+        let done = end >= self.conns.indexes();
+        self.rest.swept = if done { 0 } else { end };
+        done
+    }
+
+    /// The same for these places, until so many deadlines have passed; the place to go on at.
+    pub(super) fn sweep(&mut self, places: Range<usize>, ends: usize, now: Now) -> usize {
         let Core { conns, rest } = self;
-        for (key, conn) in conns.iter_mut() {
+        let mut expired = 0;
+        let next = places.end;
+        for (key, conn) in conns.range_mut(places) {
             let Conn::Client(session) = conn else {
                 continue;
             };
             let before = Weight::of(session);
             if session.deadline <= now.mono {
+                if expired == ends {
+                    return key.index();
+                }
+                expired += 1;
                 rest.expire(key, session, now);
             } else if rest.status.stopping && matches!(session.phase, Phase::Idle) {
-                rest.close(key, session, CloseReason::Stopping);
+                rest.part(key, session, CloseReason::Stopping, now);
             }
             rest.count_change(before, session);
         }
+        next
     }
 }
 
@@ -74,6 +100,7 @@ impl Rest {
         let before = Weight::of(session);
         match event {
             Event::Received(bytes) => self.received(key, session, bytes, now),
+            Event::Late(bytes) => self.received_late(key, session, bytes, now),
             Event::Sent(count) => self.sent(key, session, count, now),
             Event::Eof => self.ended(key, session, now),
             Event::Failed(_) => self.broken(key, session),
@@ -83,8 +110,12 @@ impl Rest {
     }
 
     fn received(&mut self, key: Key, session: &mut Session, bytes: &[u8], now: Now) {
-        if matches!(session.phase, Phase::Lingering | Phase::Closed) {
-            return;
+        match session.phase {
+            Phase::Lingering if session.is_parting => {
+                return self.received_late(key, session, bytes, now);
+            }
+            Phase::Lingering | Phase::Closed => return,
+            _ => {}
         }
         if session.inbox.is_empty() {
             let used = self.serve(key, session, bytes, now);
@@ -97,12 +128,31 @@ impl Rest {
         }
     }
 
+    /// Our side is about to be shut: what has come until now is answered, and nothing after it.
+    fn received_late(&mut self, key: Key, session: &mut Session, bytes: &[u8], now: Now) {
+        let is_parting = std::mem::take(&mut session.is_parting);
+        if !matches!(session.phase, Phase::Lingering) || !is_parting || bytes.is_empty() {
+            return;
+        }
+        session.enter(Phase::Idle, now.mono, &self.config.limits);
+        self.received(key, session, bytes, now);
+        // A part of a request is not waited for.
+        let is_part = matches!(session.phase, Phase::Idle | Phase::Head | Phase::Body(_));
+        if is_part && session.output.is_empty() {
+            session.inbox = Vec::new();
+            session.enter(Phase::Lingering, now.mono, &self.config.limits);
+        }
+    }
+
     /// Serves what is in the inbox.
     pub(super) fn resume(&mut self, key: Key, session: &mut Session, now: Now) {
         let mut inbox = std::mem::take(&mut session.inbox);
         let used = self.serve(key, session, &inbox, now);
         if used < inbox.len() {
             inbox.drain(..used);
+            if inbox.len() < inbox.capacity() / 4 {
+                inbox.shrink_to(2 * inbox.len());
+            }
             session.inbox = inbox;
         }
     }
@@ -110,11 +160,15 @@ impl Rest {
     /// Serves requests from `bytes` as far as possible; answers how many bytes are done with.
     fn serve(&mut self, key: Key, session: &mut Session, bytes: &[u8], now: Now) -> usize {
         let mut used = 0;
+        let share_ends = self.turns.spent() + turns::SHARE;
+        session.has_more = false;
         loop {
             // No further request is begun; what has begun goes on as it is.
             let is_between = matches!(session.phase, Phase::Idle | Phase::Head | Phase::Writing);
             let pending = session.output.len();
-            if is_between && pending >= self.config.limits.output_high_water {
+            let is_full = pending >= self.config.limits.output_high_water;
+            if is_between && (is_full || pending > 0 && self.turns.spent() >= share_ends) {
+                session.has_more = true;
                 session.enter(Phase::Writing, now.mono, &self.config.limits);
                 break;
             }
@@ -126,12 +180,20 @@ impl Rest {
                 },
                 Phase::Idle | Phase::Head | Phase::Writing if !rest.is_empty() => {
                     match self.next_request(key, session, rest, now) {
-                        Next::Taken(head) => used += head,
+                        Next::Taken(head) => {
+                            self.turns.charge_request(head);
+                            used += head;
+                        }
                         Next::Partial(blank) => {
                             used += blank;
                             break;
                         }
                         Next::Rejected => return bytes.len(),
+                        Next::Heavy => {
+                            session.has_more = true;
+                            self.await_turn(key, session, now);
+                            break;
+                        }
                     }
                 }
                 Phase::Head => {
@@ -156,10 +218,14 @@ impl Rest {
         if let Some(mark) = mark
             && let Some((request, head)) = self.familiar.find(mark, bytes)
         {
+            if self.is_heavy(&request) {
+                return Next::Heavy;
+            }
             self.answer(key, session, &request, Some(mark), now);
             return Next::Taken(head);
         }
         match parse(bytes, &self.head_limits(session)) {
+            Ok(Parsed::Complete { request, .. }) if self.is_heavy(&request) => Next::Heavy,
             Ok(Parsed::Complete { request, used }) => {
                 session.blank = 0;
                 let head = &bytes[..used];
@@ -211,6 +277,8 @@ impl Rest {
         let last = session.served >= self.config.limits.requests_per_connection;
         let closing = if last {
             Some(CloseReason::RequestLimit)
+        } else if session.reason.is_some() {
+            session.reason
         } else if self.status.stopping {
             Some(CloseReason::Stopping)
         } else if request.keep_alive {
@@ -248,6 +316,7 @@ impl Rest {
         match outcome {
             Outcome::Answered => {
                 let status = responder.status();
+                self.turns.charge_body(responder.weight());
                 self.count_answer(endpoint, status);
                 if self.access.is_on() {
                     let answer = Answer {
@@ -261,6 +330,7 @@ impl Rest {
                 self.after_answer(session, closing, now);
             }
             later => {
+                self.turns.charge_share();
                 let line = self.access.describe(request);
                 let reply = Reply::of(request, endpoint, closing, visit, line, now.mono);
                 self.put_off(key, session, later, reply, now);
@@ -300,6 +370,8 @@ impl Rest {
                 ..Head::json(None, Cache::NoStore)
             };
             responder.send(&head, &self.scratch);
+            // Candles are made up one by one.
+            self.turns.charge_share();
         }
         self.after_answer(session, closing, now);
     }
@@ -379,10 +451,12 @@ impl Rest {
         // same buffers serve all of them.
         session.output.give_back(&mut self.spare, SPARE_BYTES);
         match session.phase {
+            // At the end of the service too: this client has not been told that its answer was the
+            // last one, and may have asked for more. The next sweep closes it.
+            Phase::Writing if session.has_more => self.enqueue(key, session, now),
             Phase::Writing => {
                 session.enter(Phase::Idle, now.mono, &self.config.limits);
-                // At the end of the service too: this client has not been told that its answer was
-                // the last one, and may have asked for more. The next sweep closes it.
+                // A part of a head.
                 if !session.inbox.is_empty() {
                     self.resume(key, session, now);
                 }

@@ -37,9 +37,28 @@ impl Core {
         rest.status.http.durations.end_turn(took.as_micros() as u64);
         rest.access.end_turn(took);
         (rest.status.queues.clients, rest.status.queues.upstreams) = waiting;
+        rest.status.queues.clients += rest.turns.len();
         (rest.status.queues.held, rest.status.queues.running) = rest.longs.depths();
         (rest.status.queues.packing, rest.status.packed_bytes) = rest.packing.depths();
         rest.status.queues.staged = rest.agenda().staged;
+    }
+}
+
+/// What clients must have held, in bytes, for it to be worth giving back.
+const CROWD: u64 = 8 * 1024 * 1024;
+
+impl Core {
+    /// Whether three quarters of what a crowd of clients held, at its most, are free since the last
+    /// time.
+    pub fn has_shrunk(&mut self) -> bool {
+        let rest = &mut self.rest;
+        let held = rest.status.http.held + rest.status.http.pending;
+        rest.most_held = rest.most_held.max(held);
+        let has_shrunk = rest.most_held >= CROWD && held < rest.most_held / 4;
+        if has_shrunk {
+            rest.most_held = held;
+        }
+        has_shrunk
     }
 }
 
@@ -81,6 +100,7 @@ impl Rest {
         let after = Weight::of(session);
         http.pending = http.pending + after.pending - before.pending;
         http.in_flight = http.in_flight + after.in_flight - before.in_flight;
+        http.held = http.held + after.held - before.held;
     }
 }
 
@@ -89,6 +109,7 @@ impl Rest {
 pub(super) struct Weight {
     in_flight: u64,
     pending: u64,
+    held: u64,
 }
 
 impl Weight {
@@ -98,6 +119,7 @@ impl Weight {
         Weight {
             in_flight: u64::from(session.is_busy()),
             pending: session.output.len() as u64,
+            held: session.held_bytes() as u64,
         }
     }
 }

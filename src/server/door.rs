@@ -3,14 +3,18 @@
 //! Owns the caps on connections, those of one address among them. A client above the cap is let in
 //! as far as the lobby, to be told so; who finds no room there either is dropped. It never reads a
 //! byte of anybody.
+//!
+//! Whoever has sent no byte yet makes place for a newcomer when there is no other.
 
-use super::session::Session;
+use super::session::{Phase, Session};
 use super::{CloseReason, Conn, Core, DEMO_CLIENTS, LOBBY, Service};
 use crate::log_targets::HTTP;
-use crate::table::Key;
+use crate::table::{Key, Table};
 use crate::time::Now;
+use std::collections::VecDeque;
 use std::fmt;
 use std::net::IpAddr;
+use std::time::Duration;
 
 /// The same above the cap of one address.
 const ADDRESS_LOBBY: usize = 4;
@@ -24,6 +28,34 @@ impl fmt::Display for Peer {
             Some(peer) => peer.fmt(f),
             None => f.write_str("-"),
         }
+    }
+}
+
+/// Time in which a new client is let say nothing, however many others come: three round trips around
+/// the world.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// Connections that may not have sent a byte yet, in the order in which they came.
+#[derive(Debug, Default)]
+pub struct Silent(VecDeque<Key>);
+
+impl Silent {
+    /// Takes note of one that has come; of at most so many, beside those that have spoken since.
+    fn push(&mut self, key: Key, conns: &Table<Conn>, most: usize) {
+        if self.0.len() >= 2 * most {
+            self.0.retain(|key| is_silent(conns.get(*key)).is_some());
+        }
+        self.0.push_back(key);
+    }
+}
+
+/// The session of a client that has never said anything.
+fn is_silent(conn: Option<&Conn>) -> Option<&Session> {
+    match conn {
+        Some(Conn::Client(it)) if it.served == 0 && it.inbox.is_empty() && it.blank == 0 => {
+            Some(it).filter(|it| matches!(it.phase, Phase::Idle))
+        }
+        _ => None,
     }
 }
 
@@ -63,26 +95,52 @@ impl Core {
             log::debug!(target: HTTP, "dropped peer={} open={}", Peer(peer), http.open);
             return None;
         }
-        let full = http.open as usize >= limits.max_connections
-            || of_peer >= most_of_peer
-            || self.rest.status.stopping;
+        let is_full = http.open as usize >= limits.max_connections;
+        let most = limits.max_connections + LOBBY;
+        let refused = is_full && !self.rest.status.stopping && !self.make_place(now);
+        let Core { conns, rest } = self;
+        let http = &mut rest.status.http;
+        let refused = refused || of_peer >= most_of_peer || rest.status.stopping;
         session.peer = peer;
         http.open += 1;
         http.total += 1;
         log::debug!(
             target: HTTP,
-            "accepted peer={} service={service:?} open={} refused={full}",
+            "accepted peer={} service={service:?} open={} refused={refused}",
             Peer(peer),
             http.open
         );
-        let key = self.conns.insert(Conn::Client(session))?;
+        let key = conns.insert(Conn::Client(session))?;
         if let Some(peer) = counted {
-            self.rest.guests.enter(peer);
+            rest.guests.enter(peer);
         }
-        if full {
+        rest.silent.push(key, conns, most);
+        if refused {
             self.refuse_client(key, now);
         }
         Some(key)
+    }
+
+    /// Closes the client that has been here for the longest time without a byte. `false`: all have sent
+    /// some, or have only just come.
+    fn make_place(&mut self, now: Now) -> bool {
+        let Core { conns, rest } = self;
+        while let Some(&key) = rest.silent.0.front() {
+            let session = is_silent(conns.get(key));
+            let limits = &rest.config.limits;
+            let deadline = now.mono + limits.idle_timeout.saturating_sub(SILENCE);
+            if session.is_some_and(|it| it.deadline > deadline) {
+                return false;
+            }
+            rest.silent.0.pop_front();
+            if session.is_some()
+                && let Some(Conn::Client(session)) = conns.get_mut(key)
+            {
+                rest.close(key, session, CloseReason::IdleTimeout);
+                return true;
+            }
+        }
+        false
     }
 
     /// Tells that the socket of a connection has been let go: the answer to
@@ -100,6 +158,7 @@ impl Core {
             let http = &mut self.rest.status.http;
             http.open -= 1;
             http.pending -= session.output.len() as u64;
+            http.held -= session.held_bytes() as u64;
             let reason = session.reason.unwrap_or(CloseReason::Broken);
             http.closes[reason as usize] += 1;
             log::debug!(

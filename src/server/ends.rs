@@ -5,7 +5,7 @@
 
 use super::counting::Weight;
 use super::session::{Phase, Session};
-use super::{Action, CloseReason, Conn, Core, Rest, api};
+use super::{Action, CloseReason, Conn, Core, Rest, Service, api};
 use crate::table::Key;
 use crate::time::Now;
 use std::cmp::Reverse;
@@ -58,6 +58,36 @@ impl Core {
     }
 }
 
+impl Core {
+    /// Closes clients that hold too many bytes of requests: those that have done so for the longest
+    /// time, until an eighth is free again.
+    pub(super) fn shed_slow_senders(&mut self, now: Now) {
+        let Core { conns, rest } = self;
+        let most = rest.config.limits.input_total as u64;
+        if rest.status.http.held <= most {
+            return;
+        }
+        let mut senders: BinaryHeap<_> = (conns.iter())
+            .filter_map(|(key, conn)| match conn {
+                Conn::Client(it) => Some(Reverse((
+                    it.holds_since(&rest.config.limits, now.mono)?,
+                    key,
+                ))),
+                Conn::Upstream { .. } => None,
+            })
+            .collect();
+        while rest.status.http.held > most - most / SHED_PART
+            && let Some(Reverse((_, key))) = senders.pop()
+            && let Some(Conn::Client(session)) = conns.get_mut(key)
+        {
+            let before = Weight::of(session);
+            rest.close(key, session, CloseReason::SlowSender);
+            session.inbox = Vec::new();
+            rest.count_change(before, session);
+        }
+    }
+}
+
 impl Rest {
     /// The last answer is sent. Where bytes may still be on their way to us, the socket lingers:
     /// closing it now would reset the connection, and the reset could overtake the answer
@@ -67,6 +97,7 @@ impl Rest {
             return self.close(key, session, CloseReason::Answered);
         }
         session.inbox = Vec::new();
+        session.is_parting = false;
         session.enter(Phase::Lingering, now.mono, &self.config.limits);
         self.actions.push_back(Action::Finish(key));
     }
@@ -93,7 +124,7 @@ impl Rest {
             Phase::Body(_) => CloseReason::BodyTimeout,
             Phase::Writing | Phase::Finishing => CloseReason::WriteTimeout,
             Phase::Lingering => session.reason.unwrap_or(CloseReason::BadRequest),
-            Phase::Waiting(_) | Phase::Closed => return,
+            Phase::Waiting(_) | Phase::Queued | Phase::Closed => return,
         };
         match session.phase {
             Phase::Head | Phase::Body(_) => {
@@ -106,8 +137,22 @@ impl Rest {
                 self.status.http.timeouts += 1;
                 self.close(key, session, reason);
             }
+            Phase::Idle => self.part(key, session, reason, now),
             _ => self.close(key, session, reason),
         }
+    }
+
+    /// Ends a connection between two requests. The client may just be sending one: what has come
+    /// before our side is shut is answered, and what comes after that must meet no reset, so that the
+    /// client knows it may ask again (RFC 9112, 9.3.1 and 9.6).
+    pub(super) fn part(&mut self, key: Key, session: &mut Session, reason: CloseReason, now: Now) {
+        if session.service == Service::Demo {
+            return self.close(key, session, reason);
+        }
+        session.reason = Some(reason);
+        session.is_parting = true;
+        session.enter(Phase::Lingering, now.mono, &self.config.limits);
+        self.actions.push_back(Action::Finish(key));
     }
 
     pub(super) fn close(&mut self, key: Key, session: &mut Session, reason: CloseReason) {

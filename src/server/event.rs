@@ -54,6 +54,10 @@ pub enum Event<'a> {
     Secured,
     /// Bytes came in.
     Received(&'a [u8]),
+    /// Our side is about to be shut, as [`Action::Finish`] has asked for; these bytes, perhaps none, have
+    /// come at the last moment. Where they are a request, its response is there to be sent, or the
+    /// connection is not to be read, and our side stays open until the next `Finish`.
+    Late(&'a [u8]),
     /// So many bytes of [`super::Core::outgoing`] were taken by the kernel.
     Sent(usize),
     /// The peer has sent its last byte.

@@ -25,8 +25,17 @@ const SLOW_READERS: &str = "Too many answers wait to be read.";
 const FULL_TABLE: &str = "Too many long answers are being made.";
 
 impl Core {
-    /// Does one part of one answer in the making, and hands it over when it is done.
-    pub(super) fn step_long(&mut self, now: Now) {
+    /// Does one part of one answer in the making, and hands it over when it is done. `false`: there
+    /// is none.
+    pub(super) fn step_long(&mut self, now: Now) -> bool {
+        if !self.rest.longs.has_work() {
+            return false;
+        }
+        self.make_part(now);
+        true
+    }
+
+    fn make_part(&mut self, now: Now) {
         let Core { conns, rest } = self;
         let view = View::new(
             &rest.config,
@@ -59,21 +68,28 @@ impl Core {
         };
         rest.count_long(answer, &reply, now);
         rest.after_answer(session, reply.closing, now);
-        if matches!(session.phase, Phase::Idle | Phase::Writing) {
-            rest.resume(client, session, now);
+        // What is in the inbox behind it waits for the connection's turn.
+        if matches!(session.phase, Phase::Idle) {
+            session.has_more = !session.inbox.is_empty();
+            session.enter(Phase::Writing, now.mono, &rest.config.limits);
         }
         rest.actions.push_back(Action::Flush(client));
         rest.count_change(before, session);
     }
 
-    /// Packs a slice of one body, and lets the answers go that wait for it when it is done.
-    pub(super) fn step_packing(&mut self) {
+    /// Packs a slice of one body, and lets the answers go that wait for it when it is done. `false`:
+    /// there is none.
+    pub(super) fn step_packing(&mut self, _: Now) -> bool {
         let Rest { packing, longs, .. } = &mut self.rest;
+        if !packing.has_work() {
+            return false;
+        }
         if let Some((bytes, answers)) = packing.step(|key| longs.holds(key)) {
             for key in answers {
                 longs.go_on(key, &bytes);
             }
         }
+        true
     }
 
     /// Looks again at the answers that wait for candles.

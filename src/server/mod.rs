@@ -43,6 +43,7 @@ mod shelf;
 mod stage;
 mod status;
 mod task;
+mod turns;
 
 pub use dial::Broken;
 pub use durations::Endpoint;
@@ -75,6 +76,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
+use turns::Turns;
 
 /// Clients above the cap that are told so at once; above that, connections are dropped.
 pub const LOBBY: usize = 64;
@@ -89,6 +91,8 @@ const SWEEP: Duration = Duration::from_secs(1);
 /// The wall clock has moved against the monotonic one when it did so by more than this: reading one
 /// after the other takes less, also on a busy machine, and both are slewed together.
 const CLOCKS_MOVED_MS: i64 = 2000;
+/// Between two parts of a sweep.
+const SWEEP_PAUSE: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 enum Conn {
@@ -117,8 +121,14 @@ struct Rest {
     worked: usize,
     longs: Longs,
     packing: Packing,
+    turns: Turns,
+    /// The kind of long work that is next.
+    next_slice: usize,
     demo: Option<Demo>,
     stamp: Stamp,
+    silent: door::Silent,
+    /// The most that clients held since memory was last given back.
+    most_held: u64,
     /// Clients by their address, where that has a cap.
     guests: Guests,
     gate: Gate,
@@ -136,6 +146,8 @@ struct Rest {
     /// Lent to the next answer.
     spare: Output,
     next_sweep: Mono,
+    /// Where the sweep goes on.
+    swept: usize,
     shed_at: Mono,
     /// When the end comes in any case.
     stop_at: Option<Mono>,
@@ -175,6 +187,8 @@ impl Core {
                 status,
                 longs: Longs::new(config.limits.max_connections, config.limits.long_answers),
                 packing: Packing::new(config.limits.packed_bytes),
+                turns: Turns::default(),
+                next_slice: 0,
                 gate: Gate::new(&config),
                 config,
                 market,
@@ -184,6 +198,8 @@ impl Core {
                 agenda: Cell::new(None),
                 worked: 0,
                 demo,
+                silent: door::Silent::default(),
+                most_held: 0,
                 guests: Guests::default(),
                 access: Access::new(),
                 demo_open: 0,
@@ -196,6 +212,7 @@ impl Core {
                 familiar: Familiar::new(),
                 spare: Output::default(),
                 next_sweep: now.mono + SWEEP,
+                swept: 0,
                 shed_at: now.mono,
                 stop_at: None,
                 clients_done: false,
@@ -272,11 +289,15 @@ impl Core {
     pub fn handle_timeout(&mut self, now: Now) {
         self.rest.watch_clocks(now);
         if !self.conns.is_empty() && now.mono >= self.rest.next_sweep {
-            self.rest.next_sweep = now.mono + SWEEP;
-            self.sweep(now);
-            self.rest.packing.sweep();
+            if self.sweep_some(now) {
+                self.rest.next_sweep = now.mono + SWEEP;
+                self.rest.packing.sweep();
+            } else {
+                self.rest.next_sweep = now.mono + SWEEP_PAUSE;
+            }
         }
         self.shed_slow_readers(now);
+        self.shed_slow_senders(now);
         if !self.rest.is_quiet(now.mono) {
             self.keep_time(now);
         }
@@ -320,39 +341,71 @@ impl Core {
     /// Whether [`Core::work`] has something to do.
     pub fn has_work(&self) -> bool {
         let rest = &self.rest;
-        rest.longs.has_work() || rest.packing.has_work() || rest.agenda().has_work
+        rest.turns.is_waiting()
+            || rest.longs.has_work()
+            || rest.packing.has_work()
+            || rest.agenda().has_work
     }
 
-    /// Does one slice of what takes long: of one poll, of the archive, of one answer, and of one
-    /// body in gzip.
+    /// The kinds of long work. Each does one slice, or says that it has nothing to do.
+    const SLICES: [fn(&mut Core, Now) -> bool; 5] = [
+        Core::step_turns,
+        Core::step_poll,
+        Core::step_long,
+        Core::step_archive,
+        Core::step_packing,
+    ];
+
+    /// Does one slice of what takes long: a connection's next requests, a poll, a response, the
+    /// archive or a body in gzip, each kind in its turn. One slice a call, so that the driver can look
+    /// at the clock between two.
     pub fn work(&mut self, now: Now) {
+        for _ in Core::SLICES {
+            let slice = Core::SLICES[self.rest.next_slice];
+            self.rest.next_slice = (self.rest.next_slice + 1) % Core::SLICES.len();
+            if slice(self, now) {
+                return;
+            }
+        }
+    }
+
+    fn step_poll(&mut self, now: Now) -> bool {
         let mut done = false;
         let Core { conns, rest } = self;
         let count = rest.pollers.len();
         // In turn: one that always has something to do does not hold up the others.
         let places = (0..count).map(|step| (rest.worked + step) % count);
-        let next = { places }.find(|at| rest.pollers[*at].has_work());
-        if let Some(at) = next {
-            rest.worked = at + 1;
-            rest.with_poller(SourceId(at as u16), |poller, desk| {
-                done = poller.work(conns, desk, now);
-            });
-        }
+        let Some(at) = { places }.find(|at| rest.pollers[*at].has_work()) else {
+            return false;
+        };
+        rest.worked = at + 1;
+        rest.with_poller(SourceId(at as u16), |poller, desk| {
+            done = poller.work(conns, desk, now);
+        });
         if done {
             self.wake_longs(now);
             self.rest.watch_failover(now.mono);
             self.rest.watch_health(now);
         }
-        if self.rest.archive.has_work() {
+        true
+    }
+
+    fn step_archive(&mut self, now: Now) -> bool {
+        let has_work = self.rest.archive.has_work();
+        if has_work {
             self.tell_archive(now, |archive, shelf| archive.work(shelf, now));
         }
-        self.step_packing();
-        self.step_long(now);
+        has_work
     }
 
     /// The next thing that the driver is to do.
     pub fn poll_action(&mut self) -> Option<Action> {
         self.rest.actions.pop_front()
+    }
+
+    /// Whether [`Core::poll_action`] has one.
+    pub fn has_actions(&self) -> bool {
+        !self.rest.actions.is_empty()
     }
 
     /// When [`Core::handle_timeout`] is wanted next.
@@ -402,7 +455,7 @@ impl Core {
         self.rest.stop_at = Some(now.mono + self.rest.config.limits.shutdown);
         self.rest
             .with_archive(|archive, shelf| archive.shut_down(shelf, now));
-        self.sweep(now);
+        self.sweep(0..usize::MAX, usize::MAX, now);
         self.check_end(now);
     }
 

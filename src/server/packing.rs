@@ -26,6 +26,9 @@ const MAKING: usize = 4;
 /// Bytes that may wait to be packed: 30 ms of work. What comes on top is sent sooner as it is.
 const WAITING_BYTES: usize = 4 * 1024 * 1024;
 
+/// Bodies that may wait to be packed: each that comes is held against all of them.
+const WAITING_BODIES: usize = 128;
+
 /// What an entry takes beside its question and its bytes: places in two tables, and counts.
 const ENTRY_BYTES: usize = 192;
 
@@ -110,7 +113,8 @@ impl Packing {
             return Found::Coming;
         }
         // One is always let in, however long: there is no other way for it.
-        match self.jobs.is_empty() || self.waiting + length <= WAITING_BYTES {
+        let has_room = self.jobs.len() < WAITING_BODIES && self.waiting + length <= WAITING_BYTES;
+        match self.jobs.is_empty() || has_room {
             true => Found::Absent,
             false => Found::Full,
         }

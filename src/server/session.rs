@@ -10,6 +10,7 @@
 //! Body        yes     the body is read and thrown away            body deadline: 408
 //! Waiting     no      its answer, made over several turns, is done
 //! Writing     no      the output is sent                          write deadline: close
+//! Queued      no      its turn comes: requests are in the inbox
 //! Finishing   no      the last output is sent; then the end       write deadline: close
 //! Lingering   yes     the client closes; what it sends is dropped linger deadline: close
 //! Closed      no      the driver has let the socket go
@@ -43,8 +44,13 @@ pub struct Session {
     /// Bytes of the empty lines that came before the next request and are no longer in the inbox:
     /// they are bytes of its head (RFC 9112, 2.2).
     pub blank: usize,
+    /// Whether whole requests may be in the inbox: serving stopped before them, not for lack of bytes.
+    pub has_more: bool,
     /// Requests served.
     pub served: u32,
+    /// Whether it is to be shut between two requests, and has not been yet: a request that comes until
+    /// then is answered.
+    pub is_parting: bool,
     /// Why it will close, once that is decided.
     pub reason: Option<CloseReason>,
 }
@@ -62,6 +68,8 @@ pub enum Phase {
     Waiting(Key),
     /// Output is pending.
     Writing,
+    /// All output is sent, and the requests in the inbox wait for the connection's turn.
+    Queued,
     /// The last output is pending.
     Finishing,
     /// Our side is shut; waiting for the client to close its own.
@@ -102,6 +110,9 @@ pub enum CloseReason {
     WriteTimeout,
     /// The client took its answer more slowly than others, when too much was pending in all.
     SlowReader,
+    /// The client left requests unfinished for longer than others, when too many bytes of them had
+    /// come in all.
+    SlowSender,
     /// The connection broke.
     Broken,
     /// Turned away at the cap of connections.
@@ -115,7 +126,7 @@ impl CloseReason {
     pub const COUNT: usize = CloseReason::NAMES.len();
 
     /// All of them, in the order of their numbers, and the words that metrics use.
-    const NAMES: [(CloseReason, &str); 13] = {
+    const NAMES: [(CloseReason, &str); 14] = {
         use CloseReason::*;
         [
             (ClientClosed, "client_closed"),
@@ -128,6 +139,7 @@ impl CloseReason {
             (IdleTimeout, "idle_timeout"),
             (WriteTimeout, "write_timeout"),
             (SlowReader, "slow_reader"),
+            (SlowSender, "slow_sender"),
             (Broken, "broken"),
             (Refused, "refused"),
             (Stopping, "stopping"),
@@ -156,7 +168,9 @@ impl Session {
             inbox: Vec::new(),
             output: Output::default(),
             blank: 0,
+            has_more: false,
             served: 0,
+            is_parting: false,
             reason: None,
         }
     }
@@ -172,7 +186,7 @@ impl Session {
             Phase::Body(_) => Some(limits.body_timeout),
             Phase::Writing | Phase::Finishing => Some(limits.write_timeout),
             Phase::Lingering => Some(limits.linger),
-            Phase::Waiting(_) | Phase::Closed => {
+            Phase::Waiting(_) | Phase::Queued | Phase::Closed => {
                 self.deadline = Mono(u64::MAX);
                 None
             }
@@ -187,7 +201,11 @@ impl Session {
     pub fn wants_read(&self) -> bool {
         match self.phase {
             Phase::Idle | Phase::Head | Phase::Body(_) | Phase::Lingering => true,
-            Phase::Waiting(_) | Phase::Writing | Phase::Finishing | Phase::Closed => false,
+            Phase::Waiting(_)
+            | Phase::Writing
+            | Phase::Queued
+            | Phase::Finishing
+            | Phase::Closed => false,
         }
     }
 
@@ -199,17 +217,45 @@ impl Session {
             Phase::Writing | Phase::Finishing => limits.write_timeout,
             Phase::Head => limits.head_timeout,
             Phase::Body(_) => limits.body_timeout,
-            Phase::Idle | Phase::Waiting(_) | Phase::Lingering | Phase::Closed => return None,
+            Phase::Idle | Phase::Waiting(_) | Phase::Queued | Phase::Lingering | Phase::Closed => {
+                return None;
+            }
         };
         let before = self.deadline.0.saturating_sub(span.as_micros() as u64);
         Some(Mono(before))
+    }
+
+    /// Since when it holds bytes of requests: since its head or body began, or it last took some of
+    /// its responses. `None`: it holds none. One that waits for us has waited for no time.
+    pub fn holds_since(&self, limits: &Limits, now: Mono) -> Option<Mono> {
+        let span = match self.phase {
+            _ if self.service == Service::Demo || self.held_bytes() == 0 => return None,
+            Phase::Head => limits.head_timeout,
+            Phase::Body(_) => limits.body_timeout,
+            Phase::Writing | Phase::Finishing => limits.write_timeout,
+            Phase::Idle | Phase::Waiting(_) | Phase::Queued => return Some(now),
+            Phase::Lingering | Phase::Closed => return None,
+        };
+        Some(Mono(
+            self.deadline.0.saturating_sub(span.as_micros() as u64),
+        ))
+    }
+
+    /// What the bytes take that have come and are not answered.
+    #[inline]
+    pub fn held_bytes(&self) -> usize {
+        let head = match &self.phase {
+            Phase::Body(pending) => pending.head.capacity(),
+            _ => 0,
+        };
+        self.inbox.capacity() + head
     }
 
     /// Whether a request of this client is being answered.
     pub fn is_busy(&self) -> bool {
         matches!(
             self.phase,
-            Phase::Waiting(_) | Phase::Writing | Phase::Finishing
+            Phase::Waiting(_) | Phase::Writing | Phase::Queued | Phase::Finishing
         )
     }
 }

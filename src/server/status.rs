@@ -166,6 +166,8 @@ pub struct HttpStatus {
     pub rates_forgotten: u64,
     /// Bytes of answers that are not handed to the kernel.
     pub pending: u64,
+    /// Bytes of requests that are not answered.
+    pub held: u64,
     /// Bytes handed to the kernel.
     pub bytes_out: u64,
     /// Client connections now.

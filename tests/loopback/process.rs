@@ -85,6 +85,35 @@ fn it_ends_at_once_when_nobody_waits_and_in_time_when_somebody_does() {
 }
 
 #[test]
+fn a_request_that_has_come_when_the_end_is_asked_for_is_answered() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let mut client = Client::connect(marketd.addr());
+    assert_eq!(client.get("/health/live").status, 200);
+    // Both wait for it when it goes on.
+    marketd.signal("STOP");
+    client
+        .send_get("/health/live")
+        .expect("the kernel takes it");
+    marketd.signal("TERM");
+    marketd.signal("CONT");
+    let answer = client.read().expect("an answer");
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.header("Connection"), Some("close"));
+    drop(client);
+    assert_eq!(marketd.await_end(LONG).code, Some(0));
+}
+
+#[test]
+fn too_few_files_to_serve_anybody_are_one_line_and_exit_code_2() {
+    let script = "ulimit -n 10 && exec \"$0\" \"$@\"";
+    let program = env!("CARGO_BIN_EXE_marketd");
+    let launch = Launch::new(&["-c", script, program, "--demo", "--data", ":memory:"]);
+    let needed = ["only 10 files may be open", "are needed", "ulimit -n"];
+    refuses(launch.program("/bin/sh"), &needed);
+}
+
+#[test]
 fn it_starts_again_at_once_at_the_same_address() {
     let exchange = exchange_of(&["BTC/USDT"]);
     let launch = |listen: &str| {

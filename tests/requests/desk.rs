@@ -372,6 +372,7 @@ impl Desk {
                 }
                 Some(Action::Flush(key)) => self.take(key),
                 Some(Action::Finish(key)) => {
+                    self.core.handle(key, Event::Late(b""), self.now);
                     if let Some(guest) = self.guests.get_mut(&key) {
                         guest.shut = true;
                     }

@@ -180,6 +180,16 @@ fn clients_that_take_too_long() {
     assert!(desk.closes()["slow_reader"] >= 1);
     SEEN.with_borrow_mut(|seen| seen.insert("slow_reader".to_string()));
     SEEN.with_borrow_mut(|seen| seen.insert("write_timeout".to_string()));
+    let mut desk = Desk::new(Limits {
+        input_total: 1000,
+        ..Limits::default()
+    });
+    let key = desk.connect();
+    desk.send(key, &[&b"GET /"[..], &[b'x'; 2000]].concat());
+    desk.pass(Duration::from_millis(1));
+    assert!(desk.is_closed(key));
+    assert_eq!(desk.closes()["slow_sender"], 1);
+    SEEN.with_borrow_mut(|seen| seen.insert("slow_sender".to_string()));
 }
 
 #[test]
@@ -216,6 +226,9 @@ fn who_is_there_at_the_end_is_answered_and_counted() {
     let slow = desk.connect_with(10);
     desk.send(slow, &GET.repeat(2));
     desk.shut_down();
+    // Our side is shut: a request that is on its way then meets no reset.
+    assert!(desk.is_shut(idle) && !desk.is_closed(idle));
+    desk.end(idle);
     assert!(desk.is_closed(idle));
     assert_eq!(desk.got(idle), b"");
     assert!(!desk.is_closed(begun) && !desk.is_closed(slow));
@@ -227,6 +240,8 @@ fn who_is_there_at_the_end_is_answered_and_counted() {
     // It was not told that this was the last answer: it has a moment to ask for another.
     assert_eq!(desk.summary(slow), "200, 200, open");
     desk.pass(Duration::from_secs(2));
+    assert!(desk.is_shut(slow));
+    desk.end(slow);
     assert!(desk.is_closed(slow));
     assert!(desk.core.is_finished());
     let late = desk.connect();

@@ -206,7 +206,7 @@ const ENCODINGS: &[(&str, &str, &str)] = &[
     (
         "9112 6.1: TE.TE",
         "Transfer-Encoding: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        "400 bad_request, shut",
+        "501 transfer_coding_not_implemented, shut",
     ),
     (
         "9112 6.1: twice",
@@ -221,7 +221,7 @@ const ENCODINGS: &[(&str, &str, &str)] = &[
     (
         "9112 6.1",
         "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
-        "400 bad_request, shut",
+        "501 transfer_coding_not_implemented, shut",
     ),
     (
         "9112 6.1",
@@ -241,12 +241,12 @@ const ENCODINGS: &[(&str, &str, &str)] = &[
     (
         "9112 6.1",
         "Transfer-Encoding: gzip\r\n\r\n",
-        "400 bad_request, shut",
+        "501 transfer_coding_not_implemented, shut",
     ),
     (
         "9112 6.1",
         "Transfer-Encoding: identity\r\n\r\n",
-        "400 bad_request, shut",
+        "501 transfer_coding_not_implemented, shut",
     ),
     (
         "9112 6.1",
@@ -256,7 +256,7 @@ const ENCODINGS: &[(&str, &str, &str)] = &[
     (
         "9112 6.1: obfuscated",
         "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
-        "400 bad_request, shut",
+        "501 transfer_coding_not_implemented, shut",
     ),
     (
         "9112 6.1: obfuscated",
@@ -271,7 +271,7 @@ const ENCODINGS: &[(&str, &str, &str)] = &[
     (
         "9112 6.1: obfuscated",
         "Transfer-Encoding: 'chunked'\r\n\r\n0\r\n\r\n",
-        "400 bad_request, shut",
+        "501 transfer_coding_not_implemented, shut",
     ),
     (
         "9112 6.1: obfuscated",

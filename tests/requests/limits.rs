@@ -513,3 +513,34 @@ fn who_leaves_a_request_half_sent_does_not_have_others_closed_in_his_stead() {
     }
     assert!(!desk.is_closed(steady));
 }
+
+#[test]
+fn what_all_clients_together_hold_of_requests_has_a_limit() {
+    let most = 400_000;
+    let mut desk = Desk::new(Limits {
+        input_total: most,
+        ..Limits::default()
+    });
+    let part = format!("GET /{} HTTP/1.1\r\n", "x".repeat(3000));
+    let slow: Vec<_> = (0..400)
+        .map(|_| {
+            let key = desk.connect();
+            desk.send(key, part.as_bytes());
+            desk.pass(Duration::from_millis(1));
+            key
+        })
+        .collect();
+    let open = slow.iter().filter(|key| !desk.is_closed(**key)).count();
+    assert!(
+        open * part.len() <= most,
+        "{open} hold {} bytes each",
+        part.len()
+    );
+    assert!(open * part.len() > most / 2, "{open} are left");
+    // Those go that have been at it for the longest time, and nobody else.
+    assert!(slow[..400 - open].iter().all(|key| desk.is_closed(*key)));
+    assert_eq!(desk.closes()["slow_sender"], 400 - open as u64);
+    let key = slow[399];
+    desk.send(key, b"Host: h\r\n\r\n");
+    assert_eq!(desk.summary(key), "404 not_found, open");
+}

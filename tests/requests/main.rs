@@ -15,6 +15,7 @@ mod support;
 mod answers;
 mod desk;
 mod ends;
+mod fairness;
 mod fields;
 mod framing;
 mod fuzz;

@@ -117,6 +117,30 @@ impl World {
         }
     }
 
+    /// The core shuts its side: after a last answer, or between two requests when that is time.
+    pub fn part(&mut self, key: Key) {
+        let Some(link) = self.links.get(&key) else {
+            return;
+        };
+        let Peer::Client(at) = link.peer else {
+            return;
+        };
+        let client = &self.clients[at];
+        if client.talk.closing || link.finished {
+            return;
+        }
+        let quiet = self.now - link.active.max(client.since);
+        let is_idle = quiet + 1000 >= us(self.config.limits.idle_timeout);
+        if !(is_idle && client.partial_since.is_none() || self.stopped_at.is_some()) {
+            self.fail(&format!(
+                "client {at}: its connection is shut for no reason"
+            ));
+        }
+        if let Some(link) = self.links.get_mut(&key) {
+            link.parted = true;
+        }
+    }
+
     /// The core lets a client go: there must be a reason, and nothing owed.
     pub fn farewell(&mut self, key: Key, at: usize) {
         let verdict = self.reason_to_close(key, at);
@@ -164,6 +188,9 @@ impl World {
                 )),
                 false => Ok("it was told"),
             };
+        }
+        if link.parted {
+            return Ok("it was idle, and its side was shut");
         }
         if owed > 0 {
             return Err(format!("closed with {owed} requests unanswered"));

@@ -51,6 +51,8 @@ pub struct Link {
     pub queued: bool,
     /// The daemon has shut its side for writing.
     pub finished: bool,
+    /// The core has done so between two requests: what comes then is not answered.
+    pub parted: bool,
 }
 
 impl Link {
@@ -75,6 +77,7 @@ impl Link {
             writable: true,
             queued: false,
             finished: false,
+            parted: false,
         }
     }
 

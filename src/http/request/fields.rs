@@ -4,7 +4,7 @@
 //! expectation. It never sees the request line but for its version.
 
 use super::super::error::RequestError;
-use super::super::head::{digits, members};
+use super::super::head::{digits, is_token, members};
 use super::super::target::is_authority;
 use super::{RequestBody, Version};
 
@@ -82,15 +82,25 @@ impl<'a> Seen<'a> {
         Ok(())
     }
 
-    /// RFC 9112, 6.1. Nothing else is implemented, and a list of two is one too many.
+    /// RFC 9112, 6.1: a coding that is not understood is 501. Where something follows `chunked`, nobody
+    /// knows how long the body is: that is 400 (RFC 9112, 6.3), as is what names no coding.
     fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), RequestError> {
-        if self.chunked || !value.eq_ignore_ascii_case(b"chunked") {
-            return Err(RequestError::BadRequest(
-                "The only Transfer-Encoding understood is \"chunked\".",
-            ));
+        let mut is_known = true;
+        for coding in value.split(|byte| *byte == b',') {
+            let coding = coding.trim_ascii();
+            let is_name = !coding.is_empty() && coding.iter().all(|byte| is_token(*byte));
+            if self.chunked || !is_name {
+                return Err(RequestError::BadRequest(
+                    "Transfer-Encoding must end with \"chunked\".",
+                ));
+            }
+            self.chunked = coding.eq_ignore_ascii_case(b"chunked");
+            is_known &= self.chunked;
         }
-        self.chunked = true;
-        Ok(())
+        match is_known {
+            true => Ok(()),
+            false => Err(RequestError::UnknownCoding),
+        }
     }
 
     /// RFC 9110, 10.1.1.

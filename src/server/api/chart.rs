@@ -29,6 +29,9 @@ const SETTLED_S: u32 = 3600;
 /// Base rows of one part of a chart that is made row by row: some 0.3 ms.
 const ROWS_A_PART: usize = 2048;
 
+/// What one part costs, as a number of bytes that are copied.
+const PART_BYTES: usize = 64 * 1024;
+
 /// A chart that waits for candles, or is made in parts.
 pub struct LongChart {
     asked: Asked,
@@ -84,6 +87,7 @@ pub fn chart(
         maker: None,
     };
     if long.wanted.is_none() && long.step(view) {
+        responder.weigh(PART_BYTES);
         return Ok(long.finish(view, responder).into());
     }
     Ok(Outcome::Later(Long::Chart(Box::new(long))))

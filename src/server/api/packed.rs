@@ -147,6 +147,7 @@ pub fn send(
     length: usize,
     write: impl FnOnce(&mut Output),
 ) -> Option<ToPack> {
+    responder.weigh(length);
     if length >= PLAIN_BELOW && view.packing.is_on() {
         head.coding = Coding::Plain;
         if let Some(etag) = head.etag

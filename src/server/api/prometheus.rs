@@ -390,6 +390,11 @@ fn http(view: &View<'_>, page: &mut Page) {
         "Bytes of answers that clients have not taken.",
         http.pending,
     );
+    page.gauge(
+        "http_held_bytes",
+        "Bytes of requests that are not whole or not answered.",
+        http.held,
+    );
     page.counter("http_sent_bytes_total", "Bytes sent.", http.bytes_out);
     page.gauge("http_connections", "Open client connections.", http.open);
     let help = "Bytes of bodies in gzip that are kept.";

@@ -110,6 +110,8 @@ impl Poller {
                 }
                 ended
             }
+            // Said of clients alone.
+            Event::Late(_) => return false,
             Event::Eof => self.lost(lane, None, conns, desk, now),
             Event::Failed(why) => self.lost(lane, Some(why), conns, desk, now),
         };
