@@ -411,9 +411,8 @@ impl World {
                 self.trace
                     .note(self.now, format!("source {source} has answered {task:?}"));
                 self.schedules[source].succeeded(tickers, self.now);
-                self.ledgers[source].learn(said, in_flight.sent, now);
-                let lied = std::mem::take(&mut self.exchanges[source].mouth.lied);
-                self.ledgers[source].lied.extend(lied);
+                let truth = &self.exchanges[source].mouth.truth;
+                self.ledgers[source].learn(said, in_flight.sent, now, truth);
             }
             Meaning::Bad(failure) => {
                 self.trace.note(
@@ -514,11 +513,19 @@ impl World {
             allowance.others = others;
             allowance
         });
+        let truths: Vec<_> = self.exchanges.iter().map(|it| &it.mouth.truth).collect();
+        let offsets = |source: usize| {
+            let calm_since = self.schedules[source].trouble;
+            self.ledgers[source].offsets(truths[source], moment, calm_since)
+        };
+        let offsets: Vec<_> = (0..truths.len()).map(offsets).collect();
         let client = &mut self.clients[at];
         let mut context = Context {
             packs: cfg!(feature = "gzip") && limits.packed_bytes > 0,
             allowance,
             sources: &self.ledgers,
+            truths: &truths,
+            offsets: &offsets,
             symbols: &self.symbols,
             now: moment,
             span: (self.now, self.now),

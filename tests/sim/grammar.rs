@@ -4,6 +4,9 @@ use super::charts::ChartAsk;
 use super::naive::INTERVALS;
 use crate::support::Rng;
 
+/// 2015-01-01, in seconds.
+const LONG_AGO_S: i64 = 1_420_070_400;
+
 /// What a request asks for: how its answer is to be judged.
 #[derive(Clone, Debug)]
 pub enum Kind {
@@ -74,6 +77,8 @@ pub struct Grammar {
     pub body_bytes: usize,
     /// Whether some requests may be malformed.
     pub bad: bool,
+    /// Charts that many ask for.
+    pub favourites: Vec<(String, Kind)>,
 }
 
 /// Endpoints by service: with the ecosystem on an address of its own, this one does not know it.
@@ -312,7 +317,10 @@ impl Grammar {
         (target, kind)
     }
 
-    fn chart(&self, rng: &mut Rng) -> (String, Kind) {
+    pub fn chart(&self, rng: &mut Rng) -> (String, Kind) {
+        if !self.favourites.is_empty() && rng.chance(1, 3) {
+            return rng.pick(&self.favourites).clone();
+        }
         let market = if rng.chance(1, 2) {
             rng.below(2) as usize
         } else {
@@ -336,6 +344,10 @@ impl Grammar {
             2 => from = Some(a),
             3 => to = Some(a),
             _ => (from, to) = (Some(a.min(b)), Some(a.max(b))),
+        }
+        if rng.chance(1, 12) {
+            // Long before anything that is kept.
+            from = Some(rng.between(0, LONG_AGO_S) * 1000);
         }
         let limit = match rng.below(5) {
             0 => None,

@@ -36,6 +36,7 @@ mod setup;
 #[path = "../support/mod.rs"]
 mod support;
 mod trace;
+mod truth;
 mod verdict;
 mod watch;
 mod weather;

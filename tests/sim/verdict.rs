@@ -3,8 +3,9 @@
 use super::answers::{Answer, Remembered};
 use super::charts::{ChartAsk, ChartFields, Keep, read_rows};
 use super::grammar::{Ask, Kind};
-use super::ledger::{Ledger, Moment, Span, Tri};
+use super::ledger::{Ledger, Moment, Offsets, Span, Tri};
 use super::quotes::Books;
+use super::truth::Truth;
 use crate::support::Json;
 use flate2::read::GzDecoder;
 use std::collections::HashMap;
@@ -13,6 +14,8 @@ use std::io::Read;
 /// What answers are compared with.
 pub struct Context<'a> {
     pub sources: &'a [Ledger],
+    pub truths: &'a [&'a Truth],
+    pub offsets: &'a [Offsets],
     pub symbols: &'a [String],
     pub now: Moment,
     /// When the answer at hand was made.
@@ -37,6 +40,8 @@ impl<'a> Context<'a> {
     fn books(&self) -> Books<'a> {
         Books {
             sources: self.sources,
+            truths: self.truths,
+            offsets: self.offsets,
             symbols: self.symbols,
             span: self.span,
         }
@@ -308,7 +313,15 @@ fn chart_fields(answer: &Answer) -> Result<ChartFields, String> {
             other => return Err(format!("Chart-Coverage: {other}")),
         },
         next: field("Link")?.map(str::to_string),
+        max_age: max_age(answer)?,
     })
+}
+
+/// For how many seconds caches may keep an answer.
+fn max_age(answer: &Answer) -> Result<Option<u64>, String> {
+    let policy = answer.field("Cache-Control")?.unwrap_or_default();
+    let age = policy.split(", ").find_map(|it| it.strip_prefix("max-age="));
+    age.map(|age| age.parse().map_err(|_| policy.to_string())).transpose()
 }
 
 fn check_chart(
@@ -319,7 +332,7 @@ fn check_chart(
 ) -> Result<(), String> {
     let rows = read_rows(body, ask.text)?;
     let books = context.books();
-    let verdict = books.check_chart(ask, &rows, fields, context.now, context.keep);
+    let verdict = books.check_chart(ask, &rows, fields, context.keep);
     verdict.map_err(|why| {
         let ends = (rows.first().map(|row| row.0), rows.last().map(|row| row.0));
         format!("{why}; {} rows {ends:?}, {fields:?}, {ask:?}", rows.len())

@@ -46,6 +46,11 @@ pub enum Event {
     Look,
     /// Somebody sets this machine's clock, by so many milliseconds.
     SetClock(i64),
+    /// This machine sleeps for so many milliseconds: its monotonic clock stands. Whether its
+    /// connections survive that.
+    Sleep(i64, bool),
+    /// An exchange's clock jumps by so many milliseconds.
+    Jump(usize, i64),
 }
 
 /// See the module's page.
@@ -95,6 +100,8 @@ pub struct World {
     /// Whether a turn ended early and has more to do.
     pub turns: u64,
     pub answers: usize,
+    /// Things that have happened.
+    pub happened: u64,
 }
 
 impl World {
@@ -132,6 +139,7 @@ impl World {
             repeated_turns: 0,
             turns: 0,
             answers: 0,
+            happened: 0,
         }
     }
 
@@ -258,6 +266,7 @@ impl World {
     }
 
     fn happen(&mut self, event: Event) {
+        self.happened += 1;
         match event {
             Event::Client(client) => self.client_acts(client),
             Event::Settle(key, result) => {
@@ -282,9 +291,44 @@ impl World {
             }
             Event::SetClock(ms) => {
                 self.unix_ms += ms;
+                for ledger in &mut self.ledgers {
+                    ledger.sets.push((self.now, ms));
+                }
                 self.trace
                     .note(self.now, format!("the clock is set by {ms} ms"));
             }
+            Event::Sleep(ms, survive) => self.sleep(ms, survive),
+            Event::Jump(source, ms) => {
+                let now = self.moment();
+                self.exchanges[source].mouth.truth.off_ms += ms;
+                self.ledgers[source].shift(now, false);
+                self.trace.note(self.now, format!("source {source}'s clock jumps by {ms} ms"));
+            }
+        }
+    }
+
+    /// This machine sleeps, and everybody else does not.
+    fn sleep(&mut self, ms: i64, survive: bool) {
+        self.trace.note(self.now, format!("this machine sleeps for {ms} ms"));
+        self.unix_ms += ms;
+        self.grammar.now_ms += ms;
+        let now = self.moment();
+        for (exchange, ledger) in self.exchanges.iter_mut().zip(&mut self.ledgers) {
+            exchange.mouth.truth.passes(ms);
+            ledger.sleeps.push((self.now, ms));
+            ledger.shift(now, true);
+        }
+        self.woken = true;
+        let broken: Vec<Key> = (self.links.values())
+            .filter(|link| matches!(link.peer, Peer::Exchange(..)) && !survive)
+            .map(|link| link.key)
+            .collect();
+        for key in broken {
+            if let Peer::Exchange(source, at) = self.links[&key].peer {
+                self.exchanges[source].conns[at].open = false;
+            }
+            self.links.get_mut(&key).expect("it was just seen").reset();
+            self.wake(key);
         }
     }
 
