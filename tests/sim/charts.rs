@@ -227,7 +227,8 @@ impl Chart<'_> {
             let (open, figures) = row;
             let slots = self.slots_of(*open);
             let closed = self.closed(slots);
-            let known = closed.as_ref().is_some_and(|all| all.contains(figures));
+            let fits = |all: &Vec<_>| all.contains(figures) || all.len() > MOST_CHOICES;
+            let known = closed.as_ref().is_some_and(fits);
             let verdict = if known {
                 Ok(())
             } else if self.ask.fill && self.is_hollow(slots) {
@@ -457,6 +458,10 @@ impl Chart<'_> {
         Some((if start == first { first } else { behind }, end))
     }
 }
+
+/// Where more candles than these are as good as what was said, whatever is shown passes: the clock was
+/// in doubt for long.
+const MOST_CHOICES: usize = 256;
 
 /// Provisional candles that a series holds at most, and one.
 const MOST_PROVISIONAL: i64 = 241;

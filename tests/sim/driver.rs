@@ -5,7 +5,9 @@
 //! [`World::carry_out`] and nowhere else. What passes between core and sockets is shown to those
 //! who judge it.
 
+use super::answers::read_answer;
 use super::exchange::{Meaning, Reached};
+use super::grammar::Ask;
 use super::ledger::{Moment, Tri};
 use super::replies::Task;
 use super::trace::excerpt;
@@ -15,7 +17,7 @@ use super::world::{Event, World};
 use marketd::server::{Action, Broken, Event as Told, Service};
 use marketd::table::Key;
 use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 const READ_BUFFER: usize = 64 * 1024;
 const CLIENT_BYTES: usize = 2 * READ_BUFFER;
@@ -534,7 +536,7 @@ impl World {
             refused: client.refused,
             long_full,
             stopping: self.stopped_at.is_some(),
-            tags: &mut self.tags,
+            told: &mut self.told,
         };
         client.made.extend_from_slice(fresh);
         client.made_total = total;
@@ -543,6 +545,7 @@ impl World {
         let before = client.talk.ends.back().copied().unwrap_or(0);
         let verdict = client.talk.made(fresh, started, &mut context);
         let made = client.talk.answers - answers;
+        let confirmed = client.talk.confirmed.take();
         self.answers += made;
         self.trace.note(
             self.now,
@@ -550,6 +553,36 @@ impl World {
         );
         self.check(verdict, &|| format!("client {at}"));
         self.check_room(at, made, before, sent);
+        if let Some((ask, etag)) = confirmed {
+            self.check_confirmed(at, &ask, &etag);
+        }
+    }
+
+    /// Who has just been told that nothing has changed would have got, at this very moment, the body
+    /// that the tag stands for.
+    fn check_confirmed(&mut self, at: usize, ask: &Ask, etag: &str) {
+        let stranger = Ipv4Addr::new(203, 0, 113, 1);
+        let (now, service) = (self.clocks(), self.service_of(at));
+        let Some(key) = self.core.accept_from(stranger.into(), service, now) else {
+            return;
+        };
+        let gzip = if ask.gzip { "Accept-Encoding: gzip\r\n" } else { "" };
+        let request = format!("GET {} HTTP/1.1\r\nHost: sim\r\n{gzip}\r\n", ask.target);
+        self.core.handle(key, Told::Received(request.as_bytes()), now);
+        let answer = read_answer(&self.core.outgoing(key).to_vec(), false);
+        let gone = Broken::Io(ErrorKind::ConnectionReset);
+        self.core.handle(key, Told::Failed(&gone), now);
+        // One that takes a while says what holds later.
+        let Ok(Some((answer, _))) = answer else {
+            return;
+        };
+        let shown = answer.field("ETag").ok().flatten();
+        if answer.status == 200 && shown != Some(etag) {
+            let (body, target) = (answer.body.escape_ascii(), &ask.target);
+            self.fail(&format!(
+                "304 with {etag} to {target}, and 200 with {shown:?} is {body}"
+            ));
+        }
     }
 
     /// No further answer is begun while more than the high water is pending.

@@ -60,6 +60,7 @@ impl World {
             reading: Reading::Fast,
             ending: Ending::Stay,
             side,
+            loyal: None,
             buffer: usize::MAX,
         };
         let at = add_client(self, nature, 0, rng);

@@ -1,6 +1,7 @@
 //! Requests, good and bad, made by chance; and what the answer to each may be.
 
 use super::charts::ChartAsk;
+use super::client::Nature;
 use super::naive::INTERVALS;
 use crate::support::Rng;
 
@@ -91,11 +92,19 @@ pub enum Side {
 
 impl Grammar {
     /// One request. `etag`: of an earlier answer, by its target.
-    pub fn ask(&self, rng: &mut Rng, side: Side, etag: impl Fn(&str) -> Option<String>) -> Ask {
+    pub fn ask(
+        &self,
+        rng: &mut Rng,
+        nature: &Nature,
+        etag: impl Fn(&str) -> Option<String>,
+    ) -> Ask {
         if self.bad && rng.chance(1, 14) {
             return self.fatal(rng);
         }
-        let (target, kind) = self.target(rng, side);
+        let (target, kind) = match nature.loyal {
+            Some(favourite) => self.favourites[favourite].clone(),
+            None => self.target(rng, nature.side),
+        };
         let mut ask = Ask {
             bytes: Vec::new(),
             head_only: false,
@@ -317,16 +326,22 @@ impl Grammar {
         (target, kind)
     }
 
-    pub fn chart(&self, rng: &mut Rng) -> (String, Kind) {
+    fn chart(&self, rng: &mut Rng) -> (String, Kind) {
         if !self.favourites.is_empty() && rng.chance(1, 3) {
             return rng.pick(&self.favourites).clone();
         }
+        self.some_chart(60, rng)
+    }
+
+    /// A chart that begins or ends so many candles ago at most, or twice as many.
+    pub fn some_chart(&self, near: i64, rng: &mut Rng) -> (String, Kind) {
         let market = if rng.chance(1, 2) {
             rng.below(2) as usize
         } else {
             self.some_market(rng)
         };
         let interval = match rng.below(3) {
+            _ if near < 10 && rng.chance(1, 2) => *rng.pick(&["1m", "1m", "3m", "5m"]),
             0 => *rng.pick(&["1m", "1h", "1d"]),
             _ => *rng.pick(&INTERVALS),
         };
@@ -337,7 +352,7 @@ impl Grammar {
             let time = self.now_ms - back - rng.between(0, length / 1000) * 1000;
             (time.max(0) / 1000) * 1000
         };
-        let (a, b) = (some_time(60), some_time(120));
+        let (a, b) = (some_time(near), some_time(2 * near));
         let (mut from, mut to) = (None, None);
         match rng.below(5) {
             0 | 1 => {}
@@ -366,7 +381,7 @@ impl Grammar {
             from,
             to,
             limit: limit.unwrap_or(default) as usize,
-            fill: rng.chance(1, 5),
+            fill: rng.chance(1, if near < 10 { 2 } else { 5 }),
             text: rng.chance(1, 6),
             source: self.some_source(rng),
         };

@@ -507,9 +507,14 @@ impl Ledger {
         };
         let first = said.iter().rposition(hides).unwrap_or(0);
         let seen = said[first..].iter();
-        seen.filter(|(at, closed, _)| *at <= span.1 && *closed != Closed::No)
-            .map(|(_, _, row)| &**row)
-            .collect()
+        let seen = seen.filter(|(at, closed, _)| *at <= span.1 && *closed != Closed::No);
+        let mut rows: Vec<&Row> = Vec::new();
+        for (_, _, row) in seen {
+            if !rows.contains(&&**row) {
+                rows.push(row);
+            }
+        }
+        rows
     }
 
     /// Whether an answer could have held the candle of a slot.

@@ -1,7 +1,7 @@
 //! A world of a seed: what is configured, who comes when, and how the exchanges feel.
 
 use super::brain::Brain;
-use super::client::{Client, Nature};
+use super::client::{Client, Ending, Nature, Reading};
 use super::disk::{self, Disk};
 use super::exchange::{Address, Exchange};
 use super::grammar::{Grammar, Side};
@@ -169,6 +169,7 @@ pub fn next_life(old: World, theme: Theme, until: u64, away: u64, rng: &mut Rng)
     let mut grammar = old.grammar;
     grammar.now_ms += passed;
     let mut world = World::new(Rng::new(rng.next()), core, old.config, unix_ms, grammar);
+    world.told = old.told;
     for (source, exchange) in old.exchanges.into_iter().enumerate() {
         let brain = exchange.mouth.truth.brain.clone();
         add_source(&mut world, theme, source, (&brain, 0, until), rng);
@@ -308,7 +309,9 @@ fn grammar(config: &Config, brain: &Brain, begin: i64, rng: &mut Rng) -> Grammar
         favourites: Vec::new(),
     };
     // What many ask for again and again.
-    grammar.favourites = (0..rng.below(5)).map(|_| grammar.chart(rng)).collect();
+    grammar.favourites = (0..rng.below(5))
+        .map(|_| grammar.some_chart(5, rng))
+        .collect();
     grammar
 }
 
@@ -416,6 +419,22 @@ fn add_clients(world: &mut World, theme: Theme, until: u64, rng: &mut Rng) {
         Some(_) => &[Side::Api, Side::Ecosystem],
         None => &[Side::Both],
     };
+    for favourite in 0..world.grammar.favourites.len() {
+        let nature = Nature {
+            requests: 100,
+            think: 3 * SECOND,
+            side: *sides.last().expect("the side of charts"),
+            loyal: Some(favourite),
+            reading: Reading::Fast,
+            ending: Ending::Close,
+            ahead: 1,
+            buffer: usize::MAX,
+            ..Nature::any(rng, sides)
+        };
+        if rng.chance(1, 2) {
+            add_client(world, nature, rng.below(until / 4), rng);
+        }
+    }
     for _ in 0..count {
         let nature = Nature::any(rng, sides);
         let at = match rng.below(4) {

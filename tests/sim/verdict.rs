@@ -28,8 +28,8 @@ pub struct Context<'a> {
     /// Whether no further answer can be made over several turns.
     pub long_full: bool,
     pub stopping: bool,
-    /// The bodies that each tag has stood for, by target.
-    pub tags: &'a mut HashMap<(String, String), Vec<u8>>,
+    /// What clients have been told of before.
+    pub told: &'a mut Told,
     /// Whether bodies are packed at all.
     pub packs: bool,
     /// What the client's address may still ask for.
@@ -46,6 +46,15 @@ impl<'a> Context<'a> {
             span: self.span,
         }
     }
+}
+
+/// What holds for good, whoever was told.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// The bodies that each entity tag has stood for, by target.
+    pub tags: HashMap<(String, String), Vec<u8>>,
+    /// The bodies that caches may keep for an hour, by target.
+    pub settled: HashMap<String, Vec<u8>>,
 }
 
 /// Requests of one address, where they are limited.
@@ -72,7 +81,7 @@ impl Allowance {
             number("RateLimit-Remaining")?,
             number("RateLimit-Reset")?,
         ];
-        let is_free = matches!(ask.kind, Kind::Health) || ask.bytes.starts_with(b"OPTIONS");
+        let is_free = ask.target.starts_with("/health") || ask.bytes.starts_with(b"OPTIONS");
         let (limit, left, reset) = match told {
             [None, None, None] if is_free || matches!(ask.kind, Kind::Fatal(_)) => return Ok(()),
             [Some(limit), Some(left), Some(reset)] if !is_free => (limit, left, reset),
@@ -202,7 +211,7 @@ pub fn check(
     check_data(&ask.kind, &json, context)
 }
 
-/// One tag of one address stands for one body.
+/// One tag of one address stands for one body, and what may be kept for an hour does not change.
 fn check_tag(ask: &Ask, answer: &Answer, context: &mut Context<'_>) -> Result<(), String> {
     let Some(tag) = answer.field("ETag")? else {
         return Ok(());
@@ -211,13 +220,22 @@ fn check_tag(ask: &Ask, answer: &Answer, context: &mut Context<'_>) -> Result<()
         return Ok(());
     }
     let key = (ask.target.clone(), tag.to_string());
-    let before = context
-        .tags
-        .entry(key)
-        .or_insert_with(|| answer.body.clone());
+    let before = (context.told.tags.entry(key)).or_insert_with(|| answer.body.clone());
     if *before != answer.body {
         let (before, body) = (before.escape_ascii(), answer.body.escape_ascii());
         return Err(format!("{tag} stood for\n{before}\nand now for\n{body}"));
+    }
+    // What has become too old is no longer known.
+    let is_partial = answer.field("Chart-Coverage")? == Some("partial");
+    let settled = &mut context.told.settled;
+    if let Some(before) = settled.get(&ask.target).filter(|_| !is_partial)
+        && *before != answer.body
+    {
+        let (before, body) = (before.escape_ascii(), answer.body.escape_ascii());
+        return Err(format!("for an hour it was to be\n{before}\nand now it is\n{body}"));
+    }
+    if max_age(answer)?.is_some_and(|seconds| seconds >= 3600) {
+        settled.insert(ask.target.clone(), answer.body.clone());
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use super::grammar::Grammar;
 use super::ledger::{Ledger, Moment};
 use super::schedule::Schedule;
 use super::trace::{Trace, seconds};
-use super::verdict::Allowance;
+use super::verdict::{Allowance, Told};
 use super::weather::{SECOND, Weather};
 use super::wire::{Link, Peer};
 use crate::support::Rng;
@@ -81,8 +81,8 @@ pub struct World {
     pub disk: Option<Disk>,
     pub grammar: Grammar,
     pub symbols: Vec<String>,
-    /// The bodies that each entity tag has stood for.
-    pub tags: HashMap<(String, String), Vec<u8>>,
+    /// What clients have been told, in this life and before.
+    pub told: Told,
     /// When clients last left more than half of what they may unread.
     pub crowded_at: Option<u64>,
     /// Where requests are limited: what each address has left.
@@ -127,7 +127,7 @@ impl World {
             disk: None,
             symbols: grammar.symbols.clone(),
             grammar,
-            tags: HashMap::new(),
+            told: Told::default(),
             crowded_at: None,
             allowances: HashMap::new(),
             stall: 0,
