@@ -421,8 +421,9 @@ fn add_clients(world: &mut World, theme: Theme, until: u64, rng: &mut Rng) {
     };
     for favourite in 0..world.grammar.favourites.len() {
         let nature = Nature {
-            requests: 100,
-            think: 3 * SECOND,
+            requests: 150,
+            think: 2 * SECOND,
+            piece: usize::MAX,
             side: *sides.last().expect("the side of charts"),
             loyal: Some(favourite),
             reading: Reading::Fast,

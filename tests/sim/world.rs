@@ -23,7 +23,7 @@ use marketd::server::Core;
 use marketd::table::Key;
 use marketd::time::{Mono, Now, UnixMs};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet, VecDeque};
 use std::io::ErrorKind;
 use std::net::IpAddr;
 
@@ -81,6 +81,8 @@ pub struct World {
     pub disk: Option<Disk>,
     pub grammar: Grammar,
     pub symbols: Vec<String>,
+    /// Connections of clients that asked once and are let go.
+    pub strangers: HashSet<Key>,
     /// What clients have been told, in this life and before.
     pub told: Told,
     /// When clients last left more than half of what they may unread.
@@ -127,6 +129,7 @@ impl World {
             disk: None,
             symbols: grammar.symbols.clone(),
             grammar,
+            strangers: HashSet::new(),
             told: Told::default(),
             crowded_at: None,
             allowances: HashMap::new(),
