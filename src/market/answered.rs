@@ -6,8 +6,10 @@
 
 use super::chunk::{CHUNK_SLOTS, Draft, chunk_of, chunks_of, place_of, places_of, seconds};
 use super::series::{Series, Tail};
-use super::spans::{MAX_SPANS, SpansFull};
+use super::silence::{LEAST_PAGE, REREAD, confirmed_after_ms};
+use super::spans::{MAX_SPANS, Spans, SpansFull};
 use crate::history::Changes;
+use crate::interval::Stored;
 use crate::record::Candle;
 use crate::time::UnixMs;
 use std::ops::Range;
@@ -30,7 +32,7 @@ pub struct Written {
     pub updated: usize,
     /// Stored candles that the answer confirmed as they are.
     pub unchanged: usize,
-    /// Stored candles that the exchange no longer has.
+    /// Stored candles that the exchange no longer has, by two of its answers.
     pub removed: usize,
     /// Unsound ones: not aligned, not asked for, of the future, or with numbers that no market
     /// can have.
@@ -42,6 +44,10 @@ pub struct Written {
     pub refused: bool,
 }
 
+/// Archived slots in a row that an answer may tell anew. A longer stretch lies in the middle of what was
+/// asked for the sake of others, and the file's word on it is as good.
+const MOST_ASKED_AGAIN: i64 = 2 * REREAD;
+
 /// What an answer says about one slot.
 struct Found<'a> {
     slot: i64,
@@ -49,17 +55,42 @@ struct Found<'a> {
     candle: Option<&'a Candle>,
 }
 
+/// Who says something about slots, and what it means that no candle is said to be in one of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// The history file: nobody traded there.
+    File,
+    /// An exchange's answer, or a slice of one.
+    Answer {
+        /// From its oldest sound candle's slot to behind its newest's. Slots between that it leaves
+        /// out are empty.
+        between: Range<i64>,
+        /// Whether it could have held candles of the other slots, too: it was not cut.
+        is_whole: bool,
+    },
+}
+
+impl Word {
+    /// Of a whole answer about these slots. `is_dated`: each of its rows told its time.
+    pub fn of(interval: Stored, asked: &Range<i64>, candles: &[Reported], is_dated: bool) -> Word {
+        let slot = |it: &Reported| {
+            let slot = interval.slot_of(it.candle.open_time);
+            let is_aligned = interval.open_of(slot) == it.candle.open_time;
+            (is_aligned && asked.contains(&slot) && it.candle.is_sound()).then_some(slot)
+        };
+        let slots = || candles.iter().filter_map(slot);
+        Word::Answer {
+            between: match (slots().min(), slots().max()) {
+                (Some(first), Some(last)) => first..last + 1,
+                _ => 0..0,
+            },
+            is_whole: is_dated && candles.len() < LEAST_PAGE,
+        }
+    }
+}
+
 impl Series {
-    /// Takes an answer of the exchange about the slots `asked`: every candle it has there, in any
-    /// order. `closed_before` is the exchange's clock at the moment of the answer; a caller who
-    /// knows that the exchange needs a while to close a candle takes that off.
-    ///
-    /// Slots that ended by then are covered from now on, and are as the exchange says: a sound
-    /// candle is stored, a slot without one loses what was stored or made from quotes. An unsound
-    /// candle changes nothing in its slot: it is covered if it was, and unknown if it was not. The
-    /// candle that has not ended becomes the forming one.
-    ///
-    /// `changes` is told what is to be archived of it.
+    /// Takes a whole answer of the exchange about the slots `asked`: see [`Series::told`].
     pub fn answered(
         &mut self,
         asked: Range<i64>,
@@ -67,35 +98,46 @@ impl Series {
         closed_before: UnixMs,
         changes: Option<&mut Changes>,
     ) -> Written {
+        let word = Word::of(self.interval(), &asked, candles, true);
+        self.told(asked, candles, &word, closed_before, changes)
+    }
+
+    /// Takes what is told of the slots `asked`: every candle that there is, in any order.
+    /// `closed_before` is the exchange's clock at the moment of the answer; a caller who
+    /// knows that the exchange needs a while to close a candle takes that off.
+    ///
+    /// Of slots that ended by then, those with a sound candle are covered from now on, and so are
+    /// those that the answer's [`Word`] says to be empty. Any other slot that is left out stays as it
+    /// is, with its candle if one is stored; a second answer that leaves it out, a re-read later,
+    /// makes it empty. An unsound candle changes nothing in its slot. The candle that has not ended
+    /// becomes the forming one.
+    ///
+    /// `changes` is told what is to be archived of it.
+    pub fn told(
+        &mut self,
+        asked: Range<i64>,
+        candles: &[Reported],
+        word: &Word,
+        closed_before: UnixMs,
+        mut changes: Option<&mut Changes>,
+    ) -> Written {
         let mut written = Written::default();
         let present = self.interval().slot_of(closed_before);
         let asked = asked.start.max(0)..asked.end;
         let (found, open_from) = self.sift(&asked, candles, present, &mut written);
-        let closed = asked.start..asked.end.min(open_from);
+        let closed = asked.start..asked.end.min(open_from).max(asked.start);
         let split = found.partition_point(|found| found.slot < open_from);
 
-        let mut changes = changes;
         self.heal_clock(present, changes.as_deref_mut());
-        let unsound = self.unsound_and_unknown(&found[..split]);
-        if let Some(changes) = changes {
-            self.archive_answer(&closed, &found[..split], changes);
-        }
-        match self.cover(&closed, &mut written) {
-            Some(changed) => {
-                self.store(
-                    &closed,
-                    &found[..split],
-                    seconds(closed_before),
-                    &mut written,
-                );
-                for slot in &unsound {
-                    self.covered.remove(*slot..slot + 1);
-                }
-                if changed || written.written + written.updated + written.removed > 0 {
-                    self.bump_closed();
-                }
+        for slots in self.decided(&closed, &found[..split], word, closed_before) {
+            let at = |slot: i64| found[..split].partition_point(|found| found.slot < slot);
+            let here = &found[at(slots.start)..at(slots.end)];
+            if *word != Word::File {
+                self.silences.remove(&slots);
+                self.note_settled(&slots, present);
             }
-            None => written.refused = true,
+            let changes = changes.as_deref_mut();
+            self.take(&slots, here, seconds(closed_before), changes, &mut written);
         }
         for found in &found[split..] {
             if let Some(candle) = found.candle {
@@ -106,6 +148,103 @@ impl Series {
         self.advance(present);
         self.check();
         written
+    }
+
+    /// The parts of these closed slots that are as they are told, in order. What is left out of an
+    /// answer and not proved by it is noted, and is part of it when it has been noted before.
+    fn decided(
+        &mut self,
+        closed: &Range<i64>,
+        found: &[Found<'_>],
+        word: &Word,
+        at: UnixMs,
+    ) -> Vec<Range<i64>> {
+        let Word::Answer { between, is_whole } = word else {
+            return vec![closed.clone()];
+        };
+        let start = between.start.clamp(closed.start, closed.end);
+        let end = between.end.clamp(start, closed.end);
+        let mut decided = Spans::new();
+        let _ = decided.insert(start..end);
+        // Candles that are stored are not removed on one answer's word, in the file neither.
+        let mut doubtful = self.row_parts(&(start..end));
+        for hidden in self.hidden(start..end) {
+            match hidden.end - hidden.start > MOST_ASKED_AGAIN {
+                true => drop(decided.remove(hidden)),
+                false => doubtful.push(hidden),
+            }
+        }
+        if *is_whole {
+            for edge in [closed.start..start, end..closed.end] {
+                let _ = decided.insert(edge.clone());
+                doubtful.extend(self.row_parts(&edge));
+                doubtful.extend(self.covered.missing(edge));
+            }
+        }
+        for part in doubtful {
+            for part in left_out(part, found) {
+                decided.remove(part.clone());
+                for confirmed in self
+                    .silences
+                    .note(part, at, confirmed_after_ms(self.interval()))
+                {
+                    // Too many pieces: it is asked again.
+                    let _ = decided.insert(confirmed);
+                }
+            }
+        }
+        decided.iter().collect()
+    }
+
+    /// The parts of these slots that are archived and not in memory.
+    fn hidden(&self, slots: Range<i64>) -> Vec<Range<i64>> {
+        let missing = self.covered.missing(slots).into_iter();
+        missing
+            .flat_map(|part| self.archived.within(part).collect::<Vec<_>>())
+            .collect()
+    }
+
+    /// The stored candles of these slots, as parts of one slot each.
+    fn row_parts(&self, slots: &Range<i64>) -> Vec<Range<i64>> {
+        let slots = self.row_slots(slots).into_iter();
+        slots.map(|slot| slot..slot + 1).collect()
+    }
+
+    /// These slots were told at a moment at which `present` was the newest.
+    fn note_settled(&mut self, slots: &Range<i64>, present: i64) {
+        self.unsettled.remove(slots.clone());
+        let young = slots.start.max(present - REREAD)..slots.end;
+        if !young.is_empty() {
+            // Too many pieces: more than any exchange's outages make.
+            let _ = self.unsettled.insert(young);
+        }
+    }
+
+    /// Makes these slots as they are told.
+    fn take(
+        &mut self,
+        slots: &Range<i64>,
+        found: &[Found<'_>],
+        second: u32,
+        changes: Option<&mut Changes>,
+        written: &mut Written,
+    ) {
+        let before = written.written + written.updated + written.removed;
+        let unsound = self.unsound_and_unknown(found);
+        if let Some(changes) = changes {
+            self.archive_answer(slots, found, changes);
+        }
+        let Some(changed) = self.cover(slots, written) else {
+            written.refused = true;
+            return;
+        };
+        self.store(slots, found, second, written);
+        for slot in &unsound {
+            self.covered.remove(*slot..slot + 1);
+        }
+        if changed || written.written + written.updated + written.removed > before {
+            self.bump_closed();
+        }
     }
 
     /// The reported candles by slot, one each, unsound ones without their numbers; and the first
@@ -322,6 +461,8 @@ impl Series {
         if self.covered.remove(begin..i64::MAX) {
             self.bump_closed();
         }
+        self.unsettled.remove(begin..i64::MAX);
+        self.silences.clear();
         self.tail.retain(|tail| tail.slot < begin);
         let covered = self.covered.last().map_or(i64::MIN, |last| last + 1);
         let tail = self.tail.last().map_or(i64::MIN, |tail| tail.slot);
@@ -329,6 +470,23 @@ impl Series {
         self.forgotten = self.forgotten.filter(|slot| *slot < present);
         self.version += 1;
     }
+}
+
+/// The parts of these slots in which nothing was found, sound or not.
+fn left_out(slots: Range<i64>, found: &[Found<'_>]) -> Vec<Range<i64>> {
+    let mut parts = Vec::new();
+    let mut from = slots.start;
+    let first = found.partition_point(|found| found.slot < slots.start);
+    for found in found[first..]
+        .iter()
+        .take_while(|found| found.slot < slots.end)
+    {
+        parts.push(from..found.slot);
+        from = found.slot + 1;
+    }
+    parts.push(from..slots.end);
+    parts.retain(|part| !part.is_empty());
+    parts
 }
 
 #[cfg(test)]

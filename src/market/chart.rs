@@ -56,8 +56,11 @@ pub struct ChartInfo {
     pub last: Option<UnixMs>,
     /// Targets of the answered range that the exchange was asked for and had no candle.
     pub gaps: u64,
-    /// Whether the exchange has answered for every closed slot of `depends`.
+    /// Whether the exchange has answered for every closed slot of the asked range, however old: from
+    /// `from`, or the oldest row, up to `to`, or now.
     pub complete: bool,
+    /// Whether none of them is read again.
+    pub settled: bool,
     /// The closed slots that the answer depends on: the asked range within what is kept; without
     /// a `from`, the newest `limit` targets or down to the first row, whichever goes further. What
     /// is missing of it in [`Series::covered`] is worth fetching.
@@ -348,6 +351,16 @@ impl Outcome {
         } else {
             start.min(needed.start)..end.max(needed.end)
         };
+        // What is older than what is kept was asked for, too. Without a row nobody has said where
+        // the market begins.
+        let oldest = match (window.oldest, self.rows) {
+            (true, _) => window.start,
+            (false, 0) => 0,
+            (false, _) => depends.start,
+        };
+        let asked = oldest.min(depends.end)..depends.end;
+        let ends_now = cut.is_none() && window.end > base.slot_of(now);
+        let in_doubt = series.is_some_and(|series| ends_now && series.clock_in_doubt);
         let open_of = |slot: i64| base.open_of(slot);
         ChartInfo {
             rows: self.rows,
@@ -355,7 +368,8 @@ impl Outcome {
             last: self.last.map(open_of),
             gaps: whole_targets(covered, start..end.max(start), interval)
                 .saturating_sub(self.closed),
-            complete: covered.covers(depends.clone()),
+            complete: !in_doubt && covered.covers(asked.clone()),
+            settled: series.is_some_and(|series| series.is_settled(&asked)),
             depends,
             last_closed: series.and_then(|series| last_closed(series, interval)),
             next_from: cut.map(open_of),

@@ -6,7 +6,7 @@
 //!
 //! Which series are wanted, and what is fetched for them, is the poller's business.
 
-use super::answered::{Reported, Written};
+use super::answered::{Reported, Word, Written};
 use super::chunk::seconds;
 use super::series::{Series, SeriesKey};
 use super::spans::Spans;
@@ -42,6 +42,8 @@ pub struct Charts {
     series: BTreeMap<SeriesKey, Series>,
     /// What is archived of series that are not open.
     shelved: BTreeMap<SeriesKey, Spans>,
+    /// Sources of which nobody knows what time it is there.
+    in_doubt: Vec<SourceId>,
     max_series: usize,
     max_bytes: usize,
     history: History,
@@ -101,6 +103,7 @@ impl Charts {
         Charts {
             series: BTreeMap::new(),
             shelved: BTreeMap::new(),
+            in_doubt: Vec::new(),
             max_series: limits.candle_series,
             max_bytes: limits.candle_bytes,
             history: *history,
@@ -125,6 +128,8 @@ impl Charts {
         }
         let mut series = Series::new(key, self.next_version);
         series.archived = self.shelved.remove(&key).unwrap_or_default();
+        series.unsettle_ends();
+        series.doubt_clock(self.in_doubt.contains(&key.source));
         self.series.insert(key, series);
         true
     }
@@ -181,6 +186,34 @@ impl Charts {
         };
         // Too many pieces: what is left out is asked of the exchange again when it is wanted.
         let _ = archived.insert(slots);
+    }
+
+    /// The file has told all that it holds of a series.
+    pub fn restored(&mut self, key: SeriesKey) {
+        if let Some(series) = self.series.get_mut(&key) {
+            series.unsettle_ends();
+        }
+    }
+
+    /// Whether somebody knows what time it is at this source: its charts that end now depend on it.
+    pub fn doubt_clock(&mut self, source: SourceId, in_doubt: bool) {
+        self.in_doubt.retain(|it| *it != source);
+        if in_doubt {
+            self.in_doubt.push(source);
+        }
+        let keys = least_key(source, SymbolId(0))..=greatest_key(source, SymbolId(u32::MAX));
+        for (_, series) in self.series.range_mut(keys) {
+            series.doubt_clock(in_doubt);
+        }
+    }
+
+    /// The clock of this source was set: how far apart two answers are that were made before and
+    /// after is not known.
+    pub fn forget_silences(&mut self, source: SourceId) {
+        let keys = least_key(source, SymbolId(0))..=greatest_key(source, SymbolId(u32::MAX));
+        for (_, series) in self.series.range_mut(keys) {
+            series.silences.clear();
+        }
     }
 
     /// These slots of a series are archived no longer.
@@ -261,7 +294,21 @@ impl Charts {
         closed_before: UnixMs,
         changes: Option<&mut Changes>,
     ) -> Option<Written> {
-        let written = self.put(key, asked, candles, closed_before, changes)?;
+        let word = Word::of(key.interval, &asked, candles, true);
+        self.told(key, asked, candles, &word, closed_before, changes)
+    }
+
+    /// Takes a slice of an answer: see [`Series::told`].
+    pub fn told(
+        &mut self,
+        key: SeriesKey,
+        slots: Range<i64>,
+        candles: &[Reported],
+        word: &Word,
+        closed_before: UnixMs,
+        changes: Option<&mut Changes>,
+    ) -> Option<Written> {
+        let written = self.put(key, slots, candles, (word, closed_before), changes)?;
         self.written += written.written as u64;
         self.updated += written.updated as u64;
         self.rejected += written.rejected as u64;
@@ -296,7 +343,7 @@ impl Charts {
             let here = reported.partition_point(|it| slot(it) < part.start);
             let mut here = reported.split_off(here);
             here.truncate(here.partition_point(|it| slot(it) < part.end));
-            let written = self.put(key, part, &here, now, None);
+            let written = self.put(key, part, &here, (&Word::File, now), None);
             self.evicted += written.map_or(0, |written| written.evicted as u64);
         }
     }
@@ -306,13 +353,13 @@ impl Charts {
         key: SeriesKey,
         asked: Range<i64>,
         candles: &[Reported],
-        closed_before: UnixMs,
+        (word, closed_before): (&Word, UnixMs),
         changes: Option<&mut Changes>,
     ) -> Option<Written> {
         let series = self.series.get_mut(&key)?;
         series.want_no_longer(seconds(closed_before));
         let (bytes, version) = (series.bytes(), series.closed_version());
-        let mut written = series.answered(asked, candles, closed_before, changes);
+        let mut written = series.told(asked, candles, word, closed_before, changes);
         let floor = floor_slot(
             key.interval,
             closed_before,

@@ -21,6 +21,7 @@ pub mod quote;
 mod rollup;
 pub mod rows;
 pub mod series;
+mod silence;
 pub mod spans;
 pub mod symbol;
 mod target;
@@ -28,13 +29,14 @@ mod target;
 mod testing;
 
 use crate::config::Config;
-pub use answered::{Reported, Written};
+pub use answered::{Reported, Word, Written};
 pub use catalog::{Catalog, Category, EcosystemEntry, ListChange, Listing};
 pub use chart::{ChartInfo, ChartPlan, ChartSpec, needed};
 pub use charts::{Charts, floor_slot};
 pub use maker::ChartMaker;
 pub use quote::{Quote, Quotes};
 pub use series::{Series, SeriesKey};
+pub use silence::{LEAST_PAGE, REREAD, refresh_ms};
 pub use spans::{MAX_SPANS, Spans};
 pub use symbol::Lookup;
 

@@ -120,11 +120,21 @@ impl Series {
         if slots.is_empty() {
             return None;
         }
-        let stored = (self.chunks.range(chunks_of(&slots))).find_map(|(id, chunk)| {
+        let stored = self.next_candle(slots.clone());
+        stored.or_else(|| self.tail(&slots).first().map(|tail| tail.slot))
+    }
+
+    /// Whether there is a candle in this slot.
+    pub fn has_candle(&self, slot: i64) -> bool {
+        self.next_candle(slot..slot + 1).is_some()
+    }
+
+    /// The oldest stored candle's slot among these.
+    pub fn next_candle(&self, slots: Range<i64>) -> Option<i64> {
+        (self.chunks.range(chunks_of(&slots))).find_map(|(id, chunk)| {
             let place = chunk.first_in(&places_of(*id, &slots))?;
             Some(id * CHUNK_SLOTS + i64::from(place))
-        });
-        stored.or_else(|| self.tail(&slots).first().map(|tail| tail.slot))
+        })
     }
 
     /// The slots of the stored candles among these, oldest first.

@@ -9,7 +9,7 @@
 
 use super::lane::newest_page;
 use crate::interval::Stored;
-use crate::market::{Series, SeriesKey, Spans};
+use crate::market::{LEAST_PAGE, REREAD, Series, SeriesKey, Spans, refresh_ms};
 use crate::time::{Mono, Now, UnixMs};
 use std::ops::Range;
 use std::time::Duration;
@@ -24,10 +24,6 @@ const RETRY: Duration = Duration::from_secs(1);
 /// Longest back-off of one series: an exchange that has delisted a market is asked this often.
 const RETRY_MAX: Duration = Duration::from_secs(600);
 
-/// Closed candles before the newest that each refresh reads again: exchanges revise the last one
-/// when late trades are booked.
-pub const REREAD: i64 = 2;
-
 /// Closed slots at the end of a followed series that no client waits for: the next refresh is due
 /// within a second, and until then quotes have made a candle for each.
 pub const UNSETTLED: i64 = 2;
@@ -37,6 +33,15 @@ const ASKED_PER_SERIES: usize = 8;
 
 /// After this, what an exchange could not tell is asked for once more.
 const VAIN: Duration = Duration::from_secs(600);
+
+/// Pause before a client's wish has slots asked for again that the last answer has left out. An
+/// exchange whose pages are empty for a moment is not found out sooner, and a market's empty past is
+/// not asked for with each look at its chart.
+pub const SILENT_FOR_MS: i64 = 30_000;
+
+/// Slots behind a missing part in which the next candle is looked for, to be asked for with it: what
+/// lies between two candles of one answer is known at once.
+const NEIGHBOUR: i64 = 64;
 
 /// How urgent a page of candles is, most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,6 +69,19 @@ pub struct Page {
     pub slots: Range<i64>,
 }
 
+/// A page as it was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// From its oldest candle's slot to behind its newest's.
+    pub between: Range<i64>,
+    /// Its rows.
+    pub rows: usize,
+    /// Whether it was asked about as many slots as a page may have.
+    pub is_full: bool,
+    /// Whether it brought candles that were not known.
+    pub has_news: bool,
+}
+
 /// Which slots of a series the backfill is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
@@ -77,6 +95,8 @@ pub struct Window {
 #[derive(Debug, Default)]
 pub struct Fetches {
     plans: Vec<Plan>,
+    /// Rows of a page by interval, where fewer come than the exchange's documentation says.
+    learned: [Option<usize>; 3],
 }
 
 #[derive(Debug)]
@@ -86,8 +106,12 @@ struct Plan {
     live: Mono,
     /// What clients have asked for, newest last.
     asked: Vec<Range<i64>>,
-    /// What is still missing of the backfill; the newest range of it.
-    backfill: Option<Range<i64>>,
+    /// What is still missing of the backfill, or is to be asked again; the newest range of it. Not
+    /// before this moment.
+    backfill: Option<(Mono, Range<i64>)>,
+    /// An answer looked as if it had been cut to so many rows: it was, if there is a candle in this
+    /// slot.
+    cut: Option<(usize, i64)>,
     /// Whether it is a hole between candles that are known.
     is_hole: bool,
     /// Slots that have been asked for in vain, since then.
@@ -114,6 +138,7 @@ impl Fetches {
                 live: now.mono,
                 asked: Vec::new(),
                 backfill: None,
+                cut: None,
                 is_hole: false,
                 vain: Spans::new(),
                 vain_since: now.mono,
@@ -191,6 +216,7 @@ impl Fetches {
         now: Now,
         rows: impl Fn(Stored) -> usize,
         newest: impl Fn(&SeriesKey) -> (i64, i64),
+        part: impl Fn(&SeriesKey, &Range<i64>) -> Option<Range<i64>>,
     ) -> Option<Page> {
         // Of hundreds of series one is chosen by its time, and only that one is looked at closer.
         let rank = |plan: &&Plan| {
@@ -205,13 +231,16 @@ impl Fetches {
                 // Whoever asks for the newest closed candles wants to see the forming one too, and
                 // it comes with the same page.
                 let (_, current) = newest(&plan.series);
-                let end = match range.end + REREAD >= current {
-                    true => current + 1,
-                    false => range.end,
-                };
-                range.start..end
+                let part = part(&plan.series, range).unwrap_or_else(|| range.clone());
+                match part.end + REREAD >= current {
+                    true => part.start..current + 1,
+                    false => part,
+                }
             }
-            (Urgency::Hole | Urgency::Backfill, _) => plan.backfill.clone().unwrap_or_default(),
+            (Urgency::Hole | Urgency::Backfill, _) => {
+                let (_, slots) = plan.backfill.clone()?;
+                slots
+            }
             _ => {
                 let (covered_end, current) = newest(&plan.series);
                 let from = covered_end.saturating_sub(REREAD).min(current);
@@ -247,65 +276,62 @@ impl Fetches {
         self.plan(series)?.reach
     }
 
-    /// A page has been answered, and applied to its series. `exchange` is the exchange's time.
+    /// Rows of a page, where an exchange is documented to send so many.
+    pub fn page_rows(&self, interval: Stored, documented: usize) -> usize {
+        self.learned[interval as usize].map_or(documented, |rows| rows.min(documented))
+    }
+
+    /// A page has been answered, and applied to its series. `exchange` is the exchange's time. Returns
+    /// the rows of a page where it has turned out that fewer come than before.
     pub fn answered(
         &mut self,
         key: SeriesKey,
         series: &Series,
+        answered: &Answered,
         window: Window,
         exchange: UnixMs,
         now: Now,
-    ) {
-        let Some(plan) = self.plan_mut(key) else {
-            return;
-        };
+    ) -> Option<usize> {
+        let plan = self.plan_mut(key)?;
         let slots = plan.in_flight.take().unwrap_or_default();
         plan.failures = 0;
         plan.rest_until = now.mono;
         let current = key.interval.slot_of(exchange);
-        // What the exchange has answered is not asked for again, and neither is what cannot be
-        // answered yet: the slot that is still open.
-        let missing = |range: Range<i64>| {
-            let range = range.start..range.end.min(current).max(range.start);
-            series.unknown(range)
+        // What an answer tells of is not asked again at once, whatever has become of it: it may have
+        // had to leave, for want of room or for its age. The rest is, as long as that brings more.
+        let told = match answered.has_news {
+            true => answered.between.clone(),
+            false => slots.clone(),
         };
-        // An answered page is not asked again, whatever has become of it: it may have had to leave
-        // at once, for want of room or for its age.
-        let asked = std::mem::take(&mut plan.asked);
-        plan.asked = (asked.into_iter())
-            .filter_map(|range| {
-                let left = missing(without(range, &slots));
-                Some(left.first()?.start..left.last()?.end)
-            })
-            .collect();
-        if now.mono.since(plan.vain_since) > VAIN {
-            plan.vain = Spans::new();
-            plan.vain_since = now.mono;
-        }
-        for slots in missing(slots.clone()) {
-            // So many pieces that one more is refused: they are tried again, and it costs a page.
-            let _ = plan.vain.insert(slots);
-        }
-        let oldest = current.saturating_sub(window.depth).max(window.floor);
-        let unknown = missing(oldest..current.max(oldest)).into_iter().rev();
-        plan.backfill = unknown
-            .filter_map(|part| plan.vain.missing(part).pop())
-            .next();
+        plan.keep_asked(series, &told, current, exchange);
+        plan.note_vain(series, &told, current, exchange, now);
+        plan.backfill = plan.next_backfill(series, window, current, exchange, now);
         let known = series.oldest_known();
         plan.is_hole =
-            (plan.backfill.as_ref()).is_some_and(|it| known.is_some_and(|k| k < it.start));
-        plan.misses = match series.covered().covers(current - 1..current) {
+            (plan.backfill.as_ref()).is_some_and(|(_, it)| known.is_some_and(|k| k < it.start));
+        let last = current - 1;
+        let is_told = series.covered().covers(last..current) || series.is_silent(last);
+        plan.misses = match is_told {
             true => 0,
             false => plan.misses.saturating_add(1),
         };
         let misses = plan.misses;
         if slots.end > current {
-            plan.live = next_live(key.interval, misses, exchange, now);
+            plan.live = match answered.has_news && !is_told && answered.rows >= LEAST_PAGE {
+                // It was cut.
+                true => now.mono,
+                false => next_live(key.interval, misses, exchange, now),
+            };
         } else if slots.end == current && series.covered().covers(slots.clone()) {
             plan.live = plan
                 .live
                 .min(next_live(key.interval, misses, exchange, now));
         }
+        let learned = plan.learn(series, &slots, answered);
+        if let Some(rows) = learned {
+            self.learned[key.interval as usize] = Some(rows);
+        }
+        learned
     }
 
     /// A page has not been asked after all.
@@ -348,28 +374,112 @@ impl Plan {
     fn next(&self, now: Now) -> (Mono, Urgency) {
         if !self.asked.is_empty() {
             (self.rest_until, Urgency::Asked)
-        } else if self.live <= now.mono || self.backfill.is_none() {
-            (self.live.max(self.rest_until), Urgency::Live)
-        } else if self.is_hole {
-            (self.rest_until, Urgency::Hole)
+        } else if let Some((at, _)) = self.backfill.as_ref().filter(|(at, _)| *at < self.live)
+            && self.live > now.mono
+        {
+            let urgency = match self.is_hole {
+                true => Urgency::Hole,
+                false => Urgency::Backfill,
+            };
+            ((*at).max(self.rest_until), urgency)
         } else {
-            (self.rest_until, Urgency::Backfill)
+            (self.live.max(self.rest_until), Urgency::Live)
         }
+    }
+
+    /// Keeps what clients have asked for and is still worth asking, without what was just told.
+    fn keep_asked(&mut self, series: &Series, told: &Range<i64>, current: i64, exchange: UnixMs) {
+        let asked = std::mem::take(&mut self.asked).into_iter();
+        let left = asked.flat_map(|range| without(range, told));
+        let still = left.filter_map(|range| {
+            let left = series.askable(until(range, current), exchange, SILENT_FOR_MS);
+            Some(left.first()?.start..left.last()?.end)
+        });
+        self.asked = still.collect();
+        let excess = self.asked.len().saturating_sub(ASKED_PER_SERIES);
+        self.asked.drain(..excess);
+    }
+
+    /// Notes what was asked in vain: what an answer has left out waits for its own time.
+    fn note_vain(
+        &mut self,
+        series: &Series,
+        told: &Range<i64>,
+        current: i64,
+        exchange: UnixMs,
+        now: Now,
+    ) {
+        if now.mono.since(self.vain_since) > VAIN {
+            self.vain = Spans::new();
+            self.vain_since = now.mono;
+        }
+        let unknown = series.askable(until(told.clone(), current), exchange, i64::MAX);
+        let unsettled = series.unsettled(until(told.clone(), current - REREAD));
+        for slots in unknown.into_iter().chain(unsettled) {
+            // So many pieces that one more is refused: they are tried again, and it costs a page.
+            let _ = self.vain.insert(slots);
+        }
+    }
+
+    /// What is to be asked next by itself, and from when on: the newest part that is missing or due
+    /// again, or else what will be due first.
+    fn next_backfill(
+        &self,
+        series: &Series,
+        window: Window,
+        current: i64,
+        exchange: UnixMs,
+        now: Now,
+    ) -> Option<(Mono, Range<i64>)> {
+        let oldest = current
+            .saturating_sub(window.depth)
+            .max(window.floor)
+            .max(0);
+        let unknown = series.askable(oldest..current.max(oldest), exchange, i64::MAX);
+        // The next refresh reads the others.
+        let refreshed = series.newest_known().map_or(current, |last| last + 1) - REREAD;
+        let refreshed = refreshed.min(current).max(0);
+        let unsettled = series.unsettled(0..refreshed.min(current - REREAD).max(0));
+        let missing = unknown.into_iter().chain(unsettled);
+        let missing = missing.flat_map(|part| self.vain.missing(part));
+        let silent = series.silent(0..refreshed);
+        let due = silent.iter().filter(|(_, at)| *at <= exchange);
+        let mut todo = Spans::new();
+        for part in missing.chain(due.map(|(part, _)| part.clone())) {
+            // Too many pieces: the others come when these are done.
+            let _ = todo.insert(part);
+        }
+        if let Some(part) = todo.iter().next_back() {
+            return Some((now.mono, widened(series, part, current)));
+        }
+        let (part, at) = silent.into_iter().min_by_key(|(_, at)| *at)?;
+        let wait = Duration::from_millis((at - exchange).unsigned_abs());
+        Some((now.mono + wait, widened(series, part, current)))
+    }
+
+    /// Whether an answer before was cut: then the rows of a page. Remembers whether this one looks so.
+    fn learn(&mut self, series: &Series, slots: &Range<i64>, answered: &Answered) -> Option<usize> {
+        let Answered { between, rows, .. } = answered;
+        let was_cut = |(_, slot): &mut (usize, i64)| between.contains(slot);
+        let cut = self.cut.take_if(was_cut);
+        let least = LEAST_PAGE as i64;
+        let (before, behind) = (between.start - slots.start, slots.end - between.end);
+        let is_dense = answered.is_full && between.end - between.start == *rows as i64;
+        if is_dense && *rows >= LEAST_PAGE && before.max(behind) >= least {
+            let slot = match before > behind {
+                true => between.start - 1,
+                false => between.end,
+            };
+            self.cut = Some((*rows, slot));
+        }
+        let (rows, slot) = cut?;
+        series.has_candle(slot).then_some(rows)
     }
 
     fn asks(&self, range: &Range<i64>) -> bool {
         self.asked
             .iter()
             .any(|asked| asked.start <= range.start && range.end <= asked.end)
-    }
-}
-
-/// How often the forming candle is read again: its own length, at most these.
-fn refresh_ms(interval: Stored) -> i64 {
-    match interval {
-        Stored::M1 => 60_000,
-        Stored::H1 => 300_000,
-        Stored::D1 => 900_000,
     }
 }
 
@@ -387,13 +497,30 @@ fn next_live(interval: Stored, misses: u32, exchange: UnixMs, now: Now) -> Mono 
     now.mono + retry.min(next)
 }
 
-/// What is left of a range when a page at its end, or at its begin, is taken from it.
-fn without(range: Range<i64>, page: &Range<i64>) -> Range<i64> {
-    if page.start <= range.start {
-        range.start.max(page.end).min(range.end)..range.end
-    } else if page.end >= range.end {
-        range.start..range.end.min(page.start)
-    } else {
-        range
+/// What is left of a range without another.
+fn without(range: Range<i64>, other: &Range<i64>) -> impl Iterator<Item = Range<i64>> {
+    let before = range.start..range.end.min(other.start);
+    let behind = range.start.max(other.end)..range.end;
+    [before, behind].into_iter().filter(|part| !part.is_empty())
+}
+
+/// A range without what cannot be answered yet: the slot that is still open.
+fn until(range: Range<i64>, current: i64) -> Range<i64> {
+    range.start..range.end.min(current).max(range.start)
+}
+
+/// A part that is missing, with the candles next to it where they are known.
+pub fn widened(series: &Series, part: Range<i64>, current: i64) -> Range<i64> {
+    let before = part.start - 1..part.start;
+    let start = match series.covered().covers(before.clone()) {
+        true => before.start.max(0),
+        false => part.start,
+    };
+    let next = series.next_candle(part.end..part.end + NEIGHBOUR);
+    let end = next.map_or(part.end, |slot| slot + 1);
+    // The forming candle, too, tells that the slots before it are empty.
+    match part.end == current {
+        true => start..end.max(current + 1),
+        false => start..end,
     }
 }

@@ -9,8 +9,10 @@ mod asked;
 use super::packed::{self, Question, ToPack};
 use super::{Error, Long, Outcome, View, send_error, write};
 use crate::http::{Cache, ETag, Head, Responder};
-use crate::market::{ChartInfo, ChartMaker, ChartPlan, Series, SeriesKey, SourceId, needed};
-use crate::server::fetches::{REREAD, UNSETTLED};
+use crate::market::{
+    ChartInfo, ChartMaker, ChartPlan, REREAD, Series, SeriesKey, SourceId, needed,
+};
+use crate::server::fetches::UNSETTLED;
 use crate::time::UnixMs;
 pub use asked::{Asked, read};
 use asked::{Known, SECONDS_BELOW};
@@ -316,7 +318,7 @@ fn head<'a>(
     // A range without an end ends where the limit has cut it.
     let is_settled = match (asked.spec.to.or(info.next_from), info.last_closed) {
         (Some(end), Some(closed)) => {
-            info.complete && interval.open_of(end) < interval.step(closed, -REREAD)
+            info.complete && info.settled && interval.open_of(end) < interval.step(closed, -REREAD)
         }
         _ => false,
     };

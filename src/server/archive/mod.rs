@@ -413,4 +413,5 @@ fn take_head(head: Head, shelf: &mut Shelf<'_>) {
     for slots in head.covered.into_iter().rev() {
         shelf.market.charts.archive(key, slots);
     }
+    shelf.market.charts.restored(key);
 }

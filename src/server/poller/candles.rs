@@ -5,8 +5,8 @@
 
 use super::{Desk, Poller};
 use crate::interval::Stored;
-use crate::market::{MAX_SPANS, Market, Reported, SeriesKey, Spans};
-use crate::server::fetches::Window;
+use crate::market::{MAX_SPANS, Market, Reported, SeriesKey, Spans, Word};
+use crate::server::fetches::{Answered, Window};
 use crate::time::{Now, UnixMs};
 use std::ops::Range;
 
@@ -25,9 +25,11 @@ pub(super) struct Page {
     slots: Range<i64>,
     /// What it has there, the oldest first.
     rows: std::vec::IntoIter<Reported>,
-    /// Whether slots without a candle have none. Not so where one came without its time: it may be
-    /// of any of them.
-    is_whole: bool,
+    /// What was asked, and what it means that it leaves slots out. Where a row came without its time,
+    /// it may be of any of them.
+    told: Answered,
+    word: Word,
+    is_dated: bool,
     /// When it was asked.
     sent_at: Now,
     /// Whether the newest come first.
@@ -40,7 +42,7 @@ impl Page {
         key: SeriesKey,
         slots: Range<i64>,
         mut rows: Vec<Reported>,
-        is_whole: bool,
+        (is_dated, is_full): (bool, bool),
         sent_at: Now,
     ) -> Page {
         let time = |row: &Reported| row.candle.open_time.0;
@@ -51,11 +53,23 @@ impl Page {
             let mut wild: Vec<Option<Reported>> = rows.into_iter().map(Some).collect();
             rows = (order.into_iter().filter_map(|(_, at)| wild[at].take())).collect();
         }
+        let word = Word::of(key.interval, &slots, &rows, is_dated);
+        let between = match &word {
+            Word::Answer { between, .. } => between.clone(),
+            Word::File => slots.clone(),
+        };
         Page {
             key,
+            told: Answered {
+                between,
+                rows: rows.len(),
+                is_full,
+                has_news: false,
+            },
             slots,
             rows: rows.into_iter(),
-            is_whole,
+            word,
+            is_dated,
             sent_at,
             is_backwards: false,
         }
@@ -128,7 +142,7 @@ impl Poller {
         if !page.slots.is_empty() || desk.market.charts.trim() {
             return false;
         }
-        self.plan_on(page.key, desk, now);
+        self.plan_on(page.key, &page.told, desk, now);
         true
     }
 
@@ -159,7 +173,7 @@ impl Poller {
             false => &left[..count],
         };
         let slot = |row: &Reported| page.slot(row);
-        let parts: Vec<(Range<i64>, &[Reported])> = if page.is_whole {
+        let parts: Vec<(Range<i64>, &[Reported])> = if page.is_dated {
             vec![(slots, rows)]
         } else {
             let runs = rows.chunk_by(|row, next| slot(next).abs_diff(slot(row)) <= 1);
@@ -168,15 +182,17 @@ impl Poller {
         };
         for (slots, rows) in parts {
             let changes = changes.as_deref_mut();
-            if let Some(written) = charts.answered(key, slots, rows, closed_before, changes) {
+            let told = charts.told(key, slots, rows, &page.word, closed_before, changes);
+            if let Some(written) = told {
                 desk.status.rejected += written.rejected as u64;
+                page.told.has_news |= written.written > 0;
             }
         }
         page.taken(count, &told);
     }
 
     /// An answer has been applied: what is asked next of its series.
-    fn plan_on(&mut self, key: SeriesKey, desk: &mut Desk<'_>, now: Now) {
+    fn plan_on(&mut self, key: SeriesKey, told: &Answered, desk: &mut Desk<'_>, now: Now) {
         let Some(series) = desk.market.charts.get(key) else {
             return self.fetches.close(key);
         };
@@ -192,7 +208,11 @@ impl Poller {
                 false => forgotten,
             },
         };
-        self.fetches.answered(key, series, window, exchange, now);
+        let learned = (self.fetches).answered(key, series, told, window, exchange, now);
+        if let Some(rows) = learned {
+            let (id, interval) = (&self.config.id, key.interval.name());
+            log::info!("{id}: {interval} candles come {rows} at a time");
+        }
         self.note_progress(now);
     }
 
@@ -325,7 +345,7 @@ mod tests {
             mono: Mono(0),
             unix: UnixMs(0),
         };
-        let mut page = Page::new(key, asked, rows.collect(), true, sent_at);
+        let mut page = Page::new(key, asked, rows.collect(), (true, true), sent_at);
         page.is_backwards = is_backwards;
         let mut slices = Vec::new();
         while !page.slots.is_empty() {

@@ -30,7 +30,7 @@ use super::archive::Archive;
 use super::budget::Budget;
 use super::dial::{Broken, Route};
 use super::fault::Fault;
-use super::fetches::Fetches;
+use super::fetches::{Fetches, SILENT_FOR_MS};
 use super::lane::Lane;
 use super::status::SourceStatus;
 use super::{Action, Conn, Core, Event, Rest};
@@ -230,7 +230,9 @@ impl Poller {
         // What the exchange no longer tells is not waited for.
         let current = (series.interval).slot_of(desk.status.exchange_time(now));
         let oldest = self.oldest_slot(series.interval, current);
-        let unknown = open.unknown(slots.start.max(oldest)..slots.end);
+        let exchange = desk.status.exchange_time(now);
+        let unknown = slots.start.max(oldest)..slots.end;
+        let unknown = open.askable(unknown, exchange, SILENT_FOR_MS);
         let (Some(first), Some(last)) = (unknown.first(), unknown.last()) else {
             return false;
         };

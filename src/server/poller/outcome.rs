@@ -171,8 +171,10 @@ impl Poller {
             }
             Staged::Candles(rows) => {
                 if let Task::Candles { series, slots } = answered.task {
-                    let is_whole = !answered.undated;
-                    let page = Page::new(series, slots, rows, is_whole, answered.sent_at);
+                    let is_full = slots.end - slots.start >= self.page_rows(series.interval) as i64;
+                    let is_dated = !answered.undated;
+                    let page =
+                        Page::new(series, slots, rows, (is_dated, is_full), answered.sent_at);
                     self.applying.push_back(Applying::Candles(page));
                 }
             }

@@ -9,12 +9,13 @@ use crate::http::write_request;
 use crate::interval::Stored;
 use crate::market::{Market, Series, SeriesKey, SymbolId};
 use crate::server::budget::Share;
-use crate::server::fetches::{Page, Urgency};
+use crate::server::fetches::{Page, SILENT_FOR_MS, Urgency, widened};
 use crate::server::lane::{Asking, Lane, open_times};
 use crate::server::task::{Task, time_for};
 use crate::server::{Action, Conn};
 use crate::table::Table;
 use crate::time::{Mono, Now, UnixMs};
+use std::ops::Range;
 use std::time::Duration;
 
 /// Between two readings of the market list, and of the exchange's clock. Listings change a few
@@ -184,7 +185,7 @@ impl Poller {
             return None;
         }
         let exchange = desk.status.exchange_time(now);
-        let rows = |interval: Stored| self.dialect.page(interval).rows;
+        let rows = |interval: Stored| self.page_rows(interval);
         let newest = |key: &SeriesKey| {
             let current = key.interval.slot_of(exchange);
             let covered = (desk.market.charts.get(*key)).and_then(Series::newest_known);
@@ -194,7 +195,23 @@ impl Poller {
                 current,
             )
         };
-        self.fetches.next(now, rows, newest)
+        let part = |key: &SeriesKey, range: &Range<i64>| {
+            let (series, current) = (
+                desk.market.charts.get(*key)?,
+                key.interval.slot_of(exchange),
+            );
+            let part = series
+                .askable(range.clone(), exchange, SILENT_FOR_MS)
+                .pop()?;
+            Some(widened(series, part, current))
+        };
+        self.fetches.next(now, rows, newest, part)
+    }
+
+    /// Rows of a page of candles.
+    pub(super) fn page_rows(&self, interval: Stored) -> usize {
+        self.fetches
+            .page_rows(interval, self.dialect.page(interval).rows)
     }
 
     fn is_under_way(&self, task: &Task) -> bool {

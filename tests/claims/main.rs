@@ -1,0 +1,376 @@
+//! What a chart and a quote claim is so: complete, gaps, closed candles, staleness.
+//!
+//! Each test is about one way in which an exchange, the machine or an outage misleads. The core runs
+//! in virtual time beside an exchange whose true history is known: see [`world`].
+
+#[path = "../support/mod.rs"]
+mod support;
+mod world;
+
+use world::*;
+
+/// Settles down: the configured history is there.
+fn settled(backfill: i64) -> World {
+    let mut world = World::new(backfill);
+    world.run(200);
+    world.run_to_second(10);
+    world
+}
+
+/// Every closed row of these minutes is there with its last volume, and nothing else.
+#[track_caller]
+fn check_settled(chart: &Chart, first: i64, last: i64) {
+    let expected: Vec<(i64, i64)> = (first..=last).map(|slot| (slot, 3)).collect();
+    let wrong: Vec<_> = expected
+        .iter()
+        .filter(|row| !chart.rows.contains(row))
+        .collect();
+    assert!(wrong.is_empty(), "not there, or not settled: {wrong:?}");
+    assert_eq!(chart.rows.len(), expected.len());
+}
+
+#[test]
+fn an_empty_page_for_a_minute_takes_no_candle_away() {
+    let mut world = settled(100);
+    let at = world.current();
+    world.exchange.is_mute = true;
+    world.run(61);
+    let during = world.minutes(at - 50, at);
+    world.exchange.is_mute = false;
+    let kept = during.rows.iter().filter(|row| row.0 < at).count();
+    assert_eq!(kept, 50, "what was stored stays: {:?}", during.rows);
+    assert!(!during.is_complete(), "the last one was never told");
+    assert_eq!(during.gaps(), "0");
+    world.run(180);
+    let after = world.minutes(at - 50, at);
+    assert!(after.is_complete());
+    assert_eq!(after.gaps(), "0");
+    check_settled(&after, at - 50, at);
+}
+
+#[test]
+fn a_page_that_is_cut_silently_hides_no_candle() {
+    for (rows, newest) in [(500, false), (500, true), (100, true), (37, false)] {
+        let mut world = World::new(10);
+        world.exchange.page = (rows, newest);
+        world.run(30);
+        let last = world.current() - 3000;
+        let first = last - 1198;
+        for _ in 0..60 {
+            let chart = world.minutes(first, last);
+            if chart.is_complete() {
+                break;
+            }
+            assert_eq!(chart.gaps(), "0", "{rows} {newest}");
+            world.run(1);
+        }
+        let chart = world.minutes(first, last);
+        assert!(chart.is_complete(), "{rows} {newest}: {}", chart.rows.len());
+        assert_eq!(chart.gaps(), "0");
+        check_settled(&chart, first, last);
+        let pages = world.pages().len();
+        assert!(pages <= 1199 / rows + 12, "{pages} pages of {rows}");
+    }
+}
+
+#[test]
+fn a_cut_page_teaches_how_many_rows_come() {
+    let mut world = World::new(3000);
+    world.exchange.page = (100, true);
+    world.run(120);
+    let widest = |pages: Vec<(i64, i64)>| {
+        let slots = pages.iter().map(|(first, last)| last - first + 1);
+        slots.max().unwrap_or_default()
+    };
+    assert_eq!(widest(world.pages()), 1000);
+    let last = world.current() - 5000;
+    world.minutes(last - 500, last);
+    world.run(5);
+    let chart = world.minutes(last - 500, last);
+    assert!(chart.is_complete());
+    assert!(widest(world.pages()) <= 100);
+}
+
+#[test]
+fn a_stored_candle_that_one_answer_leaves_out_stays() {
+    let mut world = settled(100);
+    let at = world.current() - 1;
+    world.exchange.holes = vec![at];
+    world.run(61);
+    let chart = world.minutes(at - 20, at);
+    assert!(chart.rows.iter().any(|row| row.0 == at), "{:?}", chart.rows);
+    // When it stays away, it was withdrawn.
+    world.run(240);
+    let chart = world.minutes(at - 20, at);
+    assert!(chart.rows.iter().all(|row| row.0 != at), "{:?}", chart.rows);
+    assert_eq!((chart.is_complete(), chart.gaps()), (true, "1"));
+}
+
+#[test]
+fn in_a_thin_market_empty_slots_become_known_without_more_requests() {
+    let mut world = World::new(100);
+    world.exchange.every = 7;
+    world.run(600);
+    world.run_to_second(10);
+    world.pages();
+    world.run(3600);
+    let pages = world.pages().len();
+    assert!(pages <= 62, "{pages} pages an hour");
+    let last = world.current() - 3;
+    let chart = world.minutes(last - 80, last);
+    assert!(chart.is_complete());
+    let expected = (last - 80..=last).filter(|slot| slot % 7 == 0).count();
+    assert_eq!(chart.rows.len(), expected);
+    assert_eq!(chart.gaps(), (81 - expected).to_string());
+}
+
+#[test]
+fn the_empty_past_of_a_new_market_is_asked_about_twice_and_no_more() {
+    let mut world = World::new(5000);
+    world.exchange.listed = (world.current() - 30) * MINUTE;
+    world.run(20);
+    let chart = world.chart("&limit=1000");
+    assert!(!chart.is_complete(), "one silence is not proof");
+    assert_eq!(chart.gaps(), "0");
+    world.run(300);
+    let chart = world.chart("&limit=1000");
+    assert!(chart.is_complete());
+    world.run_to_second(10);
+    let pages = world.pages().len();
+    assert!(pages <= 22, "{pages} pages for 5 of empty slots");
+    world.run(1800);
+    let pages = world.pages().len();
+    assert!(pages <= 31, "{pages} pages in half an hour");
+}
+
+#[test]
+fn a_range_older_than_what_is_kept_is_partial_and_not_cached_for_long() {
+    let mut world = settled(100);
+    let old = world.chart("&from=1420070400&to=1420074000");
+    assert_eq!(old.body, "[]");
+    assert!(!old.is_complete(), "{old:?}");
+    assert!(!old.header("Cache-Control").contains("3600"), "{old:?}");
+    let now = world.time();
+    let floor = now / MINUTE - 43_200;
+    let (from, to) = ((floor - 50) * MINUTE, (floor + 50) * MINUTE);
+    for _ in 0..3 {
+        let straddling = world.chart(&format!("&from={from}&to={to}"));
+        assert!(!straddling.is_complete(), "{straddling:?}");
+        let cache = straddling.header("Cache-Control");
+        assert!(!cache.contains("3600"), "{straddling:?}");
+        world.run(5);
+    }
+    let from = floor + 60;
+    let inside = world.minutes(from, from + 20);
+    assert!(inside.is_complete());
+    assert!(inside.header("Cache-Control").contains("3600"));
+    let before = world.chart("&to=1420074000");
+    assert!(
+        !before.is_complete(),
+        "nobody knows what was before: {before:?}"
+    );
+}
+
+#[test]
+fn after_a_suspend_charts_end_now_and_quotes_are_stale() {
+    let mut world = settled(100);
+    let quote = |world: &mut World| world.get("/api/v1/quotes/BTCUSDT").1;
+    assert!(quote(&mut world).contains(r#""stale":false"#));
+    world.exchange.is_away = true;
+    world.suspend(2 * HOUR);
+    // Before anything else is known.
+    let chart = world.chart("&limit=50");
+    assert!(
+        !chart.is_complete(),
+        "nobody knows how late it is: {chart:?}"
+    );
+    assert!(quote(&mut world).contains(r#""stale":true"#));
+    world.exchange.is_away = false;
+    world.run(60);
+    assert!(quote(&mut world).contains(r#""stale":false"#));
+    let last = world.current() - 1;
+    let chart = world.chart("&limit=50");
+    assert!(
+        chart.rows.iter().any(|row| row.0 == last),
+        "{:?}",
+        chart.rows
+    );
+    assert!(chart.is_complete(), "{chart:?}");
+    world.run(240);
+    let chart = world.minutes(last - 140, last);
+    assert!(chart.is_complete(), "{chart:?}");
+    check_settled(&chart, last - 140, last);
+}
+
+#[test]
+fn an_exchange_s_clock_that_jumps_forward_is_noticed() {
+    let mut world = settled(100);
+    let old = world.current();
+    world.exchange.last = 101;
+    world.run(4);
+    world.exchange.clock_ahead = 2 * HOUR;
+    world.exchange.last = 4321;
+    world.run(4);
+    let chart = world.chart("&limit=50");
+    let late = chart.body.split("],[").filter(|row| row.contains("4321"));
+    let slots: Vec<&str> = late.map(|row| row.trim_matches(['[', ']'])).collect();
+    let begin = (old * MINUTE).to_string();
+    assert!(
+        slots.iter().all(|row| !row.starts_with(&begin)),
+        "a quote went into a past slot: {slots:?}"
+    );
+    world.run(60);
+    let chart = world.chart("&limit=50");
+    let last = world.current() - 1;
+    assert!(
+        chart.rows.iter().any(|row| row.0 == last),
+        "{:?}",
+        chart.rows
+    );
+    assert!(chart.is_complete());
+    let times = world.exchange.times;
+    assert!(times <= 3, "{times} requests for the time");
+}
+
+#[test]
+fn an_exchange_s_clock_that_jumps_back_is_noticed() {
+    let mut world = settled(100);
+    world.exchange.clock_ahead = -2 * HOUR;
+    world.run(30);
+    let chart = world.chart("&limit=50");
+    let current = world.current();
+    assert!(
+        chart.rows.iter().all(|row| row.0 <= current),
+        "{:?}",
+        chart.rows
+    );
+    let last = current - 3;
+    world.run(60);
+    let chart = world.minutes(last - 40, last);
+    assert!(chart.is_complete(), "{chart:?}");
+    assert_eq!(chart.rows.len(), 41);
+}
+
+#[test]
+fn a_wall_clock_that_is_set_moves_no_candle() {
+    for ahead in [3 * HOUR, -3 * HOUR] {
+        let mut world = settled(100);
+        world.wall_ahead = ahead;
+        world.run(30);
+        let current = world.current();
+        let chart = world.chart("&limit=50");
+        assert!(chart.is_complete(), "{chart:?}");
+        assert_eq!(chart.rows.last().map(|row| row.0), Some(current));
+        let (_, quote) = world.get("/api/v1/quotes/BTCUSDT");
+        assert!(quote.contains(r#""stale":false"#), "{quote}");
+    }
+}
+
+#[test]
+fn a_jump_is_noticed_by_the_date_of_an_answer() {
+    let mut world = settled(100);
+    world.exchange.has_date = true;
+    world.run(3700);
+    let times = world.exchange.times;
+    world.exchange.last = 0;
+    world.run(10);
+    assert_eq!(world.exchange.times, times, "nothing has moved");
+    world.exchange.clock_ahead = 2 * HOUR;
+    world.run(30);
+    assert!(world.exchange.times > times);
+}
+
+#[test]
+fn before_the_exchange_has_told_its_time_nothing_up_to_now_is_complete() {
+    let mut world = World::new(100);
+    world.exchange.is_timeless = true;
+    world.wall_ahead = -2 * HOUR;
+    world.run(30);
+    let chart = world.chart("&limit=50");
+    assert!(!chart.is_complete(), "{chart:?}");
+}
+
+#[test]
+fn candles_are_settled_after_an_outage_of_any_length() {
+    for minutes in [100, 1100, 2500] {
+        let mut world = settled(100);
+        let left = world.current();
+        world.exchange.is_away = true;
+        world.run(minutes * 60);
+        world.exchange.is_away = false;
+        world.run(600);
+        let last = left + minutes as i64;
+        for first in (left - 20..last).step_by(500) {
+            let end = last.min(first + 499);
+            let chart = world.minutes(first, end);
+            assert!(chart.is_complete(), "{minutes}");
+            check_settled(&chart, first, end);
+        }
+    }
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn candles_are_settled_after_a_restart_however_long_it_was_away() {
+    for minutes in [0, 2, 100, 1100, 2500] {
+        let mut world = World::with_file(100);
+        world.run(200);
+        world.run_to_second(10);
+        let left = world.current();
+        world.restart(minutes * MINUTE);
+        world.run(400);
+        let last = left + minutes;
+        for first in (left - 20..last).step_by(500) {
+            let end = last.min(first + 499);
+            let chart = world.minutes(first, end);
+            assert!(chart.is_complete(), "{minutes}");
+            check_settled(&chart, first, end);
+        }
+    }
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn one_silence_does_not_survive_a_restart_as_knowledge() {
+    let mut world = World::with_file(100);
+    world.run(200);
+    world.run_to_second(10);
+    let at = world.current();
+    world.exchange.is_mute = true;
+    world.run(61);
+    world.restart(0);
+    world.exchange.is_mute = false;
+    world.run(300);
+    let chart = world.minutes(at - 50, at);
+    assert!(chart.is_complete());
+    assert_eq!(chart.gaps(), "0");
+    check_settled(&chart, at - 50, at);
+}
+
+/// Requests for minutes in a steady hour, and for a backfill of 1500.
+#[test]
+fn what_is_known_for_sure_costs_few_requests() {
+    let cost = |every: i64, listed_ago: i64| {
+        let mut world = World::new(1500);
+        world.exchange.every = every;
+        world.exchange.listed = (world.current() - listed_ago) * MINUTE;
+        world.run(600);
+        world.run_to_second(10);
+        let first = world.pages().len();
+        world.run(3600);
+        (first, world.pages().len())
+    };
+    let costs = [
+        ("all traded", cost(1, 100_000), (16, 62)),
+        ("every 3rd", cost(3, 100_000), (16, 62)),
+        ("every 45th", cost(45, 100_000), (20, 62)),
+        ("new", cost(1, 30), (20, 62)),
+    ];
+    for (market, (first, hour), most) in costs {
+        eprintln!("{market}: {first} in the first ten minutes, {hour} in an hour");
+        assert!(
+            first <= most.0 && hour <= most.1,
+            "{market}: {first}, {hour}"
+        );
+    }
+}

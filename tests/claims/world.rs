@@ -1,0 +1,508 @@
+//! One market at an exchange whose true history is arithmetic, and a core that follows it, in virtual
+//! time.
+//!
+//! Owns the truth: what was traded in which slot, and what time it is at the exchange. The exchange
+//! answers at once. A test orders how it misbehaves: [`Exchange`]. A restart needs a history file:
+//! [`World::with_file`].
+
+use crate::support::daemon::TempDir;
+use marketd::config::{Config, Data, Depth, History, Limits, SourceConfig, Url};
+use marketd::server::{Action, Broken, Core, Event, ProcessFacts, Service};
+use marketd::table::Key;
+use marketd::time::{Mono, Now, UnixMs};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::time::Duration;
+
+/// 2026-01-01T00:00:07Z.
+const BEGIN: i64 = 1_767_225_607_000;
+
+pub const MINUTE: i64 = 60_000;
+pub const HOUR: i64 = 60 * MINUTE;
+
+/// How the exchange behaves.
+pub struct Exchange {
+    /// How far its clock is ahead of the true time.
+    pub clock_ahead: i64,
+    /// Takes no connection.
+    pub is_away: bool,
+    /// Answers every request for candles with an empty list.
+    pub is_mute: bool,
+    /// Most rows of a page, whatever is asked, and whether the newest of them come.
+    pub page: (usize, bool),
+    /// Somebody trades in each slot whose number is a multiple of this.
+    pub every: i64,
+    /// No trade before this time.
+    pub listed: i64,
+    /// Slots that it leaves out.
+    pub holes: Vec<i64>,
+    /// The last price of its ticker.
+    pub last: i64,
+    /// Whether answers carry a `Date`.
+    pub has_date: bool,
+    /// Requests for candles so far: interval, first and last open time.
+    pub asked: Vec<(String, i64, i64)>,
+    /// Requests for its time.
+    pub times: usize,
+    /// Whether its time cannot be had.
+    pub is_timeless: bool,
+}
+
+/// See the module's page.
+pub struct World {
+    pub exchange: Exchange,
+    pub core: Core,
+    config: Config,
+    lives: u64,
+    mono_us: u64,
+    /// The true time when the monotonic clock was zero.
+    began: i64,
+    /// How far the machine's wall clock is ahead of the true time.
+    pub wall_ahead: i64,
+    connections: BTreeMap<Key, Vec<u8>>,
+    client: Option<(Key, Vec<u8>)>,
+    file: Option<File>,
+}
+
+#[cfg(feature = "sqlite")]
+struct File {
+    store: Option<marketd::store::Store>,
+    dir: TempDir,
+}
+
+#[cfg(not(feature = "sqlite"))]
+struct File;
+
+/// A chart as it was answered.
+#[derive(Debug)]
+pub struct Chart {
+    head: String,
+    /// Slots of its rows, and their volumes.
+    pub rows: Vec<(i64, i64)>,
+    /// The rows as text.
+    pub body: String,
+}
+
+impl Chart {
+    pub fn is_complete(&self) -> bool {
+        self.header("Chart-Coverage") == "complete"
+    }
+
+    pub fn gaps(&self) -> &str {
+        self.header("Chart-Gaps")
+    }
+
+    pub fn header(&self, name: &str) -> &str {
+        let line = |line: &&str| line.starts_with(name);
+        let found = self.head.lines().find(line).unwrap_or_default();
+        found.split_once(": ").map_or("", |(_, value)| value)
+    }
+}
+
+impl World {
+    /// A core that has just been started, with this depth of minutes.
+    pub fn new(backfill: i64) -> World {
+        let depth = |keep: i64, backfill: i64| Depth { keep, backfill };
+        let source = SourceConfig {
+            url: Some(Url::parse("http://192.0.2.1:80").expect("an address")),
+            symbols: vec!["BTC/USDT".to_string()],
+            poll: Duration::from_secs(2),
+            stale_after: Duration::from_secs(15),
+            ..SourceConfig::of("binance")
+        };
+        let config = Config {
+            sources: vec![source],
+            data: Data::Memory,
+            history: History {
+                m1: depth(43_200, backfill),
+                h1: depth(43_800, 10),
+                d1: depth(7300, 10),
+            },
+            limits: Limits {
+                chart_wait: Duration::from_secs(2),
+                ..Limits::default()
+            },
+            ..Config::default()
+        };
+        let exchange = Exchange {
+            clock_ahead: 0,
+            is_away: false,
+            is_mute: false,
+            page: (1000, false),
+            every: 1,
+            listed: 0,
+            holes: Vec::new(),
+            last: 100,
+            has_date: false,
+            asked: Vec::new(),
+            times: 0,
+            is_timeless: false,
+        };
+        let now = Now {
+            mono: Mono(0),
+            unix: UnixMs(BEGIN),
+        };
+        World {
+            exchange,
+            core: Core::new(config.clone(), None, ProcessFacts::default, 1, now),
+            config,
+            lives: 1,
+            mono_us: 0,
+            began: BEGIN,
+            wall_ahead: 0,
+            connections: BTreeMap::new(),
+            client: None,
+            file: None,
+        }
+    }
+
+    /// The true time, in milliseconds.
+    pub fn time(&self) -> i64 {
+        self.began + (self.mono_us / 1000) as i64
+    }
+
+    /// The minute that has not ended by the exchange's clock.
+    pub fn current(&self) -> i64 {
+        (self.time() + self.exchange.clock_ahead).div_euclid(MINUTE)
+    }
+
+    fn now(&self) -> Now {
+        Now {
+            mono: Mono(self.mono_us),
+            unix: UnixMs(self.time() + self.wall_ahead),
+        }
+    }
+
+    /// The machine sleeps for so long: the monotonic clock stands still, all else goes on.
+    pub fn suspend(&mut self, ms: i64) {
+        self.began += ms;
+    }
+
+    /// Lets so much time pass.
+    pub fn run(&mut self, seconds: u64) {
+        let until = self.mono_us + seconds * 1_000_000;
+        while self.mono_us < until {
+            self.step(until);
+        }
+    }
+
+    /// Lets time pass up to so many seconds behind the begin of a minute of the exchange's.
+    pub fn run_to_second(&mut self, second: i64) {
+        let here = (self.time() + self.exchange.clock_ahead).rem_euclid(MINUTE);
+        let wait = (second * 1000 - here).rem_euclid(MINUTE);
+        let until = self.mono_us + wait as u64 * 1000;
+        while self.mono_us < until {
+            self.step(until);
+        }
+    }
+
+    fn step(&mut self, until: u64) {
+        let next = self.core.poll_timeout().map_or(until, |at| at.0);
+        // No faster than a thousand turns a second: a loop without an end shows as one.
+        let least = self.mono_us + 1000;
+        self.mono_us = next.max(least).min(until.max(least));
+        self.turn();
+    }
+
+    fn turn(&mut self) {
+        let now = self.now();
+        self.core.handle_timeout(now);
+        self.carry_out();
+        while self.core.has_work() {
+            self.core.work(now);
+            self.carry_out();
+        }
+    }
+
+    fn carry_out(&mut self) {
+        let now = self.now();
+        while let Some(action) = self.core.poll_action() {
+            match action {
+                Action::Connect(key, _) if self.exchange.is_away => {
+                    let why = Broken::Io(ErrorKind::ConnectionRefused);
+                    self.core.handle(key, Event::Failed(&why), now);
+                }
+                Action::Connect(key, _) => {
+                    self.connections.insert(key, Vec::new());
+                    self.core.handle(key, Event::Connected, now);
+                    self.pump(key);
+                }
+                Action::Flush(key) => self.pump(key),
+                Action::Store(job) => self.ask_file(job),
+                Action::Close(key) => {
+                    self.connections.remove(&key);
+                    self.core.closed(key);
+                }
+                Action::Finish(_) => {}
+                other => panic!("nobody asked for {other:?}"),
+            }
+        }
+    }
+
+    /// Takes what the core sends, and answers.
+    fn pump(&mut self, key: Key) {
+        let now = self.now();
+        let bytes = self.core.outgoing(key).to_vec();
+        if !bytes.is_empty() {
+            self.core.handle(key, Event::Sent(bytes.len()), now);
+        }
+        if let Some((_, got)) = self.client.as_mut().filter(|(client, _)| *client == key) {
+            got.extend(bytes);
+            return;
+        }
+        let Some(sent) = self.connections.get_mut(&key) else {
+            return;
+        };
+        sent.extend(bytes);
+        if !sent.ends_with(b"\r\n\r\n") {
+            return;
+        }
+        let request = String::from_utf8(std::mem::take(sent)).expect("a request is text");
+        if self.exchange.is_away {
+            let why = Broken::Io(ErrorKind::ConnectionReset);
+            return self.core.handle(key, Event::Failed(&why), now);
+        }
+        let target = request.split(' ').nth(1).expect("a request line");
+        let time = self.time();
+        let (status, body) = self.exchange.answer(target, time);
+        let date = match self.exchange.has_date {
+            true => {
+                let since = Duration::from_millis((time + self.exchange.clock_ahead) as u64);
+                let date = httpdate::HttpDate::from(std::time::UNIX_EPOCH + since);
+                format!("Date: {date}\r\n")
+            }
+            false => String::new(),
+        };
+        let length = body.len();
+        let answer = format!("HTTP/1.1 {status} .\r\n{date}Content-Length: {length}\r\n\r\n{body}");
+        for piece in answer.as_bytes().chunks(16 * 1024) {
+            self.core.handle(key, Event::Received(piece), now);
+        }
+    }
+
+    /// Asks for minutes with these parameters.
+    pub fn chart(&mut self, parameters: &str) -> Chart {
+        self.chart_of("1m", parameters)
+    }
+
+    pub fn chart_of(&mut self, interval: &str, parameters: &str) -> Chart {
+        let target = format!("/api/ecosystem/chart?symbol=BTCUSDT&interval={interval}{parameters}");
+        let (head, body) = self.get(&target);
+        assert!(head.starts_with("HTTP/1.1 200 "), "{target}: {head}");
+        let length = match interval {
+            "1h" => HOUR,
+            _ => MINUTE,
+        };
+        let rows = body.split('[').skip(2).map(|row| {
+            let mut parts = row.split([',', ']']);
+            let mut number = |at: usize| -> i64 {
+                let text = parts.nth(at).expect("a figure");
+                text.parse().expect("a whole number")
+            };
+            (number(0).div_euclid(length), number(4))
+        });
+        let rows = rows.collect();
+        Chart { head, rows, body }
+    }
+
+    /// Asks for a range of minutes, the last one included.
+    pub fn minutes(&mut self, first: i64, last: i64) -> Chart {
+        let (from, to) = (first * MINUTE, last * MINUTE);
+        self.chart(&format!("&from={from}&to={to}"))
+    }
+
+    /// Head and body of an answer.
+    pub fn get(&mut self, target: &str) -> (String, String) {
+        let now = self.now();
+        let key = self.core.accept(Service::Both, now).expect("there is room");
+        let request = format!("GET {target} HTTP/1.1\r\nHost: m\r\nConnection: close\r\n\r\n");
+        self.client = Some((key, Vec::new()));
+        self.core
+            .handle(key, Event::Received(request.as_bytes()), now);
+        let limit = self.mono_us + 10_000_000;
+        loop {
+            self.pump(key);
+            let (_, got) = self.client.as_ref().expect("set above");
+            if ends(got) {
+                break;
+            }
+            assert!(self.mono_us < limit, "{target} is not answered");
+            self.turn();
+            if !self.client.as_ref().is_some_and(|(_, got)| ends(got)) {
+                self.step(limit);
+            }
+        }
+        let now = self.now();
+        self.core.handle(key, Event::Eof, now);
+        self.carry_out();
+        let (_, got) = self.client.take().expect("set above");
+        let text = String::from_utf8(got).expect("text");
+        let (head, body) = text.split_once("\r\n\r\n").expect("a head");
+        (head.to_string(), body.to_string())
+    }
+
+    /// Requests for minutes since the last call: first and last minute of each.
+    pub fn pages(&mut self) -> Vec<(i64, i64)> {
+        let asked = std::mem::take(&mut self.exchange.asked);
+        let minutes = asked.into_iter().filter(|(interval, ..)| interval == "1m");
+        let slots = |(_, from, to): (String, i64, i64)| (from / MINUTE, to / MINUTE);
+        minutes.map(slots).collect()
+    }
+
+    #[cfg(not(feature = "sqlite"))]
+    fn ask_file(&mut self, job: marketd::history::Job) {
+        panic!("there is no file: {job:?}");
+    }
+}
+
+#[cfg(feature = "sqlite")]
+impl World {
+    /// The same over a history file.
+    pub fn with_file(backfill: i64) -> World {
+        let mut world = World::new(backfill);
+        world.file = Some(File {
+            store: None,
+            dir: TempDir::new(),
+        });
+        world.begin(0);
+        world
+    }
+
+    /// Is killed, and begins anew after so long.
+    pub fn restart(&mut self, away_ms: i64) {
+        self.begin(away_ms);
+    }
+
+    fn begin(&mut self, away_ms: i64) {
+        use marketd::history::{Answer, Opened};
+        self.began = self.time() + away_ms;
+        self.mono_us = 0;
+        self.lives += 1;
+        self.connections.clear();
+        let file = self.file.as_mut().expect("there is a file");
+        if let Some(store) = file.store.take() {
+            store.join();
+        }
+        let path = file.dir.path().join("history.db");
+        let store = marketd::store::Store::start(path, Box::new(|| ())).expect("a thread");
+        let opened = store.wait(crate::support::PATIENCE);
+        assert!(matches!(opened, Some(Answer::Opened(_))), "{opened:?}");
+        file.store = Some(store);
+        let now = self.now();
+        let config = self.config.clone();
+        self.core = Core::new(config, None, ProcessFacts::default, self.lives, now);
+        let opened = Opened {
+            created: false,
+            bytes: 4096,
+        };
+        self.core.keep_history(Answer::Opened(opened), now);
+        self.carry_out();
+    }
+
+    fn ask_file(&mut self, job: marketd::history::Job) {
+        use marketd::history::Answer;
+        let file = self.file.as_ref().expect("there is a file");
+        let store = file.store.as_ref().expect("it is open");
+        store.send(job).expect("nothing else waits");
+        let mut said = Vec::new();
+        loop {
+            said.push(store.wait(crate::support::PATIENCE).expect("an answer"));
+            if !matches!(said.last(), Some(Answer::Heads(_) | Answer::Quotes(_))) {
+                break;
+            }
+        }
+        let now = self.now();
+        for answer in said {
+            self.core.stored(answer, now);
+        }
+    }
+}
+
+impl Exchange {
+    /// What it says to that at this true time.
+    fn answer(&mut self, target: &str, time: i64) -> (u16, String) {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let now = time + self.clock_ahead;
+        let body = match path {
+            "/api/v3/time" if self.is_timeless => return (500, String::new()),
+            "/api/v3/time" => {
+                self.times += 1;
+                format!(r#"{{"serverTime":{now}}}"#)
+            }
+            "/api/v3/exchangeInfo" => concat!(
+                r#"{"symbols":[{"symbol":"BTCUSDT","status":"TRADING","#,
+                r#""baseAsset":"BTC","quoteAsset":"USDT","filters":[]}]}"#
+            )
+            .to_string(),
+            "/api/v3/ticker/24hr" => {
+                let last = self.last;
+                format!(r#"[{{"symbol":"BTCUSDT","lastPrice":"{last}","closeTime":{now}}}]"#)
+            }
+            _ => self.klines(query, now),
+        };
+        (200, body)
+    }
+
+    fn klines(&mut self, query: &str, now: i64) -> String {
+        let parameter = |name: &str| {
+            let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+            let found = pairs.filter(|(key, _)| *key == name).next_back();
+            found.expect("a parameter").1.to_string()
+        };
+        let number = |name: &str| parameter(name).parse::<i64>().expect("a number");
+        let (interval, from, to) = (
+            parameter("interval"),
+            number("startTime"),
+            number("endTime"),
+        );
+        self.asked.push((interval.clone(), from, to));
+        if self.is_mute {
+            return "[]".to_string();
+        }
+        let length = match interval.as_str() {
+            "1m" => MINUTE,
+            "1h" => HOUR,
+            _ => 24 * HOUR,
+        };
+        let slots = (from.max(self.listed) + length - 1).div_euclid(length)
+            ..to.min(now).div_euclid(length) + 1;
+        let is_there =
+            |slot: &i64| length != MINUTE || (slot % self.every == 0 && !self.holes.contains(slot));
+        let slots: Vec<i64> = slots.filter(is_there).collect();
+        let (most, newest) = self.page;
+        let left = slots
+            .len()
+            .saturating_sub(most.min(number("limit") as usize));
+        let slots = match newest {
+            true => &slots[left..],
+            false => &slots[..slots.len() - left],
+        };
+        let rows = slots.iter().map(|slot| {
+            let (open, volume) = (slot * length, volume(*slot, length, now));
+            format!(r#"[{open},"5","9","2","7","{volume}"]"#)
+        });
+        format!("[{}]", rows.collect::<Vec<_>>().join(","))
+    }
+}
+
+/// The volume of a candle by this time: trades are booked up to one and a half slots after its end.
+pub fn volume(slot: i64, length: i64, now: i64) -> i64 {
+    match now - (slot + 1) * length {
+        late if late < 0 => 1,
+        late if late < length + length / 2 => 2,
+        _ => 3,
+    }
+}
+
+/// Whether an answer has come to its end.
+fn ends(got: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(got);
+    let Some((head, body)) = text.split_once("\r\n\r\n") else {
+        return false;
+    };
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("Content-Length: "));
+    let length = length.map(|text| text.parse::<usize>().expect("a length"));
+    length.is_none_or(|length| body.len() >= length)
+}
