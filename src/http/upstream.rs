@@ -249,10 +249,15 @@ fn read_retry(value: &[u8]) -> Option<RetryAfter> {
     if !value.is_empty() && value.iter().all(u8::is_ascii_digit) {
         return Some(RetryAfter::Seconds(digits(value).unwrap_or(u64::MAX)));
     }
+    read_date(value).map(RetryAfter::Date)
+}
+
+/// A date as HTTP writes it (RFC 9110, 5.6.7).
+pub fn read_date(value: &[u8]) -> Option<UnixMs> {
     let date: httpdate::HttpDate = std::str::from_utf8(value).ok()?.parse().ok()?;
     let since = SystemTime::from(date).duration_since(SystemTime::UNIX_EPOCH);
     let ms = i64::try_from(since.ok()?.as_millis()).ok()?;
-    Some(RetryAfter::Date(UnixMs(ms)))
+    Some(UnixMs(ms))
 }
 
 fn read_encoding(value: &[u8]) -> Encoding {

@@ -170,6 +170,21 @@ impl Quotes {
         true
     }
 
+    /// The wall clock has gone ahead of the monotonic one by so much: the machine slept, or its clock
+    /// was set. Whichever it was, what was received before is as much older by what is shown.
+    pub fn aged(&mut self, by: Duration, now: Mono) {
+        for feed in &mut self.feeds {
+            for quote in feed.quotes.iter_mut().flatten() {
+                match quote.received.0.checked_sub(by.as_micros() as u64) {
+                    Some(received) => quote.received = Mono(received),
+                    // Older than this process: as what an earlier one has saved.
+                    None => quote.restored = true,
+                }
+            }
+            feed.judge(now, &mut self.totals);
+        }
+    }
+
     /// A poll of this source has succeeded and all its items were applied. Notices a source that
     /// answers well but whose figures stand still.
     pub fn end_poll(&mut self, source: SourceId, now: Now) {

@@ -22,7 +22,9 @@ use super::stage::Stager;
 use super::task::Task;
 use crate::config::Limits;
 use crate::exchange::{ReadError, Reading};
-use crate::http::{BodyReader, Encoding, Framing, Gunzip, HeadLimits, RetryAfter, parse_response};
+use crate::http::{
+    BodyReader, Encoding, Framing, Gunzip, HeadLimits, RetryAfter, parse_response, read_date,
+};
 use crate::interval::Stored;
 use crate::market::{Catalog, SourceId};
 use crate::table::Key;
@@ -86,6 +88,8 @@ pub struct Asking {
     meter: Option<&'static str>,
     /// Taken by the poller.
     pub metered: Option<u64>,
+    /// When the answer was made, by its head. Taken by the poller.
+    pub date: Option<UnixMs>,
     read_error: Option<ReadError>,
 }
 
@@ -149,6 +153,7 @@ impl Asking {
             undated: false,
             meter,
             metered: None,
+            date: None,
             read_error: None,
         }
     }
@@ -194,6 +199,7 @@ impl Asking {
         };
         let metered = self.meter.and_then(|name| response.fields.get(name));
         self.metered = metered.and_then(|text| std::str::from_utf8(text).ok()?.trim().parse().ok());
+        self.date = response.fields.get("date").and_then(read_date);
         let (head, used) = (response.head, response.used);
         let cap = limits.upstream_body_bytes as u64;
         let packing = match head.content_encoding {

@@ -85,6 +85,10 @@ pub const DEMO_CLIENTS: usize = 32;
 /// and no deadline of a client needs to be sharper.
 const SWEEP: Duration = Duration::from_secs(1);
 
+/// The wall clock has moved against the monotonic one when it did so by more than this: reading one
+/// after the other takes less, also on a busy machine, and both are slewed together.
+const CLOCKS_MOVED_MS: i64 = 2000;
+
 #[derive(Debug)]
 enum Conn {
     Client(Session),
@@ -120,6 +124,8 @@ struct Rest {
     /// Connections to the demo exchange: it is nobody's service, and counts for nothing else.
     demo_open: usize,
     boot: u64,
+    /// What the wall clock shows when the monotonic one is zero, in milliseconds.
+    wall_zero: i64,
     facts: fn() -> ProcessFacts,
     actions: VecDeque<Action>,
     /// Reused for the demo exchange's bodies.
@@ -149,7 +155,10 @@ impl Core {
         now: Now,
     ) -> Core {
         let lanes = config.limits.lanes_per_source * config.sources.len();
-        let market = Market::new(&config);
+        let mut market = Market::new(&config);
+        for at in 0..config.sources.len() {
+            market.charts.doubt_clock(SourceId(at as u16), true);
+        }
         let mut rng = Rng::new(boot);
         let ids = (0..config.sources.len()).map(|at| SourceId(at as u16));
         let pollers = ids
@@ -186,6 +195,7 @@ impl Core {
                 demo_open: 0,
                 stamp: Stamp::of_boot(boot),
                 boot,
+                wall_zero: wall_zero(now),
                 facts,
                 actions: VecDeque::new(),
                 scratch: Vec::new(),
@@ -205,6 +215,7 @@ impl Core {
     /// Tells what happened to a connection. A key that is gone is no fault: the event was late.
     pub fn handle(&mut self, key: Key, event: Event<'_>, now: Now) {
         self.rest.stamp.refresh(now.unix);
+        self.rest.watch_clocks(now);
         match self.conns.get_mut(key) {
             Some(Conn::Client(session)) => self.rest.handle(key, session, event, now),
             Some(&mut Conn::Upstream { source, lane }) => {
@@ -260,6 +271,7 @@ impl Core {
 
     /// Tells that time has passed.
     pub fn handle_timeout(&mut self, now: Now) {
+        self.rest.watch_clocks(now);
         if !self.conns.is_empty() && now.mono >= self.rest.next_sweep {
             self.rest.next_sweep = now.mono + SWEEP;
             self.sweep(now);
@@ -424,6 +436,32 @@ impl Rest {
         act(&mut self.archive, &mut shelf)
     }
 
+    /// Notices when the machine's clocks move against each other: it slept, or one was set. Nothing that
+    /// was said before is as new as it looks, and nobody knows what time it is at the exchanges.
+    fn watch_clocks(&mut self, now: Now) {
+        let zero = wall_zero(now);
+        let moved = zero - self.wall_zero;
+        if moved.abs() > CLOCKS_MOVED_MS {
+            self.wall_zero = zero;
+            self.clocks_moved(moved, now);
+        }
+    }
+
+    #[cold]
+    fn clocks_moved(&mut self, ms: i64, now: Now) {
+        log::warn!("clocks: the wall clock moved by {ms} ms: asking the exchanges for their time");
+        if ms > 0 {
+            let by = Duration::from_millis(ms.unsigned_abs());
+            self.market.quotes.aged(by, now.mono);
+        }
+        for at in 0..self.pollers.len() {
+            self.with_poller(SourceId(at as u16), |poller, desk| {
+                poller.clocks_moved(desk, now)
+            });
+        }
+        self.watch_failover(now.mono);
+    }
+
     /// The clients are done: closes the history, and finishes when that is closed.
     fn end(&mut self) {
         if self.clients_done {
@@ -431,4 +469,9 @@ impl Rest {
             self.finished = self.archive.is_closed();
         }
     }
+}
+
+/// What the wall clock shows when the monotonic one is zero, in milliseconds.
+fn wall_zero(now: Now) -> i64 {
+    now.unix.0 - (now.mono.0 / 1000) as i64
 }

@@ -28,6 +28,12 @@ impl Tickers {
         self.pieces.iter().map(Vec::len).sum()
     }
 
+    /// The newest time that one of them tells.
+    pub fn newest(&self) -> Option<UnixMs> {
+        let all = self.pieces.iter().flatten();
+        all.filter_map(|(_, ticker)| ticker.timestamp).max()
+    }
+
     /// Takes out the first piece.
     pub fn next_piece(&mut self) -> Option<Vec<(SymbolId, Ticker)>> {
         self.pieces.pop_front()

@@ -108,6 +108,7 @@ impl World {
             symbols: vec!["BTC/USDT".to_string()],
             poll: Duration::from_secs(2),
             stale_after: Duration::from_secs(15),
+            frozen_after: Duration::from_secs(1_000_000),
             ..SourceConfig::of("binance")
         };
         let config = Config {

@@ -1,17 +1,13 @@
-//! A source's candles: what their answers, and its clock, do to the charts.
+//! A source's candles: what their answers do to the charts.
 //!
 //! Owns the step from a page of candles to a series, to what is archived of it and to what is asked
-//! next, slice by slice; and the judgement of which slots are closed, which is the exchange's clock's.
+//! next, slice by slice. Which slots are closed is the exchange's clock's word: see [`super::clock`].
 
 use super::{Desk, Poller};
-use crate::interval::Stored;
 use crate::market::{MAX_SPANS, Market, Reported, SeriesKey, Spans, Word};
 use crate::server::fetches::{Answered, Window};
-use crate::time::{Now, UnixMs};
+use crate::time::Now;
 use std::ops::Range;
-
-/// A difference between the exchange's clock and ours that is worth a line in the log.
-const CLOCK_OFFSET_MS: i64 = 2000;
 
 /// Candles put into their series in one slice: some 0.1 ms, most of it for their rows, and for the
 /// copies that go to the file.
@@ -75,6 +71,11 @@ impl Page {
         }
     }
 
+    /// Of which series.
+    pub(super) fn key(&self) -> SeriesKey {
+        self.key
+    }
+
     fn slot(&self, row: &Reported) -> i64 {
         self.key.interval.slot_of(row.candle.open_time)
     }
@@ -136,6 +137,11 @@ impl Poller {
     /// Does one slice for a page: puts some of it into its series, or makes room for it. `true`: the
     /// last one.
     pub(super) fn take_candles(&mut self, page: &mut Page, desk: &mut Desk<'_>, now: Now) -> bool {
+        if self.clock.is_overtaken(page.sent_at.mono) {
+            // Which of its candles had closed is not known: it is asked again.
+            self.fetches.put_back(page.key);
+            return true;
+        }
         if !page.slots.is_empty() {
             self.take_rows(page, desk, now);
         }
@@ -229,49 +235,6 @@ impl Poller {
         depth.backfill.max(missed).min(told)
     }
 
-    /// The exchange's time has come. It was taken before the answer left, so it is a lower bound,
-    /// by at most one round trip.
-    pub(super) fn set_clock(&mut self, time: UnixMs, desk: &mut Desk<'_>, now: Now) {
-        let before = desk.status.exchange_time(now);
-        desk.status.clock = Some(time.0 - (now.mono.0 / 1000) as i64);
-        if before - time > CLOCK_OFFSET_MS {
-            // Since it was last set, slots may have been taken for closed that were not.
-            let elapsed = now.mono.since(self.clock_set).as_millis() as i64;
-            for (key, slot) in desk.market.charts.doubt(self.id, time - elapsed) {
-                let catalog = &desk.market.catalog;
-                (desk.archive).forget(key, slot..i64::MAX, desk.config, catalog, now);
-            }
-            self.fetches.hurry(now);
-        }
-        self.clock_set = now.mono;
-        self.begin_forming(desk, now);
-        let offset = now.unix - time;
-        if offset.abs() > CLOCK_OFFSET_MS {
-            log::warn!(
-                "{}: this machine's clock is {} ms {} the exchange's; candles follow the exchange's",
-                self.config.id,
-                offset.abs(),
-                if offset > 0 { "ahead of" } else { "behind" },
-            );
-        }
-    }
-
-    /// Which slots are forming is known from now on: the quotes that came before begin them.
-    pub(super) fn begin_forming(&mut self, desk: &mut Desk<'_>, now: Now) {
-        if std::mem::replace(&mut self.clock_told, true) {
-            return;
-        }
-        let exchange = desk.status.exchange_time(now);
-        let Market { quotes, charts, .. } = &mut *desk.market;
-        for key in self.fetches.series() {
-            if let Some(quote) = quotes.of(self.id, key.symbol)
-                && key.interval == Stored::M1
-            {
-                charts.tick(self.id, key.symbol, &quote.ticker.last, exchange);
-            }
-        }
-    }
-
     /// Follows a series from now on. `false`: there are too many, or the exchange does not have it.
     /// Before its first list it has what it told an earlier run.
     pub fn follow(&mut self, series: SeriesKey, desk: &mut Desk<'_>, now: Now) -> bool {
@@ -305,9 +268,10 @@ impl Poller {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interval::Stored;
     use crate::market::{SourceId, SymbolId};
     use crate::record::Candle;
-    use crate::time::Mono;
+    use crate::time::{Mono, UnixMs};
 
     const LENGTH: i64 = CANDLES_A_SLICE as i64;
 

@@ -20,6 +20,7 @@
 
 mod addresses;
 mod candles;
+mod clock;
 mod outcome;
 mod progress;
 mod round;
@@ -42,6 +43,7 @@ use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now, UnixMs};
 use addresses::Addresses;
+use clock::Clock;
 use outcome::Applying;
 use progress::Progress;
 use round::Round;
@@ -65,15 +67,10 @@ pub struct Poller {
     route: Route,
     addresses: Addresses,
     lanes: Vec<Lane>,
-    /// When quotes, the market list and the clock are due.
+    /// When quotes and the market list are due.
     tickers: Mono,
     markets: Mono,
-    clock: Mono,
-    /// Whether the exchange has told its time, or has failed to: which slot is forming, and so
-    /// what a quote changes in a chart, is not known before.
-    clock_told: bool,
-    /// When the exchange last told its time; before that, when this began.
-    clock_set: Mono,
+    clock: Clock,
     has_list: bool,
     /// Where the exchange has no call for all quotes.
     round: Round,
@@ -176,9 +173,7 @@ impl Poller {
             lanes: (0..lanes).map(|_| Lane::default()).collect(),
             tickers: now.mono,
             markets: now.mono,
-            clock: now.mono,
-            clock_told: false,
-            clock_set: now.mono,
+            clock: Clock::new(now.mono),
             has_list: false,
             round: Round::default(),
             fetches: Fetches::default(),

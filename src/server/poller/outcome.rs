@@ -72,7 +72,7 @@ impl Poller {
     }
 
     fn take_tickers(&mut self, tickers: &mut Tickers, desk: &mut Desk<'_>, now: Now) -> bool {
-        let exchange = (self.clock_told).then(|| desk.status.exchange_time(now));
+        let exchange = self.known_time(desk, now);
         for (symbol, ticker) in tickers.next_piece().into_iter().flatten() {
             apply_ticker(self.id, symbol, ticker, exchange, desk, now);
         }
@@ -134,6 +134,23 @@ impl Poller {
         }
     }
 
+    /// Quotes and candles that are on their way into the market are asked again instead.
+    pub(super) fn drop_staged(&mut self, now: Now) {
+        let mut dropped = std::mem::take(&mut self.applying);
+        dropped.retain(|items| match items {
+            Applying::Tickers(_) => {
+                self.tickers = now.mono;
+                false
+            }
+            Applying::Candles(page) => {
+                self.fetches.put_back(page.key());
+                false
+            }
+            Applying::List | Applying::Left(_) | Applying::Named(_) => true,
+        });
+        self.applying = dropped;
+    }
+
     fn apply(&mut self, answered: Answered, desk: &mut Desk<'_>, now: Now) {
         desk.market.quotes.count_rejected(match answered.task {
             Task::Tickers | Task::Ticker(_) => answered.rejected,
@@ -141,7 +158,10 @@ impl Poller {
         });
         match answered.staged {
             Staged::Tickers(mut items, _) if matches!(answered.task, Task::Ticker(_)) => {
-                let exchange = (self.clock_told).then(|| desk.status.exchange_time(now));
+                if let Some(newest) = items.newest() {
+                    self.heed_time(newest, false, desk, now);
+                }
+                let exchange = self.known_time(desk, now);
                 let pieces = std::iter::from_fn(|| items.next_piece());
                 for (symbol, mut ticker) in pieces.flatten() {
                     if let Some(stats) = self.round.stats(symbol) {
@@ -158,6 +178,9 @@ impl Poller {
                 }
             }
             Staged::Tickers(items, _) => {
+                if let Some(newest) = items.newest() {
+                    self.heed_time(newest, true, desk, now);
+                }
                 self.applying.push_back(Applying::Tickers(items));
             }
             Staged::Markets(_) => match desk.market.catalog.end_list(self.id) {
@@ -166,11 +189,15 @@ impl Poller {
             },
             Staged::Time(time) => {
                 if let Some(time) = time {
-                    self.set_clock(time, desk, now);
+                    self.set_clock(time, answered.sent_at.mono, desk, now);
                 }
             }
             Staged::Candles(rows) => {
                 if let Task::Candles { series, slots } = answered.task {
+                    let newest = rows.iter().map(|row| row.candle.open_time).max();
+                    if let Some(newest) = newest {
+                        self.heed_time(newest, false, desk, now);
+                    }
                     let is_full = slots.end - slots.start >= self.page_rows(series.interval) as i64;
                     let is_dated = !answered.undated;
                     let page =
@@ -275,7 +302,7 @@ impl Poller {
             Task::Ticker(symbol) => self.round.put_back(symbol),
             Task::Stats(symbol) => self.round.put_back_stats(symbol, now.mono),
             Task::Markets => self.markets = now.mono,
-            Task::Time => self.clock = now.mono,
+            Task::Time => self.clock.due = now.mono,
             Task::Candles { series, .. } => self.fetches.put_back(series),
         }
     }
@@ -323,8 +350,7 @@ impl Poller {
                 desk.market.catalog.abandon_list(self.id);
             }
             Task::Time => {
-                self.clock = now.mono + HOURLY_RETRY;
-                self.begin_forming(desk, now);
+                self.clock_failed(HOURLY_RETRY, now);
             }
             Task::Ticker(_) => self.market_ended(false, desk, now),
             Task::Tickers | Task::Stats(_) => {}

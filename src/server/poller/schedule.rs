@@ -65,7 +65,7 @@ impl Poller {
         }
         // One lane stays free for quotes, unless there is but one.
         let spare = busy + 1 < self.lanes.len() || self.lanes.len() == 1;
-        let clock_known = desk.status.clock.is_some();
+        let in_doubt = self.clock.is_in_doubt();
         let offer = |wanted: bool, due: Mono, task: Task| {
             (wanted && !self.is_under_way(&task)).then_some((due, task))
         };
@@ -80,10 +80,10 @@ impl Poller {
         let offers = [
             offer(!self.has_list, self.markets, Task::Markets),
             self.next_quotes(),
-            offer(spare && !clock_known, self.clock, Task::Time),
+            offer(spare && in_doubt, self.clock.due, Task::Time),
             page_of(false),
             offer(spare && self.has_list, self.markets, Task::Markets),
-            offer(spare && clock_known, self.clock, Task::Time),
+            offer(spare && !in_doubt, self.clock.due, Task::Time),
             spare.then(|| self.next_stats()).flatten(),
             page_of(true),
         ];
@@ -176,12 +176,11 @@ impl Poller {
     }
 
     /// The next page of candles. None before the list has come, which tells their names, and
-    /// before the clock was asked, which tells which of them are closed; and none while the history
+    /// while the clock is in doubt, which tells which of them are closed; and none while the history
     /// file is still to tell which of them are there.
     fn next_page(&self, desk: &Desk<'_>, now: Now) -> Option<Page> {
-        let clock_asked = desk.status.clock.is_some() || self.clock > now.mono;
         let waits = desk.archive.is_loading() || self.is_under_way(&Task::Time);
-        if !self.has_list || !clock_asked || waits {
+        if !self.has_list || self.clock.is_in_doubt() || waits {
             return None;
         }
         let exchange = desk.status.exchange_time(now);
@@ -237,7 +236,7 @@ impl Poller {
                 self.markets = now.mono + HOURLY;
                 desk.market.catalog.begin_list(self.id);
             }
-            Task::Time => self.clock = now.mono + HOURLY,
+            Task::Time => self.clock.due = now.mono + HOURLY,
             Task::Candles { series, slots } => {
                 let current = series.interval.slot_of(desk.status.exchange_time(now));
                 let depth = desk.config.history.of(series.interval);

@@ -102,7 +102,7 @@ impl Poller {
             Event::Received(bytes) => {
                 desk.status.bytes_received += bytes.len() as u64;
                 let received = self.receive(lane, bytes, desk);
-                self.heed_meter(lane, desk, now);
+                self.heed_head(lane, desk, now);
                 let ended = self.took(lane, received, desk, now);
                 if !ended {
                     return false;
@@ -226,10 +226,16 @@ impl Poller {
         ended
     }
 
-    /// Believes what the head of an answer tells of the budget.
-    fn heed_meter(&mut self, lane: usize, desk: &mut Desk<'_>, now: Now) {
-        let asking = self.lanes[lane].asking.as_deref_mut();
-        let Some(units) = asking.and_then(|asking| asking.metered.take()) else {
+    /// Heeds what the head of an answer tells of the time, and of the budget.
+    fn heed_head(&mut self, lane: usize, desk: &mut Desk<'_>, now: Now) {
+        let Some(asking) = self.lanes[lane].asking.as_deref_mut() else {
+            return;
+        };
+        let (date, metered) = (asking.date.take(), asking.metered.take());
+        if let Some(date) = date {
+            self.heed_date(date, desk, now);
+        }
+        let Some(units) = metered else {
             return;
         };
         match self.dialect.meter() {

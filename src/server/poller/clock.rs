@@ -1,0 +1,218 @@
+//! The exchange's time: measured, and measured again as soon as something speaks against it.
+//!
+//! Owns the judgement of whether the exchange's time is known. It follows our monotonic clock from the
+//! last time that it was told. That is in doubt before it was told first; when the machine's two
+//! clocks have moved against each other (it slept, it was paused, its clock was set); and when an
+//! answer carries a time that the exchange cannot have reached yet, or has left behind. While it is in
+//! doubt no candles are asked for, quotes change no candle, and no chart that ends now is complete.
+
+use super::{Desk, Poller};
+use crate::interval::Stored;
+use crate::market::Market;
+use crate::time::{Mono, Now, UnixMs};
+use std::time::Duration;
+
+/// A difference between the exchange's clock and ours that is worth a line in the log, and that makes
+/// the newest candles due.
+const CLOCK_OFFSET_MS: i64 = 2000;
+
+/// So far the time in an answer may be from the exchange's time as we know it. Its servers' clocks
+/// differ by less, and a `Date` has whole seconds.
+const CONTRADICTION_MS: i64 = 5000;
+
+/// After the exchange has told the same time as before, answers that speak against it count for
+/// nothing for so long: some carry times of another kind.
+const CONFIRMED: Duration = Duration::from_secs(600);
+
+/// Before the next try of a reading that failed: nothing is complete without it.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// See the module's page.
+#[derive(Debug)]
+pub(super) struct Clock {
+    /// When it is read next.
+    pub(super) due: Mono,
+    /// Since when it is in doubt.
+    doubted: Option<Mono>,
+    /// When the exchange last told its time; before that, when this began.
+    told_at: Mono,
+    /// When it was last set to another time.
+    moved_at: Mono,
+    /// Until when nothing counts that speaks against it.
+    confirmed_until: Mono,
+    /// The newest time of the last poll of all quotes.
+    newest: Option<UnixMs>,
+    /// How far the `Date` of its answers is ahead of its time, at most.
+    date_ahead: Option<i64>,
+}
+
+impl Clock {
+    /// A clock that is to be read at once.
+    pub(super) fn new(now: Mono) -> Clock {
+        Clock {
+            due: now,
+            doubted: Some(now),
+            told_at: now,
+            moved_at: Mono(0),
+            confirmed_until: now,
+            newest: None,
+            date_ahead: None,
+        }
+    }
+
+    /// Whether the exchange's time is not known.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        self.doubted.is_some()
+    }
+
+    /// Whether what was asked then is judged by another time than it was asked at.
+    pub(super) fn is_overtaken(&self, sent_at: Mono) -> bool {
+        self.doubted.is_some_and(|since| sent_at <= since) || sent_at < self.moved_at
+    }
+}
+
+impl Poller {
+    /// Tells that the machine's clocks have moved against each other: it slept, or one was set. What
+    /// is on its way may have been said long ago.
+    pub fn clocks_moved(&mut self, desk: &mut Desk<'_>, now: Now) {
+        for lane in 0..self.lanes.len() {
+            if self.lanes[lane].asking.is_some() {
+                self.hang_up(lane, desk);
+                self.put_back(lane, now);
+            }
+        }
+        self.drop_staged(now);
+        self.doubt_clock(desk, now);
+    }
+
+    /// Nobody knows what time it is there: it is asked at once.
+    fn doubt_clock(&mut self, desk: &mut Desk<'_>, now: Now) {
+        self.clock.doubted = Some(now.mono);
+        self.clock.due = now.mono;
+        self.clock.newest = None;
+        self.clock.date_ahead = None;
+        desk.market.charts.doubt_clock(self.id, true);
+        self.wake = Some(now.mono);
+    }
+
+    /// An answer speaks against what is known of the exchange's time.
+    fn contradict(&mut self, what: &str, ms: i64, desk: &mut Desk<'_>, now: Now) {
+        if self.clock.is_in_doubt() || now.mono < self.clock.confirmed_until {
+            return;
+        }
+        log::info!(
+            "{}: {what} {ms} ms off the exchange's clock: asking for its time",
+            self.config.id
+        );
+        self.doubt_clock(desk, now);
+    }
+
+    /// The newest time of an answer. `is_poll`: of all quotes, which never goes back.
+    pub(super) fn heed_time(
+        &mut self,
+        newest: UnixMs,
+        is_poll: bool,
+        desk: &mut Desk<'_>,
+        now: Now,
+    ) {
+        let ahead = newest - desk.status.exchange_time(now);
+        let before = match is_poll {
+            true => self.clock.newest.replace(newest),
+            false => None,
+        };
+        let back = before.map_or(0, |before| before - newest);
+        if ahead > CONTRADICTION_MS {
+            self.contradict("an answer's own time is", ahead, desk, now);
+        } else if back > CONTRADICTION_MS {
+            self.contradict("the newest quote is", -back, desk, now);
+        }
+    }
+
+    /// The `Date` of an answer. One from a cache is old: only what lies ahead speaks against the clock,
+    /// and only by how much more than before, for the servers in front may have a clock of their own.
+    pub(super) fn heed_date(&mut self, date: UnixMs, desk: &mut Desk<'_>, now: Now) {
+        if self.clock.is_in_doubt() {
+            return;
+        }
+        let ahead = date - desk.status.exchange_time(now);
+        let before = *self.clock.date_ahead.get_or_insert(ahead);
+        self.clock.date_ahead = Some(before.max(ahead));
+        if ahead - before > CONTRADICTION_MS {
+            self.contradict("the date of an answer is", ahead, desk, now);
+        }
+    }
+
+    /// The exchange's time could not be had.
+    pub(super) fn clock_failed(&mut self, retry: Duration, now: Now) {
+        self.clock.due = match self.clock.is_in_doubt() {
+            true => now.mono + RETRY,
+            false => now.mono + retry,
+        };
+    }
+
+    /// The exchange's time has come; it was asked then. It was taken before the answer left, so it is a
+    /// lower bound, by at most one round trip.
+    pub(super) fn set_clock(&mut self, time: UnixMs, asked: Mono, desk: &mut Desk<'_>, now: Now) {
+        if self.clock.doubted.is_some_and(|since| asked < since) {
+            // It was told before it came into doubt.
+            self.clock.due = now.mono;
+            return;
+        }
+        let before = desk.status.exchange_time(now);
+        let was_known = desk.status.clock.is_some();
+        desk.status.clock = Some(time.0 - (now.mono.0 / 1000) as i64);
+        let has_moved = (time - before).abs() > CLOCK_OFFSET_MS;
+        if before - time > CLOCK_OFFSET_MS {
+            // Since it was last set, slots may have been taken for closed that were not.
+            let elapsed = now.mono.since(self.clock.told_at).as_millis() as i64;
+            for (key, slot) in desk.market.charts.doubt(self.id, time - elapsed) {
+                let catalog = &desk.market.catalog;
+                (desk.archive).forget(key, slot..i64::MAX, desk.config, catalog, now);
+            }
+        }
+        if has_moved {
+            desk.market.charts.forget_silences(self.id);
+            self.fetches.hurry(now);
+            self.clock.moved_at = now.mono;
+        } else if was_known && self.clock.is_in_doubt() {
+            self.clock.confirmed_until = now.mono + CONFIRMED;
+        }
+        self.clock.told_at = now.mono;
+        let was_in_doubt = self.clock.doubted.take().is_some();
+        desk.market.charts.doubt_clock(self.id, false);
+        if was_in_doubt {
+            self.begin_forming(desk, now);
+        }
+        self.tell_offset(now.unix - time);
+    }
+
+    fn tell_offset(&self, offset: i64) {
+        if offset.abs() > CLOCK_OFFSET_MS {
+            log::warn!(
+                "{}: this machine's clock is {} ms {} the exchange's; candles follow the exchange's",
+                self.config.id,
+                offset.abs(),
+                if offset > 0 { "ahead of" } else { "behind" },
+            );
+        }
+    }
+
+    /// Which slots are forming is known from now on: the quotes that came before begin them.
+    fn begin_forming(&mut self, desk: &mut Desk<'_>, now: Now) {
+        let exchange = desk.status.exchange_time(now);
+        let Market { quotes, charts, .. } = &mut *desk.market;
+        for key in self.fetches.series() {
+            if let Some(quote) = quotes.of(self.id, key.symbol)
+                && !quote.stale()
+                && key.interval == Stored::M1
+            {
+                charts.tick(self.id, key.symbol, &quote.ticker.last, exchange);
+            }
+        }
+    }
+
+    /// The exchange's time, where it is known.
+    pub(super) fn known_time(&self, desk: &Desk<'_>, now: Now) -> Option<UnixMs> {
+        (!self.clock.is_in_doubt()).then(|| desk.status.exchange_time(now))
+    }
+}
