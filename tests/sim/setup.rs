@@ -169,7 +169,7 @@ pub fn next_life(old: World, theme: Theme, until: u64, away: u64, rng: &mut Rng)
     let mut grammar = old.grammar;
     grammar.now_ms += passed;
     let mut world = World::new(Rng::new(rng.next()), core, old.config, unix_ms, grammar);
-    world.told = old.told;
+    (world.told, world.happened) = (old.told, old.happened);
     for (source, exchange) in old.exchanges.into_iter().enumerate() {
         let brain = exchange.mouth.truth.brain.clone();
         add_source(&mut world, theme, source, (&brain, 0, until), rng);
@@ -326,7 +326,8 @@ fn add_source(
     let us = |span: Duration| span.as_micros() as u64;
     let habits = Habits::any(rng, brain.markets.len());
     let mut truth = Truth::new(brain.clone(), habits, begin + rng.between(-400, 400));
-    if matches!(theme, Theme::Long | Theme::WideAndLong) {
+    // Lists are read hourly, but trading stops at once.
+    if matches!(theme, Theme::Long | Theme::WideAndLong) || rng.chance(1, 4) {
         truth.changes = list_changes(brain, &config, (truth.clock(0), until), rng);
     }
     let freeze = None;
@@ -388,22 +389,35 @@ fn add_source(
     });
 }
 
-/// Markets come and go; those that the configuration names among them.
+/// Markets come and go and come back; those that the configuration names are only halted.
 fn list_changes(
     brain: &Brain,
     config: &SourceConfig,
     (begin_ms, until): (i64, u64),
     rng: &mut Rng,
 ) -> Vec<ListChange> {
-    let first = config.symbols.len();
-    let mut changes: Vec<ListChange> = (0..rng.below(8))
-        .map(|_| ListChange {
-            at_ms: begin_ms + rng.below(until / 1000) as i64,
-            market: first + rng.below((brain.markets.len() - first) as u64) as usize,
-            active: *rng.pick(&[None, None, Some(false), Some(true), Some(true)]),
+    let until_ms = until as i64 / 1000;
+    let mut changes = Vec::new();
+    for _ in 0..rng.below(8) {
+        let market = rng.below(brain.markets.len() as u64) as usize;
+        let active = match market < config.symbols.len() {
+            true => *rng.pick(&[Some(false), Some(true)]),
+            false => *rng.pick(&[None, None, Some(false), Some(true)]),
+        };
+        let after_ms = rng.between(0, until_ms);
+        let mut change = ListChange {
+            at_ms: begin_ms + after_ms,
+            market,
+            active,
             lingers: rng.chance(1, 2),
-        })
-        .collect();
+        };
+        changes.push(change.clone());
+        if rng.chance(2, 3) {
+            change.at_ms += rng.between(0, until_ms - after_ms);
+            change.active = Some(true);
+            changes.push(change);
+        }
+    }
     changes.sort_by_key(|change| change.at_ms);
     changes
 }
