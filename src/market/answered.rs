@@ -495,7 +495,7 @@ mod tests {
     use crate::decimal::{Decimal, MAX_DIGITS};
     use crate::interval::{Interval, Stored};
     use crate::market::spans::MAX_SPANS;
-    use crate::market::testing::{all_of, candle, chart, key, minute, minutes, slots};
+    use crate::market::testing::{all_of, candle, chart, covered, key, minute, minutes, slots};
 
     fn series() -> Series {
         Series::new(key(Stored::M1), 0)
@@ -541,12 +541,55 @@ mod tests {
         let written = series.answered(10..13, &candles, minute(13), None);
         let expected = Written {
             unchanged: 1,
-            removed: 1,
             rejected: 1,
             ..Written::default()
         };
         assert_eq!(written, expected);
-        assert_eq!(stored(&series), [10, 11]);
+        assert_eq!(stored(&series), [10, 11, 12]);
+    }
+
+    #[test]
+    fn what_is_left_out_between_two_candles_is_empty_and_elsewhere_takes_two_answers() {
+        let mut series = series();
+        series.answered(10..30, &minutes([12, 15]), minute(40), None);
+        assert_eq!(covered(&series), [(12, 16)]);
+        assert_eq!(series.gaps(), 2);
+        series.answered(10..30, &minutes([12, 15]), minute(40) + 50_000, None);
+        assert_eq!(covered(&series), [(12, 16)], "not yet a re-read later");
+        series.answered(10..30, &minutes([12, 15]), minute(41), None);
+        assert_eq!(covered(&series), [(10, 30)]);
+        // A stored candle stays as long, also between two others.
+        let written = series.answered(10..30, &minutes([15]), minute(50), None);
+        assert_eq!((written.removed, series.count()), (0, 2));
+        let written = series.answered(10..30, &minutes([15]), minute(51), None);
+        assert_eq!((written.removed, series.count()), (1, 1));
+    }
+
+    #[test]
+    fn an_answer_that_may_have_been_cut_says_nothing_of_what_lies_outside() {
+        let mut series = series();
+        for at in [100, 101, 102] {
+            series.answered(10..90, &minutes(40..60), minute(at), None);
+            assert_eq!(covered(&series), [(40, 60)]);
+            assert!(!series.is_silent(39) && !series.is_silent(60));
+        }
+        // A narrower one that brings no more than is known does.
+        series.answered(59..90, &minutes([59]), minute(103), None);
+        assert!(series.is_silent(60));
+        series.answered(59..90, &minutes([59]), minute(104), None);
+        assert_eq!(covered(&series), [(40, 90)]);
+    }
+
+    #[test]
+    fn candles_are_settled_when_they_are_read_long_enough_after_their_close() {
+        let mut series = series();
+        series.answered(10..20, &minutes(10..20), minute(20), None);
+        let settled = |series: &Series| series.is_settled(&(10..20));
+        assert!(series.is_settled(&(10..18)) && !settled(&series));
+        series.answered(17..21, &minutes(17..21), minute(21), None);
+        assert!(series.is_settled(&(10..19)) && !settled(&series));
+        series.answered(18..22, &minutes(18..22), minute(22), None);
+        assert!(settled(&series));
     }
 
     #[test]
@@ -579,7 +622,8 @@ mod tests {
         check(minute(14), 13);
         // One slot ahead of the clock is still believed.
         check(minute(13) - 1, 11);
-        check(minute(15), 14);
+        // One answer that leaves out the last one is no proof.
+        check(minute(15), 13);
     }
 
     #[test]
@@ -625,12 +669,18 @@ mod tests {
             written: 17,
             updated: 1,
             unchanged: 32,
-            removed: 34,
             ..Written::default()
         };
         assert_eq!(written, expected);
-        assert_eq!(series.count(), 200 - 34 + 17);
-        assert_eq!(series.gaps(), 300 - series.count() as u64);
+        let written = series.answered(100..200, &candles, minute(301), None);
+        let expected = Written {
+            unchanged: 50,
+            removed: 33,
+            ..Written::default()
+        };
+        assert_eq!(written, expected, "only the second one in a row removes");
+        assert_eq!(series.count(), 200 - 33 + 17);
+        assert_eq!(series.gaps(), 299 - series.count() as u64);
     }
 
     #[test]

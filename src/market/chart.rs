@@ -353,14 +353,15 @@ impl Outcome {
         };
         // What is older than what is kept was asked for, too. Without a row nobody has said where
         // the market begins.
-        let oldest = match (window.oldest, self.rows) {
+        let oldest = match (window.oldest, self.begin) {
             (true, _) => window.start,
-            (false, 0) => 0,
-            (false, _) => depends.start,
+            (false, None) => 0,
+            (false, Some(_)) => depends.start,
         };
-        let asked = oldest.min(depends.end)..depends.end;
+        let asked = oldest.min(end)..end;
         let ends_now = cut.is_none() && window.end > base.slot_of(now);
         let in_doubt = series.is_some_and(|series| ends_now && series.clock_in_doubt);
+        let covers = |slots: &Range<i64>| covered.covers(slots.clone());
         let open_of = |slot: i64| base.open_of(slot);
         ChartInfo {
             rows: self.rows,
@@ -368,7 +369,7 @@ impl Outcome {
             last: self.last.map(open_of),
             gaps: whole_targets(covered, start..end.max(start), interval)
                 .saturating_sub(self.closed),
-            complete: !in_doubt && covered.covers(asked.clone()),
+            complete: !in_doubt && covers(&asked) && covers(&depends),
             settled: series.is_some_and(|series| series.is_settled(&asked)),
             depends,
             last_closed: series.and_then(|series| last_closed(series, interval)),
@@ -411,7 +412,7 @@ fn last_closed(series: &Series, interval: Interval) -> Option<UnixMs> {
 mod tests {
     use super::*;
     use crate::decimal::Decimal;
-    use crate::market::testing::{all_of, chart, key, minute, minutes, slots};
+    use crate::market::testing::{all_of, chart, key, known, minute, minutes, slots};
 
     const DAY: i64 = 1440;
 
@@ -453,12 +454,8 @@ mod tests {
     #[test]
     fn gaps_are_what_the_exchange_did_not_have_and_holes_what_nobody_asked() {
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(
-            100..130,
-            &minutes((100..130).filter(|slot| slot % 10 > 1)),
-            minute(200),
-            None,
-        );
+        let some = minutes((100..130).filter(|slot| slot % 10 > 1));
+        known(&mut series, 100..130, &some, minute(200));
         series.answered(140..160, &minutes(140..160), minute(200), None);
         let check = |spec: &ChartSpec, rows: usize, gaps: u64, complete: bool| {
             let (_, info) = chart(&series, spec, minute(160));
@@ -589,8 +586,8 @@ mod tests {
     #[test]
     fn flat_candles_stand_where_the_exchange_had_none_and_nowhere_else() {
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(10..20, &minutes([12, 15]), minute(40), None);
-        series.answered(30..40, &minutes([33]), minute(40), None);
+        known(&mut series, 10..20, &minutes([12, 15]), minute(40));
+        known(&mut series, 30..40, &minutes([33]), minute(40));
         series.tick(&Decimal::from(5), minute(41));
         let check = |from: Option<i64>, to: Option<i64>, limit: usize, expected: &[i64]| {
             let mut spec = spec(Interval::M1, from, to, limit);
@@ -610,7 +607,7 @@ mod tests {
         check(None, Some(11), 3, &[]);
         // What follows a candle that is not known whole is not known to go on from it.
         let mut part = Series::new(key(Stored::M1), 0);
-        part.answered(13..30, &minutes([14, 28]), minute(40), None);
+        known(&mut part, 13..30, &minutes([14, 28]), minute(40));
         let mut five = spec(Interval::M5, Some(20), None, 500);
         five.fill_previous = true;
         assert_eq!(slots(&part, &five, minute(41)), [25]);

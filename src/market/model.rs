@@ -4,7 +4,7 @@
 
 use super::SourceId;
 use super::SymbolId;
-use super::answered::Reported;
+use super::answered::{Reported, Word};
 use super::chart::{ChartInfo, ChartPlan, ChartSpec, needed};
 use super::maker::ChartMaker;
 use super::series::{MAX_PROVISIONAL, Series, SeriesKey};
@@ -365,7 +365,18 @@ impl Naive {
         } else {
             closed_end
         };
-        let complete = (start..end)
+        let oldest = match (spec.from, begin) {
+            (Some(from), _) => {
+                let from = from.max(UnixMs(0));
+                let open = interval.open_of(from);
+                let late = open < from;
+                self.base
+                    .slot_of(if late { interval.end_of(open) } else { open })
+            }
+            (None, None) => 0,
+            (None, Some(_)) => start,
+        };
+        let complete = (oldest..end)
             .chain(asked)
             .filter(|slot| *slot < closed_end)
             .all(|slot| self.covered.contains(&slot));
@@ -478,7 +489,8 @@ fn run(seed: u64) {
                     candles.reverse();
                 }
                 let before = (series.version(), series.count());
-                let written = series.answered(asked.clone(), &candles, now, None);
+                // Which silence counts is no part of this.
+                let written = series.told(asked.clone(), &candles, &Word::File, now, None);
                 naive.answered(asked, &candles, now);
                 assert_eq!(written.rejected, 0, "{why}");
                 let change = written.written as i64 - written.removed as i64;

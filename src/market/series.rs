@@ -518,7 +518,7 @@ fn follow(candle: &mut Candle, price: &Decimal) -> bool {
 mod tests {
     use super::*;
     use crate::interval::Interval;
-    use crate::market::testing::{all_of, chart, covered, key, minute, minutes, slots};
+    use crate::market::testing::{all_of, chart, covered, key, known, minute, minutes, slots};
 
     fn price(text: &str) -> Decimal {
         Decimal::parse(text.as_bytes()).expect("a price")
@@ -602,7 +602,7 @@ mod tests {
         let mut series = Series::new(key(Stored::M1), 0);
         series.answered(0..10, &minutes(0..10), minute(10), None);
         // A day ahead: all of it seems closed and empty.
-        series.answered(10..1450, &[], minute(1450), None);
+        known(&mut series, 10..1450, &[], minute(1450));
         series.tick(&price("3"), minute(1450));
         series.answered(5..12, &minutes(5..12), minute(11) + 1, None);
         assert_eq!(covered(&series), [(0, 13)]);
@@ -657,9 +657,9 @@ mod tests {
             false,
             "a slot later: a roll-up may have ended",
         );
-        series.answered(3..4, &[], minute(4), None);
+        known(&mut series, 3..4, &[], minute(4));
         step(&series, true, true, "no trade in 3");
-        series.answered(0..4, &minutes([0, 2]), minute(4), None);
+        known(&mut series, 0..4, &minutes([0, 2]), minute(4));
         step(&series, true, true, "1 is gone");
         assert_eq!(series.forget_before(1), 1);
         step(&series, true, true, "0 left");

@@ -1,6 +1,6 @@
 //! Makings of the tests of this room: configurations, records and a seeded generator.
 
-use super::answered::Reported;
+use super::answered::{Reported, Word};
 use super::chart::{ChartInfo, ChartSpec};
 use super::maker::ChartMaker;
 use super::series::{Series, SeriesKey};
@@ -10,6 +10,7 @@ use crate::decimal::Decimal;
 use crate::interval::{Interval, Stored};
 use crate::record::{Candle, MarketInfo, MarketRules, Ticker};
 use crate::time::UnixMs;
+use std::ops::Range;
 use std::time::Duration;
 
 pub(super) fn decimal(text: &str) -> Decimal {
@@ -120,6 +121,11 @@ pub(crate) fn minutes(slots: impl IntoIterator<Item = i64>) -> Vec<Reported> {
         }
     };
     slots.into_iter().map(reported).collect()
+}
+
+/// These candles are all that there are in these slots: what two answers have said.
+pub(crate) fn known(series: &mut Series, slots: Range<i64>, candles: &[Reported], now: UnixMs) {
+    series.told(slots, candles, &Word::File, now, None);
 }
 
 /// The moment at which a minute's slot begins.

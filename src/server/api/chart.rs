@@ -10,7 +10,7 @@ use super::packed::{self, Question, ToPack};
 use super::{Error, Long, Outcome, View, send_error, write};
 use crate::http::{Cache, ETag, Head, Responder};
 use crate::market::{
-    ChartInfo, ChartMaker, ChartPlan, REREAD, Series, SeriesKey, SourceId, needed,
+    ChartInfo, ChartMaker, ChartPlan, REREAD, Series, SeriesKey, SourceId, floor_slot, needed,
 };
 use crate::server::fetches::UNSETTLED;
 use crate::time::UnixMs;
@@ -318,7 +318,8 @@ fn head<'a>(
     // A range without an end ends where the limit has cut it.
     let is_settled = match (asked.spec.to.or(info.next_from), info.last_closed) {
         (Some(end), Some(closed)) => {
-            info.complete && info.settled && interval.open_of(end) < interval.step(closed, -REREAD)
+            let is_past = interval.open_of(end) < interval.step(closed, -REREAD);
+            info.complete && info.settled && is_past && stays_kept(view, asked, key, info)
         }
         _ => false,
     };
@@ -330,6 +331,15 @@ fn head<'a>(
         fields,
         ..Head::json(etag, cache)
     }
+}
+
+/// Whether all that an answer is about is still kept when the caches let go of it. Without a begin, the
+/// newest so many are asked for: of fewer, the first one may be the last that is kept.
+fn stays_kept(view: &View<'_>, asked: &Asked, key: SeriesKey, info: &ChartInfo) -> bool {
+    let keep = view.market.charts.keep(key.interval);
+    let later = exchange_time(view, key) + i64::from(SETTLED_S) * 1000;
+    let is_full = asked.spec.from.is_some() || info.rows >= asked.spec.limit;
+    is_full && info.depends.start >= floor_slot(key.interval, later, keep)
 }
 
 fn fields(view: &View<'_>, asked: &Asked, key: SeriesKey, info: &ChartInfo) -> Vec<u8> {
