@@ -255,9 +255,6 @@ impl Chart<'_> {
         if first > self.present.1 {
             return Err("it has not begun".to_string());
         }
-        if end <= self.present.0 - MOST_PROVISIONAL {
-            return Err("it closed long ago".to_string());
-        }
         let of_market = self.ledger.candles.get(&(self.ask.market, self.base));
         let rows = of_market.map(|candles| candles.said.range(first..end));
         let rows = rows.into_iter().flatten().flat_map(|(_, words)| words);
@@ -462,9 +459,6 @@ impl Chart<'_> {
 /// Where more candles than these are as good as what was said, whatever is shown passes: the clock was
 /// in doubt for long.
 const MOST_CHOICES: usize = 256;
-
-/// Provisional candles that a series holds at most, and one.
-const MOST_PROVISIONAL: i64 = 241;
 
 /// How far from its slot a quote may have been told that is part of its candle: a round trip, since
 /// the exchange's clock may be believed to be behind by one.

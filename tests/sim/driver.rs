@@ -24,6 +24,9 @@ const CLIENT_BYTES: usize = 2 * READ_BUFFER;
 const UPSTREAM_SLICE: usize = 16 * 1024;
 const ACCEPTS: usize = 32;
 
+/// From when a clock has moved until the daemon has let go of what was on its way.
+const CLOCKS_MOVED_US: u64 = 50_000;
+
 /// The address of an exchange, by its place in the list.
 pub fn address_of(source: usize, at: usize) -> SocketAddr {
     SocketAddr::from(([10, 0, source as u8, at as u8 + 1], 80))
@@ -259,8 +262,17 @@ impl World {
                         .note(self.now, format!("source {source}.{at} is closed"));
                     let begun = self.links[&key].since;
                     let connecting = !self.links[&key].is_settled();
+                    // What was on its way when a clock moved may have been said long ago.
+                    let until = |at: u64| at + CLOCKS_MOVED_US + self.stall;
+                    let doubted = self.moved_at.is_some_and(|at| self.now <= until(at));
                     let conn = &mut self.exchanges[source].conns[at];
                     conn.open = false;
+                    if doubted {
+                        let tickers = conn.in_flight.take().map(|it| it.task == Task::Tickers);
+                        self.schedules[source].repeated(tickers == Some(true));
+                        self.links.remove(&key);
+                        return self.core.closed(key);
+                    }
                     let read = conn.read;
                     match conn.in_flight.as_ref().map(|it| it.given_up(read)) {
                         Some(failure) => {

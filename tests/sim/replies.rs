@@ -170,15 +170,16 @@ impl Mouth {
         let mut rows: Vec<Rc<Row>> = (told.0..=told.1)
             .filter_map(|slot| truth.row_at(market, interval, slot, clock))
             .collect();
-        let most = truth.habits.cut.unwrap_or(limit).min(limit);
-        if rows.len() > most {
-            rows.truncate(most);
-            told.1 = rows[most - 1].open_ms / length;
-        }
+        // Silence is about all that was asked.
         let silent = fault == Some(Fault::EmptyList) || rng.chance(truth.habits.silent, 1000);
         if silent && truth.may_be_silent(market, interval, &rows, us) {
             rows.clear();
             told.1 = told.0 - 1;
+        }
+        let most = truth.habits.cut.unwrap_or(limit).min(limit);
+        if rows.len() > most {
+            rows.truncate(most);
+            told.1 = rows[most - 1].open_ms / length;
         }
         let mut words = Vec::new();
         let mut texts = Vec::new();

@@ -104,6 +104,8 @@ pub struct World {
     pub answers: usize,
     /// Things that have happened.
     pub happened: u64,
+    /// When one of the machine's clocks was set or stood still.
+    pub moved_at: Option<u64>,
 }
 
 impl World {
@@ -143,6 +145,7 @@ impl World {
             turns: 0,
             answers: 0,
             happened: 0,
+            moved_at: None,
         }
     }
 
@@ -294,6 +297,7 @@ impl World {
             }
             Event::SetClock(ms) => {
                 self.unix_ms += ms;
+                self.moved_at = Some(self.now);
                 for ledger in &mut self.ledgers {
                     ledger.sets.push((self.now, ms));
                 }
@@ -314,6 +318,7 @@ impl World {
     fn sleep(&mut self, ms: i64, survive: bool) {
         self.trace.note(self.now, format!("this machine sleeps for {ms} ms"));
         self.unix_ms += ms;
+        self.moved_at = Some(self.now);
         self.grammar.now_ms += ms;
         let now = self.moment();
         for (exchange, ledger) in self.exchanges.iter_mut().zip(&mut self.ledgers) {
