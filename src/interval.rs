@@ -82,27 +82,37 @@ impl Interval {
             .find(|interval| interval.name().as_bytes() == name)
     }
 
-    /// The interval of a TradingView resolution: minutes as a bare number, `1D`, `1W`, `1M`
-    /// (TradingView, "Charting Library: Resolution"), with the one-letter forms.
+    /// Its name as a TradingView resolution: minutes as a bare number, `1D`, `1W`, `1M`
+    /// (TradingView, "Charting Library: Resolution").
+    pub fn resolution(self) -> &'static str {
+        match self {
+            Interval::M1 => "1",
+            Interval::M3 => "3",
+            Interval::M5 => "5",
+            Interval::M15 => "15",
+            Interval::M30 => "30",
+            Interval::H1 => "60",
+            Interval::H2 => "120",
+            Interval::H4 => "240",
+            Interval::H6 => "360",
+            Interval::H8 => "480",
+            Interval::H12 => "720",
+            Interval::D1 => "1D",
+            Interval::D3 => "3D",
+            Interval::W1 => "1W",
+            Interval::Month1 => "1M",
+        }
+    }
+
+    /// The interval of a TradingView resolution, with the one-letter forms `D`, `W` and `M`.
     pub fn parse_resolution(name: &[u8]) -> Option<Interval> {
-        Some(match name {
-            b"1" => Interval::M1,
-            b"3" => Interval::M3,
-            b"5" => Interval::M5,
-            b"15" => Interval::M15,
-            b"30" => Interval::M30,
-            b"60" => Interval::H1,
-            b"120" => Interval::H2,
-            b"240" => Interval::H4,
-            b"360" => Interval::H6,
-            b"480" => Interval::H8,
-            b"720" => Interval::H12,
-            b"1D" | b"D" => Interval::D1,
-            b"3D" => Interval::D3,
-            b"1W" | b"W" => Interval::W1,
-            b"1M" | b"M" => Interval::Month1,
-            _ => return None,
-        })
+        match name {
+            b"D" => Some(Interval::D1),
+            b"W" => Some(Interval::W1),
+            b"M" => Some(Interval::Month1),
+            _ => (Interval::ALL.into_iter())
+                .find(|interval| interval.resolution().as_bytes() == name),
+        }
     }
 
     /// The stored interval that this one is made of.

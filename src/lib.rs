@@ -30,7 +30,7 @@
 //! row 2   http                 messages: bytes to requests and answers, and back
 //!         market               meaning: symbols, quotes, candle series, charts
 //!         exchange             dialects: what one exchange's addresses and JSON mean
-//! row 1   time  table  rng  decimal  interval  record  history  config
+//! row 1   time  table  rng  decimal  fingerprint  interval  record  history  config
 //! ```
 //!
 //! # Three walks
@@ -61,6 +61,7 @@ pub mod config;
 pub mod decimal;
 pub mod demo;
 pub mod exchange;
+pub mod fingerprint;
 pub mod history;
 pub mod http;
 pub mod interval;

@@ -17,12 +17,13 @@ use source::{Source, Word};
 ///     row 3   server  demo             decisions; no I/O, no clock
 ///     row 2   http  market  exchange   messages | meaning | dialects
 ///     row 1   time  table  rng  decimal  interval  record  history  config
-const ROOMS: [(&str, u8, &[&str]); 17] = [
+const ROOMS: [(&str, u8, &[&str]); 18] = [
     // Plain tools, in the order in which they stand on each other.
     ("time", 1, &[]),
     ("table", 1, &[]),
     ("rng", 1, &[]),
     ("decimal", 1, &[]),
+    ("fingerprint", 1, &[]),
     ("interval", 1, &["time"]),
     ("record", 1, &["time", "decimal"]),
     ("config", 1, &["time", "decimal", "interval", "record"]),

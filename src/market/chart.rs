@@ -12,10 +12,11 @@
 
 use super::charts::floor_slot;
 use super::chunk::seconds;
-use super::rows::Edge;
+use super::rows::{Edge, RowRange};
 use super::series::{Series, Tail};
 use super::spans::Spans;
 use super::target::{first_target, target_after, target_of, targets_between};
+use crate::fingerprint::{Fingerprint, Part};
 use crate::interval::{Interval, Stored};
 use crate::time::UnixMs;
 use std::ops::Range;
@@ -72,9 +73,6 @@ pub struct ChartInfo {
     pub next_from: Option<UnixMs>,
     /// Whether a row is provisional or forming.
     pub touches_tail: bool,
-    /// The series' version that the body is of; `None` when there is no series, or it changed
-    /// while the body was made.
-    pub version: Option<u64>,
 }
 
 /// A chart of stored rows as they are: found, measured, and not copied. It is a chart of the
@@ -84,6 +82,7 @@ pub struct ChartPlan {
     /// All but the brackets around them.
     pieces: Vec<(Arc<[u8]>, Range<usize>)>,
     body_len: usize,
+    made_of: Fingerprint,
     info: ChartInfo,
     /// What is said beside it, as somebody has written it.
     written: OnceLock<Box<[u8]>>,
@@ -131,6 +130,7 @@ impl ChartPlan {
             return Some(ChartPlan {
                 pieces: Vec::new(),
                 body_len: 2,
+                made_of: Fingerprint::new(),
                 written: OnceLock::new(),
                 info: Outcome::default().info(None, (spec, &window), now, keep),
             });
@@ -159,6 +159,7 @@ impl ChartPlan {
             closed: rows.rows as u64,
             touches_tail: !tail.is_empty(),
         };
+        let made_of = made_of(series, &rows, tail);
         for tail in tail {
             let row = tail.row().clone();
             rows.bytes += row.len();
@@ -172,6 +173,7 @@ impl ChartPlan {
         Some(ChartPlan {
             pieces: rows.pieces,
             body_len: rows.bytes + 2,
+            made_of,
             written: OnceLock::new(),
             info: outcome.info(Some(series), (spec, &window), now, keep),
         })
@@ -220,6 +222,11 @@ impl ChartPlan {
         &self.info
     }
 
+    /// What the body is made of.
+    pub fn made_of(&self) -> Fingerprint {
+        self.made_of
+    }
+
     /// Length of the body in bytes.
     pub fn body_len(&self) -> usize {
         self.body_len
@@ -241,6 +248,24 @@ impl ChartPlan {
     pub fn pieces(&self) -> &[(Arc<[u8]>, Range<usize>)] {
         &self.pieces
     }
+}
+
+/// What a chart of these rows is made of: all stored rows between two slots, and all of the tail
+/// between two others.
+fn made_of(series: &Series, stored: &RowRange, tail: &[Tail]) -> Fingerprint {
+    let mut made_of = Fingerprint::new();
+    made_of.add(Part::Source(series.key().source.0));
+    if stored.rows > 0 {
+        made_of.add(Part::Stored(series.closed_version()));
+        made_of.add(Part::From(stored.slots.start));
+        made_of.add(Part::Before(stored.slots.end));
+    }
+    if let (Some(first), Some(last)) = (tail.first(), tail.last()) {
+        made_of.add(Part::Series(series.version()));
+        made_of.add(Part::From(first.slot));
+        made_of.add(Part::Before(last.slot + 1));
+    }
+    made_of
 }
 
 /// The targets that a request may be answered with, before its limit.
@@ -375,7 +400,6 @@ impl Outcome {
             last_closed: series.and_then(|series| last_closed(series, interval)),
             next_from: cut.map(open_of),
             touches_tail: self.touches_tail,
-            version: series.map(Series::version),
         }
     }
 }

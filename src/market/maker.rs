@@ -6,7 +6,9 @@
 //!
 //! Stages: *locating* the first row, for the newest so many (looks at which candles there are, not
 //! into them) -> *making* rows, oldest first -> done. A series whose closed candles change on the
-//! way is begun again, a few times; after that, a row is what it was when it was made.
+//! way is begun again, a few times; after that, a row is what it was when it was made. Each row is
+//! added to the body's fingerprint with the version that it was made of, so that a body that is not
+//! of one moment has one of its own.
 
 use super::chart::{ChartInfo, ChartSpec, Outcome, Window};
 use super::chunk::seconds;
@@ -14,6 +16,7 @@ use super::rollup::{Rollup, fields};
 use super::series::Series;
 use super::target::{Standing, standing, target_after, target_of, targets_between};
 use crate::decimal::Decimal;
+use crate::fingerprint::{Fingerprint, Part};
 use crate::time::UnixMs;
 use std::ops::Range;
 
@@ -32,8 +35,8 @@ pub struct ChartMaker {
     keep: i64,
     stage: Stage,
     rows: Rows,
-    /// The series' version and closed version when this was begun.
-    begun: Option<(u64, u64)>,
+    /// The series' closed version at the last step.
+    closed: Option<u64>,
     restarts: u8,
     info: Option<ChartInfo>,
 }
@@ -81,6 +84,7 @@ struct View<'a> {
 #[derive(Clone, Debug)]
 struct Rows {
     body: Vec<u8>,
+    made_of: Fingerprint,
     /// Volume of the next row.
     volume: Vec<u8>,
     outcome: Outcome,
@@ -95,7 +99,7 @@ impl ChartMaker {
             keep,
             stage: Stage::Begin,
             rows: Rows::new(spec.quoted),
-            begun: None,
+            closed: None,
             restarts: 0,
             info: None,
             spec,
@@ -120,20 +124,28 @@ impl ChartMaker {
         true
     }
 
-    /// The body and what is said beside it; `None` before it is done.
-    pub fn finished(self) -> Option<(Vec<u8>, ChartInfo)> {
-        Some((self.rows.body, self.info?))
+    /// The body, what it is made of, and what is said beside it; `None` before it is done.
+    pub fn finished(self) -> Option<(Vec<u8>, Fingerprint, ChartInfo)> {
+        Some((self.rows.body, self.rows.made_of, self.info?))
     }
 
-    /// Begins again when closed candles changed since the last step.
+    /// Begins again when closed candles changed since the last step. Where that has happened too
+    /// often, it goes on, from the close that now stands before the next row.
     fn watch(&mut self, series: &Series) {
-        let versions = (series.version(), series.closed_version());
-        let (_, closed) = *self.begun.get_or_insert(versions);
-        if closed != series.closed_version() && self.restarts < MAX_RESTARTS {
+        let closed = series.closed_version();
+        if self
+            .closed
+            .replace(closed)
+            .is_none_or(|before| before == closed)
+        {
+            return;
+        }
+        if self.restarts < MAX_RESTARTS {
             self.restarts += 1;
-            self.begun = Some(versions);
             self.stage = Stage::Begin;
             self.rows = Rows::new(self.spec.quoted);
+        } else if let Stage::Making(making) = &mut self.stage {
+            making.previous = View::new(series, &self.spec, self.now).close_before(making.cursor);
         }
     }
 
@@ -142,7 +154,10 @@ impl ChartMaker {
         let view = View::new(series, &self.spec, self.now);
         loop {
             match &mut self.stage {
-                Stage::Begin => self.stage = view.begin(),
+                Stage::Begin => {
+                    self.rows.made_of.add(Part::Source(series.key().source.0));
+                    self.stage = view.begin();
+                }
                 Stage::Locating(locating) => match locating.walk(&view, &mut budget) {
                     Some(making) => self.stage = Stage::Making(making),
                     None => return false,
@@ -156,10 +171,7 @@ impl ChartMaker {
         self.rows.close();
         let outcome = &self.rows.outcome;
         let window = Window::new(&self.spec);
-        let mut info = outcome.info(series, (&self.spec, &window), self.now, self.keep);
-        if info.version != self.begun.map(|(version, _)| version) {
-            info.version = None;
-        }
+        let info = outcome.info(series, (&self.spec, &window), self.now, self.keep);
         self.info = Some(info);
     }
 }
@@ -186,16 +198,23 @@ impl<'a> View<'a> {
             });
         }
         let start = self.window.start;
-        let before = self.spec.fill_previous.then(|| {
-            let slot = self.series.last_candle(0..start)?;
-            let target = self.target_of(slot);
-            let empty = self.series.covered().covers(target.end..start);
-            (empty && standing(self.series, &target) == Standing::Closed).then_some(target)
-        });
         Stage::Making(Making {
             cursor: start,
-            previous: before.flatten().and_then(|target| self.close_of(&target)),
+            previous: self.close_before(start),
         })
+    }
+
+    /// The close that flat rows from this slot on have: of the last closed candle before it, if the
+    /// exchange has none between.
+    fn close_before(&self, start: i64) -> Option<Vec<u8>> {
+        if !self.spec.fill_previous {
+            return None;
+        }
+        let slot = self.series.last_candle(0..start)?;
+        let target = self.target_of(slot);
+        let is_empty = self.series.covered().covers(target.end..start);
+        let is_closed = standing(self.series, &target) == Standing::Closed;
+        (is_empty && is_closed).then(|| self.close_of(&target))?
     }
 
     fn target_of(&self, slot: i64) -> Range<i64> {
@@ -301,6 +320,8 @@ impl Making {
                     rows.volume.clear();
                     rows.volume.push(b'0');
                     rows.push(open, [close; 4]);
+                    rows.made_of.add(Part::Stored(series.closed_version()));
+                    rows.made_of.add(Part::Flat(flat.start));
                     rows.count(flat.start, Standing::Closed);
                     self.cursor = flat.end;
                     continue;
@@ -329,8 +350,13 @@ impl Making {
         };
         *budget = budget.saturating_sub(count);
         rows.push(view.window.base.open_of(target.start), prices);
+        rows.made_of.add(match standing {
+            Standing::Closed => Part::Stored(view.series.closed_version()),
+            _ => Part::Series(view.series.version()),
+        });
+        rows.made_of.add(Part::Row(target.start));
         rows.count(target.start, standing);
-        if view.spec.fill_previous {
+        if view.spec.fill_previous && standing == Standing::Closed {
             self.previous = Some(prices[3].to_vec());
         }
     }
@@ -340,6 +366,7 @@ impl Rows {
     fn new(quoted: bool) -> Rows {
         Rows {
             body: b"[".to_vec(),
+            made_of: Fingerprint::new(),
             volume: Vec::new(),
             outcome: Outcome::default(),
             quoted,
@@ -398,66 +425,118 @@ mod tests {
         series
     }
 
-    #[test]
-    fn the_smallest_budget_makes_progress() {
-        let series = series(0..600);
-        let (body, _) = chart(&series, &all_of(Interval::M5), minute(600));
-        let mut maker = ChartMaker::new(all_of(Interval::M5), minute(600), 1000);
+    /// The body and what it is made of, made in steps as small as they get.
+    fn made(mut maker: ChartMaker, series: &Series) -> (String, Fingerprint) {
         let mut steps = 1;
-        while !maker.step(Some(&series), 0) {
+        while !maker.step(Some(series), 0) {
             steps += 1;
             assert!(steps < 1000, "it never ends");
         }
-        let (made, info) = maker.finished().expect("it is done");
-        assert_eq!(String::from_utf8_lossy(&made), body);
-        assert_eq!(info.version, Some(series.version()));
+        let (body, made_of, _) = maker.finished().expect("it is done");
+        (String::from_utf8_lossy(&body).into_owned(), made_of)
+    }
+
+    fn maker(spec: &ChartSpec) -> ChartMaker {
+        ChartMaker::new(spec.clone(), minute(600), 1000)
+    }
+
+    #[test]
+    fn the_smallest_budget_makes_progress() {
+        let series = series(0..600);
+        let spec = all_of(Interval::M5);
+        let (body, _) = chart(&series, &spec, minute(600));
+        let mut at_once = maker(&spec);
+        assert!(at_once.step(Some(&series), usize::MAX));
+        let (_, made_of, _) = at_once.finished().expect("it is done");
+        assert_eq!(made(maker(&spec), &series), (body, made_of));
     }
 
     #[test]
     fn a_series_that_changes_on_the_way_is_begun_again_a_few_times() {
         let mut series = series(0..600);
-        let mut maker = ChartMaker::new(all_of(Interval::M5), minute(600), 1000);
+        let spec = all_of(Interval::M5);
+        let mut maker = maker(&spec);
         assert!(!maker.step(Some(&series), 200));
         let slots = 600..605;
         series.answered(slots.clone(), &minutes(slots), minute(605), None);
-        while !maker.step(Some(&series), 200) {}
-        let (made, info) = maker.finished().expect("it is done");
-        let (body, _) = chart(&series, &all_of(Interval::M5), minute(605));
-        assert_eq!(String::from_utf8_lossy(&made), body);
-        assert_eq!(info.version, Some(series.version()));
+        let (body, _) = chart(&series, &spec, minute(605));
+        let fresh = made(self::maker(&spec), &series);
+        assert_eq!(fresh.0, body);
+        assert_eq!(made(maker, &series), fresh);
     }
 
     #[test]
-    fn a_series_that_never_rests_still_gets_its_chart() {
+    fn a_series_that_never_rests_still_gets_its_chart_and_that_has_a_name_of_its_own() {
         let mut series = series(0..600);
-        let mut maker = ChartMaker::new(all_of(Interval::M5), minute(600), 1000);
+        let mut maker = maker(&all_of(Interval::M5));
         let mut slot = 600;
         while !maker.step(Some(&series), 100) {
             series.answered(slot..slot + 1, &minutes([slot]), minute(slot + 1), None);
             slot += 1;
             assert!(slot < 1000, "it never ends");
         }
-        let (made, info) = maker.finished().expect("it is done");
-        assert_eq!(info.version, None, "of no one moment");
-        let times = String::from_utf8_lossy(&made).matches("],[").count();
+        let (body, made_of, info) = maker.finished().expect("it is done");
+        let times = String::from_utf8_lossy(&body).matches("],[").count();
         assert_eq!(times + 1, info.rows);
         assert!(info.rows >= 120);
+        let (_, of_one_moment) = made(self::maker(&all_of(Interval::M5)), &series);
+        assert_ne!(made_of, of_one_moment);
+    }
+
+    #[test]
+    fn a_flat_row_has_the_close_that_stands_before_it_when_it_is_made() {
+        let mut spec = all_of(Interval::M1);
+        (spec.fill_previous, spec.from) = (true, Some(minute(10)));
+        let mut series = Series::new(key(Stored::M1), 0);
+        series.answered(0..600, &minutes([10, 599]), minute(600), None);
+        let mut maker = maker(&spec);
+        // A late trade is booked in another slot between two steps, more often than it is begun again.
+        let mut late = Vec::new();
+        for slot in [20, 21, 22, 23] {
+            assert!(!maker.step(Some(&series), 100 * TARGET_COST));
+            late.push(slot);
+            let booked = [10, 599].into_iter().chain(late.iter().copied());
+            series.answered(0..600, &minutes(booked), minute(600), None);
+        }
+        let (body, _) = made(maker, &series);
+        let flat = |slot: i64, close: i64| {
+            format!("[{},{close},{close},{close},{close},0]", slot * 60_000)
+        };
+        assert!(body.contains(&flat(500, 24)), "the close of 23 is 24");
+        assert!(!body.contains(&flat(500, 11)), "11 was the close of 10");
+    }
+
+    #[test]
+    fn flat_rows_that_a_quote_lets_appear_change_what_a_body_is_made_of() {
+        let mut spec = all_of(Interval::M1);
+        (spec.fill_previous, spec.from, spec.to) = (true, Some(minute(10)), Some(minute(30)));
+        let mut series = Series::new(key(Stored::M1), 0);
+        series.answered(0..40, &minutes([10, 20]), minute(40), None);
+        let before = made(maker(&spec), &series);
+        let closed = series.closed_version();
+        series.tick(&Decimal::from(5), minute(40));
+        assert_eq!(series.closed_version(), closed);
+        let after = made(maker(&spec), &series);
+        assert_ne!(before.0, after.0);
+        assert_ne!(before.1, after.1);
+        // Another quote does not touch them.
+        series.tick(&Decimal::from(6), minute(40));
+        assert_eq!(made(maker(&spec), &series), after);
     }
 
     #[test]
     fn a_series_that_leaves_on_the_way_ends_the_body() {
         let series = series(0..600);
-        let mut maker = ChartMaker::new(all_of(Interval::M5), minute(600), 1000);
+        let mut maker = maker(&all_of(Interval::M5));
         assert!(!maker.step(Some(&series), 1000));
         assert!(maker.step(None, 1000));
-        let (made, info) = maker.finished().expect("it is done");
-        assert!(made.ends_with(b"]"));
-        assert_eq!((info.complete, info.version), (false, None));
+        let (body, _, info) = maker.finished().expect("it is done");
+        assert!(body.ends_with(b"]"));
+        assert!(!info.complete);
     }
 
     #[test]
     fn an_unfinished_body_is_not_handed_out() {
-        let maker = ChartMaker::new(all_of(Interval::M5), minute(600), 1000);
-        assert!(maker.finished().is_none());
+        assert!(maker(&all_of(Interval::M5)).finished().is_none());
     }
 }

@@ -253,7 +253,7 @@ impl Naive {
 
         let mut maker = ChartMaker::new(spec.clone(), now, keep);
         while !maker.step(Some(series), 7) {}
-        let (made, info) = maker.finished().expect("it says so");
+        let (made, _, info) = maker.finished().expect("it says so");
         assert_eq!(String::from_utf8_lossy(&made), body, "{why}");
         self.check_info(&rows, (more, begin), &info, spec, now, keep, &why);
         for spec in [spec, &all_of(series.interval().interval()), spec] {

@@ -149,7 +149,7 @@ pub(crate) fn all_of(interval: Interval) -> ChartSpec {
 pub(crate) fn chart(series: &Series, spec: &ChartSpec, now: UnixMs) -> (String, ChartInfo) {
     let mut maker = ChartMaker::new(spec.clone(), now, 1_000_000);
     while !maker.step(Some(series), 16) {}
-    let (body, info) = maker.finished().expect("the last step said so");
+    let (body, _, info) = maker.finished().expect("the last step said so");
     (String::from_utf8(body).expect("rows are ASCII"), info)
 }
 

@@ -48,6 +48,8 @@ use resolver::Resolver;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 use std::collections::VecDeque;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -143,8 +145,10 @@ impl Driver {
         let now = clock.now();
         let accepts = config.limits.accepts_per_turn;
         let demo = config.demo.map(|demo| Demo::new(demo.seed));
-        // The boot id tells the versions of one run from those of another.
-        let boot = now.unix.0.unsigned_abs();
+        // The boot id tells the versions of one run from those of another. The clock would not: it
+        // may be set back, and two runs may begin within a millisecond. The standard library seeds
+        // its hashes from the system's random source.
+        let boot = RandomState::new().hash_one(now.unix.0);
         let mut core = Core::new(config, demo, process::facts, boot, now);
         if let Some(opened) = opened {
             core.keep_history(opened, now);

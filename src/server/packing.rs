@@ -257,11 +257,7 @@ mod tests {
     use crate::table::Table;
 
     fn tag(version: u64) -> ETag {
-        ETag {
-            boot: 1,
-            version,
-            variant: b'o',
-        }
+        ETag::of_version(1, version, b'o')
     }
 
     fn question(number: u32) -> Question {

@@ -293,6 +293,11 @@ pub const INTERVALS: [&str; 15] = [
     "1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "6h", "8h", "12h", "1d", "3d", "1w", "1M",
 ];
 
+/// The same in TradingView's words.
+pub const RESOLUTIONS: [&str; 15] = [
+    "1", "3", "5", "15", "30", "60", "120", "240", "360", "480", "720", "1D", "3D", "1W", "1M",
+];
+
 /// A good answer with a body of this shape; decimals are numbers.
 #[track_caller]
 pub fn good(answer: &Response, shape: Shape) -> Json {

@@ -5,6 +5,7 @@ use crate::setup::*;
 use crate::support::*;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::path::Path;
 
 #[track_caller]
@@ -318,11 +319,13 @@ fn every_error_of_the_source_is_described_and_no_other() {
         for (status, response) in item["get"]["responses"].as_object().expect("responses") {
             let response = schemas.resolve(response);
             let schema = &response["content"]["application/json"]["schema"];
-            if let Some(codes) = schema["allOf"][1]["properties"]["code"]["enum"].as_array() {
+            let is_default = status == "default";
+            let codes = schemas.resolve(schema)["properties"]["code"]["enum"].as_array();
+            if let Some(codes) = codes.filter(|_| !is_default) {
                 let codes = codes.iter().filter_map(Value::as_str);
                 found.extend(codes.map(|code| (status.parse().unwrap_or(0), code.to_string())));
             }
-            if status == "default" {
+            if is_default {
                 let text = response["description"].as_str().unwrap_or_default();
                 let mut status = 0;
                 for word in text.split([' ', ',', ':', ';', '.', '`', '(']) {
@@ -338,6 +341,84 @@ fn every_error_of_the_source_is_described_and_no_other() {
         }
     }
     assert_eq!(found, codes);
+}
+
+/// Client generators keep a plain object; they drop what `allOf` adds to it, and a constant.
+#[test]
+fn every_schema_of_an_error_is_a_plain_object_of_its_status() {
+    let marketd = Marketd::start(&["--demo", "--data", ":memory:"]);
+    let document = document(&marketd);
+    let schemas = Schemas(&document);
+    let mut count = 0;
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        for (status, response) in item["get"]["responses"].as_object().expect("responses") {
+            let Ok(number) = status.parse::<u16>() else {
+                continue;
+            };
+            let response = schemas.resolve(response);
+            let is_error = number >= 400 && !path.starts_with("/health");
+            if !is_error {
+                continue;
+            }
+            let schema = schemas.resolve(&response["content"]["application/json"]["schema"]);
+            let text = schema.to_string();
+            assert_eq!(schema["type"], "object", "{path} {status}: {text}");
+            assert!(!text.contains("allOf") && !text.contains("const"), "{text}");
+            let own = &schema["properties"]["status"];
+            assert_eq!(own["type"], "integer", "{text}");
+            assert_eq!(own["enum"], serde_json::json!([number]), "{text}");
+            assert_eq!(schema["required"].as_array().map(Vec::len), Some(4));
+            count += 1;
+        }
+    }
+    assert!(count > 15, "{count} errors");
+}
+
+/// Every address of the document is one: what it says stands in front of it, does.
+#[track_caller]
+fn check_addresses(document: &Value, addr: SocketAddr) -> usize {
+    let paths = document["paths"].as_object().expect("paths");
+    for (path, item) in paths {
+        let servers = item.get("servers").unwrap_or(&document["servers"]);
+        let base = servers[0]["url"].as_str().expect("a server");
+        let target = path
+            .replace("{categoryId}", "usdt")
+            .replace("{symbol}", "BTC-USDT")
+            .replace("{id}", "BTC-USDT");
+        let target = format!("{}{target}", base.trim_end_matches('/'));
+        assert_ne!(get(addr, &target).status, 404, "{target} is not there");
+    }
+    paths.len()
+}
+
+#[test]
+fn the_addresses_of_the_document_are_there_whatever_stands_in_front_of_them() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let plain = config(&[source("fake", &exchange)]);
+    for (api, ecosystem) in [
+        ("", ""),
+        ("/a", "/a"),
+        ("/a/b", "/e"),
+        ("", "/e"),
+        ("/a", ""),
+    ] {
+        let config = with(plain.clone(), "basePath", api.into());
+        let config = with(config, "ecosystemBasePath", ecosystem.into());
+        let marketd = start(&config);
+        for base in [api, ecosystem] {
+            let document = get(marketd.addr(), &format!("{base}/openapi.json")).json();
+            assert_eq!(check_addresses(&document, marketd.addr()), 13);
+        }
+    }
+    // Each of two listeners names its own.
+    let config = with(plain, "basePath", "/a".into());
+    let config = with(config, "ecosystemBasePath", "/e".into());
+    let marketd = start(&with(config, "ecosystemListen", "127.0.0.1:0".into()));
+    let (api, ecosystem) = (marketd.addr(), marketd.ecosystem_addr());
+    let document = get(api, "/a/openapi.json").json();
+    assert_eq!(check_addresses(&document, api), 10);
+    let document = get(ecosystem, "/e/openapi.json").json();
+    assert_eq!(check_addresses(&document, ecosystem), 8);
 }
 
 #[test]

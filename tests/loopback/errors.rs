@@ -183,8 +183,8 @@ const CHART_CASES: &[(&str, &str, &str)] = &[
     ("interval=2m", "invalid_interval", "interval"),
     ("interval=1m%20", "invalid_interval", "interval"),
     ("interval=1m%00", "invalid_interval", "interval"),
-    ("resolution=1h", "invalid_interval", "interval"),
-    ("resolution=7", "invalid_interval", "interval"),
+    ("resolution=1h", "invalid_interval", "resolution"),
+    ("resolution=7", "invalid_interval", "resolution"),
     (
         "interval=1h&resolution=60",
         "duplicate_parameter",
@@ -200,9 +200,9 @@ const CHART_CASES: &[(&str, &str, &str)] = &[
     ("from=0x10", "invalid_time", "from"),
     ("from=2020-01-01", "invalid_time", "from"),
     ("from=99999999999999999999", "invalid_time", "from"),
-    ("startTime=x", "invalid_time", "from"),
+    ("startTime=x", "invalid_time", "startTime"),
     ("to=x", "invalid_time", "to"),
-    ("endTime=", "invalid_time", "to"),
+    ("endTime=", "invalid_time", "endTime"),
     ("from=1&startTime=1", "duplicate_parameter", "from"),
     ("to=1&endTime=1", "duplicate_parameter", "to"),
     ("from=1&from=1", "duplicate_parameter", "from"),
@@ -241,8 +241,12 @@ fn every_error_has_its_status_code_and_parameter() {
         let target = format!("{CHART}&{query}");
         let message = error(&client.get(&target), 400, code, Some(param));
         if *code == "invalid_interval" {
-            let named = crate::contract::INTERVALS;
+            let named = match *param {
+                "resolution" => &crate::contract::RESOLUTIONS,
+                _ => &crate::contract::INTERVALS,
+            };
             assert!(named.iter().all(|name| message.contains(name)), "{message}");
+            assert!(message.contains(&format!("is no {param}:")), "{message}");
         }
     }
     // Cache busters and trackers are nobody's fault.

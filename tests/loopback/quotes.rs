@@ -297,14 +297,24 @@ fn the_first_source_answers_and_any_can_be_asked_for() {
     assert_eq!(last_of("BTCUSDT", "one"), "\"one\" 1.5");
     assert_eq!(last_of("BTCUSDT", "two"), "\"two\" 2.5");
     assert_eq!(last_of("CD", ""), "\"two\" 2.5");
-    let answer = get(marketd.addr(), "/api/v1/quotes/CD?source=one");
-    error(&answer, 404, "quote_not_found", Some("symbol"));
+    // Quotes and charts say the same of a source that does not track a symbol.
+    for target in [
+        "/api/v1/quotes/CD?source=one",
+        "/api/ecosystem/chart?symbol=CD&source=one",
+    ] {
+        let answer = get(marketd.addr(), target);
+        let message = error(&answer, 404, "symbol_not_found", Some("source"));
+        assert_eq!(
+            message, "Source \"one\" does not track \"C/D\".",
+            "{target}"
+        );
+    }
     let batch = read(
         marketd.addr(),
         "/api/v1/quotes?symbols=BTCUSDT,AB,CD&source=two",
     );
     assert_eq!(symbols_in(&batch), ["BTC/USDT", "C/D"]);
-    assert_eq!(batch["errors"][0]["code"], "quote_not_found");
+    assert_eq!(batch["errors"][0]["code"], "symbol_not_found");
     let every = read(marketd.addr(), "/api/v1/quotes?symbols=*&source=two");
     assert_eq!(symbols_in(&every), ["BTC/USDT", "C/D"]);
     let every = read(marketd.addr(), "/api/v1/quotes?symbols=*");

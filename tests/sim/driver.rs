@@ -24,9 +24,6 @@ const CLIENT_BYTES: usize = 2 * READ_BUFFER;
 const UPSTREAM_SLICE: usize = 16 * 1024;
 const ACCEPTS: usize = 32;
 
-/// From when a clock has moved until the daemon has let go of what was on its way.
-const CLOCKS_MOVED_US: u64 = 50_000;
-
 /// The address of an exchange, by its place in the list.
 pub fn address_of(source: usize, at: usize) -> SocketAddr {
     SocketAddr::from(([10, 0, source as u8, at as u8 + 1], 80))
@@ -263,8 +260,7 @@ impl World {
                     let begun = self.links[&key].since;
                     let connecting = !self.links[&key].is_settled();
                     // What was on its way when a clock moved may have been said long ago.
-                    let until = |at: u64| at + CLOCKS_MOVED_US + self.stall;
-                    let doubted = self.moved_at.is_some_and(|at| self.now <= until(at));
+                    let doubted = self.clock_moved;
                     let conn = &mut self.exchanges[source].conns[at];
                     conn.open = false;
                     if doubted {

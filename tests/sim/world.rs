@@ -104,8 +104,8 @@ pub struct World {
     pub answers: usize,
     /// Things that have happened.
     pub happened: u64,
-    /// When one of the machine's clocks was set or stood still.
-    pub moved_at: Option<u64>,
+    /// Whether one of the machine's clocks was set or stood still since the last turn.
+    pub clock_moved: bool,
 }
 
 impl World {
@@ -145,7 +145,7 @@ impl World {
             turns: 0,
             answers: 0,
             happened: 0,
-            moved_at: None,
+            clock_moved: false,
         }
     }
 
@@ -230,6 +230,7 @@ impl World {
         if self.woken || busy || timeout.is_some_and(|at| at <= self.now) {
             let caused = self.woken || busy;
             self.turn();
+            self.clock_moved = false;
             self.count_turn(before, caused);
         }
     }
@@ -297,7 +298,7 @@ impl World {
             }
             Event::SetClock(ms) => {
                 self.unix_ms += ms;
-                self.moved_at = Some(self.now);
+                self.clock_moved = true;
                 for ledger in &mut self.ledgers {
                     ledger.sets.push((self.now, ms));
                 }
@@ -318,7 +319,7 @@ impl World {
     fn sleep(&mut self, ms: i64, survive: bool) {
         self.trace.note(self.now, format!("this machine sleeps for {ms} ms"));
         self.unix_ms += ms;
-        self.moved_at = Some(self.now);
+        self.clock_moved = true;
         self.grammar.now_ms += ms;
         let now = self.moment();
         for (exchange, ledger) in self.exchanges.iter_mut().zip(&mut self.ledgers) {

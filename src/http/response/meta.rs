@@ -3,20 +3,35 @@
 //! It writes nothing but the fields of a coding, which are ready lines.
 
 use super::PREFLIGHT;
+use crate::fingerprint::Fingerprint;
 
 /// Names one state of one representation of something, strongly: equal tags, equal bytes
-/// (RFC 9110, 8.8.3). Written as `"<boot>-<version>-<variant>"`, numbers in hexadecimal.
+/// (RFC 9110, 8.8.3). Written as `"<boot>-<version>-<variant>"`, numbers in hexadecimal. It is
+/// made of what the body was made of, and of nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ETag {
     /// Differs between runs of the service: versions start anew in each.
-    pub boot: u64,
-    /// Counts the changes of what is shown.
-    pub version: u64,
+    pub(super) boot: u64,
+    pub(super) version: u64,
     /// A letter or digit that names the representation.
-    pub variant: u8,
+    pub(super) variant: u8,
 }
 
 impl ETag {
+    /// The tag of a body that is made of these parts.
+    pub fn of_parts(boot: u64, made_of: Fingerprint, variant: u8) -> ETag {
+        ETag::of_version(boot, made_of.number(), variant)
+    }
+
+    /// The tag of a body that shows one thing, whose version no other state of anything shares.
+    pub fn of_version(boot: u64, version: u64, variant: u8) -> ETag {
+        ETag {
+            boot,
+            version,
+            variant,
+        }
+    }
+
     /// The tag of the same in gzip: its variant is the letter behind this one's. No two letters of
     /// one address are neighbours.
     pub fn packed(self) -> ETag {

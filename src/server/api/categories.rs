@@ -3,9 +3,10 @@
 use super::error::echo;
 use super::packed::{self, Question};
 use super::params::{self, Decimals};
-use super::write::{LongList, Object, Rows};
+use super::write::{Body, LongList, Object, Rows};
 use super::{Error, Outcome, View};
-use crate::http::{ETag, Head, Responder, decode_segment};
+use crate::fingerprint::Part;
+use crate::http::{Head, Responder, decode_segment};
 use crate::market::{Category, Quote, SymbolId};
 
 /// Answers `/api/v1/categories`.
@@ -17,20 +18,18 @@ pub fn list(
     let [decimals] = params::read(query, &["decimals"])?;
     // There is no decimal in this answer; a wrong value is a mistake all the same.
     params::decimals(&decimals)?;
-    let mut body = Vec::new();
-    body.extend_from_slice(b"{\"categories\":[");
-    for (at, category) in view.market.catalog.categories().iter().enumerate() {
+    let catalog = &view.market.catalog;
+    let mut body = Body::default();
+    body.fixed(b"{\"categories\":[");
+    let out = body.part(Part::Catalog(catalog.version()));
+    for (at, category) in catalog.categories().iter().enumerate() {
         if at > 0 {
-            body.push(b',');
+            out.push(b',');
         }
-        write_category(&mut body, category);
+        write_category(out, category);
     }
-    body.extend_from_slice(b"]}");
-    let etag = ETag {
-        boot: view.boot,
-        version: view.market.catalog.version(),
-        variant: b'c',
-    };
+    body.fixed(b"]}");
+    let (body, etag) = body.finish(view, b'c');
     let head = Head::json(Some(etag), view.until_any_poll());
     let question = || Question::Categories;
     let length = body.len();
@@ -50,12 +49,13 @@ pub fn markets(
     let [decimals] = params::read(query, &["decimals"])?;
     let decimals = params::decimals(&decimals)?;
     let text = decode_segment(id).unwrap_or_default();
-    let Some(category) = view.market.catalog.category(&text) else {
+    let category = view.market.catalog.category(&text);
+    let rows = category.map(|category| Rows::Category(category.id.clone()));
+    let Some(list) = rows.and_then(|rows| LongList::new(view, rows, decimals)) else {
         let message = format!("Unknown category \"{}\".", echo(id));
         return Err(Error::new(404, "category_not_found", message));
     };
-    let rows = Rows::Category(category.id.clone());
-    Ok(LongList::new(view, rows, decimals).start(view, responder))
+    Ok(list.start(view, responder))
 }
 
 /// A category as both answers show it.

@@ -7,8 +7,10 @@
 mod asked;
 
 use super::packed::{self, Question, ToPack};
-use super::{Error, Long, Outcome, View, send_error, write};
-use crate::http::{Cache, ETag, Head, Responder};
+use super::params::Decimals;
+use super::{Error, Long, Outcome, View, quotes, send_error, write};
+use crate::fingerprint::Fingerprint;
+use crate::http::{Cache, Head, Responder};
 use crate::market::{
     ChartInfo, ChartMaker, ChartPlan, REREAD, Series, SeriesKey, SourceId, floor_slot, needed,
 };
@@ -133,12 +135,12 @@ impl LongChart {
             };
             return send_plan(view, &asked, key, &plan, responder);
         };
-        let Some((body, info)) = maker.finished() else {
+        let Some((body, made_of, info)) = maker.finished() else {
             send_error(&Error::internal(), responder);
             return None;
         };
         let fields = fields(view, &asked, key, &info);
-        let head = head(view, &asked, key, &info, &fields);
+        let head = head(view, &asked, key, (&info, made_of), &fields);
         let question = || Question::Chart(key, asked.spec.clone());
         let length = body.len();
         packed::send(view, responder, head, question, length, |out| {
@@ -190,7 +192,8 @@ fn send_plan(
         None => Cow::Borrowed(plan.written(|| fields(view, asked, key, plan.info()))),
         Some(_) => Cow::Owned(fields(view, asked, key, plan.info())),
     };
-    let head = head(view, asked, key, plan.info(), &fields);
+    let said = (plan.info(), plan.made_of());
+    let head = head(view, asked, key, said, &fields);
     let question = || Question::Chart(key, asked.spec.clone());
     packed::send(view, responder, head, question, plan.body_len(), |out| {
         out.bytes().push(b'[');
@@ -239,12 +242,8 @@ fn choose(view: &View<'_>, asked: &Asked) -> Result<SeriesKey, Error> {
         Some(source) => std::slice::from_ref(source),
         None => all,
     };
-    let may_answer = |source: &_| all.contains(source) || catalog.may_track(*source, asked.symbol);
-    if !sources.iter().any(may_answer) {
-        let name = catalog.name(asked.symbol).as_str();
-        let message = format!("That source does not track \"{name}\".");
-        let mut error = Error::new(404, "symbol_not_found", message);
-        error.param = Some("source");
+    let untracked = |source| quotes::untracked(view, asked.symbol, source);
+    if let Some(error) = asked.source.and_then(untracked) {
         return Err(error);
     }
     let key_of = |source| SeriesKey {
@@ -293,27 +292,14 @@ fn head<'a>(
     view: &View<'_>,
     asked: &Asked,
     key: SeriesKey,
-    info: &ChartInfo,
+    (info, made_of): (&ChartInfo, Fingerprint),
     fields: &'a [u8],
 ) -> Head<'a> {
-    let quoted = asked.spec.quoted;
-    let series = view.market.charts.get(key);
-    // What holds closed candles alone does not change with each quote.
-    let version = match info.touches_tail {
-        true => info.version,
-        false => info.version.and(series).map(Series::closed_version),
+    let decimals = match asked.spec.quoted {
+        true => Decimals::String,
+        false => Decimals::Number,
     };
-    let variant = match (info.touches_tail, quoted) {
-        (true, false) => b'n',
-        (true, true) => b's',
-        (false, false) => b'N',
-        (false, true) => b'S',
-    };
-    let etag = version.map(|version| ETag {
-        boot: view.boot,
-        version: write::mix(u64::from(key.source.0), version),
-        variant,
-    });
+    let etag = view.tag(made_of, decimals.variant());
     let interval = asked.spec.interval;
     // A range without an end ends where the limit has cut it.
     let is_settled = match (asked.spec.to.or(info.next_from), info.last_closed) {
@@ -329,7 +315,7 @@ fn head<'a>(
     };
     Head {
         fields,
-        ..Head::json(etag, cache)
+        ..Head::json(Some(etag), cache)
     }
 }
 

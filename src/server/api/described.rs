@@ -8,28 +8,187 @@
 //! to real answers.
 
 use super::packed::{self, Question};
-use super::{Error, Outcome, View};
-use crate::http::{Cache, ETag, Head, Responder};
-use std::sync::OnceLock;
+use super::{Error, Outcome, Service, View};
+use crate::config::Config;
+use crate::fingerprint::{Fingerprint, Part};
+use crate::http::{Cache, Head, Responder, write_json_string};
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 /// How long caches may keep it: it changes with the program alone.
 const KEPT_S: u32 = 3600;
 
 /// Answers `/openapi.json`.
-pub fn document(view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    static DOCUMENT: OnceLock<Vec<u8>> = OnceLock::new();
-    let etag = ETag {
-        boot: view.boot,
-        version: 0,
-        variant: b'o',
-    };
+pub fn document(
+    view: &View<'_>,
+    service: Service,
+    responder: &mut Responder<'_>,
+) -> Result<Outcome, Error> {
+    static DOCUMENT: OnceLock<Document> = OnceLock::new();
+    let document = DOCUMENT.get_or_init(|| Document::new(unpacked().into()));
+    let pieces = document.on(view.config, service);
+    let mut made_of = Fingerprint::new();
+    for piece in &pieces {
+        match piece {
+            Piece::Shared(range) => made_of.add(Part::From(range.start as i64)),
+            Piece::Own(text) => made_of.add(Part::Text(text)),
+        }
+    }
+    let etag = view.tag(made_of, b'o');
     let head = Head::json(Some(etag), Cache::MaxAge(KEPT_S));
-    let body = DOCUMENT.get_or_init(unpacked);
+    let length = pieces.iter().map(Piece::len).sum();
     let question = || Question::OpenApi;
-    let to_pack = packed::send(view, responder, head, question, body.len(), |out| {
-        out.bytes().extend_from_slice(body);
+    let to_pack = packed::send(view, responder, head, question, length, |out| {
+        for piece in pieces {
+            match piece {
+                Piece::Shared(range) => out.share(&document.text, range),
+                Piece::Own(text) => out.bytes().extend_from_slice(&text),
+            }
+        }
     });
     Ok(to_pack.into())
+}
+
+/// The document, and where in it stands what depends on the listener.
+struct Document {
+    text: Arc<[u8]>,
+    /// The member `servers`.
+    servers: Range<usize>,
+    paths: Vec<PathItem>,
+}
+
+/// One member of `paths`.
+struct PathItem {
+    /// The services on whose listeners it is an address.
+    family: Family,
+    /// From its name to its end.
+    whole: Range<usize>,
+    /// Behind the brace that opens it.
+    inside: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    Api,
+    Ecosystem,
+    Common,
+}
+
+/// A part of a document as it is served.
+enum Piece {
+    /// As the document has it.
+    Shared(Range<usize>),
+    Own(Vec<u8>),
+}
+
+impl Piece {
+    fn len(&self) -> usize {
+        match self {
+            Piece::Shared(range) => range.len(),
+            Piece::Own(text) => text.len(),
+        }
+    }
+}
+
+impl Document {
+    fn new(text: Arc<[u8]>) -> Document {
+        const SERVERS: &[u8] = b"\"servers\":[{\"url\":\"/\"}]";
+        const PATHS: &[u8] = b"\"paths\":{";
+        let place = |wanted| place_in(&text, wanted);
+        let servers = place(SERVERS)..place(SERVERS) + SERVERS.len();
+        let mut paths = Vec::new();
+        let mut at = place(PATHS) + PATHS.len();
+        while text[at] != b'}' {
+            let inside = at + place_in(&text[at..], b"\":{") + 3;
+            let end = end_of_object(&text, inside);
+            let family = match &text[at + 1..] {
+                path if path.starts_with(b"/api/v1/") => Family::Api,
+                path if path.starts_with(b"/api/ecosystem/") => Family::Ecosystem,
+                _ => Family::Common,
+            };
+            let whole = at..end;
+            paths.push(PathItem {
+                family,
+                whole,
+                inside,
+            });
+            at = end + usize::from(text[end] == b',');
+        }
+        Document {
+            text,
+            servers,
+            paths,
+        }
+    }
+
+    /// What a listener of this service says: the addresses that it serves, and what stands in front
+    /// of them.
+    fn on(&self, config: &Config, service: Service) -> Vec<Piece> {
+        let (api, ecosystem) = (&config.base_path, &config.ecosystem_base_path);
+        let base = match service {
+            Service::Ecosystem => ecosystem,
+            _ => api,
+        };
+        let is_served = |item: &&PathItem| match item.family {
+            Family::Api => service != Service::Ecosystem,
+            Family::Ecosystem => service != Service::Api,
+            Family::Common => true,
+        };
+        let first = self.paths.first().map_or(0, |item| item.whole.start);
+        let behind = self.paths.last().map_or(0, |item| item.whole.end);
+        let mut pieces = vec![
+            Piece::Shared(0..self.servers.start),
+            Piece::Own(servers(base)),
+            Piece::Shared(self.servers.end..first),
+        ];
+        for (at, item) in self.paths.iter().filter(is_served).enumerate() {
+            if at > 0 {
+                pieces.push(Piece::Own(b",".to_vec()));
+            }
+            if item.family == Family::Ecosystem && ecosystem != base {
+                pieces.push(Piece::Shared(item.whole.start..item.inside));
+                let mut own = servers(ecosystem);
+                own.push(b',');
+                pieces.push(Piece::Own(own));
+                pieces.push(Piece::Shared(item.inside..item.whole.end));
+            } else {
+                pieces.push(Piece::Shared(item.whole.clone()));
+            }
+        }
+        pieces.push(Piece::Shared(behind..self.text.len()));
+        pieces
+    }
+}
+
+/// The member `servers` where this stands in front of the paths.
+fn servers(base: &str) -> Vec<u8> {
+    let mut out = b"\"servers\":[{\"url\":".to_vec();
+    let base = if base.is_empty() { "/" } else { base };
+    write_json_string(&mut out, base.as_bytes());
+    out.extend_from_slice(b"}]");
+    out
+}
+
+fn place_in(text: &[u8], wanted: &[u8]) -> usize {
+    let found = text.windows(wanted.len()).position(|it| it == wanted);
+    found.expect("the document has it")
+}
+
+/// Behind the object that was opened right before `at`.
+fn end_of_object(text: &[u8], mut at: usize) -> usize {
+    let (mut depth, mut in_string, mut is_escaped) = (1, false, false);
+    while depth > 0 {
+        let byte = text[at];
+        match byte {
+            b'"' if !is_escaped => in_string = !in_string,
+            b'{' if !in_string => depth += 1,
+            b'}' if !in_string => depth -= 1,
+            _ => {}
+        }
+        is_escaped = in_string && byte == b'\\' && !is_escaped;
+        at += 1;
+    }
+    at
 }
 
 const FILE: &[u8] = include_bytes!("openapi.json");
@@ -140,9 +299,8 @@ fn unpacked() -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Service, route};
+    use super::super::route;
     use super::*;
-    use crate::config::Config;
     use crate::server::Endpoint;
     use serde_json::Value;
     use std::collections::BTreeSet;

@@ -4,9 +4,10 @@ use super::error::echo;
 use super::packed::{self, Question};
 use super::params::{self, Decimals};
 use super::quotes::{self, path_text};
-use super::write::{self, LongList, Object, Rows, write_integer, write_texts};
+use super::write::{Body, LongList, Object, Rows, write_integer, write_texts};
 use super::{Error, Outcome, View};
-use crate::http::{Cache, ETag, Head, Responder};
+use crate::fingerprint::Part;
+use crate::http::{Cache, Head, Responder};
 use crate::interval::{Interval, Stored};
 use crate::market::{EcosystemEntry, Quote, Series, SeriesKey, SymbolId};
 use crate::record::Bounds;
@@ -19,7 +20,9 @@ pub fn list(
 ) -> Result<Outcome, Error> {
     let [decimals] = params::read(query, &["decimals"])?;
     let decimals = params::decimals(&decimals)?;
-    Ok(LongList::new(view, Rows::Ecosystem, decimals).start(view, responder))
+    let list = LongList::new(view, Rows::Ecosystem, decimals);
+    let list = list.expect("there is always a list of all markets");
+    Ok(list.start(view, responder))
 }
 
 /// Answers `/api/ecosystem/market/{id}`: the full record, of an inactive market too.
@@ -43,15 +46,8 @@ pub fn one(
         .market
         .quotes
         .best(catalog.sources_of(entry.symbol), entry.symbol);
-    let mut body = Vec::with_capacity(2048);
-    write_record(&mut body, view, &entry, quote, decimals);
-    let charts = chart_versions(view, entry.symbol);
-    let version = write::mix(write::mix(0, catalog.version()), charts);
-    let etag = ETag {
-        boot: view.boot,
-        version: write::mix(version, quote.map_or(0, |quote| quote.version)),
-        variant: decimals.variant(),
-    };
+    let body = record(view, &entry, quote, decimals);
+    let (body, etag) = body.finish(view, decimals.variant());
     let cache = match quote.is_some_and(Quote::stale) {
         true => Cache::NoCache,
         false => view.until_any_poll(),
@@ -65,16 +61,17 @@ pub fn one(
     Ok(to_pack.into())
 }
 
-fn write_record(
-    body: &mut Vec<u8>,
+fn record(
     view: &View<'_>,
     entry: &EcosystemEntry<'_>,
     quote: Option<&Quote>,
     decimals: Decimals,
-) {
+) -> Body {
     let catalog = &view.market.catalog;
+    let listed = Part::Catalog(catalog.version());
     let symbol = entry.symbol;
-    let mut object = Object::open(body, decimals);
+    let mut body = Body::default();
+    let mut object = Object::open(body.part(listed), decimals);
     write_item(&mut object, view, entry);
     let categories = catalog.categories_of(symbol).map(|category| &*category.id);
     write_texts(object.key("categories"), categories);
@@ -83,18 +80,25 @@ fn write_record(
     write_texts(object.key("sources"), sources);
     let intervals = Interval::ALL.iter().map(|interval| interval.name());
     write_texts(object.key("intervals"), intervals);
-    write_chart(object.key("chart"), view, symbol);
+    let mut chart = Vec::with_capacity(256);
+    write_chart(&mut chart, view, symbol);
+    body.fixed(b",\"chart\":");
+    body.text(&chart);
+    body.fixed(b",\"quote\":");
     match quote {
         Some(quote) => {
             let made = quotes::rendered(view, quote, decimals);
-            object.key("quote").extend_from_slice(&made);
+            let out = body.part(Part::Quote(quote.version));
+            out.extend_from_slice(&made);
         }
-        None => object.null("quote"),
+        None => body.part(Part::Nothing).extend_from_slice(b"null"),
     }
     let iso = |time: Option<crate::time::UnixMs>| time.map(|time| time.to_string());
+    let mut object = Object::resume(body.part(listed), decimals);
     object.maybe_text("createdAt", iso(catalog.created_at(symbol)).as_deref());
     object.maybe_text("updatedAt", iso(catalog.updated_at(symbol)).as_deref());
     object.close();
+    body
 }
 
 /// The fields that the list and the record share.
@@ -160,20 +164,4 @@ fn write_chart(out: &mut Vec<u8>, view: &View<'_>, symbol: SymbolId) {
         extent.close();
     }
     object.close();
-}
-
-fn chart_versions(view: &View<'_>, symbol: SymbolId) -> u64 {
-    let mut versions = 0;
-    for &source in view.market.catalog.sources_of(symbol) {
-        for interval in Stored::ALL {
-            let key = SeriesKey {
-                source,
-                symbol,
-                interval,
-            };
-            let series = view.market.charts.get(key);
-            versions = write::mix(versions, series.map_or(0, |series| series.version()));
-        }
-    }
-    versions
 }

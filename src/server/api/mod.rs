@@ -29,7 +29,8 @@ pub use params::Decimals;
 use super::packing::Packing;
 use super::{Endpoint, ProcessFacts, Service, Status};
 use crate::config::Config;
-use crate::http::{Cache, Head, Method, Request, Responder, normal_path};
+use crate::fingerprint::Fingerprint;
+use crate::http::{Cache, ETag, Head, Method, Request, Responder, normal_path};
 use crate::market::{Market, SeriesKey, SourceId};
 use crate::time::{Mono, Now};
 use std::ops::Range;
@@ -164,6 +165,11 @@ impl<'a> View<'a> {
         Cache::MaxAge(wait_ms.div_ceil(1000).max(1) as u32)
     }
 
+    /// The tag of a body that is made of these parts.
+    pub fn tag(&self, made_of: Fingerprint, variant: u8) -> ETag {
+        ETag::of_parts(self.boot, made_of, variant)
+    }
+
     /// The source of this id.
     pub fn source(&self, id: &[u8]) -> Option<SourceId> {
         let at = (self.config.sources.iter()).position(|source| source.id.as_bytes() == id)?;
@@ -296,7 +302,7 @@ pub fn answer(
         Some(Route::Metrics) => metrics::json(view, responder),
         Some(Route::Prometheus) => metrics::text(view, responder),
         Some(Route::Health(kind)) => (meant.insert(Meaning::Health(kind))).answer(view, responder),
-        Some(Route::OpenApi) => described::document(view, responder),
+        Some(Route::OpenApi) => described::document(view, service, responder),
     };
     let outcome = result.unwrap_or_else(|error| {
         // Below, only the end of the address is seen.

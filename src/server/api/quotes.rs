@@ -8,6 +8,7 @@ use super::packed::{self, Question, ToPack};
 use super::params::{self, Decimals};
 use super::write::{self, LongList, Rows};
 use super::{Error, Outcome, View};
+use crate::fingerprint::{Fingerprint, Part};
 use crate::http::{Cache, ETag, Head, Output, Responder, decode_segment, write_json_string};
 use crate::market::{Lookup, Quote, SourceId, SymbolId};
 use std::borrow::Cow;
@@ -45,11 +46,7 @@ pub fn one(
         decimals,
     } = *asked;
     let quote = find(view, symbol, source)?;
-    let etag = ETag {
-        boot: view.boot,
-        version: quote.version,
-        variant: decimals.variant(),
-    };
+    let etag = ETag::of_version(view.boot, quote.version, decimals.variant());
     let cache = match quote.stale() {
         true => Cache::NoCache,
         false => view.until_poll(quote.source),
@@ -77,14 +74,11 @@ pub fn many(
     })?;
     if asked.trim_ascii() == b"*" {
         let list = LongList::new(view, Rows::Quotes(source), decimals);
+        let list = list.expect("there is always a list of all quotes");
         return Ok(list.start(view, responder));
     }
     let batch = batch(view, &asked, source)?;
-    let etag = ETag {
-        boot: view.boot,
-        version: batch.version,
-        variant: decimals.variant(),
-    };
+    let etag = view.tag(batch.made_of, decimals.variant());
     let fresh = batch.quotes.iter().all(|quote| !quote.stale());
     let cache = match fresh {
         true => view.until_any_poll(),
@@ -99,7 +93,21 @@ struct Batch<'v> {
     quotes: Vec<&'v Quote>,
     /// The `errors` member's items, ready and joined.
     errors: Vec<u8>,
-    version: u64,
+    /// The quotes and the items.
+    made_of: Fingerprint,
+}
+
+impl<'v> Batch<'v> {
+    fn add(&mut self, quote: &'v Quote) {
+        self.made_of.add(Part::Quote(quote.version));
+        self.quotes.push(quote);
+    }
+
+    fn add_error(&mut self, asked: &[u8], error: &Error) {
+        let begin = self.errors.len();
+        write_item_error(&mut self.errors, asked, error);
+        self.made_of.add(Part::Text(&self.errors[begin..]));
+    }
 }
 
 fn batch<'v>(view: &View<'v>, asked: &[u8], source: Option<SourceId>) -> Result<Batch<'v>, Error> {
@@ -121,8 +129,7 @@ fn batch<'v>(view: &View<'v>, asked: &[u8], source: Option<SourceId>) -> Result<
     let mut batch = Batch {
         quotes: Vec::with_capacity(count),
         errors: Vec::new(),
-        // Which symbols are known may change without any quote changing.
-        version: write::mix(0, view.market.catalog.version()),
+        made_of: Fingerprint::new(),
     };
     for item in items {
         let error = match look_up(view, item) {
@@ -131,8 +138,7 @@ fn batch<'v>(view: &View<'v>, asked: &[u8], source: Option<SourceId>) -> Result<
                 seen.push(symbol);
                 match find(view, symbol, source) {
                     Ok(quote) => {
-                        batch.version = write::mix(batch.version, quote.version);
-                        batch.quotes.push(quote);
+                        batch.add(quote);
                         continue;
                     }
                     Err(error) => error,
@@ -142,8 +148,7 @@ fn batch<'v>(view: &View<'v>, asked: &[u8], source: Option<SourceId>) -> Result<
             Err(error) => error,
         };
         refused.push(item);
-        batch.version = write::mix(batch.version, u64::from(error.status));
-        write_item_error(&mut batch.errors, item, &error);
+        batch.add_error(item, &error);
     }
     Ok(batch)
 }
@@ -277,13 +282,22 @@ fn find<'v>(
     source: Option<SourceId>,
 ) -> Result<&'v Quote, Error> {
     let sources = view.market.catalog.sources_of(symbol);
-    let quote = match source {
+    answering(view, symbol, source).ok_or_else(|| missing(view, symbol, source, sources))
+}
+
+/// The same, where there may be none.
+pub fn answering<'v>(
+    view: &View<'v>,
+    symbol: SymbolId,
+    source: Option<SourceId>,
+) -> Option<&'v Quote> {
+    let sources = view.market.catalog.sources_of(symbol);
+    match source {
         // What it has told of a market that it does not list any more leaves piece by piece.
         Some(source) if !sources.contains(&source) => None,
         Some(source) => view.market.quotes.of(source, symbol),
         None => view.market.quotes.best(sources, symbol),
-    };
-    quote.ok_or_else(|| missing(view, symbol, source, sources))
+    }
 }
 
 /// Why there is no quote: not collected yet, or the exchange has none.
@@ -293,13 +307,13 @@ fn missing(
     source: Option<SourceId>,
     sources: &[SourceId],
 ) -> Error {
+    if let Some(error) = source.and_then(|source| untracked(view, symbol, source)) {
+        return error;
+    }
     let name = view.market.catalog.name(symbol).as_str();
     let polled = |source: &SourceId| view.status.sources[source.index()].quotes_polled;
     let settled = match source {
-        Some(source) => {
-            let has_list = view.market.catalog.has_list(source);
-            has_list && !sources.contains(&source) || polled(&source)
-        }
+        Some(source) => polled(&source),
         None => sources.iter().all(polled),
     };
     let mut error = if settled {
@@ -313,6 +327,22 @@ fn missing(
     };
     error.param = Some("symbol");
     error
+}
+
+/// What is said where a source is asked for a symbol that others track, and it does not. `None`: it
+/// does, or its list of markets has not come yet and may say so.
+pub fn untracked(view: &View<'_>, symbol: SymbolId, source: SourceId) -> Option<Error> {
+    let catalog = &view.market.catalog;
+    let tracks = catalog.sources_of(symbol).contains(&source);
+    if tracks || catalog.may_track(source, symbol) {
+        return None;
+    }
+    let id = &view.config.sources[source.index()].id;
+    let name = catalog.name(symbol).as_str();
+    let message = format!("Source \"{id}\" does not track \"{name}\".");
+    let mut error = Error::new(404, "symbol_not_found", message);
+    error.param = Some("source");
+    Some(error)
 }
 
 /// Gives the JSON of a quote to `use_it`, from the cache where that holds it.

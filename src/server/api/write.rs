@@ -7,8 +7,9 @@ use super::packed::{self, Question, ToPack};
 use super::params::Decimals;
 use super::{Long, Outcome, View, categories, ecosystem, quotes};
 use crate::decimal::{Decimal, write_whole};
+use crate::fingerprint::{Fingerprint, Part};
 use crate::http::{Cache, ETag, Head, Responder, write_json_string};
-use crate::market::{SourceId, SymbolId};
+use crate::market::{Quote, SourceId, SymbolId};
 use crate::time::UnixMs;
 
 /// Rows made in one part: some 0.2 ms.
@@ -29,6 +30,15 @@ impl<'a> Object<'a> {
             out,
             decimals,
             first: true,
+        }
+    }
+
+    /// An object that is open and has members.
+    pub fn resume(out: &'a mut Vec<u8>, decimals: Decimals) -> Object<'a> {
+        Object {
+            out,
+            decimals,
+            first: false,
         }
     }
 
@@ -137,12 +147,35 @@ pub fn write_texts<'a>(out: &mut Vec<u8>, texts: impl Iterator<Item = &'a str>) 
     out.push(b']');
 }
 
-/// Mixes one more version into that of an answer made of many: another order or other versions
-/// give another number, but for one chance in 2^64.
-pub fn mix(versions: u64, version: u64) -> u64 {
-    (versions ^ version)
-        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        .rotate_left(29)
+/// A body in the making. What is written to it is either the same in all bodies of its address, or
+/// a part that is named: so its tag names all of its bytes.
+#[derive(Debug, Default)]
+pub struct Body {
+    bytes: Vec<u8>,
+    made_of: Fingerprint,
+}
+
+impl Body {
+    /// Appends what stands in this place in every body of the address.
+    pub fn fixed(&mut self, text: &'static [u8]) {
+        self.bytes.extend_from_slice(text);
+    }
+
+    /// The place to write what this part shows.
+    pub fn part(&mut self, part: Part<'_>) -> &mut Vec<u8> {
+        self.made_of.add(part);
+        &mut self.bytes
+    }
+
+    /// Appends a short text that no version names.
+    pub fn text(&mut self, text: &[u8]) {
+        self.part(Part::Text(text)).extend_from_slice(text);
+    }
+
+    /// The bytes, and their tag.
+    pub fn finish(self, view: &View<'_>, variant: u8) -> (Vec<u8>, ETag) {
+        (self.bytes, view.tag(self.made_of, variant))
+    }
 }
 
 /// What the rows of a list are.
@@ -156,54 +189,59 @@ pub enum Rows {
     Ecosystem,
 }
 
-/// A list of any length, made part by part. Its entity tag is made of the versions of what was
-/// written, so that it names exactly these bytes.
+/// Times that a list is begun again because the catalog changed on the way. Market lists come once
+/// an hour; a list takes some turns.
+const MAX_RESTARTS: u8 = 2;
+
+/// A list of any length, made part by part.
 #[derive(Debug)]
 pub struct LongList {
     rows: Rows,
     decimals: Decimals,
     symbols: Vec<SymbolId>,
+    /// The catalog's version that the symbols are of.
+    catalog: u64,
+    restarts: u8,
     next: usize,
     written: usize,
-    version: u64,
     stale: bool,
-    body: Vec<u8>,
+    body: Body,
 }
 
 impl LongList {
-    /// The list of these rows, as the catalog has them now.
-    pub fn new(view: &View<'_>, rows: Rows, decimals: Decimals) -> LongList {
+    /// The list of these rows, as the catalog has them now. `None`: there is no such list.
+    pub fn new(view: &View<'_>, rows: Rows, decimals: Decimals) -> Option<LongList> {
         let catalog = &view.market.catalog;
-        let mut body = Vec::new();
+        let mut body = Body::default();
         let symbols = match &rows {
             Rows::Quotes(_) => {
-                body.extend_from_slice(b"{\"quotes\":[");
+                body.fixed(b"{\"quotes\":[");
                 catalog.known().to_vec()
             }
-            Rows::Category(id) => match catalog.category(id.as_bytes()) {
-                Some(category) => {
-                    body.extend_from_slice(b"{\"category\":");
-                    categories::write_category(&mut body, category);
-                    body.extend_from_slice(b",\"markets\":[");
-                    category.symbols.clone()
-                }
-                None => Vec::new(),
-            },
+            Rows::Category(id) => {
+                let category = catalog.category(id.as_bytes())?;
+                body.fixed(b"{\"category\":");
+                let out = body.part(Part::Catalog(catalog.version()));
+                categories::write_category(out, category);
+                body.fixed(b",\"markets\":[");
+                category.symbols.clone()
+            }
             Rows::Ecosystem => {
-                body.push(b'[');
+                body.part(Part::Catalog(catalog.version())).push(b'[');
                 catalog.ecosystem().to_vec()
             }
         };
-        LongList {
+        Some(LongList {
             rows,
             decimals,
             symbols,
+            catalog: catalog.version(),
+            restarts: 0,
             next: 0,
             written: 0,
-            version: mix(0, catalog.version()),
             stale: false,
             body,
-        }
+        })
     }
 
     /// Answers at once when the first part is all of it.
@@ -216,96 +254,105 @@ impl LongList {
 
     /// Makes one part. `true`: that was the last one.
     pub fn step(&mut self, view: &View<'_>) -> bool {
+        self.watch(view);
         let end = self.symbols.len().min(self.next + ROWS_A_PART);
         for at in self.next..end {
-            let symbol = self.symbols[at];
-            let begin = self.body.len();
-            if self.written > 0 {
-                self.body.push(b',');
-            }
-            if self.write_row(view, symbol) {
-                self.written += 1;
-            } else {
-                self.body.truncate(begin);
-            }
+            self.write_row(view, self.symbols[at]);
         }
         self.next = end;
         end == self.symbols.len()
     }
 
-    /// Writes one row. `false`: there is none for this symbol.
-    fn write_row(&mut self, view: &View<'_>, symbol: SymbolId) -> bool {
+    /// Begins again when the catalog has changed since the last step. Where that has happened too
+    /// often, or there is no such list any more, each row is as the catalog has it when it is made.
+    fn watch(&mut self, view: &View<'_>) {
+        let catalog = view.market.catalog.version();
+        if self.catalog == catalog || self.restarts >= MAX_RESTARTS {
+            return;
+        }
+        self.catalog = catalog;
+        if let Some(anew) = LongList::new(view, self.rows.clone(), self.decimals) {
+            let restarts = self.restarts + 1;
+            *self = LongList { restarts, ..anew };
+        }
+    }
+
+    /// Writes one row, where there is one for this symbol.
+    fn write_row(&mut self, view: &View<'_>, symbol: SymbolId) {
         let catalog = &view.market.catalog;
-        let best = || {
-            let sources = catalog.sources_of(symbol);
-            match &self.rows {
-                Rows::Quotes(Some(source)) => view.market.quotes.of(*source, symbol),
-                _ => view.market.quotes.best(sources, symbol),
-            }
-        };
+        let listed = Part::Catalog(catalog.version());
         match &self.rows {
-            Rows::Quotes(_) => {
-                let Some(quote) = best() else {
-                    return false;
+            Rows::Quotes(source) => {
+                let Some(quote) = quotes::answering(view, symbol, *source) else {
+                    return;
                 };
-                self.version = mix(self.version, quote.version);
                 self.stale |= quote.stale();
-                match self.decimals {
-                    Decimals::Number => self.body.extend_from_slice(quotes::ready(view, quote)),
+                let decimals = self.decimals;
+                let out = self.begin_row(&[Part::Quote(quote.version)]);
+                match decimals {
+                    Decimals::Number => out.extend_from_slice(quotes::ready(view, quote)),
                     Decimals::String => {
-                        let made = quotes::rendered(view, quote, Decimals::String);
-                        self.body.extend_from_slice(&made);
+                        out.extend_from_slice(&quotes::rendered(view, quote, decimals));
                     }
                 }
             }
             Rows::Category(_) => {
-                let quote = best();
-                self.version = mix(self.version, quote.map_or(0, |quote| quote.version));
-                self.stale |= quote.is_some_and(|quote| quote.stale());
-                categories::write_market(&mut self.body, view, symbol, quote, self.decimals);
+                let quote = quotes::answering(view, symbol, None);
+                self.stale |= quote.is_some_and(Quote::stale);
+                let shown = quote.map_or(Part::Nothing, |quote| Part::Quote(quote.version));
+                let decimals = self.decimals;
+                let out = self.begin_row(&[listed, shown]);
+                categories::write_market(out, view, symbol, quote, decimals);
             }
             Rows::Ecosystem => {
                 let entry = catalog.ecosystem_entry(symbol);
                 let Some(entry) = entry.filter(|entry| entry.status) else {
-                    return false;
+                    self.body.part(Part::Nothing);
+                    return;
                 };
-                let mut object = Object::open(&mut self.body, self.decimals);
+                let decimals = self.decimals;
+                let mut object = Object::open(self.begin_row(&[listed]), decimals);
                 ecosystem::write_item(&mut object, view, &entry);
                 object.close();
             }
         }
-        true
+    }
+
+    /// The place to write a row that is made of these parts.
+    fn begin_row(&mut self, parts: &[Part<'_>]) -> &mut Vec<u8> {
+        if self.written > 0 {
+            self.body.fixed(b",");
+        }
+        self.written += 1;
+        for part in parts {
+            self.body.made_of.add(*part);
+        }
+        &mut self.body.bytes
     }
 
     /// Sends the list, unless it is to be packed first.
-    pub fn finish(mut self, view: &View<'_>, responder: &mut Responder<'_>) -> Option<ToPack> {
-        self.body.extend_from_slice(match self.rows {
+    pub fn finish(self, view: &View<'_>, responder: &mut Responder<'_>) -> Option<ToPack> {
+        let LongList {
+            rows,
+            decimals,
+            mut body,
+            stale,
+            ..
+        } = self;
+        body.fixed(match rows {
             Rows::Quotes(_) => b"],\"errors\":[]}".as_slice(),
             Rows::Category(_) => b"]}",
             Rows::Ecosystem => b"]",
         });
-        let etag = ETag {
-            boot: view.boot,
-            version: self.version,
-            variant: self.decimals.variant(),
-        };
-        let cache = match self.stale {
+        let (body, etag) = body.finish(view, decimals.variant());
+        let cache = match stale {
             true => Cache::NoCache,
             false => view.until_any_poll(),
         };
-        let LongList {
-            rows,
-            decimals,
-            body,
-            ..
-        } = self;
-        packed::send(
-            view,
-            responder,
-            Head::json(Some(etag), cache),
-            || Question::List(rows, decimals),
-            body.len(),
-            |out| out.give(body),
-        )
+        let head = Head::json(Some(etag), cache);
+        let (question, length) = (|| Question::List(rows, decimals), body.len());
+        packed::send(view, responder, head, question, length, |out| {
+            out.give(body)
+        })
     }
 }

@@ -84,13 +84,16 @@ pub fn read(view: &View<'_>, query: &[u8]) -> Result<Asked, Error> {
     ] = params::read(query, &names)?;
     let symbol = read_symbol(view, symbol)?;
     let interval = read_interval(interval, resolution)?;
-    let from = read_time(either("from", from, start_time)?, "from")?;
-    let to = read_time(either("to", to, end_time)?, "to")?;
+    let (first, last) = (
+        either(("from", from), ("startTime", start_time))?,
+        either(("to", to), ("endTime", end_time))?,
+    );
+    let (from, to) = (read_time(&first)?, read_time(&last)?);
     if let (Some(from), Some(to)) = (from, to)
         && from > to
     {
-        let message = "\"from\" must not be later than \"to\".";
-        return Err(Error::bad("invalid_range", "from", message));
+        let message = format!("\"{}\" must not be later than \"{}\".", first.0, last.0);
+        return Err(Error::bad("invalid_range", first.0, message));
     }
     let default = match (from, to) {
         (Some(_), Some(_)) => MAX_LIMIT,
@@ -109,13 +112,19 @@ pub fn read(view: &View<'_>, query: &[u8]) -> Result<Asked, Error> {
 
 type Value<'a> = Option<Cow<'a, [u8]>>;
 
-/// One parameter under two names.
-fn either<'a>(name: &'static str, a: Value<'a>, b: Value<'a>) -> Result<Value<'a>, Error> {
-    if a.is_some() && b.is_some() {
-        let message = format!("\"{name}\" is given under two names.");
-        return Err(Error::bad("duplicate_parameter", name, message));
+/// A parameter: the name that the client has used, and the value.
+type Named<'a> = (&'static str, Value<'a>);
+
+/// One parameter that has two names.
+fn either<'a>(first: Named<'a>, second: Named<'a>) -> Result<Named<'a>, Error> {
+    match (&first, &second) {
+        ((name, Some(_)), (alias, Some(_))) => {
+            let message = format!("\"{name}\" and \"{alias}\" are the same parameter.");
+            Err(Error::bad("duplicate_parameter", name, message))
+        }
+        ((_, None), (_, Some(_))) => Ok(second),
+        _ => Ok(first),
     }
-    Ok(a.or(b))
 }
 
 fn read_symbol(view: &View<'_>, value: Value<'_>) -> Result<SymbolId, Error> {
@@ -132,37 +141,33 @@ fn read_symbol(view: &View<'_>, value: Value<'_>) -> Result<SymbolId, Error> {
 }
 
 fn read_interval(interval: Value<'_>, resolution: Value<'_>) -> Result<Interval, Error> {
-    let (found, asked) = match (interval, resolution) {
-        (Some(_), Some(_)) => {
-            let message = "\"interval\" and \"resolution\" are the same parameter.";
-            return Err(Error::bad("duplicate_parameter", "interval", message));
-        }
-        (None, None) => return Ok(Interval::H1),
-        (Some(name), None) => (Interval::parse(&name), name),
-        (None, Some(name)) => (Interval::parse_resolution(&name), name),
+    let (param, asked) = either(("interval", interval), ("resolution", resolution))?;
+    let Some(asked) = asked else {
+        return Ok(Interval::H1);
+    };
+    let (found, name_of): (_, fn(Interval) -> &'static str) = match param {
+        "resolution" => (Interval::parse_resolution(&asked), Interval::resolution),
+        _ => (Interval::parse(&asked), Interval::name),
     };
     found.ok_or_else(|| {
-        let good: Vec<&str> = Interval::ALL
-            .iter()
-            .map(|interval| interval.name())
-            .collect();
+        let good: Vec<&str> = Interval::ALL.into_iter().map(name_of).collect();
         let message = format!(
-            "\"{}\" is no interval: expected one of {}.",
+            "\"{}\" is no {param}: expected one of {}.",
             echo(&asked),
             good.join(" ")
         );
-        Error::bad("invalid_interval", "interval", message)
+        Error::bad("invalid_interval", param, message)
     })
 }
 
-fn read_time(value: Value<'_>, name: &'static str) -> Result<Option<UnixMs>, Error> {
+fn read_time((name, value): &Named<'_>) -> Result<Option<UnixMs>, Error> {
     let Some(text) = value else {
         return Ok(None);
     };
-    let number = digits(&text).ok_or_else(|| {
+    let number = digits(text).ok_or_else(|| {
         let message = format!(
             "\"{name}\" must be whole seconds or milliseconds since 1970, not \"{}\".",
-            echo(&text)
+            echo(text)
         );
         Error::bad("invalid_time", name, message)
     })?;
