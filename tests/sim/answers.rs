@@ -75,6 +75,8 @@ pub struct Conversation {
     pub remembered: HashMap<String, Remembered>,
     /// The last answer, for who asks for one thing at a time.
     pub last: Option<Answer>,
+    /// What a 304 has just confirmed: the request, and the tag.
+    pub confirmed: Option<(Ask, String)>,
 }
 
 impl Conversation {
@@ -171,6 +173,9 @@ impl Conversation {
             _ => context.now.us,
         };
         self.last_answer = context.now.us;
+        if let (304, Some(etag)) = (answer.status, answer.field("ETag")?) {
+            self.confirmed = Some((pending.ask.clone(), etag.to_string()));
+        }
         let known = self.remembered.get(&pending.ask.target);
         let verdict = verdict::check(&pending.ask, &answer, known, context);
         if let (Ok(()), 200) = (&verdict, answer.status)
@@ -229,7 +234,7 @@ fn unasked(
 }
 
 /// The answer at the begin of these bytes, and its length.
-fn read_answer(bytes: &[u8], head_only: bool) -> Result<Option<(Answer, usize)>, String> {
+pub fn read_answer(bytes: &[u8], head_only: bool) -> Result<Option<(Answer, usize)>, String> {
     let Some((head, used)) = parse_head(bytes)? else {
         return Ok(None);
     };

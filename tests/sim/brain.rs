@@ -130,32 +130,20 @@ impl Brain {
         ticker
     }
 
-    /// The candles of a market whose open times lie between these, both included, as far as they
-    /// have begun. Markets that are mere arithmetic have none.
-    pub fn rows(
-        &self,
-        market: usize,
-        interval: &'static str,
-        (from, to): (i64, i64),
-        at_ms: i64,
-    ) -> Vec<Rc<Row>> {
+    /// Whether a market has candles at all. Those that are mere arithmetic have none.
+    pub fn has_candles(&self, market: usize) -> bool {
+        market < REAL.len()
+    }
+
+    /// The candle of a slot that has begun at this time of the exchange's clock.
+    pub fn row(&self, market: usize, interval: &'static str, slot: i64, at_ms: i64) -> Rc<Row> {
         let length = super::naive::length_ms(interval).expect("a stored interval");
-        if market >= REAL.len() {
-            return Vec::new();
+        if slot < at_ms.div_euclid(length) {
+            return self.closed_row(market, interval, slot, length);
         }
-        let first = from.max(0).div_euclid(length) + i64::from(from.max(0) % length > 0);
-        let forming = at_ms.div_euclid(length);
-        let last = to.div_euclid(length).min(forming);
-        (first..=last)
-            .map(|slot| match slot == forming {
-                true => {
-                    let open = slot * length;
-                    let rows = self.read_rows(market, interval, (open, open), at_ms);
-                    rows.into_iter().next().expect("it has begun")
-                }
-                false => self.closed_row(market, interval, slot, length),
-            })
-            .collect()
+        let open = slot * length;
+        let rows = self.read_rows(market, interval, (open, open), at_ms);
+        rows.into_iter().next().expect("it has begun")
     }
 
     /// Made in blocks, with the clock far ahead, so that all of them are closed.

@@ -52,6 +52,8 @@ pub struct Nature {
     pub reading: Reading,
     pub ending: Ending,
     pub side: Side,
+    /// The one of the favourites that it always asks for.
+    pub loyal: Option<usize>,
     /// Bytes that its end of the connection takes before they are read.
     pub buffer: usize,
 }
@@ -68,6 +70,7 @@ impl Nature {
             reading: Reading::Fast,
             ending: Ending::Close,
             side: *rng.pick(sides),
+            loyal: None,
             buffer: *rng.pick(&[100, 4096, 65_536, usize::MAX, usize::MAX]),
         };
         if rng.chance(1, 3) {
@@ -224,7 +227,7 @@ impl Client {
             }
             let remembered = &self.talk.remembered;
             let etag = |target: &str| remembered.get(target).map(|known| known.etag.clone());
-            let ask = grammar.ask(&mut self.rng, self.nature.side, etag);
+            let ask = grammar.ask(&mut self.rng, &self.nature, etag);
             self.outbox.extend_from_slice(&ask.bytes);
             self.begun += 1;
             if ask.last {

@@ -4,7 +4,7 @@
 //! writes and reads fail, the file closes and opens again. What was not acknowledged when the
 //! daemon dies may be there or not, and all that was is.
 
-use super::ledger::Ledger;
+use super::ledger::{Closed, Ledger};
 use super::weather::SECOND;
 use super::world::{Event, World};
 use crate::support::{PATIENCE, Rng};
@@ -368,14 +368,19 @@ impl World {
         self.woken = true;
     }
 
-    /// Nothing is in the file but what the exchanges have said.
+    /// Nothing is in the file but what the exchanges have said, and nothing is called empty there in
+    /// which something was traded.
     pub fn check_disk(&self) {
         let Some(disk) = &self.disk else { return };
         for (name, kept) in &disk.series {
             for slot in &kept.covered {
                 let said = self.said(name, *slot);
                 let shown = kept.candles.get(slot).map(figures);
-                if !said.contains(&shown) {
+                let is_so = match &shown {
+                    Some(shown) => said.contains(shown),
+                    None => !self.traded(name, *slot),
+                };
+                if !is_so {
                     self.fail(&format!(
                         "{name:?} {slot}: {shown:?} is on disk for {said:?}"
                     ));
@@ -389,19 +394,30 @@ impl World {
         }
     }
 
-    /// All that the exchange ever said of a candle.
-    fn said(&self, name: &SeriesName, slot: i64) -> Vec<Option<[String; 5]>> {
-        let ledger = self.ledgers.iter().find(|it| *it.id == *name.source);
+    /// The source and the market of a series.
+    fn place_of(&self, name: &SeriesName) -> Option<(usize, usize)> {
+        let source = self.ledgers.iter().position(|it| *it.id == *name.source);
         let market = self.symbols.iter().position(|it| **it == *name.symbol);
-        let (Some(ledger), Some(market)) = (ledger, market) else {
+        Some((source?, market?))
+    }
+
+    fn traded(&self, name: &SeriesName, slot: i64) -> bool {
+        self.place_of(name).is_some_and(|(source, market)| {
+            let truth = &self.exchanges[source].mouth.truth;
+            truth.traded(market, name.interval.name(), slot)
+        })
+    }
+
+    /// All that the exchange ever said of a candle.
+    fn said(&self, name: &SeriesName, slot: i64) -> Vec<[String; 5]> {
+        let Some((source, market)) = self.place_of(name) else {
             return Vec::new();
         };
-        let candles = ledger.candles.get(&(market, name.interval.name()));
+        let candles = &self.ledgers[source].candles;
+        let candles = candles.get(&(market, name.interval.name()));
         let words = candles.and_then(|candles| candles.said.get(&slot));
         let words = words.into_iter().flatten();
-        words
-            .map(|(_, word)| word.as_ref().map(|row| row.figures.clone()))
-            .collect()
+        words.map(|(_, _, row)| row.figures.clone()).collect()
     }
 
     /// After the end: the last word on each candle that is kept is on disk.
@@ -426,10 +442,13 @@ impl World {
                 let present = ledger.exchange_ms(self.moment()).div_euclid(length);
                 let kept = &disk.series[name];
                 for (slot, words) in candles.said.range(present - keep + 2..) {
-                    let last = words.last().map(|(_, word)| word);
-                    let last = last.and_then(|word| word.as_ref().map(|row| &row.figures));
+                    let Some(sure) = words.iter().rposition(|it| it.1 == Closed::Yes) else {
+                        continue;
+                    };
+                    let last: Vec<_> = words[sure..].iter().map(|it| &it.2.figures).collect();
                     let shown = kept.candles.get(slot).map(figures);
-                    if !kept.covered.contains(slot) || shown.as_ref() != last {
+                    let is_last = shown.as_ref().is_some_and(|shown| last.contains(&shown));
+                    if !kept.covered.contains(slot) || !is_last {
                         self.fail(&format!("{name:?} {slot}: {shown:?} is left of {last:?}"));
                     }
                 }
@@ -440,8 +459,7 @@ impl World {
 
 /// What a ledger says of the candles that are on disk; the others were never asked for.
 pub fn remembered(old: &Ledger, new: &mut Ledger, symbols: &[String], disk: &Disk) {
-    new.prices = old.prices.clone();
-    new.lied = old.lied.clone();
+    new.ticks = old.ticks.clone();
     // What is newest in memory need not be the newest that was said.
     new.has_left = true;
     for (name, kept) in &disk.series {
@@ -455,13 +473,12 @@ pub fn remembered(old: &Ledger, new: &mut Ledger, symbols: &[String], disk: &Dis
         };
         let candles = new.candles.entry(key).or_default();
         for slot in &kept.covered {
+            candles.asked.insert(*slot);
             let shown = kept.candles.get(slot).map(figures);
             let words = before.said.get(slot).into_iter().flatten();
-            let word = words
-                .map(|(_, word)| word)
-                .find(|word| word.as_ref().map(|row| row.figures.clone()) == shown);
-            if let Some(word) = word {
-                candles.said.insert(*slot, vec![(0, word.clone())]);
+            let mut rows = words.map(|(_, _, row)| row);
+            if let Some(row) = rows.find(|row| Some(&row.figures) == shown.as_ref()) {
+                candles.said.insert(*slot, vec![(0, Closed::Yes, row.clone())]);
             }
         }
     }

@@ -5,7 +5,9 @@
 //! [`World::carry_out`] and nowhere else. What passes between core and sockets is shown to those
 //! who judge it.
 
+use super::answers::read_answer;
 use super::exchange::{Meaning, Reached};
+use super::grammar::Ask;
 use super::ledger::{Moment, Tri};
 use super::replies::Task;
 use super::trace::excerpt;
@@ -15,7 +17,7 @@ use super::world::{Event, World};
 use marketd::server::{Action, Broken, Event as Told, Service};
 use marketd::table::Key;
 use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 const READ_BUFFER: usize = 64 * 1024;
 const CLIENT_BYTES: usize = 2 * READ_BUFFER;
@@ -109,9 +111,8 @@ impl World {
     /// Connections of clients.
     pub fn clients_open(&self) -> usize {
         let clients = self.links.values();
-        clients
-            .filter(|link| matches!(link.peer, Peer::Client(_)))
-            .count()
+        let clients = clients.filter(|link| matches!(link.peer, Peer::Client(_)));
+        clients.count() + self.strangers.len()
     }
 
     /// Moves bytes between a socket and the core, as the real driver does.
@@ -261,8 +262,16 @@ impl World {
                         .note(self.now, format!("source {source}.{at} is closed"));
                     let begun = self.links[&key].since;
                     let connecting = !self.links[&key].is_settled();
+                    // What was on its way when a clock moved may have been said long ago.
+                    let doubted = self.clock_moved;
                     let conn = &mut self.exchanges[source].conns[at];
                     conn.open = false;
+                    if doubted {
+                        let tickers = conn.in_flight.take().map(|it| it.task == Task::Tickers);
+                        self.schedules[source].repeated(tickers == Some(true));
+                        self.links.remove(&key);
+                        return self.core.closed(key);
+                    }
                     let read = conn.read;
                     match conn.in_flight.as_ref().map(|it| it.given_up(read)) {
                         Some(failure) => {
@@ -278,6 +287,7 @@ impl World {
             }
             self.links.remove(&key);
         }
+        self.strangers.remove(&key);
         self.core.closed(key);
     }
 
@@ -414,9 +424,8 @@ impl World {
                 self.trace
                     .note(self.now, format!("source {source} has answered {task:?}"));
                 self.schedules[source].succeeded(tickers, self.now);
-                self.ledgers[source].learn(said, in_flight.sent, now);
-                let lied = std::mem::take(&mut self.exchanges[source].mouth.lied);
-                self.ledgers[source].lied.extend(lied);
+                let truth = &self.exchanges[source].mouth.truth;
+                self.ledgers[source].learn(said, in_flight.sent, now, truth);
             }
             Meaning::Bad(failure) => {
                 self.trace.note(
@@ -517,11 +526,19 @@ impl World {
             allowance.others = others;
             allowance
         });
+        let truths: Vec<_> = self.exchanges.iter().map(|it| &it.mouth.truth).collect();
+        let offsets = |source: usize| {
+            let calm_since = self.schedules[source].trouble;
+            self.ledgers[source].offsets(truths[source], moment, calm_since)
+        };
+        let offsets: Vec<_> = (0..truths.len()).map(offsets).collect();
         let client = &mut self.clients[at];
         let mut context = Context {
             packs: limits.packed_bytes > 0,
             allowance,
             sources: &self.ledgers,
+            truths: &truths,
+            offsets: &offsets,
             symbols: &self.symbols,
             now: moment,
             span: (self.now, self.now),
@@ -530,7 +547,7 @@ impl World {
             refused: client.refused,
             long_full,
             stopping: self.stopped_at.is_some(),
-            tags: &mut self.tags,
+            told: &mut self.told,
         };
         client.made.extend_from_slice(fresh);
         client.made_total = total;
@@ -539,6 +556,7 @@ impl World {
         let before = client.talk.ends.back().copied().unwrap_or(0);
         let verdict = client.talk.made(fresh, started, &mut context);
         let made = client.talk.answers - answers;
+        let confirmed = client.talk.confirmed.take();
         self.answers += made;
         self.trace.note(
             self.now,
@@ -546,6 +564,35 @@ impl World {
         );
         self.check(verdict, &|| format!("client {at}"));
         self.check_room(at, made, before, sent);
+        if let Some((ask, etag)) = confirmed {
+            self.check_confirmed(at, &ask, &etag);
+        }
+    }
+
+    /// Who has just been told that nothing has changed would have got, at this very moment, the body
+    /// that the tag stands for.
+    fn check_confirmed(&mut self, at: usize, ask: &Ask, etag: &str) {
+        let stranger = Ipv4Addr::new(203, 0, 113, 1);
+        let (now, service) = (self.clocks(), self.service_of(at));
+        let Some(key) = self.core.accept_from(stranger.into(), service, now) else {
+            return;
+        };
+        let request = format!("GET {} HTTP/1.1\r\nHost: sim\r\n\r\n", ask.target);
+        self.strangers.insert(key);
+        self.core.handle(key, Told::Received(request.as_bytes()), now);
+        let answer = read_answer(&self.core.outgoing(key).to_vec(), false);
+        let gone = Broken::Io(ErrorKind::ConnectionReset);
+        self.core.handle(key, Told::Failed(&gone), now);
+        // One that takes a while says what holds later.
+        let Ok(Some((answer, _))) = answer else {
+            return;
+        };
+        let known = self.told.tags.get(&(ask.target.clone(), etag.to_string()));
+        if answer.status == 200 && known.is_some_and(|known| *known != answer.body) {
+            let (body, target) = (answer.body.escape_ascii(), &ask.target);
+            let known = known.map(|known| known.escape_ascii().to_string());
+            self.fail(&format!("304 with {etag} to {target} for {known:?}, and 200 is {body}"));
+        }
     }
 
     /// No further answer is begun while more than the high water is pending.

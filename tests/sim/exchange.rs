@@ -9,6 +9,7 @@ use super::replies::{Mouth, Speech, Task};
 use super::weather::{Fault, SECOND, Weather};
 use crate::support::Rng;
 use crate::support::message::parse_head;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// What happens to the daemon's end of a connection.
 #[derive(Clone, Debug)]
@@ -132,6 +133,8 @@ pub struct Exchange {
     pub dribbles: bool,
     /// Answers are sent at multiples of this, whole: those to what was asked together, together.
     pub beat: Option<u64>,
+    /// What its clock says when the answer at hand is made.
+    pub date_ms: i64,
     /// Requests read, by kind, for whoever wants to know whether anything was asked at all.
     pub asked: usize,
 }
@@ -210,6 +213,7 @@ impl Exchange {
         };
         let wait = wait.max(self.conns[conn].busy_until.saturating_sub(now.us));
         let speech = self.mouth.speak(&task, fault, now.us + wait, &mut self.rng);
+        self.date_ms = self.mouth.truth.clock(now.us + wait);
         let steps = self.answer(conn, task, sent, speech, fault, wait, has_list);
         if let Some((last, _)) = steps.last() {
             self.conns[conn].busy_until = now.us + last;
@@ -280,7 +284,9 @@ impl Exchange {
         let rng = &mut self.rng;
         let mut body = speech.body.clone();
         let mut status = speech.status;
-        let mut fields = String::from("Content-Type: application/json\r\n");
+        let date = UNIX_EPOCH + Duration::from_millis(self.date_ms.unsigned_abs());
+        let date = httpdate::fmt_http_date(date);
+        let mut fields = format!("Content-Type: application/json\r\nDate: {date}\r\n");
         let mut meaning = match &speech.said {
             Some(said) => Meaning::Good(said.clone()),
             None => bad(vital),
@@ -289,7 +295,7 @@ impl Exchange {
         let mut skew = 0i64;
         use Fault::*;
         match fault {
-            None | Some(Missing | BadItems | Revised) => {}
+            None | Some(Missing | BadItems) => {}
             Some(EmptyList) if matches!(speech.said, Some(Said::Candles(_))) => {}
             Some(Stall | StallMid | Reset | ResetMid | Eof | EofMid) => {
                 meaning = bad(true);
@@ -502,10 +508,8 @@ fn bad(backs_off: bool) -> Meaning {
 /// Whether a fault makes sense for such an answer.
 fn fits(fault: Fault, task: &Task) -> bool {
     match fault {
-        Fault::Revised => matches!(task, Task::Candles { .. }),
-        Fault::BadItems | Fault::Missing => {
-            matches!(task, Task::Candles { .. } | Task::Tickers)
-        }
+        Fault::BadItems => matches!(task, Task::Candles { .. } | Task::Tickers),
+        Fault::Missing => *task == Task::Tickers,
         Fault::EmptyList => !matches!(task, Task::Time | Task::Unknown),
         _ => true,
     }

@@ -5,7 +5,9 @@ use super::answers::{Answer, Pending};
 use super::charts::ChartAsk;
 use super::client::{Ending, Nature, Reading, Stage};
 use super::grammar::{Ask, Kind, Side};
+use super::ledger::Words;
 use super::setup::add_client;
+use super::truth::REREAD;
 use super::weather::SECOND;
 use super::world::World;
 use crate::support::{Json, Rng};
@@ -34,6 +36,9 @@ impl World {
         if let Some(disk) = &mut self.disk {
             disk.calm = true;
         }
+        for exchange in &mut self.exchanges {
+            exchange.mouth.freeze = None;
+        }
         self.expect_ok(rng);
         self.expect_quotes(rng);
         self.expect_charts(rng);
@@ -58,6 +63,7 @@ impl World {
             reading: Reading::Fast,
             ending: Ending::Stay,
             side,
+            loyal: None,
             buffer: usize::MAX,
         };
         let at = add_client(self, nature, 0, rng);
@@ -132,17 +138,16 @@ impl World {
         }
     }
 
-    /// Every tracked market has a fresh quote, unless the exchange itself stands still.
+    /// Every tracked market has a fresh quote.
     fn expect_quotes(&mut self, rng: &mut Rng) {
         let poll = self.config.sources.iter().map(|source| us(source.poll));
         self.run_until(self.now + 2 * poll.max().unwrap_or(0) + SECOND);
         let kind = Kind::AllQuotes { text: false };
         let (_, all) = self.ask_json("/api/v1/quotes?symbols=*", kind, rng);
-        let frozen = (self.exchanges.iter()).any(|exchange| exchange.mouth.freeze.is_some());
         // Lists are read hourly: a market may have left that the daemon still tracks.
         let has = |source: usize, market: usize| {
-            let list = self.exchanges[source].mouth.list(self.now);
-            let there = list.contains(&(market, true));
+            let truth = &self.exchanges[source].mouth.truth;
+            let there = truth.state(market, truth.clock(self.now)) == Some(true);
             there && self.ledgers[source].tracked().contains(&market)
         };
         let sources = 0..self.ledgers.len();
@@ -152,7 +157,7 @@ impl World {
                 .iter()
                 .position(|s| quote["symbol"] == s.as_str());
             let listed = market.is_some_and(|market| sources.clone().all(|at| has(at, market)));
-            if listed && !frozen && quote["stale"] != Json::Bool(false) {
+            if listed && quote["stale"] != Json::Bool(false) {
                 self.fail(&format!("all is well, and it is stale: {quote}"));
             }
         }
@@ -181,57 +186,100 @@ impl World {
         }
         for interval in super::naive::STORED {
             let length = super::naive::length_ms(interval).expect("stored");
-            let ask = ChartAsk {
-                market: 0,
-                interval,
-                from: None,
-                to: None,
-                limit: 30,
-                fill: false,
-                text: false,
-                source: Some(0),
-            };
-            let symbol = self.symbols[0].replace('/', "-");
-            let target = format!(
-                "/api/ecosystem/chart?symbol={symbol}&interval={interval}&limit=30&source=alpha"
-            );
-            // A series whose candles could not be had rests for up to ten minutes, and what was told
-            // unsoundly is asked again after as long.
-            let limit = self.now + 1300 * SECOND;
-            loop {
-                let answer = self.ask(&target, Kind::Chart(ask.clone()), rng);
-                let coverage = answer.field("Chart-Coverage").unwrap_or_default();
-                if coverage == Some("complete") {
-                    self.compare_with_truth(&answer, interval, length);
-                    break;
+            for (from, to) in [self.newest(length), self.unsettled(interval)] {
+                if from > to {
+                    continue;
                 }
-                if self.now > limit {
-                    self.fail(&format!("{target} is still {:?}", answer.head));
-                }
-                self.run_until(self.now + 7 * SECOND);
+                let ask = ChartAsk {
+                    market: 0,
+                    interval,
+                    from: Some(from * length),
+                    to: Some(to * length),
+                    limit: 5000,
+                    fill: false,
+                    text: false,
+                    source: Some(0),
+                };
+                self.expect_truth(ask, rng);
             }
         }
     }
 
-    /// Where the exchange never lied, a closed candle is its own.
-    fn compare_with_truth(&self, answer: &Answer, interval: &'static str, length: i64) {
+    fn present(&self, length: i64) -> i64 {
+        self.exchanges[0].mouth.truth.clock(self.now).div_euclid(length)
+    }
+
+    /// The newest slots that are final soon.
+    fn newest(&self, length: i64) -> (i64, i64) {
+        let present = self.present(length);
+        (present - 30, present - REREAD - 1)
+    }
+
+    /// From the first to the last slot whose row is not final as it was last told, though it is by
+    /// now, of those that are kept for a while.
+    fn unsettled(&self, interval: &'static str) -> (i64, i64) {
+        let length = super::naive::length_ms(interval).expect("stored");
+        let (truth, history) = (&self.exchanges[0].mouth.truth, self.config.history);
+        let keep = match interval {
+            "1m" => history.m1.keep,
+            "1h" => history.h1.keep,
+            _ => history.d1.keep,
+        };
+        let kept = self.present(length) - keep + 30..self.present(length) - REREAD;
+        let candles = self.ledgers[0].candles.get(&(0, interval));
+        let said = candles.into_iter().flat_map(|candles| &candles.said);
+        let is_wrong = |(slot, words): &(&i64, &Words)| {
+            let row = words.last().map(|(_, _, row)| row);
+            kept.contains(slot) && truth.row(0, interval, **slot).as_ref() != row
+        };
+        let mut wrong = said.filter(is_wrong).map(|(slot, _)| *slot);
+        let Some(first) = wrong.next() else {
+            return (0, -1);
+        };
+        (first, wrong.last().unwrap_or(first))
+    }
+
+    /// Sooner or later a chart is complete, and then it is what the exchange has.
+    fn expect_truth(&mut self, ask: ChartAsk, rng: &mut Rng) {
+        let (from, to) = (ask.from.unwrap_or(0), ask.to.unwrap_or(0));
+        let symbol = self.symbols[0].replace('/', "-");
+        let interval = ask.interval;
+        let target = format!(
+            "/api/ecosystem/chart?symbol={symbol}&interval={interval}&limit=5000&source=alpha\
+             &from={from}&to={to}"
+        );
+        // A series whose candles could not be had rests for up to ten minutes, and what was told
+        // unsoundly is asked again after as long.
+        let limit = self.now + 1300 * SECOND;
+        loop {
+            let answer = self.ask(&target, Kind::Chart(ask.clone()), rng);
+            let coverage = answer.field("Chart-Coverage").unwrap_or_default();
+            let difference = self.difference(&answer, &ask);
+            if coverage == Some("complete") && difference.is_none() {
+                return;
+            }
+            if self.now > limit {
+                let head = &answer.head;
+                self.fail(&format!("{target} is still {head:?}: {difference:?}"));
+            }
+            self.run_until(self.now + 7 * SECOND);
+        }
+    }
+
+    /// The first row that is not what was really traded: as shown, and as it is.
+    fn difference(&self, answer: &Answer, ask: &ChartAsk) -> Option<String> {
         let rows = super::charts::read_rows(&answer.body, false);
         let rows = rows.unwrap_or_else(|why| self.fail(&why));
-        let (ledger, mouth) = (&self.ledgers[0], &self.exchanges[0].mouth);
-        let clock = ledger.exchange_ms(self.moment());
-        let present = clock.div_euclid(length);
-        let range = ((present - 28) * length, (present - 1) * length);
-        let truth = mouth.brain.rows(0, interval, range, mouth.clock(self.now));
-        for row in truth {
-            let slot = row.open_ms / length;
-            if ledger.lied.contains(&(0, interval, slot)) || slot >= present - 1 {
-                continue;
-            }
-            let shown = rows.iter().find(|(open, _)| *open == row.open_ms);
-            if shown.map(|(_, figures)| figures) != Some(&row.figures) {
-                self.fail(&format!("{interval}: {shown:?} is shown for {row:?}"));
-            }
-        }
+        let truth = &self.exchanges[0].mouth.truth;
+        let length = super::naive::length_ms(ask.interval).expect("stored");
+        let range = ask.from.unwrap_or(0) / length..=ask.to.unwrap_or(0) / length;
+        range.into_iter().find_map(|slot| {
+            let right = truth.row(0, ask.interval, slot);
+            let right = right.as_ref().map(|row| &row.figures);
+            let shown = rows.iter().find(|(open, _)| *open == slot * length);
+            let shown = shown.map(|(_, figures)| figures);
+            (shown != right).then(|| format!("{slot}: {shown:?} is {right:?}"))
+        })
     }
 
     /// When all clients have left, nothing of them is left.

@@ -1,8 +1,12 @@
 //! Requests, good and bad, made by chance; and what the answer to each may be.
 
 use super::charts::ChartAsk;
+use super::client::Nature;
 use super::naive::INTERVALS;
 use crate::support::Rng;
+
+/// 2015-01-01, in seconds.
+const LONG_AGO_S: i64 = 1_420_070_400;
 
 /// What a request asks for: how its answer is to be judged.
 #[derive(Clone, Debug)]
@@ -74,6 +78,8 @@ pub struct Grammar {
     pub body_bytes: usize,
     /// Whether some requests may be malformed.
     pub bad: bool,
+    /// Charts that many ask for.
+    pub favourites: Vec<(String, Kind)>,
 }
 
 /// Endpoints by service: with the ecosystem on an address of its own, this one does not know it.
@@ -86,11 +92,19 @@ pub enum Side {
 
 impl Grammar {
     /// One request. `etag`: of an earlier answer, by its target.
-    pub fn ask(&self, rng: &mut Rng, side: Side, etag: impl Fn(&str) -> Option<String>) -> Ask {
+    pub fn ask(
+        &self,
+        rng: &mut Rng,
+        nature: &Nature,
+        etag: impl Fn(&str) -> Option<String>,
+    ) -> Ask {
         if self.bad && rng.chance(1, 14) {
             return self.fatal(rng);
         }
-        let (target, kind) = self.target(rng, side);
+        let (target, kind) = match nature.loyal {
+            Some(favourite) => self.favourites[favourite].clone(),
+            None => self.target(rng, nature.side),
+        };
         let mut ask = Ask {
             bytes: Vec::new(),
             head_only: false,
@@ -313,12 +327,21 @@ impl Grammar {
     }
 
     fn chart(&self, rng: &mut Rng) -> (String, Kind) {
+        if !self.favourites.is_empty() && rng.chance(1, 3) {
+            return rng.pick(&self.favourites).clone();
+        }
+        self.some_chart(60, rng)
+    }
+
+    /// A chart that begins or ends so many candles ago at most, or twice as many.
+    pub fn some_chart(&self, near: i64, rng: &mut Rng) -> (String, Kind) {
         let market = if rng.chance(1, 2) {
             rng.below(2) as usize
         } else {
             self.some_market(rng)
         };
         let interval = match rng.below(3) {
+            _ if near < 10 && rng.chance(1, 2) => *rng.pick(&["1m", "1m", "3m", "5m"]),
             0 => *rng.pick(&["1m", "1h", "1d"]),
             _ => *rng.pick(&INTERVALS),
         };
@@ -329,13 +352,19 @@ impl Grammar {
             let time = self.now_ms - back - rng.between(0, length / 1000) * 1000;
             (time.max(0) / 1000) * 1000
         };
-        let (a, b) = (some_time(60), some_time(120));
+        let (a, b) = (some_time(near), some_time(2 * near));
         let (mut from, mut to) = (None, None);
-        match rng.below(5) {
+        match rng.below(if near < 10 { 8 } else { 5 }) {
             0 | 1 => {}
+            // One that ends just now or soon.
+            5.. => (from, to) = (Some(b - 20 * length), Some(self.now_ms + rng.between(-1, 3) * length)),
             2 => from = Some(a),
             3 => to = Some(a),
             _ => (from, to) = (Some(a.min(b)), Some(a.max(b))),
+        }
+        if rng.chance(1, 12) {
+            // Long before anything that is kept.
+            from = Some(rng.between(0, LONG_AGO_S) * 1000);
         }
         let limit = match rng.below(5) {
             0 => None,
@@ -354,7 +383,7 @@ impl Grammar {
             from,
             to,
             limit: limit.unwrap_or(default) as usize,
-            fill: rng.chance(1, 5),
+            fill: rng.chance(1, if near < 10 { 2 } else { 5 }),
             text: rng.chance(1, 6),
             source: self.some_source(rng),
         };

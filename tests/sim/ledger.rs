@@ -1,15 +1,17 @@
 //! What one exchange has said so far, as the daemon must have understood it.
 //!
-//! Owns the model that answers are compared with: for each market the figures and the time at
-//! which they were said, for each candle its last word, the market list, the clock. It learns
-//! from answers whose last byte the daemon has read, and from nothing else.
+//! Owns what answers can have been made of: for each market the figures and the time at which they
+//! were said, for each candle its last word, the slots that some answer could have held, the market
+//! list, the clock. It learns from answers whose last byte the daemon has read, and from nothing
+//! else. Whether what was said is so, [`super::truth`] knows.
 //!
 //! The daemon takes a moment from an answer's last byte to what it serves. So a state has a
 //! *window*: it may be seen from the first moment on, and must be seen from the second on.
 
 use super::brain::Row;
 use super::naive::{Figures, length_ms};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use super::truth::Truth;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 /// From when on something may be seen, and from when on it must; microseconds.
@@ -23,6 +25,13 @@ pub const FLIP_SLACK_US: u64 = 100_000;
 
 /// States older than this are forgotten: no answer takes as long.
 const MEMORY_US: u64 = 120_000_000;
+
+/// The exchange's time is told from before the answer left: it is behind by a round trip at most.
+const ROUND_TRIP_MS: u64 = 6000;
+
+/// From when the daemon could know that the exchange's clock has moved, until it must: it asks, and
+/// what was under way before ends first.
+const CLOCK_GRACE_US: u64 = 20_000_000;
 
 /// What is known of a yes or no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +103,8 @@ pub enum Word {
 /// What a good answer says.
 #[derive(Clone, Debug)]
 pub enum Said {
-    Tickers(Vec<Item>),
+    /// And the exchange's clock when they were told.
+    Tickers(Vec<Item>, i64),
     /// The listed markets, active ones and others.
     Markets(Vec<(usize, bool)>),
     Time(i64),
@@ -106,20 +116,49 @@ pub enum Said {
 pub struct Page {
     pub market: usize,
     pub interval: &'static str,
-    /// First slot and last.
+    /// First slot and last of those that it tells of as things stand: without a row, nothing was
+    /// traded.
     pub slots: (i64, i64),
     pub words: Vec<Word>,
-    /// Whether slots without a word have no candle.
+    /// Whether it can be told which slots have no row.
     pub is_whole: bool,
 }
 
-/// What was said about a candle: at which time, and the row; `None`: there is none.
-pub type Words = Vec<(u64, Option<Rc<Row>>)>;
+/// Whether a row was told of a slot that had closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closed {
+    /// It was forming.
+    No,
+    /// It closed while the answer was on its way, or the clock is in doubt.
+    Maybe,
+    Yes,
+}
+
+/// What was said about a candle: at which time, and the row.
+pub type Words = Vec<(u64, Closed, Rc<Row>)>;
 
 /// The candles of one market and stored interval.
 #[derive(Clone, Debug, Default)]
 pub struct Candles {
     pub said: BTreeMap<i64, Words>,
+    /// Slots of answers that could have held their candle.
+    pub asked: BTreeSet<i64>,
+}
+
+/// The exchange's clock less the run's, in milliseconds: at least and at most, as far as the daemon
+/// may be wrong about it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Offsets {
+    pub least: i64,
+    pub most: i64,
+}
+
+impl Offsets {
+    /// The exchange's clock at this time of the run, at least and at most.
+    pub fn at(self, us: u64) -> (i64, i64) {
+        let ms = (us / 1000) as i64;
+        (ms + self.least, ms + self.most)
+    }
 }
 
 /// The clocks at one moment.
@@ -151,10 +190,16 @@ pub struct Ledger {
     /// The exchange's clock at our zero.
     clock: Option<i64>,
     pub candles: HashMap<(usize, &'static str), Candles>,
-    /// Every price and volume that was said of a market.
-    pub prices: Vec<HashSet<String>>,
-    /// Slots about which the exchange once did not tell the truth.
-    pub lied: HashSet<(usize, &'static str, i64)>,
+    /// Every price that quotes said of a market, with the exchange's clock at that time.
+    pub ticks: Vec<Vec<(i64, String)>>,
+    /// When the exchange's clock was last moved against the run's, and when something first told
+    /// the daemon that it was.
+    shifted: Option<u64>,
+    contradicted: Option<u64>,
+    /// When the machine slept, and for how many milliseconds; when its clock was set, and by how
+    /// many.
+    pub sleeps: Vec<(u64, i64)>,
+    pub sets: Vec<(u64, i64)>,
     /// Whether some candles were forgotten: what was said of them may be said again.
     pub has_left: bool,
 }
@@ -176,27 +221,36 @@ impl Ledger {
             listed_at: HashMap::new(),
             clock: None,
             candles: HashMap::new(),
-            prices: vec![HashSet::new(); markets],
-            lied: HashSet::new(),
+            ticks: vec![Vec::new(); markets],
+            shifted: None,
+            contradicted: None,
+            sleeps: Vec::new(),
+            sets: Vec::new(),
             has_left: false,
         }
     }
 
     /// The daemon has read the last byte of a good answer. `sent`: when it had asked.
-    pub fn learn(&mut self, said: Said, sent: Moment, now: Moment) {
+    pub fn learn(&mut self, said: Said, sent: Moment, now: Moment, truth: &Truth) {
+        if self.shifted.is_some_and(|at| at < sent.us) {
+            self.contradicted.get_or_insert(now.us);
+        }
         match said {
-            Said::Tickers(items) => self.learn_tickers(items, now),
+            Said::Tickers(items, made_ms) => self.learn_tickers(items, made_ms, now),
             Said::Markets(list) => self.learn_list(list, now),
             Said::Time(time) => {
                 // A clock that is set back puts in doubt what was said by it.
                 self.has_left |= self.exchange_ms(now) > time + 1900;
                 self.clock = Some(time - (now.us / 1000) as i64);
+                if self.shifted.is_none_or(|at| at < sent.us) {
+                    (self.shifted, self.contradicted) = (None, None);
+                }
             }
-            Said::Candles(page) => self.learn_candles(page, sent, now),
+            Said::Candles(page) => self.learn_candles(page, sent, now, truth),
         }
     }
 
-    fn learn_tickers(&mut self, items: Vec<Item>, now: Moment) {
+    fn learn_tickers(&mut self, items: Vec<Item>, made_ms: i64, now: Moment) {
         let window = (now.us, now.us + self.grace_us);
         let received_ms = (now.unix_ms, now.unix_ms + (self.grace_us / 1000) as i64 + 1);
         let mut changed = false;
@@ -208,7 +262,7 @@ impl Ledger {
             let before = before.and_then(|quoted| quoted.figures.as_ref());
             changed |= before.is_none_or(|before| before.named != figures.named);
             let last = figures.get("last").expect("a price").to_string();
-            self.prices[market].insert(last);
+            self.ticks[market].push((made_ms, last));
             // Listed while this answer was on its way: it may have come too early.
             let fresh = self.listed_at.get(&market);
             let unsure = fresh.is_some_and(|at| now.us < at + 10_000_000);
@@ -228,7 +282,10 @@ impl Ledger {
             self.frozen.push(window, Tri::No);
         } else if let Some(change) = self.last_change {
             let least = window.0.saturating_sub(change.1);
-            let most = window.1 - change.0;
+            let moves = self.sleeps.iter().chain(&self.sets);
+            let moved = moves.filter(|(at, _)| *at >= change.0);
+            let moved: u64 = moved.map(|(_, ms)| 1000 * ms.max(&0).unsigned_abs()).sum();
+            let most = window.1 - change.0 + moved;
             if least >= self.frozen_after_us {
                 self.frozen.push(window, Tri::Yes);
             } else if most >= self.frozen_after_us {
@@ -270,7 +327,7 @@ impl Ledger {
         self.listed.push(window, list);
     }
 
-    fn learn_candles(&mut self, page: Page, sent: Moment, now: Moment) {
+    fn learn_candles(&mut self, page: Page, sent: Moment, now: Moment, truth: &Truth) {
         let Page {
             market,
             interval,
@@ -279,33 +336,69 @@ impl Ledger {
             is_whole,
         } = page;
         let length = length_ms(interval).expect("stored");
-        let present = self.exchange_ms(sent).div_euclid(length);
-        let mut rows: BTreeMap<i64, Option<Rc<Row>>> = BTreeMap::new();
+        // What the daemon takes for closed, and what may be: by its clock and by the exchange's.
+        let clocks = |at: Moment| (self.exchange_ms(at), truth.clock(at.us));
+        let (before, after) = (clocks(sent), clocks(now));
+        let surely = before.0.min(before.1).div_euclid(length);
+        let perhaps = after.0.max(after.1).div_euclid(length);
+        let candles = self.candles.entry((market, interval)).or_default();
+        let mut unsound = BTreeSet::new();
         for word in words {
-            match word {
-                Word::Row(row) => {
-                    for figure in &row.figures {
-                        self.prices[market].insert(figure.clone());
-                    }
-                    rows.insert(row.open_ms / length, Some(row));
+            let row = match word {
+                Word::Row(row) => row,
+                Word::Unsound(slot) => {
+                    unsound.insert(slot);
+                    continue;
                 }
-                Word::Unsound(slot) => drop(rows.insert(slot, None)),
+            };
+            let slot = row.open_ms / length;
+            let closed = match slot {
+                _ if slot < surely => Closed::Yes,
+                _ if slot <= perhaps => Closed::Maybe,
+                _ => Closed::No,
+            };
+            candles.asked.insert(slot);
+            let said = candles.said.entry(slot).or_default();
+            said.push((now.us, closed, row));
+            // A forming candle is told again and again.
+            if let [.., (_, Closed::No, before), (_, Closed::No, last)] = &said[..]
+                && before == last
+            {
+                said.pop();
             }
         }
-        let candles = self.candles.entry((market, interval)).or_default();
-        for slot in slots.0..=slots.1.min(present - 1) {
-            let said = candles.said.entry(slot).or_default();
-            let word = match rows.remove(&slot) {
-                Some(Some(row)) => Some(row),
-                // Something unsound is no word, and neither is silence where a candle came that
-                // may be of any slot.
-                Some(None) => continue,
-                None if !is_whole => continue,
-                None => None,
-            };
-            if said.last().is_none_or(|(_, last)| *last != word) {
-                said.push((now.us, word));
-            }
+        if is_whole {
+            let told = (slots.0..=slots.1).filter(|slot| !unsound.contains(slot));
+            candles.asked.extend(told);
+        }
+    }
+
+    /// The exchange's clock has moved against the run's. `is_plain`: the machine's own clocks have
+    /// moved against each other too, so that it is known at once.
+    pub fn shift(&mut self, now: Moment, is_plain: bool) {
+        self.shifted = Some(now.us);
+        self.contradicted = is_plain.then_some(now.us);
+    }
+
+    /// How much the daemon may be wrong about the exchange's clock: within a round trip, or by as much
+    /// as it moved, where it could not know better yet. `calm_since`: when something last went wrong.
+    pub fn offsets(&self, truth: &Truth, now: Moment, calm_since: u64) -> Offsets {
+        let ms = (now.us / 1000) as i64;
+        let (right, believed) = (truth.clock(now.us) - ms, self.exchange_ms(now) - ms);
+        let in_time = |at: u64| now.us < at.max(calm_since) + CLOCK_GRACE_US;
+        let may_be_wrong = match self.shifted {
+            Some(_) => self.contradicted.is_none_or(in_time),
+            None => self.clock.is_none(),
+        };
+        match may_be_wrong || right.abs_diff(believed) <= ROUND_TRIP_MS {
+            true => Offsets {
+                least: right.min(believed),
+                most: right.max(believed),
+            },
+            false => Offsets {
+                least: right,
+                most: right,
+            },
         }
     }
 
@@ -362,8 +455,16 @@ impl Ledger {
     /// Whether a state of a quote is stale.
     pub fn is_stale(&self, seen: &(Window, Quoted), span: Span) -> Tri {
         let window = seen.0;
-        let least = span.0.saturating_sub(window.1);
-        let most = span.1.saturating_sub(window.0);
+        // While the machine sleeps its quotes age. A clock that is set forward may look the same.
+        let slept = |moves: &[(u64, i64)], until: u64| -> u64 {
+            let during = moves.iter().filter(|(at, _)| (window.0..=until).contains(at));
+            during.map(|(_, ms)| 1000 * ms.max(&0).unsigned_abs()).sum()
+        };
+        let early = span.0.saturating_sub(FLIP_SLACK_US);
+        let least = span.0.saturating_sub(window.1) + slept(&self.sleeps, early);
+        let most = span.1.saturating_sub(window.0)
+            + slept(&self.sleeps, span.1)
+            + slept(&self.sets, span.1);
         let (states, _) = self.frozen.seen(span);
         let frozen = |tri: Tri| states.iter().any(|(_, state)| *state == tri);
         if least >= self.stale_after_us.saturating_add(FLIP_SLACK_US)
@@ -389,29 +490,56 @@ impl Ledger {
         counts
     }
 
-    /// All that was said about a candle as it could be seen in this span; `None`: nothing was.
+    /// The rows of a candle, said to be closed, that could be seen in this span; none: nothing was
+    /// said of it.
     pub fn words(
         &self,
         market: usize,
         interval: &'static str,
         slot: i64,
         span: Span,
-    ) -> Option<Vec<Option<&Row>>> {
-        let said = self.candles.get(&(market, interval))?.said.get(&slot)?;
-        let behind = |at: usize| said.get(at + 1).is_none_or(|(next, _)| *next >= span.0);
-        let seen = (0..said.len()).filter(|at| behind(*at) && said[*at].0 <= span.1);
-        let words: Vec<_> = seen.map(|at| said[at].1.as_deref()).collect();
-        (!words.is_empty()).then_some(words)
+    ) -> Vec<&Row> {
+        let candles = self.candles.get(&(market, interval));
+        let said = candles.and_then(|candles| candles.said.get(&slot));
+        let said = said.map_or(&[][..], Vec::as_slice);
+        let hides = |(at, closed, _): &(u64, Closed, Rc<Row>)| {
+            *closed == Closed::Yes && *at < span.0
+        };
+        let first = said.iter().rposition(hides).unwrap_or(0);
+        let seen = said[first..].iter();
+        let seen = seen.filter(|(at, closed, _)| *at <= span.1 && *closed != Closed::No);
+        let mut rows: Vec<&Row> = Vec::new();
+        for (_, _, row) in seen {
+            if !rows.contains(&&**row) {
+                rows.push(row);
+            }
+        }
+        rows
     }
 
-    /// Slot of the newest candle that was said closed.
-    pub fn newest_row(&self, market: usize, interval: &'static str, at: u64) -> Option<i64> {
+    /// Whether an answer could have held the candle of a slot.
+    pub fn was_asked(&self, market: usize, interval: &'static str, slot: i64) -> bool {
+        let candles = self.candles.get(&(market, interval));
+        candles.is_some_and(|candles| candles.asked.contains(&slot))
+    }
+
+    /// The oldest slot that was asked for.
+    pub fn oldest_asked(&self, market: usize, interval: &'static str) -> Option<i64> {
         let candles = self.candles.get(&(market, interval))?;
-        let found = candles.said.iter().rev().find(|(_, words)| {
-            let word = words.iter().rev().find(|(said, _)| *said <= at);
-            word.is_some_and(|(_, word)| word.is_some())
-        });
-        found.map(|(slot, _)| *slot)
+        candles.asked.first().copied()
+    }
+
+    /// Slot of the newest candle that was said closed, for certain and perhaps.
+    pub fn newest_row(&self, market: usize, interval: &'static str, span: Span) -> [Option<i64>; 2] {
+        let newest = |least: Closed, until: u64| {
+            let said = &self.candles.get(&(market, interval))?.said;
+            let told = |(at, closed, _): &(u64, Closed, Rc<Row>)| {
+                *at <= until && (*closed == least || *closed == Closed::Yes)
+            };
+            let mut found = said.iter().rev();
+            found.find(|(_, words)| words.iter().any(told)).map(|(slot, _)| *slot)
+        };
+        [newest(Closed::Yes, span.0), newest(Closed::Maybe, span.1)]
     }
 
     /// The markets tracked for certain.

@@ -1,18 +1,21 @@
 //! The whole core in virtual time: no sockets, no clock, everything from one seed.
 //!
-//! Clients of all kinds talk to a core that polls exchanges of all kinds. Every answer is compared
-//! with what the exchanges have said by then; every request gets one answer, or its connection
-//! one reason to close; polls come when they are due and stay away when they are not wanted; and
-//! when all have left, nothing of them is left.
+//! Clients of all kinds talk to a core that polls exchanges of all kinds, which tell their history as
+//! badly as real ones do; clocks jump, and machines sleep. Every claim in every answer is compared with
+//! what was really traded, what time it really is, and what the exchanges have said by then; every
+//! request gets one answer, or its connection one reason to close; polls come when they are due and
+//! stay away when they are not wanted; and when all have left, nothing of them is left.
 //!
 //! One seed is one run: `MARKETD_SEED=17 cargo test --test sim` repeats seed 17 of each test, and
-//! `MARKETD_TRACE=1` tells all that happens in it.
+//! `MARKETD_TRACE=1` tells all that happens in it. `scripts/simulate.sh` goes on for a million events.
 //!
 //! - [`world`]: clocks, agenda, one step after another; [`driver`]: the turns; [`wire`]: sockets
 //! - [`client`]: what clients do; [`grammar`]: what they ask; [`answers`]: what they get
-//! - [`exchange`], [`replies`], [`weather`], [`brain`]: exchanges, and what goes wrong with them
+//! - [`truth`], [`brain`]: what was really traded, and how honestly an exchange tells it;
+//!   [`replies`], [`exchange`], [`weather`]: what it sends, and what goes wrong with that
 //! - [`ledger`]: what an exchange has said; [`verdict`], [`quotes`], [`charts`]: answers compared
-//!   with that; [`schedule`]: polling; [`watch`]: deadlines; [`naive`]: slow and obvious sums
+//!   with that and with the truth; [`schedule`]: polling; [`watch`]: deadlines; [`naive`]: slow and
+//!   obvious sums
 //! - [`disk`]: where history is kept, and what goes wrong there
 //! - [`setup`]: a world of a seed; [`finale`]: how each run ends
 //! - [`year`]: a year of one market, with a plainer driver; [`holes`]: what was missed in it
@@ -36,6 +39,7 @@ mod setup;
 #[path = "../support/mod.rs"]
 mod support;
 mod trace;
+mod truth;
 mod verdict;
 mod watch;
 mod weather;
@@ -46,9 +50,10 @@ mod year;
 use disk::Disk;
 use setup::Theme;
 use support::daemon::TempDir;
-use support::{Rng, for_each_seed};
+use support::{Rng, for_each_seed, seed_after_seed};
 
-fn run(theme: Theme, rng: &mut Rng) {
+/// One life. Answers how many things happened in it.
+fn run(theme: Theme, rng: &mut Rng) -> u64 {
     let until = setup::busy_time(theme, rng);
     let mut world = setup::world(theme, until, None, rng);
     world.run_until(until);
@@ -56,10 +61,11 @@ fn run(theme: Theme, rng: &mut Rng) {
         true => world.stop(rng, false),
         false => world.recover_and_stop(rng),
     }
+    world.happened
 }
 
-/// Lives of a daemon, one after the other, over one file.
-fn lives(rng: &mut Rng) {
+/// Lives of a daemon, one after the other, over one file. Answers how many things happened in them.
+fn lives(rng: &mut Rng) -> u64 {
     let theme = *rng.pick(&[Theme::Clients, Theme::Exchanges]);
     let disk = Disk::new(rng.chance(1, 2), Rng::new(rng.next()));
     let mut until = setup::busy_time(theme, rng);
@@ -68,7 +74,7 @@ fn lives(rng: &mut Rng) {
         world.run_until(rng.below(until));
         world.check_disk();
         until = setup::busy_time(theme, rng);
-        let longest = *rng.pick(&[2000, 200_000, 7_200_000]);
+        let longest = *rng.pick(&[2000, 200_000, 7_200_000, 150_000_000]);
         let away = rng.below(longest);
         world = setup::next_life(world, theme, until, away, rng);
     }
@@ -79,6 +85,7 @@ fn lives(rng: &mut Rng) {
     }
     world.check_disk();
     world.check_all_on_disk();
+    world.happened
 }
 
 #[test]
@@ -156,30 +163,55 @@ fn bad_year(rng: &mut Rng) {
 #[test]
 #[cfg_attr(not(feature = "sqlite"), ignore = "this build keeps no file")]
 fn a_crash_loses_nothing_that_was_on_disk() {
-    for_each_seed(24, |_, rng| lives(rng));
+    for_each_seed(24, |_, rng| _ = lives(rng));
 }
 
 #[test]
 fn clients_of_all_kinds_get_what_is_theirs() {
-    for_each_seed(80, |_, rng| run(Theme::Clients, rng));
+    for_each_seed(80, |_, rng| _ = run(Theme::Clients, rng));
 }
 
 #[test]
 fn exchanges_of_all_kinds_are_believed_only_when_they_are_right() {
-    for_each_seed(80, |_, rng| run(Theme::Exchanges, rng));
+    for_each_seed(80, |_, rng| _ = run(Theme::Exchanges, rng));
 }
 
 #[test]
 fn a_market_of_hundreds_of_symbols_is_taken_in_whole() {
-    for_each_seed(16, |_, rng| run(Theme::Wide, rng));
+    for_each_seed(16, |_, rng| _ = run(Theme::Wide, rng));
 }
 
 #[test]
 fn a_long_list_is_read_again_while_quotes_come() {
-    for_each_seed(8, |_, rng| run(Theme::WideAndLong, rng));
+    for_each_seed(8, |_, rng| _ = run(Theme::WideAndLong, rng));
 }
 
 #[test]
 fn market_lists_change_over_hours() {
-    for_each_seed(24, |_, rng| run(Theme::Long, rng));
+    for_each_seed(24, |_, rng| _ = run(Theme::Long, rng));
+}
+
+/// Seed after seed, until as many things have happened as `MARKETD_EVENTS` says, beginning at
+/// `MARKETD_FIRST_SEED`.
+#[test]
+#[ignore = "a million events take minutes: see scripts/simulate.sh"]
+fn among_a_million_events_there_is_no_false_claim() {
+    let number = |name: &str, default: u64| match std::env::var(name) {
+        Ok(text) => text.trim().parse().expect("a number"),
+        Err(_) => default,
+    };
+    let wanted = number("MARKETD_EVENTS", 1_000_000);
+    let (mut happened, mut seeds) = (0, 0);
+    seed_after_seed(number("MARKETD_FIRST_SEED", 1), |_, rng| {
+        happened += match rng.below(16) {
+            0..6 => run(Theme::Clients, rng),
+            6..11 => run(Theme::Exchanges, rng),
+            11 => run(Theme::Wide, rng),
+            12 => run(Theme::Long, rng),
+            _ => lives(rng),
+        };
+        seeds += 1;
+        happened >= wanted
+    });
+    eprintln!("{happened} events in {seeds} seeds, and no false claim");
 }

@@ -1,7 +1,8 @@
 //! Whether an answer about quotes says what the exchanges said, and nothing else.
 
-use super::ledger::{Ledger, Quoted, Span, Tri, Window};
+use super::ledger::{Ledger, Offsets, Quoted, Span, Tri, Window};
 use super::naive::Figures;
+use super::truth::Truth;
 use crate::support::Json;
 
 /// Members of a quote, in their order.
@@ -31,6 +32,9 @@ const MEMBERS: [&str; 19] = [
 #[derive(Clone, Copy)]
 pub struct Books<'a> {
     pub sources: &'a [Ledger],
+    /// By source: what really happened, and what time it is there.
+    pub truths: &'a [&'a Truth],
+    pub offsets: &'a [Offsets],
     pub symbols: &'a [String],
     /// When the answer was made.
     pub span: Span,

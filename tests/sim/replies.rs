@@ -1,14 +1,14 @@
 //! What a made-up exchange says to a request, and what that ought to mean to whoever reads it.
 //!
-//! Owns what it has said wrongly and stands by. It never looks at a connection:
-//! [`super::exchange`] sends what this says.
+//! Bends what [`super::truth`] has to tell, and says what of it is to be believed. It never looks at
+//! a connection: [`super::exchange`] sends what this says.
 
-use super::brain::{Brain, Row, figures_of, row_of};
+use super::brain::{Row, figures_of};
 use super::ledger::{Item, Page, Said, Word};
 use super::naive::{STORED, length_ms};
+use super::truth::Truth;
 use super::weather::Fault;
 use crate::support::Rng;
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// What is asked of an exchange.
@@ -37,43 +37,15 @@ pub struct Speech {
     pub status: u16,
 }
 
-/// A change of the market list, at this time of the run.
-#[derive(Clone, Debug)]
-pub struct ListChange {
-    pub at_us: u64,
-    pub market: usize,
-    /// `None`: it leaves the list.
-    pub active: Option<bool>,
-    /// Whether tickers go on to hold it all the same.
-    pub lingers: bool,
-}
-
 /// See the module's page.
 #[derive(Debug)]
 pub struct Mouth {
-    pub brain: Rc<Brain>,
-    /// The exchange's clock at zero of the run.
-    pub clock_ms: i64,
-    pub changes: Vec<ListChange>,
+    pub truth: Truth,
     /// A span of the run in which no figure changes.
     pub freeze: Option<(u64, u64)>,
-    revised: HashMap<(usize, &'static str, i64), Rc<Row>>,
-    /// Slots about which it has lied.
-    pub lied: HashSet<(usize, &'static str, i64)>,
 }
 
 impl Mouth {
-    pub fn new(brain: Rc<Brain>, clock_ms: i64) -> Mouth {
-        Mouth {
-            brain,
-            clock_ms,
-            changes: Vec::new(),
-            freeze: None,
-            revised: HashMap::new(),
-            lied: HashSet::new(),
-        }
-    }
-
     /// What a request's target asks for.
     pub fn read(&self, target: &str) -> Task {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -87,7 +59,7 @@ impl Mouth {
             "/api/v3/exchangeInfo" => Task::Markets,
             "/api/v3/time" => Task::Time,
             "/api/v3/klines" => {
-                let market = parameter("symbol").and_then(|id| self.brain.find(id));
+                let market = parameter("symbol").and_then(|id| self.truth.brain.find(id));
                 let interval = STORED.iter().find(|i| parameter("interval") == Some(i));
                 let bounds = (number("startTime"), number("endTime"), number("limit"));
                 match (market, interval, bounds) {
@@ -107,11 +79,6 @@ impl Mouth {
         }
     }
 
-    /// The exchange's clock at this time of the run.
-    pub fn clock(&self, us: u64) -> i64 {
-        self.clock_ms + (us / 1000) as i64
-    }
-
     /// Answers at this time of the run. Of faults, those that are about what is said.
     pub fn speak(&mut self, task: &Task, fault: Option<Fault>, us: u64, rng: &mut Rng) -> Speech {
         let speech = |body: String, said: Said| Speech {
@@ -121,39 +88,21 @@ impl Mouth {
         };
         match task {
             Task::Time => {
-                let clock = self.clock(us);
+                let clock = self.truth.clock(us);
                 speech(format!("{{\"serverTime\":{clock}}}"), Said::Time(clock))
             }
             Task::Markets => {
-                let list = self.list(us);
+                let list = self.truth.list(self.truth.clock(us));
                 let items: Vec<String> = (list.iter())
-                    .map(|(market, active)| self.brain.listing(*market, *active))
+                    .map(|(market, active)| self.truth.brain.listing(*market, *active))
                     .collect();
                 let body = format!("{{\"timezone\":\"UTC\",\"symbols\":[{}]}}", items.join(","));
                 speech(body, Said::Markets(list))
             }
             Task::Tickers => self.tickers(fault, us, rng),
             Task::Candles { .. } => self.candles(task, fault, us, rng),
-            Task::Unknown => Speech {
-                body: "{\"code\":-1121,\"msg\":\"Invalid symbol.\"}".to_string(),
-                said: None,
-                status: 400,
-            },
+            Task::Unknown => unknown_market(),
         }
-    }
-
-    /// The list at this time of the run: markets with their state.
-    pub fn list(&self, us: u64) -> Vec<(usize, bool)> {
-        let all = 0..self.brain.markets.len();
-        all.filter_map(|market| {
-            let mut changes = self.changes.iter();
-            let last = changes.rfind(|change| change.market == market && change.at_us <= us);
-            match last {
-                Some(change) => change.active.map(|active| (market, active)),
-                None => Some((market, true)),
-            }
-        })
-        .collect()
     }
 
     fn tickers(&mut self, fault: Option<Fault>, us: u64, rng: &mut Rng) -> Speech {
@@ -161,20 +110,19 @@ impl Mouth {
             Some((from, to)) if (from..to).contains(&us) => from,
             _ => us,
         };
-        let listed = self.list(us);
+        let clock = self.truth.clock(us);
         let mut items = Vec::new();
         let mut texts = Vec::new();
-        for market in 0..self.brain.markets.len() {
-            let mut change = self.changes.iter();
-            let change = change.rfind(|c| c.market == market && c.at_us <= us);
-            let is_listed = listed.iter().any(|(of, _)| *of == market);
-            if !is_listed && !change.is_some_and(|change| change.lingers) {
+        for market in 0..self.truth.brain.markets.len() {
+            let change = self.truth.change(market, clock);
+            if change.is_some_and(|change| change.active.is_none() && !change.lingers) {
                 continue;
             }
             if fault == Some(Fault::Missing) && rng.chance(1, 3) {
                 continue;
             }
-            let ticker = self.brain.ticker(market, self.clock(told_at));
+            let told_ms = self.truth.clock(told_at);
+            let ticker = self.truth.brain.ticker(market, told_ms);
             let bent = fault == Some(Fault::BadItems) && rng.chance(1, 3);
             let (text, figures) = match bent {
                 true => bend_ticker(&ticker.text, rng),
@@ -189,7 +137,7 @@ impl Mouth {
         let body = format!("[{}]", texts.join(","));
         Speech {
             // A list without a single item is no list.
-            said: (!items.is_empty()).then_some(Said::Tickers(items)),
+            said: (!items.is_empty()).then_some(Said::Tickers(items, clock)),
             body,
             status: 200,
         }
@@ -207,35 +155,39 @@ impl Mouth {
             unreachable!("candles are asked for");
         };
         let length = length_ms(interval).expect("stored");
-        let mut rows = self
-            .brain
-            .rows(market, interval, (from, to), self.clock(us));
-        rows.truncate(limit);
-        let present = self.clock(us).div_euclid(length);
-        for row in &mut rows {
-            let slot = row.open_ms / length;
-            let key = (market, interval, slot);
-            if let Some(revised) = self.revised.get(&key).filter(|_| slot < present) {
-                *row = revised.clone();
-            }
+        let truth = &mut self.truth;
+        let mut clock = truth.clock(us);
+        if truth.habits.refuses && truth.state(market, clock).is_none() {
+            return unknown_market();
         }
-        if fault == Some(Fault::EmptyList) {
+        if truth.habits.late > 0 && rng.chance(1, 3) {
+            clock -= rng.below(truth.habits.late as u64) as i64;
+        }
+        let first = (from.max(0) + length - 1) / length;
+        let last = to.div_euclid(length);
+        // What it tells of, as things stand: what lies behind the cut it does not.
+        let mut told = (first, last.min(clock.div_euclid(length)));
+        let mut rows: Vec<Rc<Row>> = (told.0..=told.1)
+            .filter_map(|slot| truth.row_at(market, interval, slot, clock))
+            .collect();
+        // Silence is about all that was asked.
+        let silent = fault == Some(Fault::EmptyList) || rng.chance(truth.habits.silent, 1000);
+        if silent && truth.may_be_silent(market, interval, &rows, us) {
             rows.clear();
-            self.lied
-                .extend((from / length..=to / length).map(|slot| (market, interval, slot)));
+            told.1 = told.0 - 1;
+        }
+        let most = truth.habits.cut.unwrap_or(limit).min(limit);
+        if rows.len() > most {
+            rows.truncate(most);
+            told.1 = rows[most - 1].open_ms / length;
         }
         let mut words = Vec::new();
         let mut texts = Vec::new();
         let mut undated = false;
         for row in rows {
             let slot = row.open_ms / length;
-            let key = (market, interval, slot);
             let hit = rng.chance(1, 4);
             match fault {
-                Some(Fault::Missing) if hit => {
-                    self.lied.insert(key);
-                    continue;
-                }
                 Some(Fault::BadItems) if hit && rng.chance(1, 12) => {
                     // Nobody can tell which slot this was.
                     let time = *rng.pick(&["null", "\"abc\"", "true", "\"\""]);
@@ -244,17 +196,9 @@ impl Mouth {
                     undated = true;
                 }
                 Some(Fault::BadItems) if hit => {
-                    self.lied.insert(key);
                     texts.push(bend_row(&row, rng));
                     words.push(Word::Unsound(slot));
                     continue;
-                }
-                Some(Fault::Revised) if hit && slot < present => {
-                    self.lied.insert(key);
-                    let row = Rc::new(revise(&row, rng));
-                    self.revised.insert(key, row.clone());
-                    texts.push(row.text.clone());
-                    words.push(Word::Row(row));
                 }
                 _ => {
                     texts.push(row.text.clone());
@@ -265,18 +209,25 @@ impl Mouth {
         if rng.chance(1, 8) {
             rng.shuffle(&mut texts);
         }
-        let slots = (from.div_euclid(length), to.div_euclid(length));
         Speech {
             body: format!("[{}]", texts.join(",")),
             said: Some(Said::Candles(Page {
                 market,
                 interval,
-                slots,
+                slots: told,
                 words,
                 is_whole: !undated,
             })),
             status: 200,
         }
+    }
+}
+
+fn unknown_market() -> Speech {
+    Speech {
+        body: "{\"code\":-1121,\"msg\":\"Invalid symbol.\"}".to_string(),
+        said: None,
+        status: 400,
     }
 }
 
@@ -361,15 +312,4 @@ fn bend_row(row: &Row, rng: &mut Rng) -> String {
         6 => bad([&o, &h, &l, "{\"a\":[1]}", &v]),
         _ => format!("[{},{o},{h},{l},{c},{v},{tail}]", time + 1),
     }
-}
-
-/// The same candle with other numbers, all of them sound.
-fn revise(row: &Row, rng: &mut Rng) -> Row {
-    let [open, high, low, close, _] = &row.figures;
-    let volume = 1 + rng.below(1_000_000);
-    let close = if rng.chance(1, 2) { close } else { high };
-    row_of(&format!(
-        "[{},\"{open}\",\"{high}\",\"{low}\",\"{close}\",\"{volume}.250\",0,\"0\",0,\"0\",\"0\",\"0\"]",
-        row.open_ms
-    ))
 }

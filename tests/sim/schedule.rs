@@ -41,7 +41,7 @@ pub struct Schedule {
     /// They are asked for once more.
     repeats_tickers: bool,
     /// When something last went wrong.
-    trouble: u64,
+    pub trouble: u64,
 }
 
 impl Schedule {

@@ -1,13 +1,14 @@
 //! A world of a seed: what is configured, who comes when, and how the exchanges feel.
 
 use super::brain::Brain;
-use super::client::{Client, Nature};
+use super::client::{Client, Ending, Nature, Reading};
 use super::disk::{self, Disk};
 use super::exchange::{Address, Exchange};
 use super::grammar::{Grammar, Side};
 use super::ledger::Ledger;
-use super::replies::{ListChange, Mouth};
+use super::replies::Mouth;
 use super::schedule::Schedule;
+use super::truth::{Habits, ListChange, Truth};
 use super::weather::{SECOND, Weather};
 use super::world::{Event, World};
 use crate::support::Rng;
@@ -31,6 +32,8 @@ const BEGINS: [i64; 5] = [
     // 2026-11-20T04:13:00Z, nothing but minutes.
     1_795_147_980_000,
 ];
+
+const HOUR_MS: i64 = 3_600_000;
 
 /// What a run is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,9 +103,10 @@ fn world_of(
     rng: &mut Rng,
 ) -> World {
     let begin = *rng.pick(&BEGINS) + rng.between(0, 9) * 1000;
-    // Clocks differ: mostly by little, sometimes by minutes.
-    let skew = match rng.below(4) {
+    // Clocks differ: mostly by little, sometimes by minutes, and sometimes by hours.
+    let skew = match rng.below(8) {
         0 => rng.between(-300_000, 300_000),
+        1 => rng.between(-4 * HOUR_MS, 4 * HOUR_MS),
         _ => rng.between(-300, 300),
     };
     let unix_ms = begin + skew;
@@ -121,13 +125,34 @@ fn world_of(
         add_source(&mut world, theme, source, (brain, begin, until), rng);
     }
     add_clients(&mut world, theme, until, rng);
-    if rng.chance(1, 10) {
-        let jump = rng.between(-90_000, 90_000);
-        world.after(rng.below(until), Event::SetClock(jump));
-    }
+    add_clock_trouble(&mut world, until, rng);
     world.after(SECOND, Event::Look);
     world.carry_out();
     world
+}
+
+/// Clocks are set, or jump, and the machine sleeps.
+fn add_clock_trouble(world: &mut World, until: u64, rng: &mut Rng) {
+    if std::env::var("SIM_NOCLOCK").is_ok() { return; }
+    let some_jump = |rng: &mut Rng| match rng.chance(1, 2) {
+        true => rng.between(-90_000, 90_000),
+        false => rng.between(-3 * HOUR_MS, 3 * HOUR_MS),
+    };
+    if rng.chance(1, 8) {
+        let event = Event::SetClock(some_jump(rng));
+        world.after(rng.below(until), event);
+    }
+    for source in 0..world.exchanges.len() {
+        if rng.chance(1, 6) {
+            let event = Event::Jump(source, some_jump(rng));
+            world.after(rng.below(until), event);
+        }
+    }
+    if rng.chance(1, 5) {
+        let longest = *rng.pick(&[60_000, 3 * HOUR_MS, 3 * HOUR_MS, 40 * HOUR_MS]);
+        let event = Event::Sleep(rng.between(2000, longest), rng.chance(1, 4));
+        world.after(rng.below(until), event);
+    }
 }
 
 /// The daemon has died, and begins anew after so many milliseconds, in the same world and with the same file.
@@ -144,18 +169,20 @@ pub fn next_life(old: World, theme: Theme, until: u64, away: u64, rng: &mut Rng)
     let mut grammar = old.grammar;
     grammar.now_ms += passed;
     let mut world = World::new(Rng::new(rng.next()), core, old.config, unix_ms, grammar);
+    (world.told, world.happened) = (old.told, old.happened);
     for (source, exchange) in old.exchanges.into_iter().enumerate() {
-        let brain = exchange.mouth.brain.clone();
+        let brain = exchange.mouth.truth.brain.clone();
         add_source(&mut world, theme, source, (&brain, 0, until), rng);
         let mouth = &mut world.exchanges[source].mouth;
         *mouth = exchange.mouth;
-        mouth.clock_ms += passed;
-        (mouth.freeze, mouth.changes) = (None, Vec::new());
+        mouth.truth.passes(passed);
+        mouth.freeze = None;
         let new = &mut world.ledgers[source];
         disk::remembered(&old.ledgers[source], new, &world.symbols, &disk);
     }
     world.disk = Some(disk);
     add_clients(&mut world, theme, until, rng);
+    add_clock_trouble(&mut world, until, rng);
     world.after(SECOND, Event::Look);
     world.carry_out();
     world
@@ -183,7 +210,7 @@ fn config(theme: Theme, brain: &Brain, rng: &mut Rng) -> Config {
         keep,
         backfill: rng.between(0, keep / 2),
     };
-    let long = rng.chance(1, 8);
+    let long = rng.chance(1, 4);
     let history = History {
         m1: depth(if long { 3000 } else { rng.between(60, 400) }, rng),
         h1: depth(rng.between(50, 500), rng),
@@ -267,7 +294,7 @@ fn limits(theme: Theme, rng: &mut Rng) -> Limits {
 }
 
 fn grammar(config: &Config, brain: &Brain, begin: i64, rng: &mut Rng) -> Grammar {
-    Grammar {
+    let mut grammar = Grammar {
         symbols: (brain.markets.iter())
             .map(super::brain::Market::symbol)
             .collect(),
@@ -279,7 +306,13 @@ fn grammar(config: &Config, brain: &Brain, begin: i64, rng: &mut Rng) -> Grammar
         head_bytes: config.limits.head_bytes,
         body_bytes: config.limits.body_bytes,
         bad: rng.chance(2, 3),
-    }
+        favourites: Vec::new(),
+    };
+    // What many ask for again and again.
+    grammar.favourites = (0..rng.below(5))
+        .map(|_| grammar.some_chart(5, rng))
+        .collect();
+    grammar
 }
 
 fn add_source(
@@ -291,10 +324,15 @@ fn add_source(
 ) {
     let config = world.config.sources[source].clone();
     let us = |span: Duration| span.as_micros() as u64;
-    let mut mouth = Mouth::new(brain.clone(), begin + rng.between(-400, 400));
-    if matches!(theme, Theme::Long | Theme::WideAndLong) {
-        mouth.changes = list_changes(brain, &config, until, rng);
-    } else if rng.chance(1, 3) {
+    let habits = Habits::any(rng, brain.markets.len());
+    let mut truth = Truth::new(brain.clone(), habits, begin + rng.between(-400, 400));
+    // Lists are read hourly, but trading stops at once.
+    if matches!(theme, Theme::Long | Theme::WideAndLong) || rng.chance(1, 4) {
+        truth.changes = list_changes(brain, &config, (truth.clock(0), until), rng);
+    }
+    let freeze = None;
+    let mut mouth = Mouth { truth, freeze };
+    if !matches!(theme, Theme::Long | Theme::WideAndLong) && rng.chance(1, 3) {
         let from = rng.below(until);
         mouth.freeze = Some((from, from + rng.below(60 * SECOND)));
     }
@@ -346,27 +384,41 @@ fn add_source(
         latency: *rng.pick(&[2000, 30_000, 120_000]),
         dribbles: rng.chance(1, 3),
         beat: (theme == Theme::WideAndLong).then_some(500_000),
+        date_ms: 0,
         asked: 0,
     });
 }
 
-/// Markets come and go; those that the configuration names among them.
+/// Markets come and go and come back; those that the configuration names are only halted.
 fn list_changes(
     brain: &Brain,
     config: &SourceConfig,
-    until: u64,
+    (begin_ms, until): (i64, u64),
     rng: &mut Rng,
 ) -> Vec<ListChange> {
-    let first = config.symbols.len();
-    let mut changes: Vec<ListChange> = (0..rng.below(8))
-        .map(|_| ListChange {
-            at_us: rng.below(until),
-            market: first + rng.below((brain.markets.len() - first) as u64) as usize,
-            active: *rng.pick(&[None, None, Some(false), Some(true), Some(true)]),
+    let until_ms = until as i64 / 1000;
+    let mut changes = Vec::new();
+    for _ in 0..rng.below(8) {
+        let market = rng.below(brain.markets.len() as u64) as usize;
+        let active = match market < config.symbols.len() {
+            true => *rng.pick(&[Some(false), Some(true)]),
+            false => *rng.pick(&[None, None, Some(false), Some(true)]),
+        };
+        let after_ms = rng.between(0, until_ms);
+        let mut change = ListChange {
+            at_ms: begin_ms + after_ms,
+            market,
+            active,
             lingers: rng.chance(1, 2),
-        })
-        .collect();
-    changes.sort_by_key(|change| change.at_us);
+        };
+        changes.push(change.clone());
+        if rng.chance(2, 3) {
+            change.at_ms += rng.between(0, until_ms - after_ms);
+            change.active = Some(true);
+            changes.push(change);
+        }
+    }
+    changes.sort_by_key(|change| change.at_ms);
     changes
 }
 
@@ -381,6 +433,23 @@ fn add_clients(world: &mut World, theme: Theme, until: u64, rng: &mut Rng) {
         Some(_) => &[Side::Api, Side::Ecosystem],
         None => &[Side::Both],
     };
+    for favourite in 0..world.grammar.favourites.len() {
+        let nature = Nature {
+            requests: 150,
+            think: 2 * SECOND,
+            piece: usize::MAX,
+            side: *sides.last().expect("the side of charts"),
+            loyal: Some(favourite),
+            reading: Reading::Fast,
+            ending: Ending::Close,
+            ahead: 1,
+            buffer: usize::MAX,
+            ..Nature::any(rng, sides)
+        };
+        if rng.chance(1, 2) {
+            add_client(world, nature, rng.below(until / 4), rng);
+        }
+    }
     for _ in 0..count {
         let nature = Nature::any(rng, sides);
         let at = match rng.below(4) {

@@ -3,8 +3,9 @@
 use super::answers::{Answer, Remembered};
 use super::charts::{ChartAsk, ChartFields, Keep, read_rows};
 use super::grammar::{Ask, Kind};
-use super::ledger::{Ledger, Moment, Span, Tri};
+use super::ledger::{Ledger, Moment, Offsets, Span, Tri};
 use super::quotes::Books;
+use super::truth::Truth;
 use crate::support::Json;
 use flate2::read::GzDecoder;
 use std::collections::HashMap;
@@ -13,6 +14,8 @@ use std::io::Read;
 /// What answers are compared with.
 pub struct Context<'a> {
     pub sources: &'a [Ledger],
+    pub truths: &'a [&'a Truth],
+    pub offsets: &'a [Offsets],
     pub symbols: &'a [String],
     pub now: Moment,
     /// When the answer at hand was made.
@@ -25,8 +28,8 @@ pub struct Context<'a> {
     /// Whether no further answer can be made over several turns.
     pub long_full: bool,
     pub stopping: bool,
-    /// The bodies that each tag has stood for, by target.
-    pub tags: &'a mut HashMap<(String, String), Vec<u8>>,
+    /// What clients have been told of before.
+    pub told: &'a mut Told,
     /// Whether bodies are packed at all.
     pub packs: bool,
     /// What the client's address may still ask for.
@@ -37,10 +40,21 @@ impl<'a> Context<'a> {
     fn books(&self) -> Books<'a> {
         Books {
             sources: self.sources,
+            truths: self.truths,
+            offsets: self.offsets,
             symbols: self.symbols,
             span: self.span,
         }
     }
+}
+
+/// What holds for good, whoever was told.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// The bodies that each entity tag has stood for, by target.
+    pub tags: HashMap<(String, String), Vec<u8>>,
+    /// The bodies that caches may keep for an hour, by target.
+    pub settled: HashMap<String, Vec<u8>>,
 }
 
 /// Requests of one address, where they are limited.
@@ -67,7 +81,7 @@ impl Allowance {
             number("RateLimit-Remaining")?,
             number("RateLimit-Reset")?,
         ];
-        let is_free = matches!(ask.kind, Kind::Health) || ask.bytes.starts_with(b"OPTIONS");
+        let is_free = ask.target.starts_with("/health") || ask.bytes.starts_with(b"OPTIONS");
         let (limit, left, reset) = match told {
             [None, None, None] if is_free || matches!(ask.kind, Kind::Fatal(_)) => return Ok(()),
             [Some(limit), Some(left), Some(reset)] if !is_free => (limit, left, reset),
@@ -197,7 +211,7 @@ pub fn check(
     check_data(&ask.kind, &json, context)
 }
 
-/// One tag of one address stands for one body.
+/// One tag of one address stands for one body, and what may be kept for an hour does not change.
 fn check_tag(ask: &Ask, answer: &Answer, context: &mut Context<'_>) -> Result<(), String> {
     let Some(tag) = answer.field("ETag")? else {
         return Ok(());
@@ -206,13 +220,22 @@ fn check_tag(ask: &Ask, answer: &Answer, context: &mut Context<'_>) -> Result<()
         return Ok(());
     }
     let key = (ask.target.clone(), tag.to_string());
-    let before = context
-        .tags
-        .entry(key)
-        .or_insert_with(|| answer.body.clone());
+    let before = (context.told.tags.entry(key)).or_insert_with(|| answer.body.clone());
     if *before != answer.body {
         let (before, body) = (before.escape_ascii(), answer.body.escape_ascii());
         return Err(format!("{tag} stood for\n{before}\nand now for\n{body}"));
+    }
+    // What has become too old is no longer known.
+    let is_partial = answer.field("Chart-Coverage")? == Some("partial");
+    let settled = &mut context.told.settled;
+    if let Some(before) = settled.get(&ask.target).filter(|_| !is_partial)
+        && *before != answer.body
+    {
+        let (before, body) = (before.escape_ascii(), answer.body.escape_ascii());
+        return Err(format!("for an hour it was to be\n{before}\nand now it is\n{body}"));
+    }
+    if max_age(answer)?.is_some_and(|seconds| seconds >= 3600) {
+        settled.insert(ask.target.clone(), answer.body.clone());
     }
     Ok(())
 }
@@ -308,7 +331,15 @@ fn chart_fields(answer: &Answer) -> Result<ChartFields, String> {
             other => return Err(format!("Chart-Coverage: {other}")),
         },
         next: field("Link")?.map(str::to_string),
+        max_age: max_age(answer)?,
     })
+}
+
+/// For how many seconds caches may keep an answer.
+fn max_age(answer: &Answer) -> Result<Option<u64>, String> {
+    let policy = answer.field("Cache-Control")?.unwrap_or_default();
+    let age = policy.split(", ").find_map(|it| it.strip_prefix("max-age="));
+    age.map(|age| age.parse().map_err(|_| policy.to_string())).transpose()
 }
 
 fn check_chart(
@@ -319,7 +350,7 @@ fn check_chart(
 ) -> Result<(), String> {
     let rows = read_rows(body, ask.text)?;
     let books = context.books();
-    let verdict = books.check_chart(ask, &rows, fields, context.now, context.keep);
+    let verdict = books.check_chart(ask, &rows, fields, context.keep);
     verdict.map_err(|why| {
         let ends = (rows.first().map(|row| row.0), rows.last().map(|row| row.0));
         format!("{why}; {} rows {ends:?}, {fields:?}, {ask:?}", rows.len())

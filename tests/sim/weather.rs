@@ -68,8 +68,6 @@ pub enum Fault {
     BadItems,
     /// Some items are missing.
     Missing,
-    /// Something that was said before is said differently.
-    Revised,
 }
 
 impl Weather {
@@ -160,8 +158,6 @@ fn some_fault(rng: &mut Rng) -> Fault {
         BadItems,
         Missing,
         Missing,
-        Revised,
-        Revised,
     ];
     match rng.below(24) {
         0 => Status(*rng.pick(&[500, 503, 400, 404, 403, 418])),

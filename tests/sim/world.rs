@@ -13,7 +13,7 @@ use super::grammar::Grammar;
 use super::ledger::{Ledger, Moment};
 use super::schedule::Schedule;
 use super::trace::{Trace, seconds};
-use super::verdict::Allowance;
+use super::verdict::{Allowance, Told};
 use super::weather::{SECOND, Weather};
 use super::wire::{Link, Peer};
 use crate::support::Rng;
@@ -23,7 +23,7 @@ use marketd::server::Core;
 use marketd::table::Key;
 use marketd::time::{Mono, Now, UnixMs};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet, VecDeque};
 use std::io::ErrorKind;
 use std::net::IpAddr;
 
@@ -46,6 +46,11 @@ pub enum Event {
     Look,
     /// Somebody sets this machine's clock, by so many milliseconds.
     SetClock(i64),
+    /// This machine sleeps for so many milliseconds: its monotonic clock stands. Whether its
+    /// connections survive that.
+    Sleep(i64, bool),
+    /// An exchange's clock jumps by so many milliseconds.
+    Jump(usize, i64),
 }
 
 /// See the module's page.
@@ -76,8 +81,10 @@ pub struct World {
     pub disk: Option<Disk>,
     pub grammar: Grammar,
     pub symbols: Vec<String>,
-    /// The bodies that each entity tag has stood for.
-    pub tags: HashMap<(String, String), Vec<u8>>,
+    /// Connections of clients that asked once and are let go.
+    pub strangers: HashSet<Key>,
+    /// What clients have been told, in this life and before.
+    pub told: Told,
     /// When clients last left more than half of what they may unread.
     pub crowded_at: Option<u64>,
     /// Where requests are limited: what each address has left.
@@ -95,6 +102,10 @@ pub struct World {
     /// Whether a turn ended early and has more to do.
     pub turns: u64,
     pub answers: usize,
+    /// Things that have happened.
+    pub happened: u64,
+    /// Whether one of the machine's clocks was set or stood still since the last turn.
+    pub clock_moved: bool,
 }
 
 impl World {
@@ -120,7 +131,8 @@ impl World {
             disk: None,
             symbols: grammar.symbols.clone(),
             grammar,
-            tags: HashMap::new(),
+            strangers: HashSet::new(),
+            told: Told::default(),
             crowded_at: None,
             allowances: HashMap::new(),
             stall: 0,
@@ -132,6 +144,8 @@ impl World {
             repeated_turns: 0,
             turns: 0,
             answers: 0,
+            happened: 0,
+            clock_moved: false,
         }
     }
 
@@ -216,6 +230,7 @@ impl World {
         if self.woken || busy || timeout.is_some_and(|at| at <= self.now) {
             let caused = self.woken || busy;
             self.turn();
+            self.clock_moved = false;
             self.count_turn(before, caused);
         }
     }
@@ -258,6 +273,7 @@ impl World {
     }
 
     fn happen(&mut self, event: Event) {
+        self.happened += 1;
         match event {
             Event::Client(client) => self.client_acts(client),
             Event::Settle(key, result) => {
@@ -282,9 +298,46 @@ impl World {
             }
             Event::SetClock(ms) => {
                 self.unix_ms += ms;
+                self.clock_moved = true;
+                for ledger in &mut self.ledgers {
+                    ledger.sets.push((self.now, ms));
+                }
                 self.trace
                     .note(self.now, format!("the clock is set by {ms} ms"));
             }
+            Event::Sleep(ms, survive) => self.sleep(ms, survive),
+            Event::Jump(source, ms) => {
+                let now = self.moment();
+                self.exchanges[source].mouth.truth.off_ms += ms;
+                self.ledgers[source].shift(now, false);
+                self.trace.note(self.now, format!("source {source}'s clock jumps by {ms} ms"));
+            }
+        }
+    }
+
+    /// This machine sleeps, and everybody else does not.
+    fn sleep(&mut self, ms: i64, survive: bool) {
+        self.trace.note(self.now, format!("this machine sleeps for {ms} ms"));
+        self.unix_ms += ms;
+        self.clock_moved = true;
+        self.grammar.now_ms += ms;
+        let now = self.moment();
+        for (exchange, ledger) in self.exchanges.iter_mut().zip(&mut self.ledgers) {
+            exchange.mouth.truth.passes(ms);
+            ledger.sleeps.push((self.now, ms));
+            ledger.shift(now, true);
+        }
+        self.woken = true;
+        let broken: Vec<Key> = (self.links.values())
+            .filter(|link| matches!(link.peer, Peer::Exchange(..)) && !survive)
+            .map(|link| link.key)
+            .collect();
+        for key in broken {
+            if let Peer::Exchange(source, at) = self.links[&key].peer {
+                self.exchanges[source].conns[at].open = false;
+            }
+            self.links.get_mut(&key).expect("it was just seen").reset();
+            self.wake(key);
         }
     }
 

@@ -3,6 +3,8 @@
 //! `MARKETD_SEED=17 cargo test name_of_the_test` runs that seed alone; a test that fails says
 //! which seed it was in.
 
+use std::ops::RangeInclusive;
+
 /// A xorshift64* generator (Vigna, "An experimental exploration of Marsaglia's xorshift
 /// generators, scrambled"): small, fast, the same on every machine. Good for tests, not for keys.
 #[derive(Clone, Debug)]
@@ -69,7 +71,11 @@ pub fn mix(value: u64) -> u64 {
 }
 
 /// Runs `test` for the seeds 1 to `count`, or for `MARKETD_SEED` alone when that is set.
-pub fn for_each_seed(count: u64, mut test: impl FnMut(u64, &mut Rng)) {
+pub fn for_each_seed(count: u64, test: impl FnMut(u64, &mut Rng)) {
+    for_each_seed_of(1..=count, test);
+}
+
+fn for_each_seed_of(seeds: RangeInclusive<u64>, mut test: impl FnMut(u64, &mut Rng)) {
     let replayed = std::env::var("MARKETD_SEED").ok();
     let only = replayed.map(|text| match text.trim().parse::<u64>() {
         Ok(seed) => seed,
@@ -77,12 +83,24 @@ pub fn for_each_seed(count: u64, mut test: impl FnMut(u64, &mut Rng)) {
     });
     let seeds = match only {
         Some(seed) => seed..=seed,
-        None => 1..=count,
+        None => seeds,
     };
     for seed in seeds {
         let note = SeedNote(seed);
         test(seed, &mut Rng::new(seed));
         drop(note);
+    }
+}
+
+/// Runs `test` for one seed after the other from `first` on until it says that it is enough, or for
+/// `MARKETD_SEED` alone when that is set.
+pub fn seed_after_seed(first: u64, mut test: impl FnMut(u64, &mut Rng) -> bool) {
+    let mut seed = first;
+    let mut is_enough = false;
+    while !is_enough {
+        for_each_seed_of(seed..=seed, |seed, rng| is_enough = test(seed, rng));
+        is_enough |= std::env::var_os("MARKETD_SEED").is_some();
+        seed += 1;
     }
 }
 

@@ -41,7 +41,7 @@ pub mod schema;
 pub mod tls;
 
 pub use binance::{Binance, ServerTime};
-pub use chance::{Rng, for_each_seed};
+pub use chance::{Rng, for_each_seed, seed_after_seed};
 pub use client::{Client, ClientError, Response, get, head, pipeline, request};
 pub use daemon::{Finished, Launch, Marketd};
 pub use damage::damaged;
