@@ -17,7 +17,7 @@ use source::{Source, Word};
 ///     row 3   server  demo             decisions; no I/O, no clock
 ///     row 2   http  market  exchange   messages | meaning | dialects
 ///     row 1   time  table  rng  decimal  fingerprint  interval  record  history  log_targets  config
-const ROOMS: [(&str, u8, &[&str]); 18] = [
+const ROOMS: [(&str, u8, &[&str]); 19] = [
     // Plain tools, in the order in which they stand on each other.
     ("time", 1, &[]),
     ("table", 1, &[]),

@@ -393,6 +393,7 @@ impl World {
         let config = self.config.clone();
         self.core = Core::new(config, None, ProcessFacts::default, self.lives, now);
         let opened = Opened {
+            log_set_aside: false,
             created: false,
             bytes: 4096,
         };

@@ -206,7 +206,11 @@ impl World {
     }
 
     fn present(&self, length: i64) -> i64 {
-        self.exchanges[0].mouth.truth.clock(self.now).div_euclid(length)
+        self.exchanges[0]
+            .mouth
+            .truth
+            .clock(self.now)
+            .div_euclid(length)
     }
 
     /// The newest slots that are final soon.

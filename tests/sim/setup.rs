@@ -133,7 +133,9 @@ fn world_of(
 
 /// Clocks are set, or jump, and the machine sleeps.
 fn add_clock_trouble(world: &mut World, until: u64, rng: &mut Rng) {
-    if std::env::var("SIM_NOCLOCK").is_ok() { return; }
+    if std::env::var("SIM_NOCLOCK").is_ok() {
+        return;
+    }
     let some_jump = |rng: &mut Rng| match rng.chance(1, 2) {
         true => rng.between(-90_000, 90_000),
         false => rng.between(-3 * HOUR_MS, 3 * HOUR_MS),

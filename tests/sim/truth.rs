@@ -74,10 +74,20 @@ impl Habits {
         if let Ok(only) = std::env::var("SIM_ONLY") {
             return Habits {
                 silent: if only.contains("silent") { 200 } else { 0 },
-                cut: only.contains("cut").then(|| (LEAST_PAGE + rng.below(400)) as usize),
+                cut: only
+                    .contains("cut")
+                    .then(|| (LEAST_PAGE + rng.below(400)) as usize),
                 late: if only.contains("late") { LATE_MS } else { 0 },
                 revised: if only.contains("revised") { 2 } else { 0 },
-                traded: (0..markets).map(|_| if only.contains("thin") { *rng.pick(&[960, 500, 60]) } else { 1000 }).collect(),
+                traded: (0..markets)
+                    .map(|_| {
+                        if only.contains("thin") {
+                            *rng.pick(&[960, 500, 60])
+                        } else {
+                            1000
+                        }
+                    })
+                    .collect(),
                 refuses: rng.chance(1, 2),
             };
         }
@@ -247,7 +257,10 @@ impl Truth {
     ) -> bool {
         let length = length_ms(interval).expect("stored");
         let world_ms = self.clock(us) - self.off_ms;
-        let keys = || rows.iter().map(|row| (market, interval, row.open_ms / length));
+        let keys = || {
+            rows.iter()
+                .map(|row| (market, interval, row.open_ms / length))
+        };
         let told = |key| self.silenced.get(&key).copied().unwrap_or(world_ms);
         if rows.is_empty() || keys().any(|key| world_ms - told(key) > HEALS_MS) {
             return false;
