@@ -59,8 +59,8 @@ pub struct Series {
     /// Slots that one answer has left out.
     pub(super) silences: Silences,
     /// Slots whose candles may still be revised: they were not read since
-    /// [`REREAD`](super::REREAD) slots after their close, or nobody knows. Not stored: after a restart, the last ones of each stretch that
-    /// is archived.
+    /// [`REREAD`](super::REREAD) slots after their close, or nobody knows. Not stored: after a
+    /// restart, the last ones of each stretch that is archived.
     pub(super) unsettled: Spans,
     /// Whether nobody knows what time it is at the exchange.
     pub(super) clock_in_doubt: bool,
