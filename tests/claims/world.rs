@@ -447,8 +447,8 @@ impl Exchange {
 
     fn klines(&mut self, query: &str, now: i64) -> String {
         let parameter = |name: &str| {
-            let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-            let found = pairs.filter(|(key, _)| *key == name).next_back();
+            let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+            let found = pairs.rfind(|(key, _)| *key == name);
             found.expect("a parameter").1.to_string()
         };
         let number = |name: &str| parameter(name).parse::<i64>().expect("a number");

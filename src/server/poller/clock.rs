@@ -30,7 +30,7 @@ const RETRY: Duration = Duration::from_secs(5);
 
 /// See the module's page.
 #[derive(Debug)]
-pub(super) struct Clock {
+pub(super) struct ExchangeClock {
     /// When it is read next.
     pub(super) due: Mono,
     /// Since when it is in doubt.
@@ -47,10 +47,10 @@ pub(super) struct Clock {
     date_ahead: Option<i64>,
 }
 
-impl Clock {
+impl ExchangeClock {
     /// A clock that is to be read at once.
-    pub(super) fn new(now: Mono) -> Clock {
-        Clock {
+    pub(super) fn new(now: Mono) -> ExchangeClock {
+        ExchangeClock {
             due: now,
             doubted: Some(now),
             told_at: now,
