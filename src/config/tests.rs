@@ -20,9 +20,11 @@ fn dialects() -> Vec<KnownDialect> {
     ]
 }
 
-/// A file of this name and text, in the directory for tests' files.
+/// A file of this name and text, in the build's directory for tests' files.
 fn file(name: &str, text: &str) -> String {
-    let path = std::env::temp_dir().join(format!("marketd-config-{}-{name}", std::process::id()));
+    let place = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tmp");
+    std::fs::create_dir_all(&place).expect("the directory can be made");
+    let path = place.join(format!("marketd-config-{name}"));
     std::fs::write(&path, text).expect("the directory can be written");
     path.display().to_string()
 }

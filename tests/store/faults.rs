@@ -22,11 +22,13 @@ pub struct Dir(PathBuf);
 impl Dir {
     pub fn new() -> Dir {
         static COUNT: AtomicU64 = AtomicU64::new(0);
+        static SWEPT: OnceLock<()> = OnceLock::new();
         let memory = Path::new("/dev/shm");
         let place = match memory.is_dir() {
             true => memory.to_path_buf(),
-            false => std::env::temp_dir(),
+            false => PathBuf::from(env!("CARGO_TARGET_TMPDIR")),
         };
+        SWEPT.get_or_init(|| sweep(&place));
         let (process, number) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let path = place.join(format!("marketd-store-{process}-{number}"));
         let _ = std::fs::remove_dir_all(&path);
@@ -60,6 +62,18 @@ impl Dir {
 impl Drop for Dir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Removes what earlier runs that were killed have left.
+fn sweep(place: &Path) {
+    for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let ours = name.strip_prefix("marketd-store-");
+        let process = ours.and_then(|rest| rest.split('-').next());
+        if process.is_some_and(|id| !Path::new("/proc").join(id).exists()) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
     }
 }
 

@@ -433,7 +433,7 @@ impl TempDir {
         );
         let place = option_env!("CARGO_TARGET_TMPDIR").map(PathBuf::from);
         let path = place
-            .unwrap_or_else(std::env::temp_dir)
+            .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tmp"))
             .join(format!("marketd-test-{name}"));
         // One of an earlier process with the same id, which was killed.
         let _ = std::fs::remove_dir_all(&path);
