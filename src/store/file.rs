@@ -1,8 +1,9 @@
 //! The history file: how it is found good, made, kept, and closed.
 //!
 //! Owns the lock, the connection, what tells the file from another one of its name, and the count of
-//! flushes since the log was last moved into the file. What is not ours, newer, or not whole is refused as it is: nothing here rebuilds a file,
-//! and a file appears under its name only once it is complete.
+//! flushes since the log was last moved into the file. What is not ours, newer, or not whole is
+//! refused as it is: nothing here rebuilds a file, and a file appears under its name only once it is
+//! complete.
 //!
 //! It knows nothing of candles; what is written and read is `write.rs`'s and `read.rs`'s.
 

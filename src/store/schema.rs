@@ -1,8 +1,8 @@
 //! The tables: what is in the file, and how a file of an earlier version becomes one of this.
 //!
 //! Owns the SQL that makes them. Made for two readers: marketd reads `series`, `candle`, `span`,
-//! `quote` and `market`; a person reads the views `candles`, `coverage` and `quotes`, with `sqlite3 marketd.db`,
-//! also while marketd runs. Numbers are TEXT in the digits that the exchange
+//! `quote` and `market`; a person reads the views `candles`, `coverage` and `quotes`, with
+//! `sqlite3 marketd.db`, also while marketd runs. Numbers are TEXT in the digits that the exchange
 //! sent; in the views they are numbers, which SQL can compare and sum up, and behind them the texts.
 //!
 //! A version, once released, never changes: what comes later is a further entry of [`MIGRATIONS`].

@@ -12,7 +12,8 @@
 //! The first and the last go slice by slice: a batch may be of a thousand series.
 
 use super::names::{name_of, ranges_of};
-use super::{Archive, FLUSH, HEAVY, RETRY_MAX, Shelf, State, take_extent};
+use super::open::take_extent;
+use super::{Archive, FLUSH, HEAVY, RETRY_MAX, Shelf, State};
 use crate::history::{Batch, Extent, Fate, Job, SeriesName, Unwritten, Written};
 use crate::market::SeriesKey;
 use crate::server::Action;

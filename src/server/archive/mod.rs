@@ -23,6 +23,7 @@
 mod evict;
 mod flush;
 mod names;
+mod open;
 mod quotes;
 mod recall;
 mod refill;
@@ -33,13 +34,13 @@ mod tests;
 use super::Action;
 use super::shelf::Shelf;
 use crate::config::Config;
-use crate::history::{Answer, Batch, Changes, Head, Job, Loaded, OpenError, Opened, StoreError};
-use crate::history::{Extent, LOG_SET_ASIDE, SeriesName};
+use crate::history::{Answer, Batch, Changes, Job};
 use crate::market::{Catalog, SeriesKey, SourceId};
 use crate::time::{Mono, Now};
 use evict::Eviction;
 use flush::{STALLED, Writing};
-use names::{key_of, name_of};
+use names::name_of;
+use open::take_head;
 use quotes::SavedQuotes;
 use recall::Recalls;
 use refill::Refill;
@@ -165,7 +166,7 @@ impl Archive {
 
     /// Whether what the file holds is still to be told: nothing is asked of an exchange that may be
     /// in it.
-    pub fn is_loading(&self) -> bool {
+    fn is_loading(&self) -> bool {
         self.state == State::Loading && self.load_by.is_some()
     }
 
@@ -438,109 +439,5 @@ impl Archive {
             }
         }
         false
-    }
-
-    fn opened(&mut self, opened: Opened, shelf: &mut Shelf<'_>, now: Now) {
-        self.bytes = opened.bytes;
-        shelf.status.bytes = opened.bytes;
-        if opened.log_set_aside {
-            log::warn!(
-                "history: there was a log without its file: it is set aside under a name that ends \
-                 in {LOG_SET_ASIDE}, and a new file is begun"
-            );
-        }
-        if self.state != State::Failing {
-            return;
-        }
-        if std::mem::take(&mut shelf.status.unusable) {
-            log::info!("history: the file can be used again");
-        }
-        self.state = State::Loading;
-        self.load_by = Some(now.mono + LOADING);
-        shelf.actions.push_back(Action::Store(Job::Load));
-    }
-
-    fn failed(&mut self, error: &OpenError, shelf: &mut Shelf<'_>) {
-        log::error!("history: {error}");
-        shelf.status.why = error.to_string();
-        match error {
-            OpenError::Gone { .. } => {
-                shelf.status.lost = true;
-                self.missed = true;
-                self.refill = None;
-                self.mended_by = None;
-                // What was acknowledged is not there any more.
-                self.writing.take_if(|writing| writing.is_acknowledged());
-            }
-            _ => shelf.status.unusable = true,
-        }
-        shelf.status.stored.clear();
-        if !matches!(self.state, State::Closing | State::Closed) {
-            self.state = match error.may_pass() {
-                true => State::Failing,
-                false => State::GivenUp,
-            };
-            // Nothing can be had from it. It tells what it holds once it is open again.
-            shelf.market.charts.forget_archives();
-            self.reload_at = None;
-        }
-        if self.state == State::GivenUp {
-            *self.batch = Batch::default();
-            self.flush_at = None;
-        }
-    }
-
-    fn load_ended(&mut self, result: Result<Loaded, StoreError>, shelf: &mut Shelf<'_>, now: Now) {
-        match &result {
-            Ok(Loaded {
-                series,
-                quotes,
-                unsound,
-            }) => {
-                log::info!("history: {series} series and {quotes} quotes are on disk");
-                if *unsound > 0 {
-                    log::warn!("history: {unsound} rows make no sense, and are passed over");
-                }
-            }
-            Err(error) => log::error!("history: cannot be read: {error}"),
-        }
-        self.quotes.told();
-        if self.state != State::Loading {
-            return;
-        }
-        self.load_by = None;
-        match result {
-            Ok(_) => {
-                self.state = State::On;
-                self.distrust(shelf);
-                self.catch_up();
-                self.news = true;
-                self.finish_stage(shelf);
-            }
-            Err(_) => {
-                self.state = State::Failing;
-                self.reload_at = Some(now.mono + RETRY_MAX);
-            }
-        }
-    }
-}
-
-/// What the file holds of a series is told.
-fn take_extent(name: &SeriesName, extent: Extent, shelf: &mut Shelf<'_>) {
-    if let Some(key) = key_of(name, shelf) {
-        shelf.status.stored.set(key, extent);
-    }
-}
-
-/// What the file holds of one series.
-fn take_head(head: Head, shelf: &mut Shelf<'_>) {
-    // Of a source that is no longer configured: kept, and not served.
-    let Some(key) = key_of(&head.series, shelf) else {
-        return;
-    };
-    shelf.status.stored.set(key, head.extent);
-    // The newest pieces count where there are too many.
-    for slots in head.covered.into_iter().rev() {
-        shelf.market.charts.archive(key, slots);
     }
 }

@@ -6,10 +6,11 @@ use crate::decimal::Decimal;
 use crate::history::{
     Evicted, Opened, QuoteName, Read, Rows, SavedQuote, SeriesName, Unwritten, Written,
 };
+use crate::history::{Extent, Head, Loaded, OpenError, StoreError};
 use crate::interval::Stored;
 use crate::market::{Market, Reported, Spans, SymbolId};
 use crate::record::{Candle, Ticker};
-use crate::server::status::{HistoryStatus, SourceStatus};
+use crate::server::status::{HistoryFault, HistoryStatus, SourceStatus};
 use crate::time::UnixMs;
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -940,4 +941,141 @@ fn many_quotes_come_back_in_slices_behind_their_markets() {
 
 fn ticker(price: &Decimal) -> Ticker {
     Ticker::of_last(price.clone())
+}
+
+#[test]
+fn a_heavy_batch_does_not_wait_for_its_second() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    bench.fetched(key, ago(1000, 0), 5);
+    let light = bench.archive.due().expect("a flush is due");
+    assert_eq!(light, bench.now.mono + FLUSH);
+    bench.fetched(key, ago(HEAVY as i64 + 1000, 1000), 5);
+    // The change after the one that makes it heavy.
+    bench.fetched(key, ago(HEAVY as i64 + 1001, HEAVY as i64 + 1000), 5);
+    assert_eq!(bench.archive.due(), Some(bench.now.mono));
+    bench.pass(0);
+    let (number, batch) = bench.batch();
+    assert!(batch.weight() > HEAVY);
+    // So is the next one, as soon as this one is on disk.
+    let next = HEAVY as i64 + 1001;
+    bench.fetched(key, ago(next + HEAVY as i64, next), 5);
+    bench.pass(0);
+    assert!(bench.jobs.is_empty(), "one batch at a time");
+    bench.written(number);
+    bench.pass(0);
+    bench.batch();
+}
+
+#[test]
+fn candles_are_not_asked_for_while_too_many_wait_and_those_that_come_find_a_place() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    assert_eq!(bench.archive.pace(), Pace::Free);
+    let full = PENDING as i64;
+    bench.fetched(key, ago(full, 0), 5);
+    assert_eq!(bench.archive.pace(), Pace::Hold);
+    // This was asked for before there was too much.
+    bench.fetched(key, ago(full + 1500, full), 5);
+    bench.pass(1);
+    let (number, batch) = bench.batch();
+    assert_eq!(batch.weight() as i64, full + 1500 + 1);
+    assert_eq!(bench.archive.pace(), Pace::Hold, "it is not on disk yet");
+    bench.written(number);
+    assert_eq!(bench.archive.pace(), Pace::Free);
+    assert_eq!(bench.archived(key), [(-full - 1500, 0)]);
+}
+
+#[test]
+fn while_the_disk_fails_what_clients_see_goes_on_and_what_was_left_out_is_written_from_memory() {
+    let mut bench = Bench::unopened(|config| config.history.m1.keep = 1_000_000);
+    bench.open();
+    bench.tell(Answer::Loaded(Ok(Loaded::default())));
+    let key = bench.btc();
+    let full = PENDING as i64;
+    bench.fetched(key, ago(full, 0), 5);
+    bench.pass(1);
+    let (number, batch) = bench.batch();
+    bench.unwritten(number, batch);
+    assert_eq!(bench.archive.pace(), Pace::Seen);
+    bench.fetched(key, ago(full + 300, full), 6);
+    assert!(bench.archive.missed);
+    assert_eq!(bench.archived(key), []);
+    bench.pass(1);
+    let (number, _) = bench.batch();
+    bench.written(number);
+    assert_eq!(bench.archive.pace(), Pace::Free);
+    assert_eq!(bench.archived(key), [(-full, 0)]);
+    bench.pass(1);
+    let (number, batch) = bench.batch();
+    assert_eq!(batch.weight(), 300 + 1, "what was left out, and that alone");
+    bench.written(number);
+    assert_eq!(bench.archived(key), [(-full - 300, 0)]);
+}
+
+fn gone() -> Answer {
+    let path = PathBuf::from("history.db");
+    Answer::Failed(OpenError::Gone { path })
+}
+
+#[test]
+fn a_file_that_has_gone_is_written_anew_from_memory_and_counts_as_lost_until_then() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    bench.fetched(key, ago(500, 0), 5);
+    bench.pass(1);
+    let (number, _) = bench.batch();
+    bench.written(number);
+    assert_eq!(bench.archived(key), [(-500, 0)]);
+    bench.tell(gone());
+    assert_eq!(bench.archived(key), []);
+    assert_eq!(bench.status.fault(), Some(HistoryFault::Lost));
+    assert_eq!(bench.status.stored.candles(), 0);
+    bench.open_again();
+    bench.tell(Answer::Loaded(Ok(Loaded::default())));
+    bench.pass(1);
+    let (number, batch) = bench.batch();
+    assert_eq!(batch.weight(), 500 + 1);
+    assert_eq!(bench.status.fault(), Some(HistoryFault::Lost));
+    bench.written(number);
+    assert_eq!(bench.status.fault(), None);
+    assert_eq!(bench.archived(key), [(-500, 0)]);
+}
+
+#[test]
+fn what_was_acknowledged_and_has_gone_is_not_archived() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    bench.fetched(key, ago(500, 0), 5);
+    bench.pass(1);
+    let (number, _) = bench.batch();
+    let result = Ok(Written::default());
+    let answer = Answer::Written { number, result };
+    bench.with(|archive, shelf, now| archive.answered(answer, shelf, now));
+    bench.tell(gone());
+    bench.open_again();
+    bench.tell(Answer::Loaded(Ok(Loaded::default())));
+    assert_eq!(bench.archived(key), []);
+}
+
+#[test]
+fn the_end_waits_for_a_new_file_to_hold_what_memory_does() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    bench.fetched(key, ago(500, 0), 5);
+    bench.pass(1);
+    let (number, _) = bench.batch();
+    bench.written(number);
+    bench.with(Archive::shut_down);
+    bench.tell(gone());
+    bench.open_again();
+    bench.with(|archive, shelf, _| archive.close(shelf));
+    assert!(bench.jobs.is_empty(), "the file still tells what it holds");
+    bench.tell(Answer::Loaded(Ok(Loaded::default())));
+    bench.with(|archive, shelf, _| archive.close(shelf));
+    let (number, batch) = bench.batch();
+    assert_eq!(batch.weight(), 500 + 1);
+    bench.written(number);
+    bench.with(|archive, shelf, _| archive.close(shelf));
+    assert_eq!(bench.job(), Job::Stop);
 }
