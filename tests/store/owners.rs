@@ -4,7 +4,12 @@ use super::child::{Child, Said, Task};
 use super::desk::Desk;
 use super::support::daemon::TempDir;
 use super::world::{self, batch};
-use marketd::history::{APPLICATION_ID, Answer, OpenError, StoreError, VERSION};
+use marketd::decimal::Decimal;
+use marketd::history::{
+    APPLICATION_ID, Answer, Batch, Job, LOG_SET_ASIDE, OpenError, QuoteName, StoreError, VERSION,
+};
+use marketd::interval::Stored;
+use marketd::record::{Bounds, Candle, Edge, MarketRules};
 use std::path::{Path, PathBuf};
 
 /// The file is refused, and is as it was.
@@ -183,18 +188,189 @@ fn a_path_that_leads_nowhere_is_refused() {
 }
 
 #[test]
-fn an_empty_file_and_a_log_without_its_file_are_no_new_history() {
+fn an_empty_file_is_a_new_history_and_keeps_its_mode() {
+    use std::os::unix::fs::PermissionsExt;
     let dir = TempDir::new();
     let path = dir.path().join("history.db");
     std::fs::write(&path, "").expect("a directory of ours");
-    assert!(matches!(refused(&path), OpenError::Damaged { .. }));
-    std::fs::remove_file(&path).expect("it is there");
-    let log = dir.path().join("history.db-wal");
-    std::fs::write(&log, [7; 5000]).expect("a directory of ours");
-    let error = Desk::try_open(&path).err().expect("half of it is gone");
-    assert!(matches!(error, OpenError::Damaged { .. }), "{error}");
-    assert_eq!(std::fs::read(&log).ok(), Some(vec![7; 5000]));
-    assert!(!path.exists());
+    let owner_alone = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(&path, owner_alone).expect("a file of ours");
+    let mut desk = Desk::open(&path);
+    assert!(desk.opened().created);
+    desk.write(0, batch(0)).expect("a sound disk");
+    world::check(&mut desk, 1..=1);
+    let mode = std::fs::metadata(&path).expect("it is there").permissions();
+    assert_eq!(mode.mode() & 0o777, 0o600);
+}
+
+#[test]
+fn a_log_without_its_file_is_set_aside_and_a_new_history_begun() {
+    for empty in [false, true] {
+        let dir = TempDir::new();
+        let path = dir.path().join("history.db");
+        let beside = |suffix: &str| PathBuf::from(format!("{}{suffix}", path.display()));
+        if empty {
+            std::fs::write(&path, "").expect("a directory of ours");
+        }
+        std::fs::write(beside("-wal"), [7; 5000]).expect("a directory of ours");
+        std::fs::write(beside("-shm"), [7; 5000]).expect("a directory of ours");
+        let mut desk = Desk::open(&path);
+        assert!(desk.opened().created && desk.opened().log_set_aside);
+        assert_eq!(
+            std::fs::read(beside(LOG_SET_ASIDE)).ok(),
+            Some(vec![7; 5000])
+        );
+        desk.write(0, batch(0)).expect("a sound disk");
+        world::check(&mut desk, 1..=1);
+        desk.stop();
+    }
+}
+
+#[test]
+fn a_file_that_loses_its_name_is_noticed_before_the_next_batch() {
+    let dir = TempDir::new();
+    let path = dir.path().join("history.db");
+    let mut desk = Desk::open(&path);
+    desk.write(0, batch(0)).expect("a sound disk");
+    for number in 1..3 {
+        match number {
+            1 => std::fs::remove_file(&path).expect("it is there"),
+            _ => std::fs::rename(&path, dir.path().join("moved.db")).expect("it is there"),
+        }
+        desk.write(number, batch(0)).expect("a new file");
+        let failure = desk.failure().expect("it was said");
+        assert!(matches!(failure, OpenError::Gone { .. }), "{failure}");
+        world::check(&mut desk, 1..=1);
+    }
+    desk.stop();
+    world::check(&mut Desk::open(&path), 1..=1);
+}
+
+#[test]
+fn a_pipe_is_refused_at_once() {
+    let dir = TempDir::new();
+    let path = dir.path().join("history.db");
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    assert!(made.expect("mkfifo is there").success());
+    let error = Desk::try_open(&path).err().expect("it is a pipe");
+    assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
+    let checked = marketd::store::check(&path);
+    assert!(
+        matches!(checked, Err(OpenError::Foreign { .. })),
+        "{checked:?}"
+    );
+}
+
+#[test]
+fn a_file_of_version_1_is_read_and_brought_up_to_date() {
+    let dir = TempDir::new();
+    let path = dir.path().join("history.db");
+    let shell = rusqlite::Connection::open(&path).expect("a directory of ours");
+    let made = shell.execute_batch(include_str!("version_1.sql"));
+    made.expect("it was made by a release");
+    drop(shell);
+    for _ in 0..2 {
+        let mut desk = Desk::open(&path);
+        assert!(!desk.opened().created);
+        let (heads, quotes, loaded) = desk.load();
+        assert_eq!(loaded.map(|loaded| loaded.unsound), Ok(0));
+        assert_eq!(
+            (heads.len(), heads[0].extent.count, quotes.len()),
+            (1, 5, 1)
+        );
+        let rows = desk.read(&heads[0].series, i64::MIN..i64::MAX, 10, Edge::Oldest);
+        let rows = rows.expect("a sound disk");
+        assert_eq!((rows.candles.len(), rows.unsound.len()), (5, 0));
+        desk.stop();
+    }
+    let shell = rusqlite::Connection::open(&path).expect("it is there");
+    let version = shell.query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0));
+    assert_eq!(version, Ok(VERSION));
+}
+
+#[test]
+fn prices_of_the_view_are_compared_as_numbers_and_have_their_exact_text_beside_them() {
+    let dir = TempDir::new();
+    let path = dir.path().join("history.db");
+    let mut desk = Desk::open(&path);
+    let mut batch = Batch::default();
+    let price = |text: &str| Decimal::parse(text.as_bytes()).expect("a price");
+    let candle = |slot: i64, high: &str| Candle {
+        open_time: Stored::M1.open_of(slot),
+        open: price("9.5"),
+        high: price(high),
+        low: price("9.5"),
+        close: price("9.5"),
+        volume: price("0.10"),
+    };
+    let highs = ["9.9", "10.000000000000000001", "9.95"];
+    let candles = (0..)
+        .zip(highs)
+        .map(|(slot, high)| (slot, Some(candle(slot, high))));
+    batch.of(&world::name(0)).answered(0..3, candles);
+    desk.write(0, batch).expect("a sound disk");
+    let shell = rusqlite::Connection::open(&path).expect("anybody may read");
+    let highest = "SELECT high_text FROM candles WHERE high = (SELECT max(high) FROM candles)";
+    let highest = shell.query_row(highest, [], |row| row.get::<_, String>(0));
+    assert_eq!(highest.as_deref(), Ok(highs[1]));
+    let sum = shell.query_row("SELECT sum(volume) FROM candles", [], |row| {
+        row.get::<_, f64>(0)
+    });
+    assert!(sum.is_ok_and(|sum| (sum - 0.3).abs() < 1e-9));
+}
+
+#[test]
+fn rules_of_markets_come_back_as_they_were_written() {
+    let dir = TempDir::new();
+    let path = dir.path().join("history.db");
+    let rules = |places: u8| MarketRules {
+        amount_places: Some(places),
+        price: Bounds {
+            min: Decimal::parse(b"0.00000100").ok(),
+            max: None,
+        },
+        taker: Decimal::parse(b"0.001").ok(),
+        ..MarketRules::default()
+    };
+    let name = QuoteName {
+        source: "binance".into(),
+        symbol: "BTC/USDT".into(),
+    };
+    let mut desk = Desk::open(&path);
+    for places in [5, 6, 6] {
+        let mut batch = Batch::default();
+        batch.markets.insert(name.clone(), rules(places));
+        desk.write(places.into(), batch).expect("a sound disk");
+    }
+    desk.store().send(Job::Load).expect("room in the queue");
+    let told = desk.wait(|answer| match answer {
+        Answer::Markets(list) => Ok(list),
+        other => Err(other),
+    });
+    assert_eq!(told, [(name, rules(6))]);
+}
+
+#[test]
+fn a_check_says_what_is_wrong_and_changes_nothing() {
+    use marketd::store::check;
+    let dir = TempDir::new();
+    let names = || std::fs::read_dir(dir.path()).expect("a directory").count();
+    let path = dir.path().join("history.db");
+    assert_eq!(check(&path), Ok(()));
+    assert_eq!(names(), 0);
+    let mut desk = Desk::open(&path);
+    desk.write(0, batch(0)).expect("a sound disk");
+    let before = names();
+    assert_eq!(check(&path), Ok(()), "also while it is in use");
+    assert_eq!(names(), before);
+    let nowhere = check(&dir.path().join("no/such/history.db"));
+    assert!(
+        matches!(nowhere, Err(OpenError::Unreachable { .. })),
+        "{nowhere:?}"
+    );
+    let foreign = dir.path().join("diary.txt");
+    std::fs::write(&foreign, "Dear diary").expect("a directory of ours");
+    assert!(matches!(check(&foreign), Err(OpenError::Foreign { .. })));
 }
 
 #[test]
