@@ -144,3 +144,123 @@ fn the_end_writes_what_waits_and_leaves_one_file() {
     assert!(file::number(&path, stored) >= 299);
     assert!(file::number(&path, "SELECT count(*) FROM quote") > 20);
 }
+
+#[test]
+fn an_empty_file_is_a_new_one() {
+    let dir = Arc::new(TempDir::new());
+    std::fs::write(dir.path().join(FILE), "").expect("a fresh directory");
+    let marketd = Launch::new(&["--data", FILE]).in_dir(dir.clone()).start();
+    await_health(&marketd, "ok");
+    eventually(LONG, || (history(&marketd, "inserted") > 0).then_some(()));
+    assert_eq!(marketd.stop(LONG).code, Some(0));
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_refused_at_the_start() {
+    let dir = TempDir::new();
+    let path = dir.path().join(FILE);
+    let marketd = of(&path).start();
+    await_health(&marketd, "ok");
+    marketd.stop(LONG);
+    let mut mode = std::fs::metadata(&path).expect("it is there").permissions();
+    mode.set_readonly(true);
+    std::fs::set_permissions(&path, mode).expect("a file of ours");
+    // Root may write to any file, unless it gives that up.
+    let plain = "exec setpriv --bounding-set=-dac_override --inh-caps=-dac_override \"$0\" \"$@\"";
+    let is_root = std::fs::File::options().write(true).open(&path).is_ok();
+    let line = match is_root {
+        true => plain,
+        false => "exec \"$0\" \"$@\"",
+    };
+    let path = path.to_string_lossy();
+    let shell = |args: &[&str]| {
+        let words = ["-c", line, env!("CARGO_BIN_EXE_marketd")];
+        let words: Vec<&str> = words.iter().chain(args).copied().collect();
+        Launch::new(&words).program("/bin/sh")
+    };
+    refused(
+        shell(&["--data", &path, "--listen", "127.0.0.1:0"]),
+        "denied",
+    );
+    refused(shell(&["--data", &path, "--check"]), "denied");
+}
+
+#[test]
+fn a_pipe_in_place_of_the_file_is_refused_at_once() {
+    let dir = TempDir::new();
+    let path = dir.path().join(FILE);
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    assert!(made.expect("mkfifo is there").success());
+    refused(of(&path), "not a regular file");
+}
+
+#[test]
+fn the_check_of_a_configuration_finds_a_data_path_that_cannot_be_opened() {
+    let dir = TempDir::new();
+    let good = dir.path().join(FILE);
+    let finished = of(&good).arg("--check").run();
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert!(!good.exists());
+    refused(
+        of(Path::new("/no/such/folder/m.db")).arg("--check"),
+        "/no/such/folder",
+    );
+    refused(of(dir.path()).arg("--check"), "not a regular file");
+    let text = dir.path().join("text.db");
+    std::fs::write(&text, "dear diary").expect("a new file");
+    refused(of(&text).arg("--check"), "not marketd's");
+}
+
+#[test]
+fn a_damaged_file_is_told_of_in_one_line_behind_the_address() {
+    let dir = TempDir::new();
+    let path = dir.path().join(FILE);
+    let marketd = of(&path).start();
+    eventually(LONG, || {
+        (history(&marketd, "inserted") > 1000).then_some(())
+    });
+    marketd.stop(LONG);
+    let mut bytes = std::fs::read(&path).expect("it is there");
+    // Whole pages: SQLite tells of them in several lines.
+    let middle = bytes.len() / 2;
+    bytes[4096..middle].fill(0x5a);
+    std::fs::write(&path, &bytes).expect("it may be written");
+    let marketd = of(&path).start();
+    marketd.await_log("damaged", LONG);
+    let finished = marketd.stop(LONG);
+    let mut lines = finished.stderr.lines();
+    let first = lines.next().expect("a line");
+    assert!(first.contains("listening on"), "{first}");
+    for line in finished.stderr.lines() {
+        assert!(line.starts_with("20"), "no line of its own: {line:?}");
+    }
+}
+
+#[test]
+fn precision_and_limits_are_known_after_a_restart_without_the_exchange() {
+    let exchange = Binance::generated(3, 7);
+    let config = config(&[source(&exchange, &["BTC/USDT"])], 10);
+    let marketd = Launch::new(&[]).config(&config).start();
+    await_health(&marketd, "ok");
+    let target = "/api/ecosystem/market/BTC-USDT";
+    let before = eventually(LONG, || {
+        let record = read(&marketd, target);
+        record["metadata"]["precision"]["price"].integer()?;
+        Some(record["metadata"].to_string())
+    });
+    eventually(LONG, || (history(&marketd, "inserted") >= 30).then_some(()));
+    let dir = marketd.dir();
+    let path = dir.path().join(FILE);
+    eventually(LONG, || {
+        (file::number(&path, "SELECT count(*) FROM market") > 0).then_some(())
+    });
+    kill(marketd);
+    drop(exchange);
+    let marketd = launch(&dir, &config).start();
+    let mut last = String::new();
+    let known = poll_until(LONG, || {
+        last = read(&marketd, target)["metadata"].to_string();
+        (last == before).then_some(())
+    });
+    known.unwrap_or_else(|| panic!("{before} was known, and {last} is"));
+}

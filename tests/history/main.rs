@@ -6,6 +6,8 @@
 
 mod ends;
 mod file;
+mod flood;
+mod gone;
 mod kills;
 mod outage;
 mod room;

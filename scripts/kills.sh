@@ -1,0 +1,12 @@
+#!/bin/sh
+# Kills marketd (kill -9) again and again while it fetches the history of many symbols from an
+# exchange that answers at once, and looks whether all is in the file that was told as stored, and in
+# the end all that was to be fetched.
+#
+#     scripts/kills.sh [SYMBOLS] [KILLS] [SEED]
+#
+# Defaults: 60 symbols (270,000 candles), 20 kills, seed 1. Prints a line for each kill.
+set -eu
+cd "$(dirname "$0")/.."
+MARKETD_SYMBOLS=${1:-60} MARKETD_KILLS=${2:-20} MARKETD_SEED=${3:-1} \
+    cargo test --test history what_is_told_as_stored -- --nocapture

@@ -1,0 +1,179 @@
+//! More candles than a disk takes at once: a fast exchange, many symbols, kill -9 at any moment. What
+//! was told as stored is in the file, and in the end all of it is.
+//!
+//! `scripts/kills.sh` runs it in full: 60 symbols with 270,000 candles, twenty kills.
+
+use super::support::daemon::TempDir;
+use super::support::*;
+use super::{FILE, LONG, file, kill, metrics, read};
+use serde_json::json;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Closed candles of each symbol by the default configuration: 1,500 in each of three intervals.
+const EACH: i64 = 4500;
+
+/// The whole run on a slow machine.
+const ALL: Duration = Duration::from_secs(600);
+
+fn number(name: &str, default: u64) -> u64 {
+    let said = std::env::var(name).ok();
+    said.map_or(default, |text| text.parse().expect("it is a number"))
+}
+
+#[test]
+fn what_is_told_as_stored_survives_a_kill_and_all_that_was_fetched_is_written() {
+    let (symbols, kills) = (number("MARKETD_SYMBOLS", 12), number("MARKETD_KILLS", 3));
+    for_each_seed(1, |_, rng| flood(rng, symbols as usize, kills));
+}
+
+fn flood(rng: &mut Rng, symbols: usize, kills: u64) {
+    let exchange = Binance::generated(symbols, 7);
+    exchange.set_time(ServerTime::Fixed(1_700_000_030_000));
+    let config = json!({
+        "sources": [{
+            "id": "fake", "dialect": "binance", "url": exchange.url(), "symbols": exchange.symbols(),
+        }],
+        "data": FILE,
+    });
+    let dir = Arc::new(TempDir::new());
+    let path = dir.path().join(FILE);
+    let launch = || Launch::new(&[]).in_dir(dir.clone()).config(&config);
+    let all = EACH * symbols as i64;
+    for number in 0..kills {
+        let marketd = launch().start();
+        let moment = Duration::from_millis(rng.below(2500));
+        let mut told = 0;
+        let _ = poll_until(moment, || {
+            told = read_count(&marketd, "candlesStored");
+            None::<()>
+        });
+        let records = records(&marketd, &exchange.symbols());
+        kill(marketd);
+        let found = file::number(&path, "SELECT count(*) FROM candle");
+        assert!(found >= told, "{found} of {told} candles are there");
+        for (symbol, interval, from, to, count) in records {
+            let there = count_in(&path, &symbol, &interval, from, to);
+            assert!(there >= count, "{symbol} {interval}: {there} of {count}");
+        }
+        eprintln!("kill {number} after {moment:?}: {told} were told, {found} are there");
+        if found == all {
+            // There is nothing left to write: the next one begins with an empty file.
+            for name in [FILE, "history.db-wal", "history.db-shm"] {
+                let _ = std::fs::remove_file(dir.path().join(name));
+            }
+        }
+    }
+    let marketd = launch().start();
+    let mut last = String::new();
+    let done = poll_until(ALL, || {
+        let metrics = metrics(&marketd);
+        let backfill = &metrics["upstreams"][0]["backfill"];
+        let stored = metrics["candlesStored"].integer();
+        last = format!("{stored:?} {backfill}");
+        assert_eq!(metrics["charts"]["persistErrors"], 0);
+        (stored >= Some(all) && backfill["done"] == backfill["wanted"]).then_some(())
+    });
+    done.unwrap_or_else(|| panic!("{all} were to be stored, and {last} are"));
+    kill(marketd);
+    let found = file::number(&path, "SELECT count(*) FROM candle");
+    assert_eq!(found, all);
+    assert_eq!(file::number(&path, "SELECT sum(candles) FROM series"), all);
+}
+
+fn read_count(marketd: &Marketd, key: &str) -> i64 {
+    metrics(marketd)[key].integer().expect("a count")
+}
+
+/// What the records of the first markets tell of each interval.
+fn records(marketd: &Marketd, symbols: &[String]) -> Vec<(String, String, i64, i64, i64)> {
+    let mut records = Vec::new();
+    for symbol in symbols.iter().take(5) {
+        let target = format!("/api/ecosystem/market/{}", symbol.replace('/', "-"));
+        let answer = get(marketd.addr(), &target);
+        if answer.status != 200 {
+            continue;
+        }
+        for interval in ["1m", "1h", "1d"] {
+            let extent = &answer.exact()["chart"][interval];
+            let ends = (extent["from"].integer(), extent["to"].integer());
+            let count = extent["count"].integer().expect("a count");
+            if let (Some(from), Some(to)) = ends {
+                records.push((symbol.clone(), interval.to_string(), from, to, count));
+            }
+        }
+    }
+    records
+}
+
+fn count_in(path: &Path, symbol: &str, interval: &str, from: i64, to: i64) -> i64 {
+    let sql = format!(
+        "SELECT count(*) FROM candle JOIN series ON series.id = candle.series
+         WHERE symbol = '{symbol}' AND interval = '{interval}' AND time BETWEEN {} AND {}",
+        from / 1000,
+        to / 1000
+    );
+    file::number(path, &sql)
+}
+
+#[test]
+fn after_a_restart_the_figures_tell_what_the_file_holds() {
+    let exchange = Binance::generated(1, 7);
+    exchange.set_time(ServerTime::Fixed(1_700_000_030_000));
+    let symbol = exchange.symbols()[0].clone();
+    let config = super::config(&[super::source(&exchange, &[&symbol])], 2000);
+    let marketd = Launch::new(&[]).config(&config).start();
+    eventually(LONG, || {
+        (read_count(&marketd, "candlesStored") >= 6000).then_some(())
+    });
+    let target = format!("/api/ecosystem/market/{}", symbol.replace('/', "-"));
+    let before = read(&marketd, &target)["chart"].to_string();
+    assert_eq!(read(&marketd, &target)["chart"]["1m"]["count"], 2000);
+    assert_eq!(read_count(&marketd, "chartsStored"), 3);
+    let dir = marketd.dir();
+    kill(marketd);
+    exchange.fault_on(binance::KLINES, Fault::Status(500));
+    let marketd = super::launch(&dir, &config).start();
+    eventually(LONG, || {
+        (read_count(&marketd, "candlesStored") >= 6000).then_some(())
+    });
+    assert_eq!(read(&marketd, &target)["chart"].to_string(), before);
+    assert_eq!(
+        metrics(&marketd)["charts"]["candles"]
+            .integer()
+            .unwrap_or(9),
+        0,
+        "memory holds none of them"
+    );
+}
+
+#[test]
+fn what_clients_look_at_in_the_past_is_all_written() {
+    let dir = Arc::new(TempDir::new());
+    let path = dir.path().join(FILE);
+    let marketd = Launch::new(&["--data", FILE]).in_dir(dir.clone()).start();
+    for symbol in ["BTC/USDT", "ETH/USDT"] {
+        let target = |query: &str| format!("/api/ecosystem/chart?symbol={symbol}&{query}");
+        let weeks = target("interval=1w&limit=5000&from=1");
+        for query in [
+            weeks,
+            target("interval=5m&limit=5000"),
+            target("interval=30m&limit=5000"),
+        ] {
+            get(marketd.addr(), &query);
+            let answer = super::await_complete(&marketd, &query);
+            assert_eq!(answer.status, 200);
+        }
+    }
+    // What is covered in memory is in the file, and the figures say so.
+    let closed = |metrics: &Json| metrics["charts"]["candles"].integer();
+    eventually(LONG, || {
+        let metrics = metrics(&marketd);
+        let written = file::number(&path, "SELECT count(*) FROM candle");
+        (Some(written) >= closed(&metrics) && written == metrics["candlesStored"].integer()?)
+            .then_some(())
+    });
+    assert!(read_count(&marketd, "candlesStored") > 50_000);
+    kill(marketd);
+}
