@@ -16,7 +16,7 @@ pub struct Archive;
 
 /// Which candles may be asked of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(dead_code, reason = "without a file, there is no need to wait for it")]
+#[allow(dead_code, reason = "without a file, there is no need to wait for it")]
 pub enum Pace {
     /// None.
     Hold,
@@ -32,11 +32,6 @@ impl Archive {
 
     /// No file was opened.
     pub fn begin(&mut self, _opened: Answer, _shelf: &mut Shelf<'_>, _now: Now) {}
-
-    /// Never.
-    pub fn is_loading(&self) -> bool {
-        false
-    }
 
     /// Nothing waits for a disk.
     pub fn pace(&self) -> Pace {

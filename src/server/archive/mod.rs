@@ -167,7 +167,7 @@ impl Archive {
 
     /// Whether what the file holds is still to be told: nothing is asked of an exchange that may be
     /// in it.
-    pub fn is_loading(&self) -> bool {
+    fn is_loading(&self) -> bool {
         self.state == State::Loading && self.load_by.is_some()
     }
 
