@@ -502,7 +502,7 @@ impl Rest {
 
     #[cold]
     fn clocks_moved(&mut self, ms: i64, now: Now) {
-        log::warn!("clocks: the wall clock moved by {ms} ms: asking the exchanges for their time");
+        log::warn!(target: crate::log_targets::SOURCE, "the wall clock moved by {ms} ms: asking the exchanges for their time");
         if ms > 0 {
             let by = Duration::from_millis(ms.unsigned_abs());
             self.market.quotes.aged(by, now.mono);

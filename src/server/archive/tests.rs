@@ -10,7 +10,7 @@ use crate::history::{Extent, Head, Loaded, OpenError, StoreError};
 use crate::interval::Stored;
 use crate::market::{Market, Reported, Spans, SymbolId};
 use crate::record::{Candle, Ticker};
-use crate::server::status::{HistoryFault, HistoryStatus, SourceStatus};
+use crate::server::status::{HistoryStatus, SourceStatus};
 use crate::time::UnixMs;
 use std::collections::VecDeque;
 use std::path::PathBuf;
