@@ -3,8 +3,8 @@
 //! Owns the grammar and the framing of RFC 9110 and RFC 9112, on both sides: requests from clients
 //! ([`request`]) and the answers to them ([`response`]), requests to exchanges and their answers
 //! ([`upstream`]), tunnels through proxies ([`tunnel`]), bodies in both directions ([`body`]),
-//! and their gzip coding ([`gzip`]), where a client accepts it ([`accept`]). It never touches a socket, keeps no
-//! connection and knows no market: what a path means is not its business.
+//! and their gzip coding ([`gzip`]), where a client accepts it ([`accept`]). It never touches a
+//! socket, keeps no connection and knows no market: what a path means is not its business.
 //!
 //! Invariant: however the bytes are split on their way, the result is the same. A parser is given
 //! what has arrived so far; it says *partial* until the bytes decide, and what they have decided,

@@ -511,7 +511,10 @@ mod tests {
         let mut spec = all_of(Interval::M1);
         (spec.fill_previous, spec.from, spec.to) = (true, Some(minute(10)), Some(minute(30)));
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(0..40, &minutes([10, 20]), minute(40), None);
+        // The second silence about the slots behind 20 is proof.
+        for now in [40, 45] {
+            series.answered(0..40, &minutes([10, 20]), minute(now), None);
+        }
         let before = made(maker(&spec), &series);
         let closed = series.closed_version();
         series.tick(&Decimal::from(5), minute(40));

@@ -411,6 +411,7 @@ mod tests {
         bench.status.sources[0].state = SourceState::Down;
         bench.status.sources[0].last_error = Some("quotes: \"no\nanswer\"".to_string());
         bench.status.history.unusable = true;
+        bench.status.history.why = "it is damaged".to_string();
         bench.check(0, &["degraded reasons=history_unusable,source_down:one"]);
         let since = bench.now.unix;
         let source = format!(
@@ -419,7 +420,7 @@ mod tests {
         );
         let history = format!(
             "still reason=history_unusable source=- since={since} message=\"The history file cannot \
-             be used.\""
+             be used: it is damaged.\""
         );
         for minutes in [1, 2, 4, 8, 16, 32, 60, 60, 60] {
             let pause = minutes * 60;
@@ -435,6 +436,7 @@ mod tests {
         bench.check(59, &["degraded reasons=source_down:one"]);
         bench.check(60, &[]);
         bench.status.history.unusable = true;
+        bench.status.history.why = "it is damaged".to_string();
         bench.check(0, &["degraded reasons=history_unusable,source_down:one"]);
         let pause = bench.log.next_due().map(|at| at.since(bench.now.mono));
         assert_eq!(pause, Some(REMIND_FIRST));

@@ -55,6 +55,7 @@ use crate::config::Config;
 use crate::demo::Demo;
 use crate::history::Answer;
 use crate::http::{Outgoing, Output, Stamp};
+use crate::log_targets::SOURCE;
 use crate::market::{Market, SourceId};
 use crate::rng::Rng;
 use crate::table::{Key, Table};
@@ -502,7 +503,10 @@ impl Rest {
 
     #[cold]
     fn clocks_moved(&mut self, ms: i64, now: Now) {
-        log::warn!(target: crate::log_targets::SOURCE, "the wall clock moved by {ms} ms: asking the exchanges for their time");
+        log::warn!(
+            target: SOURCE,
+            "the wall clock moved by {ms} ms: asking the exchanges for their time"
+        );
         if ms > 0 {
             let by = Duration::from_millis(ms.unsigned_abs());
             self.market.quotes.aged(by, now.mono);

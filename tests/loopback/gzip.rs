@@ -112,7 +112,7 @@ fn bomb(status: u16, begin: &[u8], filling: u8) -> Fault {
 
 #[test]
 fn a_gigabyte_in_a_megabyte_is_a_fault_and_clients_are_answered_meanwhile() {
-    let too_large = "quotes: malformed answer: the body is too large when unpacked";
+    let too_large = "quotes: malformed answer: the decompressed body is too large";
     let cases = [
         (bomb(200, b"[", b' '), too_large),
         (bomb(500, b"", b' '), "quotes: status 500"),
