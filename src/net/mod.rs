@@ -41,7 +41,7 @@ pub use error::RunError;
 
 use crate::config::Config;
 use crate::demo::Demo;
-use crate::server::{Action, Broken, Core, Event, Service};
+use crate::server::{Broken, Core, Event, Service};
 use crate::table::{Key, Pages};
 use crate::time::{Clock, Mono, Now, Watch};
 use history::History;
