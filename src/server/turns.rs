@@ -90,6 +90,9 @@ impl Core {
             let before = Weight::of(session);
             rest.stamp.refresh(now.unix);
             session.enter(Phase::Idle, now.mono, &rest.config.limits);
+            // A request for metrics does not count itself as in flight.
+            rest.count_change(before, session);
+            let before = Weight::of(session);
             rest.turns.is_turn = true;
             rest.resume(key, session, now);
             rest.turns.is_turn = false;

@@ -213,7 +213,7 @@ pub const REQUESTS: &[(&str, &str)] = &[
     ),
     (
         "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
-        "400",
+        "501",
     ),
     (
         "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked, chunked\r\n\r\n",
@@ -229,11 +229,11 @@ pub const REQUESTS: &[(&str, &str)] = &[
     ),
     (
         "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: xchunked\r\n\r\n",
-        "400",
+        "501",
     ),
     (
         "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: identity\r\n\r\n",
-        "400",
+        "501",
     ),
     (
         "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding:\r\n\r\n",
