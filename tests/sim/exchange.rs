@@ -213,6 +213,8 @@ impl Exchange {
         };
         let wait = wait.max(self.conns[conn].busy_until.saturating_sub(now.us));
         let speech = self.mouth.speak(&task, fault, now.us + wait, &mut self.rng);
+        // Who refuses does so plainly.
+        let fault = fault.filter(|_| speech.status == 200);
         self.date_ms = self.mouth.truth.clock(now.us + wait);
         let steps = self.answer(conn, task, sent, speech, fault, wait, has_list);
         if let Some((last, _)) = steps.last() {
