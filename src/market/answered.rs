@@ -59,7 +59,7 @@ struct Found<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Word {
     /// The history file: nobody traded there.
-    File,
+    History,
     /// An exchange's answer, or a slice of one.
     Answer {
         /// From its oldest sound candle's slot to behind its newest's. Slots between that it leaves
@@ -132,7 +132,7 @@ impl Series {
         for slots in self.decided(&closed, &found[..split], word, closed_before) {
             let at = |slot: i64| found[..split].partition_point(|found| found.slot < slot);
             let here = &found[at(slots.start)..at(slots.end)];
-            if *word != Word::File {
+            if *word != Word::History {
                 self.silences.remove(&slots);
                 self.note_settled(&slots, present);
             }

@@ -6,6 +6,8 @@
 //!
 //! Which series are wanted, and what is fetched for them, is the poller's business.
 
+mod doubt;
+
 use super::answered::{Reported, Word, Written};
 use super::chunk::seconds;
 use super::series::{Series, SeriesKey};
@@ -188,34 +190,6 @@ impl Charts {
         let _ = archived.insert(slots);
     }
 
-    /// The file has told all that it holds of a series.
-    pub fn restored(&mut self, key: SeriesKey) {
-        if let Some(series) = self.series.get_mut(&key) {
-            series.unsettle_ends();
-        }
-    }
-
-    /// Whether somebody knows what time it is at this source: its charts that end now depend on it.
-    pub fn doubt_clock(&mut self, source: SourceId, in_doubt: bool) {
-        self.in_doubt.retain(|it| *it != source);
-        if in_doubt {
-            self.in_doubt.push(source);
-        }
-        let keys = least_key(source, SymbolId(0))..=greatest_key(source, SymbolId(u32::MAX));
-        for (_, series) in self.series.range_mut(keys) {
-            series.doubt_clock(in_doubt);
-        }
-    }
-
-    /// The clock of this source was set: how far apart two answers are that were made before and
-    /// after is not known.
-    pub fn forget_silences(&mut self, source: SourceId) {
-        let keys = least_key(source, SymbolId(0))..=greatest_key(source, SymbolId(u32::MAX));
-        for (_, series) in self.series.range_mut(keys) {
-            series.silences.clear();
-        }
-    }
-
     /// These slots of a series are archived no longer.
     pub fn unarchive(&mut self, key: SeriesKey, slots: Range<i64>) {
         match self.series.get_mut(&key) {
@@ -343,7 +317,7 @@ impl Charts {
             let here = reported.partition_point(|it| slot(it) < part.start);
             let mut here = reported.split_off(here);
             here.truncate(here.partition_point(|it| slot(it) < part.end));
-            let written = self.put(key, part, &here, (&Word::File, now), None);
+            let written = self.put(key, part, &here, (&Word::History, now), None);
             self.evicted += written.map_or(0, |written| written.evicted as u64);
         }
     }
@@ -369,29 +343,6 @@ impl Charts {
         self.bytes = self.bytes - bytes + series.bytes();
         self.closed_version += u64::from(series.closed_version() != version);
         Some(written)
-    }
-
-    /// A source's clock ran ahead since this moment, and was set right: what was learned of slots
-    /// from then on is forgotten. Answers what is to be taken out of the archive: which series, and
-    /// from which slot on.
-    pub fn doubt(&mut self, source: SourceId, since: UnixMs) -> Vec<(SeriesKey, i64)> {
-        let keys = least_key(source, SymbolId(0))..=greatest_key(source, SymbolId(u32::MAX));
-        let mut cut = Vec::new();
-        for (key, series) in self.series.range_mut(keys.clone()) {
-            let (bytes, slot) = (series.bytes(), key.interval.slot_of(since));
-            if series.forget_from(slot) {
-                cut.push((*key, slot));
-            }
-            self.bytes = self.bytes - bytes + series.bytes();
-        }
-        for (key, spans) in self.shelved.range_mut(keys) {
-            let slot = key.interval.slot_of(since);
-            if spans.remove(slot..i64::MAX) {
-                cut.push((*key, slot));
-            }
-        }
-        self.closed_version += 1;
-        cut
     }
 
     /// Takes a quote: every open series of that market follows its price. Says whether any

@@ -36,7 +36,7 @@ pub use charts::{Charts, floor_slot};
 pub use maker::ChartMaker;
 pub use quote::{Quote, Quotes};
 pub use series::{Series, SeriesKey};
-pub use silence::{LEAST_PAGE, REREAD, refresh_ms};
+pub use silence::{LEAST_PAGE, REREAD, cut, refresh_ms};
 pub use spans::{MAX_SPANS, Spans};
 pub use symbol::Lookup;
 

@@ -490,7 +490,7 @@ fn run(seed: u64) {
                 }
                 let before = (series.version(), series.count());
                 // Which silence counts is no part of this.
-                let written = series.told(asked.clone(), &candles, &Word::File, now, None);
+                let written = series.told(asked.clone(), &candles, &Word::History, now, None);
                 naive.answered(asked, &candles, now);
                 assert_eq!(written.rejected, 0, "{why}");
                 let change = written.written as i64 - written.removed as i64;

@@ -14,7 +14,7 @@
 
 use super::chart::Recent;
 use super::chunk::{CHUNK_SLOTS, Chunk, Draft, chunk_of, chunks_of, places_of, render};
-use super::silence::{REREAD, Silences, confirmed_after_ms};
+use super::silence::Silences;
 use super::spans::Spans;
 use super::{SourceId, SymbolId};
 use crate::decimal::Decimal;
@@ -58,9 +58,9 @@ pub struct Series {
     pub(super) archived: Spans,
     /// Slots that one answer has left out.
     pub(super) silences: Silences,
-    /// Slots whose candles may still be revised: they were not read since [`REREAD`] slots after
-    /// their close, or nobody knows. Not stored: after a restart, the last ones of each stretch that
-    /// is archived.
+    /// Slots whose candles may still be revised: they were not read since
+    /// [`REREAD`](super::REREAD) slots after their close, or nobody knows. Not stored: after a
+    /// restart, the last ones of each stretch that is archived.
     pub(super) unsettled: Spans,
     /// Whether nobody knows what time it is at the exchange.
     pub(super) clock_in_doubt: bool,
@@ -183,67 +183,6 @@ impl Series {
         missing
             .flat_map(|part| self.archived.missing(part))
             .collect()
-    }
-
-    /// What is worth asking of the exchange among these slots: nothing is known of it, and its last
-    /// silence about it is at least `patience` milliseconds old.
-    pub fn askable(&self, slots: Range<i64>, at: UnixMs, patience: i64) -> Vec<Range<i64>> {
-        let mut unknown = self.unknown(slots.clone());
-        for (silent, since) in self.silences.within(&slots) {
-            if (at - since).abs() < patience {
-                unknown = unknown
-                    .into_iter()
-                    .flat_map(|part| cut(part, &silent))
-                    .collect();
-            }
-        }
-        unknown
-    }
-
-    /// Whether an answer has left out this slot, and no other one has told of it since.
-    pub fn is_silent(&self, slot: i64) -> bool {
-        self.silences.within(&(slot..slot + 1)).next().is_some()
-    }
-
-    /// Slots among these that one answer has left out, each with the moment from which on another one
-    /// confirms that.
-    pub fn silent(&self, slots: Range<i64>) -> Vec<(Range<i64>, UnixMs)> {
-        let apart = confirmed_after_ms(self.interval());
-        let silent = self.silences.within(&slots);
-        silent.map(|(part, since)| (part, since + apart)).collect()
-    }
-
-    /// Slots among these whose candles may still be revised, without those that wait because an answer
-    /// has left them out.
-    pub fn unsettled(&self, slots: Range<i64>) -> Vec<Range<i64>> {
-        let mut unsettled: Vec<Range<i64>> = self.unsettled.within(slots.clone()).collect();
-        for (silent, _) in self.silences.within(&slots) {
-            let parts = unsettled.into_iter();
-            unsettled = parts.flat_map(|part| cut(part, &silent)).collect();
-        }
-        unsettled
-    }
-
-    /// Whether the candles of these slots are read for the last time.
-    pub fn is_settled(&self, slots: &Range<i64>) -> bool {
-        let mut unsettled = self.unsettled.within(slots.clone());
-        unsettled.next().is_none() && self.silences.within(slots).next().is_none()
-    }
-
-    /// The file has told what it holds: nobody knows whether the last candles of each stretch were
-    /// read again before the process ended.
-    pub(super) fn unsettle_ends(&mut self) {
-        let ends: Vec<i64> = self.archived.iter().map(|span| span.end).collect();
-        for end in ends {
-            let _ = self.unsettled.insert(end - REREAD..end);
-        }
-    }
-
-    /// Whether somebody knows what time it is at the exchange: a chart that ends now depends on it.
-    pub(super) fn doubt_clock(&mut self, in_doubt: bool) {
-        if std::mem::replace(&mut self.clock_in_doubt, in_doubt) != in_doubt {
-            self.version += 1;
-        }
     }
 
     /// The newest slot that the exchange has answered about, now or before the last start.
@@ -490,13 +429,6 @@ impl Series {
             inside == chunk.count() && inside > 0
         }));
     }
-}
-
-/// What is left of a range without another.
-fn cut(range: Range<i64>, other: &Range<i64>) -> impl Iterator<Item = Range<i64>> {
-    let before = range.start..range.end.min(other.start);
-    let behind = range.start.max(other.end)..range.end;
-    [before, behind].into_iter().filter(|part| !part.is_empty())
 }
 
 /// Lets a candle follow a price; says whether that changed it.

@@ -1,11 +1,12 @@
 //! Slots that an exchange has left out of one answer, where that one is no proof.
 //!
-//! Owns which slots those are and since when. A second answer that leaves them out too, at least one
-//! re-read later, makes them known as empty. It is never stored: what is forgotten here is only asked
-//! again.
+//! Owns which slots those are and since when, and what of a series is worth asking again. A second
+//! answer that leaves them out too, at least one re-read later, makes them known as empty. It is never
+//! stored: what is forgotten here is only asked again.
 //!
 //! Invariant: the parts are sorted, not empty, and do not overlap.
 
+use super::series::Series;
 use crate::interval::Stored;
 use crate::time::UnixMs;
 use std::ops::Range;
@@ -127,6 +128,76 @@ impl Silences {
     }
 }
 
+impl Series {
+    /// What is worth asking of the exchange among these slots: nothing is known of it, and its last
+    /// silence about it is at least `patience` milliseconds old.
+    pub fn askable(&self, slots: Range<i64>, at: UnixMs, patience: i64) -> Vec<Range<i64>> {
+        let mut unknown = self.unknown(slots.clone());
+        for (silent, since) in self.silences.within(&slots) {
+            if (at - since).abs() < patience {
+                unknown = unknown
+                    .into_iter()
+                    .flat_map(|part| cut(part, &silent))
+                    .collect();
+            }
+        }
+        unknown
+    }
+
+    /// Whether an answer has left out this slot, and no other one has told of it since.
+    pub fn is_silent(&self, slot: i64) -> bool {
+        self.silences.within(&(slot..slot + 1)).next().is_some()
+    }
+
+    /// Slots among these that one answer has left out, each with the moment from which on another one
+    /// confirms that.
+    pub fn silent(&self, slots: Range<i64>) -> Vec<(Range<i64>, UnixMs)> {
+        let apart = confirmed_after_ms(self.interval());
+        let silent = self.silences.within(&slots);
+        silent.map(|(part, since)| (part, since + apart)).collect()
+    }
+
+    /// Slots among these whose candles may still be revised, without those that wait because an answer
+    /// has left them out.
+    pub fn unsettled(&self, slots: Range<i64>) -> Vec<Range<i64>> {
+        let mut unsettled: Vec<Range<i64>> = self.unsettled.within(slots.clone()).collect();
+        for (silent, _) in self.silences.within(&slots) {
+            let parts = unsettled.into_iter();
+            unsettled = parts.flat_map(|part| cut(part, &silent)).collect();
+        }
+        unsettled
+    }
+
+    /// Whether the candles of these slots are read for the last time.
+    pub fn is_settled(&self, slots: &Range<i64>) -> bool {
+        let mut unsettled = self.unsettled.within(slots.clone());
+        unsettled.next().is_none() && self.silences.within(slots).next().is_none()
+    }
+
+    /// The file has told what it holds: nobody knows whether the last candles of each stretch were
+    /// read again before the process ended.
+    pub(super) fn unsettle_ends(&mut self) {
+        let ends: Vec<i64> = self.archived.iter().map(|span| span.end).collect();
+        for end in ends {
+            let _ = self.unsettled.insert(end - REREAD..end);
+        }
+    }
+
+    /// Whether somebody knows what time it is at the exchange: a chart that ends now depends on it.
+    pub(super) fn doubt_clock(&mut self, in_doubt: bool) {
+        if std::mem::replace(&mut self.clock_in_doubt, in_doubt) != in_doubt {
+            self.version += 1;
+        }
+    }
+}
+
+/// What is left of a range without another.
+pub fn cut(range: Range<i64>, other: &Range<i64>) -> impl Iterator<Item = Range<i64>> {
+    let before = range.start..range.end.min(other.start);
+    let behind = range.start.max(other.end)..range.end;
+    [before, behind].into_iter().filter(|part| !part.is_empty())
+}
+
 fn silence(slots: Range<i64>, since: UnixMs) -> Silence {
     Silence { slots, since }
 }
@@ -149,7 +220,8 @@ mod tests {
         assert_eq!(silences.note(10..20, UnixMs(0), APART), []);
         assert_eq!(silences.note(12..25, UnixMs(49), APART), []);
         assert_eq!(noted(&silences), [(10, 20, 0), (20, 25, 49)]);
-        assert_eq!(silences.note(15..30, UnixMs(60), APART), [15..20]);
+        let confirmed = silences.note(15..30, UnixMs(60), APART);
+        assert_eq!((confirmed.len(), &confirmed[0]), (1, &(15..20)));
         assert_eq!(noted(&silences), [(10, 15, 0), (20, 25, 49), (25, 30, 60)]);
         assert_eq!(
             silences.note(0..40, UnixMs(200), APART),

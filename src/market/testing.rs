@@ -125,7 +125,7 @@ pub(crate) fn minutes(slots: impl IntoIterator<Item = i64>) -> Vec<Reported> {
 
 /// These candles are all that there are in these slots: what two answers have said.
 pub(crate) fn known(series: &mut Series, slots: Range<i64>, candles: &[Reported], now: UnixMs) {
-    series.told(slots, candles, &Word::File, now, None);
+    series.told(slots, candles, &Word::History, now, None);
 }
 
 /// The moment at which a minute's slot begins.

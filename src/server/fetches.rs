@@ -7,10 +7,13 @@
 //! It never asks anything itself: [`super::poller`] takes the next page from it when a lane is
 //! free, and tells it how that ended.
 
+mod missing;
+
 use super::lane::newest_page;
 use crate::interval::Stored;
 use crate::market::{LEAST_PAGE, REREAD, Series, SeriesKey, Spans, refresh_ms};
 use crate::time::{Mono, Now, UnixMs};
+pub use missing::widened;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -38,10 +41,6 @@ const VAIN: Duration = Duration::from_secs(600);
 /// exchange whose pages are empty for a moment is not found out sooner, and a market's empty past is
 /// not asked for with each look at its chart.
 pub const SILENT_FOR_MS: i64 = 30_000;
-
-/// Slots behind a missing part in which the next candle is looked for, to be asked for with it: what
-/// lies between two candles of one answer is known at once.
-const NEIGHBOUR: i64 = 64;
 
 /// How urgent a page of candles is, most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -387,95 +386,6 @@ impl Plan {
         }
     }
 
-    /// Keeps what clients have asked for and is still worth asking, without what was just told.
-    fn keep_asked(&mut self, series: &Series, told: &Range<i64>, current: i64, exchange: UnixMs) {
-        let asked = std::mem::take(&mut self.asked).into_iter();
-        let left = asked.flat_map(|range| without(range, told));
-        let still = left.filter_map(|range| {
-            let left = series.askable(until(range, current), exchange, SILENT_FOR_MS);
-            Some(left.first()?.start..left.last()?.end)
-        });
-        self.asked = still.collect();
-        let excess = self.asked.len().saturating_sub(ASKED_PER_SERIES);
-        self.asked.drain(..excess);
-    }
-
-    /// Notes what was asked in vain: what an answer has left out waits for its own time.
-    fn note_vain(
-        &mut self,
-        series: &Series,
-        told: &Range<i64>,
-        current: i64,
-        exchange: UnixMs,
-        now: Now,
-    ) {
-        if now.mono.since(self.vain_since) > VAIN {
-            self.vain = Spans::new();
-            self.vain_since = now.mono;
-        }
-        let unknown = series.askable(until(told.clone(), current), exchange, i64::MAX);
-        let unsettled = series.unsettled(until(told.clone(), current - REREAD));
-        for slots in unknown.into_iter().chain(unsettled) {
-            // So many pieces that one more is refused: they are tried again, and it costs a page.
-            let _ = self.vain.insert(slots);
-        }
-    }
-
-    /// What is to be asked next by itself, and from when on: the newest part that is missing or due
-    /// again, or else what will be due first.
-    fn next_backfill(
-        &self,
-        series: &Series,
-        window: Window,
-        current: i64,
-        exchange: UnixMs,
-        now: Now,
-    ) -> Option<(Mono, Range<i64>)> {
-        let oldest = current
-            .saturating_sub(window.depth)
-            .max(window.floor)
-            .max(0);
-        let unknown = series.askable(oldest..current.max(oldest), exchange, i64::MAX);
-        // The next refresh reads the others.
-        let refreshed = series.newest_known().map_or(current, |last| last + 1) - REREAD;
-        let refreshed = refreshed.min(current).max(0);
-        let unsettled = series.unsettled(0..refreshed.min(current - REREAD).max(0));
-        let missing = unknown.into_iter().chain(unsettled);
-        let missing = missing.flat_map(|part| self.vain.missing(part));
-        let silent = series.silent(0..refreshed);
-        let due = silent.iter().filter(|(_, at)| *at <= exchange);
-        let mut todo = Spans::new();
-        for part in missing.chain(due.map(|(part, _)| part.clone())) {
-            // Too many pieces: the others come when these are done.
-            let _ = todo.insert(part);
-        }
-        if let Some(part) = todo.iter().next_back() {
-            return Some((now.mono, widened(series, part, current)));
-        }
-        let (part, at) = silent.into_iter().min_by_key(|(_, at)| *at)?;
-        let wait = Duration::from_millis((at - exchange).unsigned_abs());
-        Some((now.mono + wait, widened(series, part, current)))
-    }
-
-    /// Whether an answer before was cut: then the rows of a page. Remembers whether this one looks so.
-    fn learn(&mut self, series: &Series, slots: &Range<i64>, answered: &Answered) -> Option<usize> {
-        let Answered { between, rows, .. } = answered;
-        let was_cut = |(_, slot): &mut (usize, i64)| between.contains(slot);
-        let cut = self.cut.take_if(was_cut);
-        let least = LEAST_PAGE as i64;
-        let (before, behind) = (between.start - slots.start, slots.end - between.end);
-        let is_dense = answered.is_full && between.end - between.start == *rows as i64;
-        if is_dense && *rows >= LEAST_PAGE && before.max(behind) >= least {
-            let slot = match before > behind {
-                true => between.start - 1,
-                false => between.end,
-            };
-            self.cut = Some((*rows, slot));
-        }
-        let (rows, slot) = cut?;
-        series.has_candle(slot).then_some(rows)
-    }
-
     fn asks(&self, range: &Range<i64>) -> bool {
         self.asked
             .iter()
@@ -495,32 +405,4 @@ fn next_live(interval: Stored, misses: u32, exchange: UnixMs, now: Now) -> Mono 
         misses => RETRY * 2u32.saturating_pow((misses - 1).min(16)),
     };
     now.mono + retry.min(next)
-}
-
-/// What is left of a range without another.
-fn without(range: Range<i64>, other: &Range<i64>) -> impl Iterator<Item = Range<i64>> {
-    let before = range.start..range.end.min(other.start);
-    let behind = range.start.max(other.end)..range.end;
-    [before, behind].into_iter().filter(|part| !part.is_empty())
-}
-
-/// A range without what cannot be answered yet: the slot that is still open.
-fn until(range: Range<i64>, current: i64) -> Range<i64> {
-    range.start..range.end.min(current).max(range.start)
-}
-
-/// A part that is missing, with the candles next to it where they are known.
-pub fn widened(series: &Series, part: Range<i64>, current: i64) -> Range<i64> {
-    let before = part.start - 1..part.start;
-    let start = match series.covered().covers(before.clone()) {
-        true => before.start.max(0),
-        false => part.start,
-    };
-    let next = series.next_candle(part.end..part.end + NEIGHBOUR);
-    let end = next.map_or(part.end, |slot| slot + 1);
-    // The forming candle, too, tells that the slots before it are empty.
-    match part.end == current {
-        true => start..end.max(current + 1),
-        false => start..end,
-    }
 }

@@ -284,6 +284,30 @@ fn a_jump_is_noticed_by_the_date_of_an_answer() {
 }
 
 #[test]
+fn quotes_with_odd_times_hide_no_jump_and_cost_one_request_in_ten_minutes() {
+    let mut world = World::new(100);
+    world.exchange.stamps_ahead = HOUR;
+    world.run(200);
+    world.run_to_second(10);
+    assert!(world.chart("&limit=50").is_complete());
+    let times = world.exchange.times;
+    world.run(540);
+    assert!(
+        world.exchange.times <= times + 1,
+        "{}",
+        world.exchange.times
+    );
+    world.exchange.clock_ahead = 2 * HOUR;
+    world.run(20);
+    let (chart, last) = (world.chart("&limit=50"), world.current() - 1);
+    assert!(
+        chart.rows.iter().any(|row| row.0 == last),
+        "{:?}",
+        chart.rows
+    );
+}
+
+#[test]
 fn before_the_exchange_has_told_its_time_nothing_up_to_now_is_complete() {
     let mut world = World::new(100);
     world.exchange.is_timeless = true;

@@ -38,6 +38,8 @@ pub struct Exchange {
     pub holes: Vec<i64>,
     /// The last price of its ticker.
     pub last: i64,
+    /// How far the times in its tickers are ahead of its clock.
+    pub stamps_ahead: i64,
     /// Whether answers carry a `Date`.
     pub has_date: bool,
     /// Requests for candles so far: interval, first and last open time.
@@ -134,6 +136,7 @@ impl World {
             listed: 0,
             holes: Vec::new(),
             last: 100,
+            stamps_ahead: 0,
             has_date: false,
             asked: Vec::new(),
             times: 0,
@@ -437,7 +440,8 @@ impl Exchange {
             .to_string(),
             "/api/v3/ticker/24hr" => {
                 let last = self.last;
-                format!(r#"[{{"symbol":"BTCUSDT","lastPrice":"{last}","closeTime":{now}}}]"#)
+                let time = now + self.stamps_ahead;
+                format!(r#"[{{"symbol":"BTCUSDT","lastPrice":"{last}","closeTime":{time}}}]"#)
             }
             _ => self.klines(query, now),
         };
@@ -446,8 +450,8 @@ impl Exchange {
 
     fn klines(&mut self, query: &str, now: i64) -> String {
         let parameter = |name: &str| {
-            let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-            let found = pairs.filter(|(key, _)| *key == name).next_back();
+            let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+            let found = pairs.rfind(|(key, _)| *key == name);
             found.expect("a parameter").1.to_string()
         };
         let number = |name: &str| parameter(name).parse::<i64>().expect("a number");

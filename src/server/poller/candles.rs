@@ -52,7 +52,7 @@ impl Page {
         let word = Word::of(key.interval, &slots, &rows, is_dated);
         let between = match &word {
             Word::Answer { between, .. } => between.clone(),
-            Word::File => slots.clone(),
+            Word::History => slots.clone(),
         };
         Page {
             key,

@@ -20,8 +20,8 @@ const CLOCK_OFFSET_MS: i64 = 2000;
 /// differ by less, and a `Date` has whole seconds.
 const CONTRADICTION_MS: i64 = 5000;
 
-/// After the exchange has told the same time as before, answers that speak against it count for
-/// nothing for so long: some carry times of another kind.
+/// After the exchange has told the same time as before, what spoke against it counts for nothing for so
+/// long, unless it speaks of more: some answers carry times of another kind.
 const CONFIRMED: Duration = Duration::from_secs(600);
 
 /// Before the next try of a reading that failed: nothing is complete without it.
@@ -29,7 +29,7 @@ const RETRY: Duration = Duration::from_secs(5);
 
 /// See the module's page.
 #[derive(Debug)]
-pub(super) struct Clock {
+pub(super) struct ExchangeClock {
     /// When it is read next.
     pub(super) due: Mono,
     /// Since when it is in doubt.
@@ -38,23 +38,48 @@ pub(super) struct Clock {
     told_at: Mono,
     /// When it was last set to another time.
     moved_at: Mono,
-    /// Until when nothing counts that speaks against it.
-    confirmed_until: Mono,
+    /// What speaks against it, and how far off it says that the clock is.
+    against: Option<(Sign, i64)>,
+    /// What spoke against it, by its kind, and was not confirmed; and until when that counts for
+    /// nothing.
+    refuted: [(i64, Mono); 3],
     /// The newest time of the last poll of all quotes.
     newest: Option<UnixMs>,
     /// How far the `Date` of its answers is ahead of its time, at most.
     date_ahead: Option<i64>,
 }
 
-impl Clock {
+/// What may speak against the exchange's time as we know it.
+#[derive(Clone, Copy, Debug)]
+enum Sign {
+    /// A time in an answer that is still to come.
+    Ahead,
+    /// The newest quote, which is older than the one before.
+    Back,
+    /// The `Date` of an answer, further ahead than before.
+    Date,
+}
+
+impl Sign {
+    fn text(self) -> &'static str {
+        match self {
+            Sign::Ahead => "an answer's own time is ahead",
+            Sign::Back => "the newest quote went back",
+            Sign::Date => "the date of an answer is ahead",
+        }
+    }
+}
+
+impl ExchangeClock {
     /// A clock that is to be read at once.
-    pub(super) fn new(now: Mono) -> Clock {
-        Clock {
+    pub(super) fn new(now: Mono) -> ExchangeClock {
+        ExchangeClock {
             due: now,
             doubted: Some(now),
             told_at: now,
             moved_at: Mono(0),
-            confirmed_until: now,
+            against: None,
+            refuted: [(0, now); 3],
             newest: None,
             date_ahead: None,
         }
@@ -96,14 +121,15 @@ impl Poller {
     }
 
     /// An answer speaks against what is known of the exchange's time.
-    fn contradict(&mut self, what: &str, ms: i64, desk: &mut Desk<'_>, now: Now) {
-        if self.clock.is_in_doubt() || now.mono < self.clock.confirmed_until {
+    fn contradict(&mut self, sign: Sign, ms: i64, desk: &mut Desk<'_>, now: Now) {
+        let (refuted, until) = self.clock.refuted[sign as usize];
+        let is_refuted = now.mono < until && ms <= refuted + CONTRADICTION_MS;
+        if self.clock.is_in_doubt() || is_refuted {
             return;
         }
-        log::info!(
-            "{}: {what} {ms} ms off the exchange's clock: asking for its time",
-            self.config.id
-        );
+        self.clock.against = Some((sign, ms));
+        let (id, what) = (&self.config.id, sign.text());
+        log::info!("{id}: clock: {what} by {ms} ms: asking for the exchange's time");
         self.doubt_clock(desk, now);
     }
 
@@ -122,9 +148,9 @@ impl Poller {
         };
         let back = before.map_or(0, |before| before - newest);
         if ahead > CONTRADICTION_MS {
-            self.contradict("an answer's own time is", ahead, desk, now);
+            self.contradict(Sign::Ahead, ahead, desk, now);
         } else if back > CONTRADICTION_MS {
-            self.contradict("the newest quote is", -back, desk, now);
+            self.contradict(Sign::Back, back, desk, now);
         }
     }
 
@@ -138,7 +164,7 @@ impl Poller {
         let before = *self.clock.date_ahead.get_or_insert(ahead);
         self.clock.date_ahead = Some(before.max(ahead));
         if ahead - before > CONTRADICTION_MS {
-            self.contradict("the date of an answer is", ahead, desk, now);
+            self.contradict(Sign::Date, ahead - before, desk, now);
         }
     }
 
@@ -159,7 +185,6 @@ impl Poller {
             return;
         }
         let before = desk.status.exchange_time(now);
-        let was_known = desk.status.clock.is_some();
         desk.status.clock = Some(time.0 - (now.mono.0 / 1000) as i64);
         let has_moved = (time - before).abs() > CLOCK_OFFSET_MS;
         if before - time > CLOCK_OFFSET_MS {
@@ -174,8 +199,10 @@ impl Poller {
             desk.market.charts.forget_silences(self.id);
             self.fetches.hurry(now);
             self.clock.moved_at = now.mono;
-        } else if was_known && self.clock.is_in_doubt() {
-            self.clock.confirmed_until = now.mono + CONFIRMED;
+            self.clock.against = None;
+        }
+        if let Some((sign, ms)) = self.clock.against.take() {
+            self.clock.refuted[sign as usize] = (ms, now.mono + CONFIRMED);
         }
         self.clock.told_at = now.mono;
         let was_in_doubt = self.clock.doubted.take().is_some();

@@ -43,7 +43,7 @@ use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now, UnixMs};
 use addresses::Addresses;
-use clock::Clock;
+use clock::ExchangeClock;
 use outcome::Applying;
 use progress::Progress;
 use round::Round;
@@ -70,7 +70,7 @@ pub struct Poller {
     /// When quotes and the market list are due.
     tickers: Mono,
     markets: Mono,
-    clock: Clock,
+    clock: ExchangeClock,
     has_list: bool,
     /// Where the exchange has no call for all quotes.
     round: Round,
@@ -173,7 +173,7 @@ impl Poller {
             lanes: (0..lanes).map(|_| Lane::default()).collect(),
             tickers: now.mono,
             markets: now.mono,
-            clock: Clock::new(now.mono),
+            clock: ExchangeClock::new(now.mono),
             has_list: false,
             round: Round::default(),
             fetches: Fetches::default(),
