@@ -102,7 +102,6 @@ fn every_answer_is_as_it_is_described_and_every_example_is_an_answer() {
             .get("304")
             .is_some();
         let has_tag = has_304 && *status == 200;
-        // A chart that changes between the turns that make it has none, that once.
         let answer = await_answer(marketd.addr(), target, |answer| {
             answer.header("ETag").is_some() == has_tag
         });

@@ -137,7 +137,7 @@ impl Exchange {
         for byte in name.bytes() {
             chance = mix(chance ^ u64::from(byte));
         }
-        if (chance % 4 + revision) % 4 != 0 {
+        if !(chance % 4 + revision).is_multiple_of(4) {
             return None;
         }
         let (open, close) = (90 + (chance >> 8) % 20, 90 + (chance >> 16) % 20);
