@@ -450,7 +450,9 @@ pub fn remembered(old: &Ledger, new: &mut Ledger, symbols: &[String], disk: &Dis
             let words = before.said.get(slot).into_iter().flatten();
             let mut rows = words.map(|(_, _, row)| row);
             if let Some(row) = rows.find(|row| Some(&row.figures) == shown.as_ref()) {
-                candles.said.insert(*slot, vec![(0, Closed::Yes, row.clone())]);
+                candles
+                    .said
+                    .insert(*slot, vec![(0, Closed::Yes, row.clone())]);
             }
         }
     }

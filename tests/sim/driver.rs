@@ -576,7 +576,8 @@ impl World {
         };
         let request = format!("GET {} HTTP/1.1\r\nHost: sim\r\n\r\n", ask.target);
         self.strangers.insert(key);
-        self.core.handle(key, Told::Received(request.as_bytes()), now);
+        self.core
+            .handle(key, Told::Received(request.as_bytes()), now);
         let answer = read_answer(&self.core.outgoing(key).to_vec(), false);
         let gone = Broken::Io(ErrorKind::ConnectionReset);
         self.core.handle(key, Told::Failed(&gone), now);
@@ -588,7 +589,9 @@ impl World {
         if answer.status == 200 && known.is_some_and(|known| *known != answer.body) {
             let (body, target) = (answer.body.escape_ascii(), &ask.target);
             let known = known.map(|known| known.escape_ascii().to_string());
-            self.fail(&format!("304 with {etag} to {target} for {known:?}, and 200 is {body}"));
+            self.fail(&format!(
+                "304 with {etag} to {target} for {known:?}, and 200 is {body}"
+            ));
         }
     }
 

@@ -357,7 +357,12 @@ impl Grammar {
         match rng.below(if near < 10 { 8 } else { 5 }) {
             0 | 1 => {}
             // One that ends just now or soon.
-            5.. => (from, to) = (Some(b - 20 * length), Some(self.now_ms + rng.between(-1, 3) * length)),
+            5.. => {
+                (from, to) = (
+                    Some(b - 20 * length),
+                    Some(self.now_ms + rng.between(-1, 3) * length),
+                )
+            }
             2 => from = Some(a),
             3 => to = Some(a),
             _ => (from, to) = (Some(a.min(b)), Some(a.max(b))),

@@ -457,7 +457,9 @@ impl Ledger {
         let window = seen.0;
         // While the machine sleeps its quotes age. A clock that is set forward may look the same.
         let slept = |moves: &[(u64, i64)], until: u64| -> u64 {
-            let during = moves.iter().filter(|(at, _)| (window.0..=until).contains(at));
+            let during = moves
+                .iter()
+                .filter(|(at, _)| (window.0..=until).contains(at));
             during.map(|(_, ms)| 1000 * ms.max(&0).unsigned_abs()).sum()
         };
         let early = span.0.saturating_sub(FLIP_SLACK_US);
@@ -492,19 +494,12 @@ impl Ledger {
 
     /// The rows of a candle, said to be closed, that could be seen in this span; none: nothing was
     /// said of it.
-    pub fn words(
-        &self,
-        market: usize,
-        interval: &'static str,
-        slot: i64,
-        span: Span,
-    ) -> Vec<&Row> {
+    pub fn words(&self, market: usize, interval: &'static str, slot: i64, span: Span) -> Vec<&Row> {
         let candles = self.candles.get(&(market, interval));
         let said = candles.and_then(|candles| candles.said.get(&slot));
         let said = said.map_or(&[][..], Vec::as_slice);
-        let hides = |(at, closed, _): &(u64, Closed, Rc<Row>)| {
-            *closed == Closed::Yes && *at < span.0
-        };
+        let hides =
+            |(at, closed, _): &(u64, Closed, Rc<Row>)| *closed == Closed::Yes && *at < span.0;
         let first = said.iter().rposition(hides).unwrap_or(0);
         let seen = said[first..].iter();
         let seen = seen.filter(|(at, closed, _)| *at <= span.1 && *closed != Closed::No);
@@ -530,14 +525,21 @@ impl Ledger {
     }
 
     /// Slot of the newest candle that was said closed, for certain and perhaps.
-    pub fn newest_row(&self, market: usize, interval: &'static str, span: Span) -> [Option<i64>; 2] {
+    pub fn newest_row(
+        &self,
+        market: usize,
+        interval: &'static str,
+        span: Span,
+    ) -> [Option<i64>; 2] {
         let newest = |least: Closed, until: u64| {
             let said = &self.candles.get(&(market, interval))?.said;
             let told = |(at, closed, _): &(u64, Closed, Rc<Row>)| {
                 *at <= until && (*closed == least || *closed == Closed::Yes)
             };
             let mut found = said.iter().rev();
-            found.find(|(_, words)| words.iter().any(told)).map(|(slot, _)| *slot)
+            found
+                .find(|(_, words)| words.iter().any(told))
+                .map(|(slot, _)| *slot)
         };
         [newest(Closed::Yes, span.0), newest(Closed::Maybe, span.1)]
     }

@@ -232,7 +232,9 @@ fn check_tag(ask: &Ask, answer: &Answer, context: &mut Context<'_>) -> Result<()
         && *before != answer.body
     {
         let (before, body) = (before.escape_ascii(), answer.body.escape_ascii());
-        return Err(format!("for an hour it was to be\n{before}\nand now it is\n{body}"));
+        return Err(format!(
+            "for an hour it was to be\n{before}\nand now it is\n{body}"
+        ));
     }
     if max_age(answer)?.is_some_and(|seconds| seconds >= 3600) {
         settled.insert(ask.target.clone(), answer.body.clone());
@@ -338,8 +340,11 @@ fn chart_fields(answer: &Answer) -> Result<ChartFields, String> {
 /// For how many seconds caches may keep an answer.
 fn max_age(answer: &Answer) -> Result<Option<u64>, String> {
     let policy = answer.field("Cache-Control")?.unwrap_or_default();
-    let age = policy.split(", ").find_map(|it| it.strip_prefix("max-age="));
-    age.map(|age| age.parse().map_err(|_| policy.to_string())).transpose()
+    let age = policy
+        .split(", ")
+        .find_map(|it| it.strip_prefix("max-age="));
+    age.map(|age| age.parse().map_err(|_| policy.to_string()))
+        .transpose()
 }
 
 fn check_chart(

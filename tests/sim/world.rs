@@ -313,14 +313,18 @@ impl World {
                 let now = self.moment();
                 self.exchanges[source].mouth.truth.off_ms += ms;
                 self.ledgers[source].shift(now, false);
-                self.trace.note(self.now, format!("source {source}'s clock jumps by {ms} ms"));
+                self.trace.note(
+                    self.now,
+                    format!("source {source}'s clock jumps by {ms} ms"),
+                );
             }
         }
     }
 
     /// This machine sleeps, and everybody else does not.
     fn sleep(&mut self, ms: i64, survive: bool) {
-        self.trace.note(self.now, format!("this machine sleeps for {ms} ms"));
+        self.trace
+            .note(self.now, format!("this machine sleeps for {ms} ms"));
         self.unix_ms += ms;
         self.clock_moved = true;
         self.grammar.now_ms += ms;
