@@ -403,7 +403,7 @@ fn the_addresses_of_the_document_are_there_whatever_stands_in_front_of_them() {
     ] {
         let config = with(plain.clone(), "basePath", api.into());
         let config = with(config, "ecosystemBasePath", ecosystem.into());
-        let marketd = start(&config);
+        let marketd = Marketd::with_config(&config);
         for base in [api, ecosystem] {
             let document = get(marketd.addr(), &format!("{base}/openapi.json")).json();
             assert_eq!(check_addresses(&document, marketd.addr()), 13);
@@ -412,7 +412,7 @@ fn the_addresses_of_the_document_are_there_whatever_stands_in_front_of_them() {
     // Each of two listeners names its own.
     let config = with(plain, "basePath", "/a".into());
     let config = with(config, "ecosystemBasePath", "/e".into());
-    let marketd = start(&with(config, "ecosystemListen", "127.0.0.1:0".into()));
+    let marketd = Marketd::with_config(with(config, "ecosystemListen", "127.0.0.1:0".into()));
     let (api, ecosystem) = (marketd.addr(), marketd.ecosystem_addr());
     let document = get(api, "/a/openapi.json").json();
     assert_eq!(check_addresses(&document, api), 10);

@@ -9,7 +9,11 @@ use super::replies::{Mouth, Speech, Task};
 use super::weather::{Fault, SECOND, Weather};
 use crate::support::Rng;
 use crate::support::message::parse_head;
+use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, UNIX_EPOCH};
+
+/// More often a page of candles is not asked, whatever goes wrong: by clients, and for itself.
+const MOST_A_MINUTE: usize = 40;
 
 /// What happens to the daemon's end of a connection.
 #[derive(Clone, Debug)]
@@ -135,8 +139,8 @@ pub struct Exchange {
     pub beat: Option<u64>,
     /// What its clock says when the answer at hand is made.
     pub date_ms: i64,
-    /// Requests read, by kind, for whoever wants to know whether anything was asked at all.
-    pub asked: usize,
+    /// When each target was asked in the last minute.
+    pub asked: HashMap<String, VecDeque<u64>>,
 }
 
 impl Exchange {
@@ -197,8 +201,18 @@ impl Exchange {
         if !head.fields.iter().any(|(name, _)| name == "Host") {
             return Err("a request without Host".to_string());
         }
-        self.asked += 1;
         let task = self.mouth.read(target);
+        if matches!(task, Task::Candles { .. }) {
+            let asked = self.asked.entry(target.to_string()).or_default();
+            asked.push_back(now.us);
+            asked.retain(|at| at + 60 * SECOND > now.us);
+            if asked.len() > MOST_A_MINUTE {
+                return Err(format!(
+                    "{target} is asked {} times in a minute",
+                    asked.len()
+                ));
+            }
+        }
         if weather == Weather::Unreachable {
             self.put(conn, task, sent, bad(true), (None, u64::MAX));
             return Ok(Vec::new());
@@ -213,6 +227,8 @@ impl Exchange {
         };
         let wait = wait.max(self.conns[conn].busy_until.saturating_sub(now.us));
         let speech = self.mouth.speak(&task, fault, now.us + wait, &mut self.rng);
+        // Who refuses does so plainly.
+        let fault = fault.filter(|_| speech.status == 200);
         self.date_ms = self.mouth.truth.clock(now.us + wait);
         let steps = self.answer(conn, task, sent, speech, fault, wait, has_list);
         if let Some((last, _)) = steps.last() {

@@ -140,14 +140,19 @@ impl World {
 
     /// Every tracked market has a fresh quote.
     fn expect_quotes(&mut self, rng: &mut Rng) {
-        let poll = self.config.sources.iter().map(|source| us(source.poll));
-        self.run_until(self.now + 2 * poll.max().unwrap_or(0) + SECOND);
+        let polls = self.config.sources.iter().map(|source| us(source.poll));
+        let poll_us = polls.max().unwrap_or(0);
+        self.run_until(self.now + 2 * poll_us + SECOND);
         let kind = Kind::AllQuotes { text: false };
         let (_, all) = self.ask_json("/api/v1/quotes?symbols=*", kind, rng);
+        // One that has only just come back was not polled yet.
+        let settled_ms = poll_us as i64 / 1000 * 3 + 10_000;
         // Lists are read hourly: a market may have left that the daemon still tracks.
         let has = |source: usize, market: usize| {
             let truth = &self.exchanges[source].mouth.truth;
-            let there = truth.state(market, truth.clock(self.now)) == Some(true);
+            let clock = truth.clock(self.now);
+            let stays = truth.change(market, clock) == truth.change(market, clock - settled_ms);
+            let there = stays && truth.state(market, clock) == Some(true);
             there && self.ledgers[source].tracked().contains(&market)
         };
         let sources = 0..self.ledgers.len();
@@ -341,7 +346,7 @@ impl World {
         }
         self.carry_out();
         // The last batch is written, and the file closed.
-        let disk = self.disk.as_ref().map_or(0, |_| 10 * SECOND);
+        let disk = self.disk.as_ref().map_or(0, |_| 45 * SECOND);
         let slack = 50_000 + self.stall + disk;
         let limit = self.now + us(self.config.limits.shutdown) + slack;
         let mut alone_since = self.now;

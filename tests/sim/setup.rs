@@ -15,6 +15,7 @@ use crate::support::Rng;
 use marketd::config::{Config, Data, Depth, History, Limits, SourceConfig, Url};
 use marketd::server::{Core, ProcessFacts};
 use marketd::time::{Mono, Now, UnixMs};
+use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -133,9 +134,6 @@ fn world_of(
 
 /// Clocks are set, or jump, and the machine sleeps.
 fn add_clock_trouble(world: &mut World, until: u64, rng: &mut Rng) {
-    if std::env::var("SIM_NOCLOCK").is_ok() {
-        return;
-    }
     let some_jump = |rng: &mut Rng| match rng.chance(1, 2) {
         true => rng.between(-90_000, 90_000),
         false => rng.between(-3 * HOUR_MS, 3 * HOUR_MS),
@@ -387,7 +385,7 @@ fn add_source(
         dribbles: rng.chance(1, 3),
         beat: (theme == Theme::WideAndLong).then_some(500_000),
         date_ms: 0,
-        asked: 0,
+        asked: HashMap::new(),
     });
 }
 

@@ -71,26 +71,6 @@ pub struct Habits {
 impl Habits {
     /// Some habits, each of them on in some seeds.
     pub fn any(rng: &mut Rng, markets: usize) -> Habits {
-        if let Ok(only) = std::env::var("SIM_ONLY") {
-            return Habits {
-                silent: if only.contains("silent") { 200 } else { 0 },
-                cut: only
-                    .contains("cut")
-                    .then(|| (LEAST_PAGE + rng.below(400)) as usize),
-                late: if only.contains("late") { LATE_MS } else { 0 },
-                revised: if only.contains("revised") { 2 } else { 0 },
-                traded: (0..markets)
-                    .map(|_| {
-                        if only.contains("thin") {
-                            *rng.pick(&[960, 500, 60])
-                        } else {
-                            1000
-                        }
-                    })
-                    .collect(),
-                refuses: rng.chance(1, 2),
-            };
-        }
         let some = |rng: &mut Rng, from: &[u64]| match rng.chance(1, 3) {
             true => *rng.pick(from),
             false => 0,
@@ -109,7 +89,7 @@ impl Habits {
 }
 
 /// A change of the market list, at this time of the exchange's clock.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListChange {
     pub at_ms: i64,
     pub market: usize,

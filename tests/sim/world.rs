@@ -228,8 +228,11 @@ impl World {
         }
         // Nothing wakes the daemon but its own deadline and what its sockets have to tell.
         if self.woken || busy || timeout.is_some_and(|at| at <= self.now) {
-            let caused = self.woken || busy;
+            let answers = self.answers;
+            let mut caused = self.woken || busy;
             self.turn();
+            // Who asks for several charts at once may get one in each turn.
+            caused |= self.answers > answers;
             self.clock_moved = false;
             self.count_turn(before, caused);
         }
