@@ -412,7 +412,10 @@ impl World {
         let mut said = Vec::new();
         loop {
             said.push(store.wait(crate::support::PATIENCE).expect("an answer"));
-            if !matches!(said.last(), Some(Answer::Heads(_) | Answer::Quotes(_))) {
+            if !matches!(
+                said.last(),
+                Some(Answer::Heads(_) | Answer::Quotes(_) | Answer::Markets(_))
+            ) {
                 break;
             }
         }

@@ -9,7 +9,7 @@ use super::{FILE, LONG, file, kill, metrics, read};
 use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Closed candles of each symbol by the default configuration: 1,500 in each of three intervals.
 const EACH: i64 = 4500;
@@ -148,6 +148,12 @@ fn after_a_restart_the_figures_tell_what_the_file_holds() {
     );
 }
 
+/// A time from which on candles of a day are kept by the default configuration: 7,300 of them.
+fn kept_since() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.expect("after 1970").as_secs() - 7200 * 86_400
+}
+
 #[test]
 fn what_clients_look_at_in_the_past_is_all_written() {
     let dir = Arc::new(TempDir::new());
@@ -155,7 +161,7 @@ fn what_clients_look_at_in_the_past_is_all_written() {
     let marketd = Launch::new(&["--data", FILE]).in_dir(dir.clone()).start();
     for symbol in ["BTC/USDT", "ETH/USDT"] {
         let target = |query: &str| format!("/api/ecosystem/chart?symbol={symbol}&{query}");
-        let weeks = target("interval=1w&limit=5000&from=1");
+        let weeks = target(&format!("interval=1w&limit=5000&from={}", kept_since()));
         for query in [
             weeks,
             target("interval=5m&limit=5000"),
