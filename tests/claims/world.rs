@@ -43,6 +43,8 @@ pub struct Exchange {
     pub has_date: bool,
     /// Requests for candles so far: interval, first and last open time.
     pub asked: Vec<(String, i64, i64)>,
+    /// When each of them came, of the last minute.
+    recent: Vec<(i64, (String, i64, i64))>,
     /// Requests for its time.
     pub times: usize,
     /// Whether its time cannot be had.
@@ -113,6 +115,7 @@ impl World {
             stamps_ahead: 0,
             has_date: false,
             asked: Vec::new(),
+            recent: Vec::new(),
             times: 0,
             is_timeless: false,
         };
@@ -418,9 +421,22 @@ impl Exchange {
                 let time = now + self.stamps_ahead;
                 format!(r#"[{{"symbol":"BTCUSDT","lastPrice":"{last}","closeTime":{time}}}]"#)
             }
-            _ => self.klines(query, now),
+            _ => {
+                let body = self.klines(query, now);
+                self.check_pace(time);
+                body
+            }
         };
         (200, body)
+    }
+
+    /// Nobody asks for the same page again and again.
+    fn check_pace(&mut self, time: i64) {
+        self.recent.retain(|(at, _)| *at > time - MINUTE);
+        let last = self.asked.last().expect("it was just asked").clone();
+        self.recent.push((time, last.clone()));
+        let same = self.recent.iter().filter(|(_, page)| *page == last).count();
+        assert!(same <= 10, "{same} times in a minute: {last:?}");
     }
 
     fn klines(&mut self, query: &str, now: i64) -> String {
@@ -482,7 +498,8 @@ fn config(backfill: i64) -> Config {
         history: History {
             m1: depth(43_200, backfill),
             h1: depth(43_800, 10),
-            d1: depth(7300, 10),
+            // Fewer than a page has.
+            d1: depth(200, 10),
         },
         limits: Limits {
             chart_wait: Duration::from_secs(2),
