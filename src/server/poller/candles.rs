@@ -214,6 +214,7 @@ impl Poller {
                 true => 0,
                 false => forgotten,
             },
+            rows: self.page_rows(key.interval),
         };
         log::debug!(
             target: FETCH,
@@ -243,7 +244,7 @@ impl Poller {
         let reach = self.fetches.reach(key).filter(|_| keeps);
         let missed = reach.map_or(0, |slot| current - slot).min(depth.keep);
         let told = current - self.oldest_slot(key.interval, current);
-        depth.backfill.max(missed).min(told)
+        depth.backfill.max(missed).min(told).min(depth.keep)
     }
 
     /// Follows a series from now on. `false`: there are too many, or the exchange does not have it.
