@@ -13,6 +13,7 @@ use super::lane::newest_page;
 use crate::interval::Stored;
 use crate::market::{LEAST_PAGE, REREAD, Series, SeriesKey, Spans, refresh_ms};
 use crate::time::{Mono, Now, UnixMs};
+use missing::until;
 pub use missing::widened;
 use std::ops::Range;
 use std::time::Duration;
@@ -88,6 +89,8 @@ pub struct Window {
     pub depth: i64,
     /// But none below this one.
     pub floor: i64,
+    /// Rows of a page.
+    pub rows: usize,
 }
 
 /// See the module's page.
@@ -116,6 +119,8 @@ struct Plan {
     /// Slots that have been asked for in vain, since then.
     vain: Spans,
     vain_since: Mono,
+    /// The last of them.
+    vain_last: Mono,
     /// How often in a row the candle that has just closed was not there yet.
     misses: u32,
     failures: u32,
@@ -141,6 +146,7 @@ impl Fetches {
                 is_hole: false,
                 vain: Spans::new(),
                 vain_since: now.mono,
+                vain_last: now.mono,
                 misses: 0,
                 failures: 0,
                 rest_until: now.mono,
@@ -180,7 +186,7 @@ impl Fetches {
         let Some(plan) = self.plans.iter_mut().find(|plan| plan.series == series) else {
             return false;
         };
-        if plan.rest_until > now.mono {
+        if plan.rest_until > now.mono || plan.was_in_vain(&range, now) {
             return false;
         }
         if plan.asks(&range) {
@@ -296,15 +302,18 @@ impl Fetches {
         plan.failures = 0;
         plan.rest_until = now.mono;
         let current = key.interval.slot_of(exchange);
-        // What an answer tells of is not asked again at once, whatever has become of it: it may have
-        // had to leave, for want of room or for its age. The rest is, as long as that brings more.
-        let told = match answered.has_news {
+        // What was asked is not asked again at once, whatever has become of it: it may have had to
+        // leave, for want of room or for its age. But where an answer has brought something that has
+        // stayed, the rest of its page is: each such answer leaves less to ask for.
+        let closed = until(answered.between.clone(), current);
+        let has_news = answered.has_news && series.unknown(closed).is_empty();
+        let told = match has_news {
             true => answered.between.clone(),
             false => slots.clone(),
         };
         plan.keep_asked(series, &told, current, exchange);
         plan.note_vain(series, &told, current, exchange, now);
-        plan.backfill = plan.next_backfill(series, window, current, exchange, now);
+        plan.backfill = plan.next_backfill(series, &window, (current, exchange), now);
         let known = series.oldest_known();
         plan.is_hole =
             (plan.backfill.as_ref()).is_some_and(|(_, it)| known.is_some_and(|k| k < it.start));
@@ -316,7 +325,7 @@ impl Fetches {
         };
         let misses = plan.misses;
         if slots.end > current {
-            plan.live = match answered.has_news && !is_told && answered.rows >= LEAST_PAGE {
+            plan.live = match has_news && !is_told && answered.rows >= LEAST_PAGE {
                 // It was cut.
                 true => now.mono,
                 false => next_live(key.interval, misses, exchange, now),

@@ -401,3 +401,37 @@ fn what_is_known_for_sure_costs_few_requests() {
         );
     }
 }
+
+#[test]
+fn no_page_is_asked_again_and_again_however_it_is_cut() {
+    for rows in [1, 5, 8, 10, 37, 100] {
+        for newest in [false, true] {
+            for every in [1, 3, 17, 45] {
+                let mut world = World::new(300);
+                world.exchange.page = (rows, newest);
+                world.exchange.every = every;
+                world.run(120);
+                for back in [2000, 700, 300] {
+                    let last = world.current() - back;
+                    for _ in 0..20 {
+                        world.minutes(last - 150, last);
+                        world.run(1);
+                    }
+                }
+                // An outage, of a machine with the same page.
+                world.exchange.is_away = true;
+                world.run(1800);
+                world.exchange.is_away = false;
+                world.run(600);
+                world.pages();
+                world.run_to_second(10);
+                world.run(600);
+                let pages = world.pages().len();
+                assert!(
+                    pages <= 12,
+                    "{pages} pages in ten minutes: {rows} {newest} {every}"
+                );
+            }
+        }
+    }
+}

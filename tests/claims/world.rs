@@ -5,7 +5,6 @@
 //! answers at once. A test orders how it misbehaves: [`Exchange`]. A restart needs a history file:
 //! [`World::with_file`].
 
-use crate::support::daemon::TempDir;
 use marketd::config::{Config, Data, Depth, History, Limits, SourceConfig, Url};
 use marketd::server::{Action, Broken, Core, Event, ProcessFacts, Service};
 use marketd::table::Key;
@@ -44,6 +43,8 @@ pub struct Exchange {
     pub has_date: bool,
     /// Requests for candles so far: interval, first and last open time.
     pub asked: Vec<(String, i64, i64)>,
+    /// When each of them came, of the last minute.
+    recent: Vec<(i64, (String, i64, i64))>,
     /// Requests for its time.
     pub times: usize,
     /// Whether its time cannot be had.
@@ -54,8 +55,6 @@ pub struct Exchange {
 pub struct World {
     pub exchange: Exchange,
     pub core: Core,
-    config: Config,
-    lives: u64,
     mono_us: u64,
     /// The true time when the monotonic clock was zero.
     began: i64,
@@ -63,17 +62,17 @@ pub struct World {
     pub wall_ahead: i64,
     connections: BTreeMap<Key, Vec<u8>>,
     client: Option<(Key, Vec<u8>)>,
+    #[cfg(feature = "sqlite")]
     file: Option<File>,
 }
 
 #[cfg(feature = "sqlite")]
 struct File {
     store: Option<marketd::store::Store>,
-    dir: TempDir,
+    dir: crate::support::daemon::TempDir,
+    config: Config,
+    lives: u64,
 }
-
-#[cfg(not(feature = "sqlite"))]
-struct File;
 
 /// A chart as it was answered.
 #[derive(Debug)]
@@ -104,29 +103,6 @@ impl Chart {
 impl World {
     /// A core that has just been started, with this depth of minutes.
     pub fn new(backfill: i64) -> World {
-        let depth = |keep: i64, backfill: i64| Depth { keep, backfill };
-        let source = SourceConfig {
-            url: Some(Url::parse("http://192.0.2.1:80").expect("an address")),
-            symbols: vec!["BTC/USDT".to_string()],
-            poll: Duration::from_secs(2),
-            stale_after: Duration::from_secs(15),
-            frozen_after: Duration::from_secs(1_000_000),
-            ..SourceConfig::of("binance")
-        };
-        let config = Config {
-            sources: vec![source],
-            data: Data::Memory,
-            history: History {
-                m1: depth(43_200, backfill),
-                h1: depth(43_800, 10),
-                d1: depth(7300, 10),
-            },
-            limits: Limits {
-                chart_wait: Duration::from_secs(2),
-                ..Limits::default()
-            },
-            ..Config::default()
-        };
         let exchange = Exchange {
             clock_ahead: 0,
             is_away: false,
@@ -139,6 +115,7 @@ impl World {
             stamps_ahead: 0,
             has_date: false,
             asked: Vec::new(),
+            recent: Vec::new(),
             times: 0,
             is_timeless: false,
         };
@@ -148,14 +125,13 @@ impl World {
         };
         World {
             exchange,
-            core: Core::new(config.clone(), None, ProcessFacts::default, 1, now),
-            config,
-            lives: 1,
+            core: Core::new(config(backfill), None, ProcessFacts::default, 1, now),
             mono_us: 0,
             began: BEGIN,
             wall_ahead: 0,
             connections: BTreeMap::new(),
             client: None,
+            #[cfg(feature = "sqlite")]
             file: None,
         }
     }
@@ -366,7 +342,9 @@ impl World {
         let mut world = World::new(backfill);
         world.file = Some(File {
             store: None,
-            dir: TempDir::new(),
+            dir: crate::support::daemon::TempDir::new(),
+            config: config(backfill),
+            lives: 1,
         });
         world.begin(0);
         world
@@ -381,9 +359,10 @@ impl World {
         use marketd::history::{Answer, Opened};
         self.began = self.time() + away_ms;
         self.mono_us = 0;
-        self.lives += 1;
         self.connections.clear();
         let file = self.file.as_mut().expect("there is a file");
+        file.lives += 1;
+        let (config, lives) = (file.config.clone(), file.lives);
         if let Some(store) = file.store.take() {
             store.join();
         }
@@ -393,8 +372,7 @@ impl World {
         assert!(matches!(opened, Some(Answer::Opened(_))), "{opened:?}");
         file.store = Some(store);
         let now = self.now();
-        let config = self.config.clone();
-        self.core = Core::new(config, None, ProcessFacts::default, self.lives, now);
+        self.core = Core::new(config, None, ProcessFacts::default, lives, now);
         let opened = Opened {
             created: false,
             bytes: 4096,
@@ -443,9 +421,22 @@ impl Exchange {
                 let time = now + self.stamps_ahead;
                 format!(r#"[{{"symbol":"BTCUSDT","lastPrice":"{last}","closeTime":{time}}}]"#)
             }
-            _ => self.klines(query, now),
+            _ => {
+                let body = self.klines(query, now);
+                self.check_pace(time);
+                body
+            }
         };
         (200, body)
+    }
+
+    /// Nobody asks for the same page again and again.
+    fn check_pace(&mut self, time: i64) {
+        self.recent.retain(|(at, _)| *at > time - MINUTE);
+        let last = self.asked.last().expect("it was just asked").clone();
+        self.recent.push((time, last.clone()));
+        let same = self.recent.iter().filter(|(_, page)| *page == last).count();
+        assert!(same <= 10, "{same} times in a minute: {last:?}");
     }
 
     fn klines(&mut self, query: &str, now: i64) -> String {
@@ -487,6 +478,34 @@ impl Exchange {
             format!(r#"[{open},"5","9","2","7","{volume}"]"#)
         });
         format!("[{}]", rows.collect::<Vec<_>>().join(","))
+    }
+}
+
+/// One source, and this depth of minutes.
+fn config(backfill: i64) -> Config {
+    let depth = |keep: i64, backfill: i64| Depth { keep, backfill };
+    let source = SourceConfig {
+        url: Some(Url::parse("http://192.0.2.1:80").expect("an address")),
+        symbols: vec!["BTC/USDT".to_string()],
+        poll: Duration::from_secs(2),
+        stale_after: Duration::from_secs(15),
+        frozen_after: Duration::from_secs(1_000_000),
+        ..SourceConfig::of("binance")
+    };
+    Config {
+        sources: vec![source],
+        data: Data::Memory,
+        history: History {
+            m1: depth(43_200, backfill),
+            h1: depth(43_800, 10),
+            // Fewer than a page has.
+            d1: depth(200, 10),
+        },
+        limits: Limits {
+            chart_wait: Duration::from_secs(2),
+            ..Limits::default()
+        },
+        ..Config::default()
     }
 }
 

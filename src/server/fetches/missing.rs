@@ -10,10 +10,19 @@ use std::ops::Range;
 use std::time::Duration;
 
 /// Slots behind a missing part in which the next candle is looked for, to be asked for with it: what
-/// lies between two candles of one answer is known at once.
+/// lies between two candles of one answer is known at once. No more than a quarter of a page.
 const NEIGHBOUR: i64 = 64;
 
+/// Pause before a client's wish has slots asked for again that were asked for in vain.
+const VAIN_FOR_CLIENTS: Duration = Duration::from_secs(30);
+
 impl Plan {
+    /// Whether all that is missing of a range has just been asked for in vain.
+    pub(super) fn was_in_vain(&self, range: &Range<i64>, now: Now) -> bool {
+        let is_fresh = now.mono.since(self.vain_last) < VAIN_FOR_CLIENTS;
+        is_fresh && self.vain.covers(range.clone())
+    }
+
     /// Keeps what clients have asked for and is still worth asking, without what was just told.
     pub(super) fn keep_asked(
         &mut self,
@@ -48,7 +57,12 @@ impl Plan {
         }
         let unknown = series.askable(until(told.clone(), current), exchange, i64::MAX);
         let unsettled = series.unsettled(until(told.clone(), current - REREAD));
-        for slots in unknown.into_iter().chain(unsettled) {
+        let silent = series.silent(told.clone()).into_iter();
+        let due = silent
+            .filter(|(_, at)| *at <= exchange)
+            .map(|(part, _)| part);
+        for slots in unknown.into_iter().chain(unsettled).chain(due) {
+            self.vain_last = now.mono;
             // So many pieces that one more is refused: they are tried again, and it costs a page.
             let _ = self.vain.insert(slots);
         }
@@ -59,9 +73,8 @@ impl Plan {
     pub(super) fn next_backfill(
         &self,
         series: &Series,
-        window: Window,
-        current: i64,
-        exchange: UnixMs,
+        window: &Window,
+        (current, exchange): (i64, UnixMs),
         now: Now,
     ) -> Option<(Mono, Range<i64>)> {
         let oldest = current
@@ -73,21 +86,22 @@ impl Plan {
         let refreshed = series.newest_known().map_or(current, |last| last + 1) - REREAD;
         let refreshed = refreshed.min(current).max(0);
         let unsettled = series.unsettled(0..refreshed.min(current - REREAD).max(0));
-        let missing = unknown.into_iter().chain(unsettled);
-        let missing = missing.flat_map(|part| self.vain.missing(part));
         let silent = series.silent(0..refreshed);
         let due = silent.iter().filter(|(_, at)| *at <= exchange);
+        let due = due.map(|(part, _)| part.clone());
+        let all = unknown.into_iter().chain(unsettled).chain(due);
         let mut todo = Spans::new();
-        for part in missing.chain(due.map(|(part, _)| part.clone())) {
+        for part in all.flat_map(|part| self.vain.missing(part)) {
             // Too many pieces: the others come when these are done.
             let _ = todo.insert(part);
         }
         if let Some(part) = todo.iter().next_back() {
-            return Some((now.mono, widened(series, part, current)));
+            return Some((now.mono, widened(series, part, current, window.rows)));
         }
-        let (part, at) = silent.into_iter().min_by_key(|(_, at)| *at)?;
+        let later = silent.into_iter().filter(|(_, at)| *at > exchange);
+        let (part, at) = later.min_by_key(|(_, at)| *at)?;
         let wait = Duration::from_millis((at - exchange).unsigned_abs());
-        Some((now.mono + wait, widened(series, part, current)))
+        Some((now.mono + wait, widened(series, part, current, window.rows)))
     }
 
     /// Whether an answer before was cut: then the rows of a page. Remembers whether this one looks so.
@@ -116,18 +130,19 @@ impl Plan {
 }
 
 /// A range without what cannot be answered yet: the slot that is still open.
-fn until(range: Range<i64>, current: i64) -> Range<i64> {
+pub(super) fn until(range: Range<i64>, current: i64) -> Range<i64> {
     range.start..range.end.min(current).max(range.start)
 }
 
 /// A part that is missing, with the candles next to it where they are known.
-pub fn widened(series: &Series, part: Range<i64>, current: i64) -> Range<i64> {
+pub fn widened(series: &Series, part: Range<i64>, current: i64, rows: usize) -> Range<i64> {
     let before = part.start - 1..part.start;
     let start = match series.covered().covers(before.clone()) {
         true => before.start.max(0),
         false => part.start,
     };
-    let next = series.next_candle(part.end..part.end + NEIGHBOUR);
+    let near = NEIGHBOUR.min(rows as i64 / 4);
+    let next = series.next_candle(part.end..part.end + near);
     let end = next.map_or(part.end, |slot| slot + 1);
     // The forming candle, too, tells that the slots before it are empty.
     match part.end == current {

@@ -213,6 +213,7 @@ impl Poller {
                 true => 0,
                 false => forgotten,
             },
+            rows: self.page_rows(key.interval),
         };
         let learned = (self.fetches).answered(key, series, told, window, exchange, now);
         if let Some(rows) = learned {
@@ -232,7 +233,7 @@ impl Poller {
         let reach = self.fetches.reach(key).filter(|_| keeps);
         let missed = reach.map_or(0, |slot| current - slot).min(depth.keep);
         let told = current - self.oldest_slot(key.interval, current);
-        depth.backfill.max(missed).min(told)
+        depth.backfill.max(missed).min(told).min(depth.keep)
     }
 
     /// Follows a series from now on. `false`: there are too many, or the exchange does not have it.

@@ -7,7 +7,7 @@ use super::{Desk, Poller, on_wall};
 use crate::exchange::{Call, Caps, Meter, Reading};
 use crate::http::write_request;
 use crate::interval::Stored;
-use crate::market::{Market, Series, SeriesKey, SymbolId};
+use crate::market::{Market, REREAD, Series, SeriesKey, SymbolId};
 use crate::server::budget::Share;
 use crate::server::fetches::{Page, SILENT_FOR_MS, Urgency, widened};
 use crate::server::lane::{Asking, Lane, open_times};
@@ -189,10 +189,10 @@ impl Poller {
             let current = key.interval.slot_of(exchange);
             let covered = (desk.market.charts.get(*key)).and_then(Series::newest_known);
             let page = i64::try_from(rows(key.interval)).unwrap_or(i64::MAX);
-            (
-                covered.map_or(current.saturating_sub(page), |last| last + 1),
-                current,
-            )
+            let end = covered.map_or(current.saturating_sub(page), |last| last + 1);
+            // What is older than what is kept would leave at once.
+            let floor = current.saturating_sub(desk.market.charts.keep(key.interval));
+            (end.max(floor + REREAD), current)
         };
         let part = |key: &SeriesKey, range: &Range<i64>| {
             let (series, current) = (
@@ -202,7 +202,7 @@ impl Poller {
             let part = series
                 .askable(range.clone(), exchange, SILENT_FOR_MS)
                 .pop()?;
-            Some(widened(series, part, current))
+            Some(widened(series, part, current, rows(key.interval)))
         };
         self.fetches.next(now, rows, newest, part)
     }
