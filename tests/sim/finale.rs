@@ -245,7 +245,7 @@ impl World {
         let Some(first) = wrong.next() else {
             return (0, -1);
         };
-        (first, wrong.last().unwrap_or(first))
+        (first, wrong.next_back().unwrap_or(first))
     }
 
     /// Sooner or later a chart is complete, and then it is what the exchange has.
