@@ -19,6 +19,7 @@ mod archive;
 mod bodies;
 mod budget;
 mod clients;
+mod clocks;
 mod counting;
 mod dial;
 mod door;
@@ -55,7 +56,6 @@ use crate::config::Config;
 use crate::demo::Demo;
 use crate::history::Answer;
 use crate::http::{Outgoing, Output, Stamp};
-use crate::log_targets::SOURCE;
 use crate::market::{Market, SourceId};
 use crate::rng::Rng;
 use crate::table::{Key, Table};
@@ -89,9 +89,6 @@ pub const DEMO_CLIENTS: usize = 32;
 /// and no deadline of a client needs to be sharper.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// The wall clock has moved against the monotonic one when it did so by more than this: reading one
-/// after the other takes less, also on a busy machine, and both are slewed together.
-const CLOCKS_MOVED_MS: i64 = 2000;
 /// Between two parts of a sweep.
 const SWEEP_PAUSE: Duration = Duration::from_millis(1);
 
@@ -206,7 +203,7 @@ impl Core {
                 demo_open: 0,
                 stamp: Stamp::of_boot(boot),
                 boot,
-                wall_zero: wall_zero(now),
+                wall_zero: clocks::wall_zero(now),
                 facts,
                 actions: VecDeque::new(),
                 scratch: Vec::new(),
@@ -490,35 +487,6 @@ impl Rest {
         act(&mut self.archive, &mut shelf)
     }
 
-    /// Notices when the machine's clocks move against each other: it slept, or one was set. Nothing that
-    /// was said before is as new as it looks, and nobody knows what time it is at the exchanges.
-    fn watch_clocks(&mut self, now: Now) {
-        let zero = wall_zero(now);
-        let moved = zero - self.wall_zero;
-        if moved.abs() > CLOCKS_MOVED_MS {
-            self.wall_zero = zero;
-            self.clocks_moved(moved, now);
-        }
-    }
-
-    #[cold]
-    fn clocks_moved(&mut self, ms: i64, now: Now) {
-        log::warn!(
-            target: SOURCE,
-            "the wall clock moved by {ms} ms: asking the exchanges for their time"
-        );
-        if ms > 0 {
-            let by = Duration::from_millis(ms.unsigned_abs());
-            self.market.quotes.aged(by, now.mono);
-        }
-        for at in 0..self.pollers.len() {
-            self.with_poller(SourceId(at as u16), |poller, desk| {
-                poller.clocks_moved(desk, now)
-            });
-        }
-        self.watch_failover(now.mono);
-    }
-
     /// The clients are done: closes the history, and finishes when that is closed.
     fn end(&mut self) {
         if self.clients_done {
@@ -526,9 +494,4 @@ impl Rest {
             self.finished = self.archive.is_closed();
         }
     }
-}
-
-/// What the wall clock shows when the monotonic one is zero, in milliseconds.
-fn wall_zero(now: Now) -> i64 {
-    now.unix.0 - (now.mono.0 / 1000) as i64
 }

@@ -2,7 +2,7 @@
 //!
 //! Owns the kinds of requests and what they have in common. It never says when one is due.
 
-use crate::market::{SeriesKey, SymbolId};
+use crate::market::{Market, SeriesKey, SymbolId};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -46,5 +46,24 @@ pub fn time_for(task: &Task, timeout: Duration) -> Duration {
     match task {
         Task::Markets => timeout * 4,
         _ => timeout,
+    }
+}
+
+/// A task in words, for the log and the metrics.
+pub fn describe(task: &Task, market: &Market) -> String {
+    match task {
+        Task::Markets => "market list".to_string(),
+        Task::Time => "clock".to_string(),
+        Task::Tickers => "quotes".to_string(),
+        Task::Ticker(symbol) => {
+            format!("quote of {}", market.catalog.name(*symbol).as_str())
+        }
+        Task::Stats(symbol) => {
+            format!("24 hours of {}", market.catalog.name(*symbol).as_str())
+        }
+        Task::Candles { series, .. } => {
+            let symbol = market.catalog.name(series.symbol).as_str();
+            format!("{} candles of {symbol}", series.interval.name())
+        }
     }
 }

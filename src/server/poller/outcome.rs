@@ -16,7 +16,7 @@ use crate::server::fault::{Blame, Fault};
 use crate::server::lane::{Answered, Staged};
 use crate::server::stage::Tickers;
 use crate::server::status::SourceState;
-use crate::server::task::Task;
+use crate::server::task::{Task, describe};
 use crate::table::Table;
 use crate::time::{Mono, Now, UnixMs};
 use std::time::Duration;
@@ -127,9 +127,8 @@ impl Poller {
             self.failures = 0;
             log::info!(target: SOURCE, "{}: answers again", self.config.id);
         }
-        if desk.status.quotes_polled {
-            self.in_place(desk, now);
-        } else if self.backoff_until <= now.mono && desk.status.state != SourceState::Up {
+        let is_first = !desk.status.quotes_polled && desk.status.state != SourceState::Up;
+        if is_first && self.backoff_until <= now.mono {
             // The list, or an answer whose quotes are still on their way into the market.
             desk.status.state = SourceState::Starting;
             desk.status.backoff_until = None;
@@ -480,24 +479,5 @@ fn apply_ticker(
         }
         (Ok(_), _) => {}
         (Err(_), _) => desk.status.rejected += 1,
-    }
-}
-
-/// A task in words, for the log and the metrics.
-pub(super) fn describe(task: &Task, market: &Market) -> String {
-    match task {
-        Task::Markets => "market list".to_string(),
-        Task::Time => "clock".to_string(),
-        Task::Tickers => "quotes".to_string(),
-        Task::Ticker(symbol) => {
-            format!("quote of {}", market.catalog.name(*symbol).as_str())
-        }
-        Task::Stats(symbol) => {
-            format!("24 hours of {}", market.catalog.name(*symbol).as_str())
-        }
-        Task::Candles { series, .. } => {
-            let symbol = market.catalog.name(series.symbol).as_str();
-            format!("{} candles of {symbol}", series.interval.name())
-        }
     }
 }

@@ -3,7 +3,6 @@
 //! Owns the order of urgency and the arithmetic of ticks. It never touches a connection: a task
 //! that starts is handed to its lane.
 
-use super::outcome::describe;
 use super::{Desk, Poller, on_wall};
 use crate::exchange::{Call, Caps, Meter, Reading};
 use crate::http::write_request;
@@ -14,7 +13,7 @@ use crate::server::archive::Pace;
 use crate::server::budget::Share;
 use crate::server::fetches::{Page, SILENT_FOR_MS, Urgency, widened};
 use crate::server::lane::{Asking, Lane, open_times};
-use crate::server::task::{Task, time_for};
+use crate::server::task::{Task, describe, time_for};
 use crate::server::{Action, Conn};
 use crate::table::Table;
 use crate::time::{Mono, Now, UnixMs};
