@@ -390,6 +390,11 @@ fn check_addresses(document: &Value, addr: SocketAddr) -> usize {
     paths.len()
 }
 
+/// Whether this is health, and says `ok`.
+fn is_well(answer: &Response) -> bool {
+    answer.text().starts_with(r#"{"status":"ok""#)
+}
+
 #[test]
 fn the_addresses_of_the_document_are_there_whatever_stands_in_front_of_them() {
     let exchange = exchange_of(&["BTC/USDT"]);
@@ -404,6 +409,7 @@ fn the_addresses_of_the_document_are_there_whatever_stands_in_front_of_them() {
         let config = with(plain.clone(), "basePath", api.into());
         let config = with(config, "ecosystemBasePath", ecosystem.into());
         let marketd = Marketd::with_config(&config);
+        await_answer(marketd.addr(), &format!("{api}/health"), is_well);
         for base in [api, ecosystem] {
             let document = get(marketd.addr(), &format!("{base}/openapi.json")).json();
             assert_eq!(check_addresses(&document, marketd.addr()), 13);
@@ -414,6 +420,7 @@ fn the_addresses_of_the_document_are_there_whatever_stands_in_front_of_them() {
     let config = with(config, "ecosystemBasePath", "/e".into());
     let marketd = Marketd::with_config(with(config, "ecosystemListen", "127.0.0.1:0".into()));
     let (api, ecosystem) = (marketd.addr(), marketd.ecosystem_addr());
+    await_answer(api, "/a/health", is_well);
     let document = get(api, "/a/openapi.json").json();
     assert_eq!(check_addresses(&document, api), 10);
     let document = get(ecosystem, "/e/openapi.json").json();

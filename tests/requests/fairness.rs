@@ -215,7 +215,7 @@ fn a_request_that_comes_as_an_idle_connection_is_shut_is_answered() {
     let get = b"GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n";
     let idle = Now {
         mono: Mono(100_000_000),
-        ..NOW
+        unix: UnixMs(1_700_000_099_000),
     };
     // Just before our side is shut, or before the driver comes to it.
     for event in [Event::Late(get), Event::Received(get)] {

@@ -4,7 +4,7 @@
 use super::client::Stage;
 use super::exchange::Meaning;
 use super::weather::SECOND;
-use super::wire::Peer;
+use super::wire::{Link, Peer};
 use super::world::World;
 use marketd::table::Key;
 use std::time::Duration;
@@ -203,6 +203,11 @@ impl World {
         }
         if quiet + 1000 >= us(limits.idle_timeout) && client.partial_since.is_none() {
             return Ok("it was idle");
+        }
+        let is_client = |link: &&Link| matches!(link.peer, Peer::Client(_));
+        let is_full = self.links.values().filter(is_client).count() >= limits.max_connections;
+        if is_full && client.sent == 0 && quiet + 1000 >= SECOND {
+            return Ok("it never said anything, and another one needs its place");
         }
         Err(format!(
             "closed for no reason, {} bytes unread",
