@@ -6,7 +6,7 @@
 //! Invariant: the places of the shared parts in the written bytes rise, and none lies before what
 //! was sent.
 
-use std::ops::{Deref, Range};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Shared bytes below this are copied: to hand another piece to the kernel costs as much.
@@ -39,25 +39,8 @@ struct Shared {
 struct Part {
     /// It comes before the written byte of this place.
     at: usize,
-    bytes: Bytes,
+    bytes: Arc<[u8]>,
     range: Range<usize>,
-}
-
-#[derive(Debug)]
-enum Bytes {
-    Shared(Arc<[u8]>),
-    Given(Vec<u8>),
-}
-
-impl Deref for Bytes {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            Bytes::Shared(bytes) => bytes,
-            Bytes::Given(bytes) => bytes,
-        }
-    }
 }
 
 /// What is to be sent, in pieces.
@@ -74,14 +57,14 @@ impl Output {
         &mut self.bytes
     }
 
-    /// Appends these bytes: their buffer becomes this one's where nothing is in it. A megabyte behind a
-    /// head is not copied either: that would take longer than a turn of the loop is to take.
-    pub fn give(&mut self, bytes: Vec<u8>) {
-        if self.bytes.is_empty() && self.bytes.capacity() < bytes.len() {
+    /// Appends these bytes: their buffer becomes this one's where nothing is in it, or where there are
+    /// many of them. Then what was here before is put in front of them, in memory that is there
+    /// already: to copy a megabyte into new memory takes longer than a turn of the loop is to take.
+    pub fn give(&mut self, mut bytes: Vec<u8>) {
+        let is_long = bytes.len() >= GIVEN_FROM && bytes.len() > self.bytes.len();
+        if is_long || self.bytes.is_empty() && self.bytes.capacity() < bytes.len() {
+            bytes.splice(0..0, self.bytes.iter().copied());
             self.bytes = bytes;
-        } else if bytes.len() >= GIVEN_FROM {
-            let range = 0..bytes.len();
-            self.push(Bytes::Given(bytes), range);
         } else {
             self.bytes.extend_from_slice(&bytes);
         }
@@ -92,10 +75,7 @@ impl Output {
         if range.len() < COPIED_BELOW {
             return self.bytes.extend_from_slice(&bytes[range]);
         }
-        self.push(Bytes::Shared(bytes.clone()), range);
-    }
-
-    fn push(&mut self, bytes: Bytes, range: Range<usize>) {
+        let bytes = bytes.clone();
         let shared = self.shared.get_or_insert_default();
         shared.left += range.len();
         shared.parts.push(Part {
@@ -265,6 +245,24 @@ mod tests {
             }
         }
         (output, all)
+    }
+
+    #[test]
+    fn what_is_given_comes_behind_what_was_there_and_is_partly_sent() {
+        let mut output = Output::default();
+        let shared: Arc<[u8]> = vec![b's'; 2 * COPIED_BELOW].into();
+        output.bytes().extend_from_slice(b"head");
+        output.share(&shared, 0..shared.len());
+        output.bytes().extend_from_slice(b"more");
+        output.advance(6);
+        output.give(vec![b'g'; GIVEN_FROM]);
+        let mut found = Vec::new();
+        output.pending().each(|piece| {
+            found.extend_from_slice(piece);
+            true
+        });
+        let expected = [&shared[2..], b"more", &[b'g'; GIVEN_FROM]].concat();
+        assert_eq!((output.len(), found), (expected.len(), expected));
     }
 
     #[test]

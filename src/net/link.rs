@@ -172,6 +172,7 @@ impl Link {
     }
 
     /// Reads into `buffer`.
+    #[inline]
     pub fn read(&mut self, buffer: &mut [u8]) -> Moved {
         match &mut self.session {
             Some(session) => session.read(&mut self.socket, buffer),
@@ -218,7 +219,7 @@ impl Link {
     pub fn last_look(&mut self, buffer: &mut [u8]) -> Moved {
         match self.upstream {
             true => Moved::Blocked,
-            false => self.read(buffer),
+            false => moved(self.socket.read(buffer), Moved::End),
         }
     }
 

@@ -129,13 +129,15 @@ impl Rest {
     }
 
     /// Our side is about to be shut: what has come until now is answered, and nothing after it.
+    #[cold]
     fn received_late(&mut self, key: Key, session: &mut Session, bytes: &[u8], now: Now) {
         let is_parting = std::mem::take(&mut session.is_parting);
         if !matches!(session.phase, Phase::Lingering) || !is_parting || bytes.is_empty() {
             return;
         }
         session.enter(Phase::Idle, now.mono, &self.config.limits);
-        self.received(key, session, bytes, now);
+        let used = self.serve(key, session, bytes, now);
+        session.inbox.extend_from_slice(&bytes[used..]);
         // A part of a request is not waited for.
         let is_part = matches!(session.phase, Phase::Idle | Phase::Head | Phase::Body(_));
         if is_part && session.output.is_empty() {

@@ -422,6 +422,7 @@ impl Core {
     }
 
     /// Bytes to be sent on a connection now.
+    #[inline]
     pub fn outgoing(&self, key: Key) -> Outgoing<'_> {
         match self.conns.get(key) {
             Some(Conn::Client(session)) => session.output.pending(),
@@ -433,6 +434,7 @@ impl Core {
     }
 
     /// Whether bytes from this connection are welcome now.
+    #[inline]
     pub fn wants_read(&self, key: Key) -> bool {
         match self.conns.get(key) {
             Some(Conn::Client(session)) => session.wants_read(),

@@ -177,6 +177,7 @@ impl Session {
 
     /// Enters a phase, with its deadline. `Head` and `Writing` keep the deadline that they have:
     /// later bytes do not renew the one, and progress renews the other by itself.
+    #[inline]
     pub fn enter(&mut self, phase: Phase, now: Mono, limits: &Limits) {
         let same = std::mem::discriminant(&self.phase) == std::mem::discriminant(&phase);
         let span = match phase {

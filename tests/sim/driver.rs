@@ -51,6 +51,8 @@ impl World {
         }
         let now = self.clocks();
         self.core.handle_timeout(now);
+        // What it has just made counts beside what is only now let go.
+        self.note_unread();
         self.carry_out();
         self.long_work();
     }
@@ -73,8 +75,10 @@ impl World {
                 continue;
             };
             let client = &mut self.clients[at];
-            client.refused =
-                open >= self.config.limits.max_connections || self.stopped_at.is_some();
+            // Somebody who has said nothing may have made place.
+            client.refused = (open >= self.config.limits.max_connections
+                || self.stopped_at.is_some())
+                && !self.core.outgoing(key).is_empty();
             client.link = Some(key);
             client.since = self.now;
             let link = Link::accepted(key, at, client.nature.buffer, self.now);

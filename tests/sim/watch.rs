@@ -189,6 +189,10 @@ impl World {
                 false => Ok("it was told"),
             };
         }
+        let is_full = self.clients_open() > limits.max_connections;
+        if is_full && link.read == 0 && quiet + 1000 >= SECOND {
+            return Ok("it has said nothing, and makes place");
+        }
         if link.parted {
             return Ok("it was idle, and its side was shut");
         }
