@@ -265,8 +265,8 @@ impl Chart<'_> {
         let quoted = |figure: &String| {
             ticks.iter().enumerate().any(|(at, (told, price))| {
                 // The last one before its time begins it.
-                let lasts = || ticks.get(at + 1).is_none_or(|next| next.0 >= span.0);
-                price == figure && *told <= span.1 && (*told >= span.0 || lasts())
+                let lasts = || ticks.get(at + 1).is_none_or(|next| next.0.1 >= span.0);
+                price == figure && told.0 <= span.1 && (told.1 >= span.0 || lasts())
             })
         };
         let stored = self.base == self.ask.interval;
@@ -353,6 +353,7 @@ impl Chart<'_> {
             .rows
             .first()
             .map_or(first, |row| first.min(row.0 / self.length));
+        let begin = self.slots_of((begin - 1).max(0) * self.length).0;
         // What was never asked is none.
         let asked = self.ledger.oldest_asked(self.ask.market, self.base);
         let begin = self
@@ -371,16 +372,9 @@ impl Chart<'_> {
         let Some((first, end)) = self.range() else {
             return Ok(());
         };
-        // Clocks may differ by a moment, and one more may leave in it.
-        let kept = self.present.0 - self.keep;
-        if self.ask.from.is_some() && first < kept - 1 && first < end {
-            return Err(format!(
-                "complete, but nothing before {kept} is kept: {first}"
-            ));
-        }
         let mut hollow = 0;
         let mut at = 0;
-        for target in self.targets((first.max(kept - 2), end)) {
+        for target in self.targets((first, end)) {
             let open = target.0 * self.length;
             let asked = |slot| self.ledger.was_asked(self.ask.market, self.base, slot);
             if let Some(slot) = (target.0..target.1).find(|slot| !asked(*slot)) {

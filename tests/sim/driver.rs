@@ -273,6 +273,7 @@ impl World {
                     if doubted {
                         let tickers = conn.in_flight.take().map(|it| it.task == Task::Tickers);
                         self.schedules[source].repeated(tickers == Some(true));
+                        self.schedules[source].trouble = self.now;
                         self.links.remove(&key);
                         return self.core.closed(key);
                     }

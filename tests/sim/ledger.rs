@@ -17,6 +17,9 @@ use std::rc::Rc;
 /// From when on something may be seen, and from when on it must; microseconds.
 pub type Window = (u64, u64);
 
+/// The exchange's clock, at least and at most, as far as the daemon may be wrong about it.
+pub type Times = (i64, i64);
+
 /// A span of time in which an answer was made; microseconds.
 pub type Span = (u64, u64);
 
@@ -29,9 +32,19 @@ const MEMORY_US: u64 = 120_000_000;
 /// The exchange's time is told from before the answer left: it is behind by a round trip at most.
 const ROUND_TRIP_MS: u64 = 6000;
 
+/// Quotes are older than those before where their newest time is by more than this.
+const GOES_BACK_MS: i64 = 6000;
+
 /// From when the daemon could know that the exchange's clock has moved, until it must: it asks, and
 /// what was under way before ends first.
 const CLOCK_GRACE_US: u64 = 20_000_000;
+
+/// When the exchange's clock moved against the run's, and whether it went back.
+#[derive(Clone, Copy, Debug)]
+struct Shift {
+    at: u64,
+    is_back: bool,
+}
 
 /// What is known of a yes or no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,11 +203,13 @@ pub struct Ledger {
     /// The exchange's clock at our zero.
     clock: Option<i64>,
     pub candles: HashMap<(usize, &'static str), Candles>,
-    /// Every price that quotes said of a market, with the exchange's clock at that time.
-    pub ticks: Vec<Vec<(i64, String)>>,
-    /// When the exchange's clock was last moved against the run's, and when something first told
-    /// the daemon that it was.
-    shifted: Option<u64>,
+    /// Every price that quotes said of a market, with the exchange's clock then.
+    pub ticks: Vec<Vec<(Times, String)>>,
+    /// The newest time of the last poll.
+    newest_ms: Option<i64>,
+    /// The last time that the exchange's clock moved against the run's, and when something first
+    /// told the daemon that it had.
+    shifted: Option<Shift>,
     contradicted: Option<u64>,
     /// When the machine slept, and for how many milliseconds; when its clock was set, and by how
     /// many.
@@ -222,6 +237,7 @@ impl Ledger {
             clock: None,
             candles: HashMap::new(),
             ticks: vec![Vec::new(); markets],
+            newest_ms: None,
             shifted: None,
             contradicted: None,
             sleeps: Vec::new(),
@@ -232,17 +248,29 @@ impl Ledger {
 
     /// The daemon has read the last byte of a good answer. `sent`: when it had asked.
     pub fn learn(&mut self, said: Said, sent: Moment, now: Moment, truth: &Truth) {
-        if self.shifted.is_some_and(|at| at < sent.us) {
+        let since = self.shifted.filter(|shift| shift.at < sent.us);
+        if since.is_some_and(|shift| !shift.is_back) {
             self.contradicted.get_or_insert(now.us);
         }
         match said {
-            Said::Tickers(items, made_ms) => self.learn_tickers(items, made_ms, now),
+            Said::Tickers(items, made_ms) => {
+                let times = items
+                    .iter()
+                    .filter_map(|item| item.figures.as_ref()?.timestamp);
+                let newest = times.max();
+                let before = std::mem::replace(&mut self.newest_ms, newest);
+                let goes_back = newest < before.map(|before| before - GOES_BACK_MS);
+                if since.is_some() && newest.is_some() && goes_back {
+                    self.contradicted.get_or_insert(now.us);
+                }
+                self.learn_tickers(items, made_ms, now);
+            }
             Said::Markets(list) => self.learn_list(list, now),
             Said::Time(time) => {
                 // A clock that is set back puts in doubt what was said by it.
                 self.has_left |= self.exchange_ms(now) > time + 1900;
                 self.clock = Some(time - (now.us / 1000) as i64);
-                if self.shifted.is_none_or(|at| at < sent.us) {
+                if self.shifted.is_none_or(|shift| shift.at < sent.us) {
                     (self.shifted, self.contradicted) = (None, None);
                 }
             }
@@ -253,6 +281,13 @@ impl Ledger {
     fn learn_tickers(&mut self, items: Vec<Item>, made_ms: i64, now: Moment) {
         let window = (now.us, now.us + self.grace_us);
         let received_ms = (now.unix_ms, now.unix_ms + (self.grace_us / 1000) as i64 + 1);
+        // Where it cannot know that the exchange's clock went back, it takes them for later ones.
+        let is_back = self.shifted.is_some_and(|shift| shift.is_back);
+        let believed_ms = self.exchange_ms(now);
+        let times = (
+            made_ms,
+            made_ms.max(if is_back { believed_ms } else { made_ms }),
+        );
         let mut changed = false;
         for Item { market, figures } in items {
             let Some(figures) = figures.filter(|_| self.is_listed(market)) else {
@@ -262,7 +297,7 @@ impl Ledger {
             let before = before.and_then(|quoted| quoted.figures.as_ref());
             changed |= before.is_none_or(|before| before.named != figures.named);
             let last = figures.get("last").expect("a price").to_string();
-            self.ticks[market].push((made_ms, last));
+            self.ticks[market].push((times, last));
             // Listed while this answer was on its way: it may have come too early.
             let fresh = self.listed_at.get(&market);
             let unsure = fresh.is_some_and(|at| now.us < at + 10_000_000);
@@ -373,11 +408,26 @@ impl Ledger {
         }
     }
 
-    /// The exchange's clock has moved against the run's. `is_plain`: the machine's own clocks have
-    /// moved against each other too, so that it is known at once.
-    pub fn shift(&mut self, now: Moment, is_plain: bool) {
-        self.shifted = Some(now.us);
-        self.contradicted = is_plain.then_some(now.us);
+    /// The exchange's clock has jumped. What it says next tells, where it has jumped forward; else only
+    /// quotes that are older than those before, for any answer may be old.
+    pub fn jumped(&mut self, ms: i64, now: Moment) {
+        let is_back = ms < 0;
+        self.shifted = Some(Shift {
+            at: now.us,
+            is_back,
+        });
+        self.contradicted = None;
+    }
+
+    /// The machine has slept: its own clocks have moved against each other, and that tells.
+    pub fn slept(&mut self, ms: i64, now: Moment) {
+        self.sleeps.push((now.us, ms));
+        let is_back = false;
+        self.shifted = Some(Shift {
+            at: now.us,
+            is_back,
+        });
+        self.contradicted = Some(now.us);
     }
 
     /// How much the daemon may be wrong about the exchange's clock: within a round trip, or by as much

@@ -27,7 +27,9 @@
 //! revision after `REREAD` slots.
 //!
 //! The clock may be off by hours, jumps, and goes on while the machine under marketd sleeps. A jump
-//! shows in whatever the exchange says next: the time of its quotes, the `Date` of every answer.
+//! forward shows in whatever the exchange says next: the time of its quotes, the `Date` of every answer.
+//! A jump back shows only where quotes are older than those of the poll before: any other answer that
+//! is old may just be late, and so may quotes after an outage or a standstill of the exchange.
 
 use super::brain::{Brain, Row, row_of};
 use super::naive::{length_ms, plain};
@@ -128,6 +130,11 @@ impl Truth {
     /// The exchange's clock at this time of the run.
     pub fn clock(&self, us: u64) -> i64 {
         self.zero_ms + self.off_ms + (us / 1000) as i64
+    }
+
+    /// The world's time then, which does not jump.
+    pub fn world_ms(&self, us: u64) -> i64 {
+        self.clock(us) - self.off_ms
     }
 
     /// So much time has passed in which the run's clock stood.
@@ -236,7 +243,7 @@ impl Truth {
         us: u64,
     ) -> bool {
         let length = length_ms(interval).expect("stored");
-        let world_ms = self.clock(us) - self.off_ms;
+        let world_ms = self.world_ms(us);
         let keys = || {
             rows.iter()
                 .map(|row| (market, interval, row.open_ms / length))

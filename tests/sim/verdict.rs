@@ -53,8 +53,8 @@ impl<'a> Context<'a> {
 pub struct Told {
     /// The bodies that each entity tag has stood for, by target.
     pub tags: HashMap<(String, String), Vec<u8>>,
-    /// The bodies that caches may keep for an hour, by target.
-    pub settled: HashMap<String, Vec<u8>>,
+    /// The bodies that caches may keep for an hour, by target, and since when, in milliseconds.
+    pub settled: HashMap<String, (i64, Vec<u8>)>,
 }
 
 /// Requests of one address, where they are limited.
@@ -228,8 +228,11 @@ fn check_tag(ask: &Ask, answer: &Answer, context: &mut Context<'_>) -> Result<()
     // What has become too old is no longer known.
     let is_partial = answer.field("Chart-Coverage")? == Some("partial");
     let settled = &mut context.told.settled;
-    if let Some(before) = settled.get(&ask.target).filter(|_| !is_partial)
+    let now_ms = context.truths[0].world_ms(context.now.us);
+    if let Some((since, before)) = settled.get(&ask.target)
         && *before != answer.body
+        && !is_partial
+        && now_ms < since + 3_600_000
     {
         let (before, body) = (before.escape_ascii(), answer.body.escape_ascii());
         return Err(format!(
@@ -237,7 +240,7 @@ fn check_tag(ask: &Ask, answer: &Answer, context: &mut Context<'_>) -> Result<()
         ));
     }
     if max_age(answer)?.is_some_and(|seconds| seconds >= 3600) {
-        settled.insert(ask.target.clone(), answer.body.clone());
+        settled.insert(ask.target.clone(), (now_ms, answer.body.clone()));
     }
     Ok(())
 }

@@ -312,7 +312,7 @@ impl World {
             Event::Jump(source, ms) => {
                 let now = self.moment();
                 self.exchanges[source].mouth.truth.off_ms += ms;
-                self.ledgers[source].shift(now, false);
+                self.ledgers[source].jumped(ms, now);
                 self.trace.note(
                     self.now,
                     format!("source {source}'s clock jumps by {ms} ms"),
@@ -331,8 +331,7 @@ impl World {
         let now = self.moment();
         for (exchange, ledger) in self.exchanges.iter_mut().zip(&mut self.ledgers) {
             exchange.mouth.truth.passes(ms);
-            ledger.sleeps.push((self.now, ms));
-            ledger.shift(now, true);
+            ledger.slept(ms, now);
         }
         self.woken = true;
         let broken: Vec<Key> = (self.links.values())
