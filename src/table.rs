@@ -137,7 +137,7 @@ impl<T> Slot<T> {
 }
 
 impl<T> Table<T> {
-    /// A table of at most `capacity` entries, or of [`MAX_CAPACITY`] if that is less. It allocates
+    /// A table of at most `capacity` entries, or of `MAX_CAPACITY` if that is less. It allocates
     /// memory as entries are inserted.
     pub fn new(capacity: usize) -> Table<T> {
         Table {

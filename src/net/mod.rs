@@ -9,7 +9,7 @@
 //! It knows nothing of HTTP, markets or exchanges, and decides nothing but fairness: clients come
 //! before exchanges, each link gets a bounded number of bytes a turn, and a turn that has taken
 //! `TURN_BUDGET` leaves what remains to the next one. It looks at the clock whenever what it has done
-//! may have taken a while ([`pace`]).
+//! may have taken a while (`pace`).
 //!
 //! Law: every mutation of the core is followed by a drain of its actions before the driver sleeps.
 //! Connections die in `Driver::carry_out` and nowhere else.

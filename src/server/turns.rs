@@ -71,7 +71,7 @@ impl Turns {
 }
 
 impl Core {
-    /// What all responses have cost so far, see [`Turns`].
+    /// What all responses have cost so far, see `Turns`.
     #[inline]
     pub fn spent(&self) -> u64 {
         self.rest.turns.spent()
