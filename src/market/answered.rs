@@ -134,7 +134,7 @@ impl Series {
             let here = &found[at(slots.start)..at(slots.end)];
             if *word != Word::History {
                 self.silences.remove(&slots);
-                self.note_settled(&slots, present);
+                self.note_settled(&slots, here, present);
             }
             let changes = changes.as_deref_mut();
             self.take(&slots, here, seconds(closed_before), changes, &mut written);
@@ -211,8 +211,16 @@ impl Series {
     }
 
     /// These slots were told at a moment at which `present` was the newest.
-    fn note_settled(&mut self, slots: &Range<i64>, present: i64) {
+    fn note_settled(&mut self, slots: &Range<i64>, found: &[Found<'_>], present: i64) {
+        // Something unsound is no second reading.
+        let unsound = found.iter().filter(|found| found.candle.is_none());
+        let unread: Vec<Range<i64>> = (unsound.map(|found| found.slot..found.slot + 1))
+            .filter(|slot| self.unsettled.covers(slot.clone()))
+            .collect();
         self.unsettled.remove(slots.clone());
+        for slot in unread {
+            let _ = self.unsettled.insert(slot);
+        }
         let young = slots.start.max(present - REREAD)..slots.end;
         if !young.is_empty() {
             // Too many pieces: more than any exchange's outages make.

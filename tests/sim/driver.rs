@@ -584,6 +584,8 @@ impl World {
         };
         let request = format!("GET {} HTTP/1.1\r\nHost: sim\r\n\r\n", ask.target);
         self.strangers.insert(key);
+        // Its answer counts among what is unread.
+        self.crowded_at = Some(self.now);
         self.core
             .handle(key, Told::Received(request.as_bytes()), now);
         let answer = read_answer(&self.core.outgoing(key).to_vec(), false);

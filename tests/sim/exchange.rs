@@ -149,6 +149,12 @@ impl Exchange {
         spell.map_or(Weather::Fine, |(_, weather)| *weather)
     }
 
+    /// When the spell begins that ends then.
+    pub fn begin_of(&self, end: u64) -> u64 {
+        let before = self.forecast.iter().take_while(|(until, _)| *until < end);
+        before.last().map_or(0, |(until, _)| *until)
+    }
+
     /// Somebody connects.
     pub fn connect(&mut self, address: usize, us: u64) -> (usize, Reached) {
         self.conns.push(Conn {

@@ -9,6 +9,7 @@ use super::ledger::Words;
 use super::setup::add_client;
 use super::truth::REREAD;
 use super::weather::SECOND;
+use super::wire::Peer;
 use super::world::World;
 use crate::support::{Json, Rng};
 
@@ -36,8 +37,10 @@ impl World {
         if let Some(disk) = &mut self.disk {
             disk.calm = true;
         }
+        self.is_calm = true;
         for exchange in &mut self.exchanges {
             exchange.mouth.freeze = None;
+            exchange.dribbles = false;
         }
         self.expect_ok(rng);
         self.expect_quotes(rng);
@@ -304,7 +307,17 @@ impl World {
             }
         }
         self.backlog.clear();
-        self.run_until(self.now + 2 * longest + us(self.config.limits.chart_wait) + 10 * SECOND);
+        // Who still takes an answer, however slowly, may stay so long.
+        let patience = 2 * longest + us(self.config.limits.chart_wait) + 10 * SECOND;
+        let begin = self.now;
+        let last_moved = |world: &World| {
+            let clients = world.links.values();
+            let clients = clients.filter(|link| matches!(link.peer, Peer::Client(_)));
+            clients.map(|link| link.active).max().unwrap_or(begin)
+        };
+        while self.now < last_moved(self).max(begin) + patience {
+            self.run_until(self.now + SECOND);
+        }
         let census = self.core.census();
         if census.clients != 0 || census.long_answers != 0 || census.in_flight != 0 {
             self.fail(&format!("all clients have left, and there is {census:?}"));

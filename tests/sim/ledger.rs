@@ -505,7 +505,7 @@ impl Ledger {
     /// Whether a state of a quote is stale.
     pub fn is_stale(&self, seen: &(Window, Quoted), span: Span) -> Tri {
         let window = seen.0;
-        // While the machine sleeps its quotes age. A clock that is set forward may look the same.
+        // While the machine sleeps its quotes age.
         let slept = |moves: &[(u64, i64)], until: u64| -> u64 {
             let during = moves
                 .iter()
@@ -514,16 +514,23 @@ impl Ledger {
         };
         let early = span.0.saturating_sub(FLIP_SLACK_US);
         let least = span.0.saturating_sub(window.1) + slept(&self.sleeps, early);
-        let most = span.1.saturating_sub(window.0)
-            + slept(&self.sleeps, span.1)
-            + slept(&self.sets, span.1);
+        // Whether nothing has changed for too long in this time nobody can tell then, either.
+        let moves = self.sleeps.iter().chain(&self.sets);
+        let has_moved = moves
+            .into_iter()
+            .any(|(at, _)| (window.0..=span.1).contains(at));
+        let most = span.1.saturating_sub(window.0);
         let (states, _) = self.frozen.seen(span);
         let frozen = |tri: Tri| states.iter().any(|(_, state)| *state == tri);
         if least >= self.stale_after_us.saturating_add(FLIP_SLACK_US)
             || frozen(Tri::Yes) && !frozen(Tri::No) && !frozen(Tri::Maybe)
         {
             Tri::Yes
-        } else if most < self.stale_after_us && !frozen(Tri::Yes) && !frozen(Tri::Maybe) {
+        } else if most < self.stale_after_us
+            && !has_moved
+            && !frozen(Tri::Yes)
+            && !frozen(Tri::Maybe)
+        {
             Tri::No
         } else {
             Tri::Maybe

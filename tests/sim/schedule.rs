@@ -31,7 +31,7 @@ pub struct Schedule {
     chain: u32,
     /// When quotes were last asked for, and whether that was answered.
     last_tickers: Option<u64>,
-    answered: Option<u64>,
+    pub answered: Option<u64>,
     /// Whether the next poll of quotes is one that has waited.
     delayed: bool,
     /// Whether the poll before the last was answered in time.
@@ -145,10 +145,12 @@ impl Schedule {
         };
         let calm = self.trouble + 2 * self.poll + 2 * SLACK < before && self.streak == 0;
         let prompt = answered.is_some_and(|at| at > before && at + SLACK < before + self.poll);
-        let steady = std::mem::replace(&mut self.steady, prompt && !self.delayed);
-        self.delayed = false;
         let pause = now - before;
-        if calm && prompt && steady && (pause + SLACK < self.poll || pause > self.poll + SLACK) {
+        // One that had to wait for the answer before it leaves no whole pause behind it.
+        let is_late = pause > self.poll + SLACK || pause + SLACK < self.poll;
+        let steady = std::mem::replace(&mut self.steady, prompt && !self.delayed && !is_late);
+        self.delayed = false;
+        if calm && prompt && steady && is_late {
             let (pause, poll) = (seconds(pause), seconds(self.poll));
             return Err(format!(
                 "quotes were asked for after {pause} s, not {poll} s"

@@ -29,7 +29,8 @@
 //! The clock may be off by hours, jumps, and goes on while the machine under marketd sleeps. A jump
 //! forward shows in whatever the exchange says next: the time of its quotes, the `Date` of every answer.
 //! A jump back shows only where quotes are older than those of the poll before: any other answer that
-//! is old may just be late, and so may quotes after an outage or a standstill of the exchange.
+//! is old may just be late, and so may quotes after an outage or a standstill of the exchange. So it
+//! comes while the exchange answers well, and goes back by more than two polls.
 
 use super::brain::{Brain, Row, row_of};
 use super::naive::{length_ms, plain};

@@ -53,8 +53,9 @@ impl<'a> Context<'a> {
 pub struct Told {
     /// The bodies that each entity tag has stood for, by target.
     pub tags: HashMap<(String, String), Vec<u8>>,
-    /// The bodies that caches may keep for an hour, by target, and since when, in milliseconds.
-    pub settled: HashMap<String, (i64, Vec<u8>)>,
+    /// The bodies that caches may keep for an hour, by target and source, and since when, in
+    /// milliseconds.
+    pub settled: HashMap<(String, String), (i64, Vec<u8>)>,
 }
 
 /// Requests of one address, where they are limited.
@@ -227,9 +228,12 @@ fn check_tag(ask: &Ask, answer: &Answer, context: &mut Context<'_>) -> Result<()
     }
     // What has become too old is no longer known.
     let is_partial = answer.field("Chart-Coverage")? == Some("partial");
+    // Each source has a history of its own.
+    let source = answer.field("Chart-Source")?.unwrap_or_default();
+    let key = (ask.target.clone(), source.to_string());
     let settled = &mut context.told.settled;
     let now_ms = context.truths[0].world_ms(context.now.us);
-    if let Some((since, before)) = settled.get(&ask.target)
+    if let Some((since, before)) = settled.get(&key)
         && *before != answer.body
         && !is_partial
         && now_ms < since + 3_600_000
@@ -240,7 +244,7 @@ fn check_tag(ask: &Ask, answer: &Answer, context: &mut Context<'_>) -> Result<()
         ));
     }
     if max_age(answer)?.is_some_and(|seconds| seconds >= 3600) {
-        settled.insert(ask.target.clone(), (now_ms, answer.body.clone()));
+        settled.insert(key, (now_ms, answer.body.clone()));
     }
     Ok(())
 }

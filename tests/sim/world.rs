@@ -104,6 +104,8 @@ pub struct World {
     pub answers: usize,
     /// Things that have happened.
     pub happened: u64,
+    /// Whether no clock moves any more.
+    pub is_calm: bool,
     /// Whether one of the machine's clocks was set or stood still since the last turn.
     pub clock_moved: bool,
 }
@@ -145,6 +147,7 @@ impl World {
             turns: 0,
             answers: 0,
             happened: 0,
+            is_calm: false,
             clock_moved: false,
         }
     }
@@ -299,6 +302,7 @@ impl World {
                 self.look();
                 self.after(SECOND, Event::Look);
             }
+            Event::SetClock(_) | Event::Sleep(..) | Event::Jump(..) if self.is_calm => {}
             Event::SetClock(ms) => {
                 self.unix_ms += ms;
                 self.clock_moved = true;
@@ -309,6 +313,9 @@ impl World {
                     .note(self.now, format!("the clock is set by {ms} ms"));
             }
             Event::Sleep(ms, survive) => self.sleep(ms, survive),
+            Event::Jump(source, ms) if ms < 0 && !self.shows(source, ms) => {
+                self.after(5 * SECOND, Event::Jump(source, ms));
+            }
             Event::Jump(source, ms) => {
                 let now = self.moment();
                 self.exchanges[source].mouth.truth.off_ms += ms;
@@ -319,6 +326,25 @@ impl World {
                 );
             }
         }
+    }
+
+    /// Whether quotes would show that an exchange's clock has gone back by so much: they come without
+    /// trouble, and the next ones are older than the last.
+    fn shows(&self, source: usize, ms: i64) -> bool {
+        let poll_us = self.config.sources[source].poll.as_micros() as u64;
+        let exchange = &self.exchanges[source];
+        let least = self.now.saturating_sub(2 * poll_us);
+        let most = self.now + 2 * poll_us + 10 * SECOND;
+        let spells = exchange.forecast.iter();
+        let mut spells = spells.filter(|(until, _)| *until > least);
+        let is_fine =
+            spells.all(|(until, weather)| weather.is_fine() || exchange.begin_of(*until) > most);
+        let (from, to) = exchange.mouth.freeze.unwrap_or_default();
+        let is_frozen = from < most && least < to;
+        let schedule = &self.schedules[source];
+        let is_calm = schedule.trouble < least && schedule.answered > Some(least);
+        let is_far = ms.unsigned_abs() * 1000 > 2 * poll_us + 20 * SECOND;
+        is_fine && !is_frozen && is_calm && is_far
     }
 
     /// This machine sleeps, and everybody else does not.

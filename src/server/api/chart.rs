@@ -213,6 +213,24 @@ fn exchange_time(view: &View<'_>, key: SeriesKey) -> UnixMs {
     view.status.sources[key.source.index()].exchange_time(view.now)
 }
 
+/// Whether flat candles stand before the first stored row, or may: they hang on the close before the
+/// range, which comes and goes with what is known of older candles.
+fn hangs_on_the_past(view: &View<'_>, asked: &Asked, key: SeriesKey) -> bool {
+    let spec = &asked.spec;
+    let Some(from) = spec.from.filter(|_| spec.fill_previous) else {
+        return false;
+    };
+    let interval = spec.interval;
+    let open = match interval.open_of(from) {
+        open if open == from => open,
+        open => interval.step(open, 1),
+    };
+    let slot_of = |time| key.interval.slot_of(time);
+    let first = slot_of(open)..slot_of(interval.end_of(open));
+    let series = view.market.charts.get(key);
+    series.is_none_or(|series| series.next_candle(first).is_none())
+}
+
 /// These slots without those that have only just closed.
 fn settled(key: SeriesKey, now: UnixMs, slots: Range<i64>) -> Range<i64> {
     let end = slots.end.min(key.interval.slot_of(now) - UNSETTLED);
@@ -309,7 +327,11 @@ fn head<'a>(
     let is_settled = match (asked.spec.to.or(info.next_from), info.last_closed) {
         (Some(end), Some(closed)) => {
             let is_past = interval.open_of(end) < interval.step(closed, -REREAD);
-            info.complete && info.settled && is_past && stays_kept(view, asked, key, info)
+            info.complete
+                && info.settled
+                && is_past
+                && !hangs_on_the_past(view, asked, key)
+                && stays_kept(view, asked, key, info)
         }
         _ => false,
     };
