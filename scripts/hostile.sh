@@ -9,7 +9,7 @@
 #
 # MS (default 1500) is how long each run takes. It holds when the well-behaved client waits for at
 # most 10 ms in 99.9 % of its requests, or four times as long as it does when nobody else is there,
-# and no turn of the loop takes more than 10 ms (`loopMaxStallMs`). A machine that others use takes
+# and no turn of the loop in which it asks takes more than 10 ms. A machine that others use takes
 # longer for everything; MARGIN=2 doubles what is allowed there.
 #
 # On a machine that others use, root may let all of it go first: FIRST=1 scripts/hostile.sh

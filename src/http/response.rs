@@ -88,12 +88,14 @@ impl Stamp {
         stamp
     }
 
-    /// Sets the date. Costs next to nothing within the same second.
+    /// Sets the date. True if it is another second than before; else it costs next to nothing.
     #[inline]
-    pub fn refresh(&mut self, now: UnixMs) {
-        if !self.span.contains(&now.0) {
+    pub fn refresh(&mut self, now: UnixMs) -> bool {
+        let is_new = !self.span.contains(&now.0);
+        if is_new {
             self.set(now);
         }
+        is_new
     }
 
     #[cold]

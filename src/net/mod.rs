@@ -111,6 +111,8 @@ pub fn check(config: &Config) -> Result<(), RunError> {
 /// Connections that have something to do, each in one of them.
 #[derive(Default)]
 struct Queues {
+    /// Clients that were just accepted.
+    new: VecDeque<Key>,
     /// Clients.
     hot: VecDeque<Key>,
     /// Clients that have more to be sent than one write takes: they come after the others, so that
@@ -278,6 +280,7 @@ impl Driver {
     fn sleep(&self) -> Option<Duration> {
         let waiting = |l: &Listener| l.ready && l.resting.is_none();
         let busy = !self.queues.hot.is_empty()
+            || !self.queues.new.is_empty()
             || !self.queues.bulk.is_empty()
             || self.core.has_actions()
             || self.has_long_work()
@@ -361,14 +364,15 @@ impl Driver {
         self.pace.took >= span
     }
 
-    /// Takes new connections, a bounded number and for a bounded time. Each is read and answered at
-    /// once: one that brings a single request never costs a registration at the poller.
+    /// Takes new connections, a bounded number and for a bounded time. Each is read and answered before
+    /// the poller watches it, so that one that brings a single request never costs that; and when the
+    /// others have been taken, so that its request has had time to come.
     fn accept(&mut self, now: Now) {
-        if !self.accepting {
+        if !self.accepting && self.queues.new.is_empty() {
             return;
         }
         for at in 0..self.listeners.len() {
-            let mut left = self.accepts;
+            let mut left = self.accepts.saturating_sub(self.queues.new.len());
             while left > 0 && self.listeners[at].is_due(now.mono) {
                 left -= 1;
                 self.pace.add(pace::ACCEPT);
@@ -380,9 +384,7 @@ impl Driver {
                             continue;
                         };
                         self.place(Link::accepted(stream, key));
-                        self.pump(key, CLIENT_BYTES, now);
-                        self.carry_out(now);
-                        self.keep(key, now);
+                        self.queues.new.push_back(key);
                     }
                     Accepted::Exhausted(error) => self.listeners[at].complain(&error),
                     Accepted::Drained | Accepted::Lost => {}
@@ -394,6 +396,14 @@ impl Driver {
         }
         let has_more = |l: &Listener| l.ready || l.resting.is_some();
         self.accepting = self.listeners.iter().any(has_more);
+        while let Some(key) = self.queues.new.pop_front() {
+            self.pump(key, CLIENT_BYTES, now);
+            self.carry_out(now);
+            self.keep(key, now);
+            if self.has_taken(ACCEPT_BUDGET, now) {
+                return;
+            }
+        }
     }
 
     /// Makes the poller watch a link that has outlived its first turn.
@@ -437,7 +447,8 @@ impl Driver {
                 match link.write(outgoing, sends) {
                     Moved::Bytes(count) => {
                         sends -= count.min(sends);
-                        self.pace.add(count);
+                        // It is easier to send a byte than to make it.
+                        self.pace.add(count / 2);
                         Event::Sent(count)
                     }
                     Moved::Blocked | Moved::Inner(_) | Moved::End => {

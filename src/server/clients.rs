@@ -9,7 +9,6 @@
 
 use super::access::Answer;
 use super::api::{self, Outcome, View};
-use super::counting::Weight;
 use super::familiar::Mark;
 use super::long::Reply;
 use super::session::{Phase, Session};
@@ -53,10 +52,9 @@ impl Core {
         };
         let rest = &mut self.rest;
         rest.status.http.rejected += 1;
-        let before = Weight::of(session);
         let error = api::Error::unavailable("Too many connections.", RETRY_REFUSED_S);
         rest.fail(session, &error, CloseReason::Refused, None, now);
-        rest.count_change(before, session);
+        rest.recount(session);
     }
 
     /// Looks through the sessions in some of the places for deadlines that have passed. `false`: there
@@ -78,7 +76,6 @@ impl Core {
             let Conn::Client(session) = conn else {
                 continue;
             };
-            let before = Weight::of(session);
             if session.deadline <= now.mono {
                 if expired == ends {
                     return key.index();
@@ -88,7 +85,7 @@ impl Core {
             } else if rest.status.stopping && matches!(session.phase, Phase::Idle) {
                 rest.part(key, session, CloseReason::Stopping, now);
             }
-            rest.count_change(before, session);
+            rest.recount(session);
         }
         next
     }
@@ -97,7 +94,6 @@ impl Core {
 impl Rest {
     /// Takes in what happened to a client's connection.
     pub(super) fn handle(&mut self, key: Key, session: &mut Session, event: Event<'_>, now: Now) {
-        let before = Weight::of(session);
         match event {
             Event::Received(bytes) => self.received(key, session, bytes, now),
             Event::Late(bytes) => self.received_late(key, session, bytes, now),
@@ -106,7 +102,7 @@ impl Rest {
             Event::Failed(_) => self.broken(key, session),
             Event::Connected | Event::Secured => {}
         }
-        self.count_change(before, session);
+        self.recount(session);
     }
 
     fn received(&mut self, key: Key, session: &mut Session, bytes: &[u8], now: Now) {

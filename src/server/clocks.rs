@@ -14,9 +14,19 @@ use std::time::Duration;
 const CLOCKS_MOVED_MS: i64 = 2000;
 
 impl Rest {
+    /// Sets the date of responses, and compares the machine's clocks once a second: no smaller move of
+    /// one against the other matters.
+    #[inline]
+    pub(super) fn set_time(&mut self, now: Now) {
+        if self.stamp.refresh(now.unix) {
+            self.watch_clocks(now);
+        }
+    }
+
     /// Notices when the machine's clocks move against each other: it slept, or one was set. Nothing that
     /// was said before is as new as it looks, and nobody knows what time it is at the exchanges.
-    pub(super) fn watch_clocks(&mut self, now: Now) {
+    #[cold]
+    fn watch_clocks(&mut self, now: Now) {
         let zero = wall_zero(now);
         let moved = zero - self.wall_zero;
         if moved.abs() > CLOCKS_MOVED_MS {
@@ -25,7 +35,6 @@ impl Rest {
         }
     }
 
-    #[cold]
     fn clocks_moved(&mut self, ms: i64, now: Now) {
         log::warn!(
             target: SOURCE,

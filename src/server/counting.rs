@@ -90,14 +90,15 @@ impl Rest {
         http.classes[class] += 1;
     }
 
-    /// Counts what has become of a session since it was weighed.
+    /// Counts what has become of a session since it was last counted. Whoever changes one does so.
     #[inline]
-    pub(super) fn count_change(&mut self, before: Weight, session: &Session) {
+    pub(super) fn recount(&mut self, session: &mut Session) {
         if session.service == Service::Demo {
             return;
         }
         let http = &mut self.status.http;
         let after = Weight::of(session);
+        let before = std::mem::replace(&mut session.counted, after);
         http.pending = http.pending + after.pending - before.pending;
         http.in_flight = http.in_flight + after.in_flight - before.in_flight;
         http.held = http.held + after.held - before.held;
@@ -105,8 +106,8 @@ impl Rest {
 }
 
 /// What a session adds to the figures of now.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Weight {
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Weight {
     in_flight: u64,
     pending: u64,
     held: u64,
@@ -115,7 +116,7 @@ pub(super) struct Weight {
 impl Weight {
     /// As the session is.
     #[inline]
-    pub(super) fn of(session: &Session) -> Weight {
+    fn of(session: &Session) -> Weight {
         Weight {
             in_flight: u64::from(session.is_busy()),
             pending: session.output.len() as u64,

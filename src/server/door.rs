@@ -71,7 +71,7 @@ impl Core {
     }
 
     fn take_in(&mut self, peer: Option<IpAddr>, service: Service, now: Now) -> Option<Key> {
-        self.rest.stamp.refresh(now.unix);
+        self.rest.set_time(now);
         let limits = &self.rest.config.limits;
         let mut session = Session::new(service, now.mono, limits);
         let http = &mut self.rest.status.http;

@@ -3,7 +3,6 @@
 //! Owns the way from the last answer to the closed socket. It never writes an answer itself, and
 //! never lets a socket go: that is the driver's, after [`Action::Close`].
 
-use super::counting::Weight;
 use super::session::{Phase, Session};
 use super::{Action, CloseReason, Conn, Core, Rest, Service, api};
 use crate::table::Key;
@@ -51,9 +50,8 @@ impl Core {
             && let Some(Conn::Client(session)) = conns.get_mut(key)
         {
             left = left.saturating_sub(session.output.len() as u64);
-            let before = Weight::of(session);
             rest.close(key, session, CloseReason::SlowReader);
-            rest.count_change(before, session);
+            rest.recount(session);
         }
     }
 }
@@ -80,10 +78,9 @@ impl Core {
             && let Some(Reverse((_, key))) = senders.pop()
             && let Some(Conn::Client(session)) = conns.get_mut(key)
         {
-            let before = Weight::of(session);
             rest.close(key, session, CloseReason::SlowSender);
             session.inbox = Vec::new();
-            rest.count_change(before, session);
+            rest.recount(session);
         }
     }
 }

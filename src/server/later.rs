@@ -6,7 +6,6 @@
 
 use super::access::Answer;
 use super::api::{self, Outcome, View};
-use super::counting::Weight;
 use super::long::Reply;
 use super::session::{Phase, Session};
 use super::{Action, CloseReason, Conn, Core, Rest};
@@ -54,7 +53,6 @@ impl Core {
         if rest.status.stopping && session.inbox.is_empty() {
             reply.end(CloseReason::Stopping);
         }
-        let before = Weight::of(session);
         let begin = session.output.len();
         let mut responder = reply.responder(&mut session.output, &rest.stamp);
         if let Some(to_pack) = long.finish(&view, &mut responder) {
@@ -74,7 +72,7 @@ impl Core {
             session.enter(Phase::Writing, now.mono, &rest.config.limits);
         }
         rest.actions.push_back(Action::Flush(client));
-        rest.count_change(before, session);
+        rest.recount(session);
     }
 
     /// Packs a slice of one body, and lets the answers go that wait for it when it is done. `false`:

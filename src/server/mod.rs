@@ -223,8 +223,7 @@ impl Core {
 
     /// Tells what happened to a connection. A key that is gone is no fault: the event was late.
     pub fn handle(&mut self, key: Key, event: Event<'_>, now: Now) {
-        self.rest.stamp.refresh(now.unix);
-        self.rest.watch_clocks(now);
+        self.rest.set_time(now);
         match self.conns.get_mut(key) {
             Some(Conn::Client(session)) => self.rest.handle(key, session, event, now),
             Some(&mut Conn::Upstream { source, lane }) => {
@@ -285,7 +284,7 @@ impl Core {
 
     /// Tells that time has passed.
     pub fn handle_timeout(&mut self, now: Now) {
-        self.rest.watch_clocks(now);
+        self.rest.set_time(now);
         if !self.conns.is_empty() && now.mono >= self.rest.next_sweep {
             if self.sweep_some(now) {
                 self.rest.next_sweep = now.mono + SWEEP;

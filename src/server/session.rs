@@ -20,6 +20,7 @@
 //! earlier answers, or the word to go on with a body.
 
 use super::Service;
+use super::counting::Weight;
 use crate::config::Limits;
 use crate::http::{BodyReader, Output};
 use crate::table::Key;
@@ -53,6 +54,8 @@ pub struct Session {
     pub is_parting: bool,
     /// Why it will close, once that is decided.
     pub reason: Option<CloseReason>,
+    /// What it adds to the figures of now, as last counted.
+    pub counted: Weight,
 }
 
 /// See the table on the module's page.
@@ -172,6 +175,7 @@ impl Session {
             served: 0,
             is_parting: false,
             reason: None,
+            counted: Weight::default(),
         }
     }
 

@@ -7,7 +7,6 @@
 //!
 //! It never reads a clock: the driver does so whenever the count has risen by enough.
 
-use super::counting::Weight;
 use super::session::{Phase, Session};
 use super::{Action, Conn, Core, Rest};
 use crate::http::Request;
@@ -87,18 +86,16 @@ impl Core {
         if let Some(Conn::Client(session)) = conns.get_mut(key)
             && matches!(session.phase, Phase::Queued)
         {
-            let before = Weight::of(session);
-            rest.stamp.refresh(now.unix);
+            rest.set_time(now);
             session.enter(Phase::Idle, now.mono, &rest.config.limits);
             // A request for metrics does not count itself as in flight.
-            rest.count_change(before, session);
-            let before = Weight::of(session);
+            rest.recount(session);
             rest.turns.is_turn = true;
             rest.resume(key, session, now);
             rest.turns.is_turn = false;
             // Also where nothing was written: it may read again.
             rest.actions.push_back(Action::Flush(key));
-            rest.count_change(before, session);
+            rest.recount(session);
         }
         true
     }
