@@ -1,19 +1,19 @@
-//! Bytes on their way to the kernel: written ones, and between them shared ones that nobody copies.
+//! Bytes on their way to the kernel: written ones, and between them parts that nobody copies.
 //!
-//! Owns the written bytes and a count on the shared ones, until all of both are sent. What is sent
-//! is never moved to make room: an output is emptied whole. It never sends anything itself.
+//! Owns the written bytes, the parts that were given to it and a count on the shared ones, until all
+//! of them are sent. What is sent is never moved to make room: an output is emptied whole. It never
+//! sends anything itself.
 //!
-//! Invariant: the places of the shared parts in the written bytes rise, and none lies before what
-//! was sent.
+//! Invariant: the places of the parts in the written bytes rise, and none lies before what was sent.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 /// Shared bytes below this are copied: to hand another piece to the kernel costs as much.
 const COPIED_BELOW: usize = 1024;
 
-/// Given bytes below this are copied.
-const GIVEN_FROM: usize = 64 * 1024;
+/// Given bytes below this are copied: to hand them over costs an allocation.
+pub const GIVEN_FROM: usize = 16 * 1024;
 
 /// See the module's page.
 #[derive(Debug, Default)]
@@ -39,8 +39,26 @@ struct Shared {
 struct Part {
     /// It comes before the written byte of this place.
     at: usize,
-    bytes: Arc<[u8]>,
+    bytes: Bytes,
     range: Range<usize>,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    Shared(Arc<[u8]>),
+    Given(Vec<u8>),
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match self {
+            Bytes::Shared(bytes) => bytes,
+            Bytes::Given(bytes) => bytes,
+        }
+    }
 }
 
 /// What is to be sent, in pieces.
@@ -57,17 +75,14 @@ impl Output {
         &mut self.bytes
     }
 
-    /// Appends these bytes: their buffer becomes this one's where nothing is in it, or where there are
-    /// many of them. Then what was here before is put in front of them, in memory that is there
-    /// already: to copy a megabyte into new memory takes longer than a turn of the loop is to take.
-    pub fn give(&mut self, mut bytes: Vec<u8>) {
-        let is_long = bytes.len() >= GIVEN_FROM && bytes.len() > self.bytes.len();
-        if is_long || self.bytes.is_empty() && self.bytes.capacity() < bytes.len() {
-            bytes.splice(0..0, self.bytes.iter().copied());
-            self.bytes = bytes;
-        } else {
-            self.bytes.extend_from_slice(&bytes);
+    /// Appends these bytes. Many of them are not copied: to copy a megabyte into new memory takes
+    /// longer than a turn of the loop is to take.
+    pub fn give(&mut self, bytes: Vec<u8>) {
+        if bytes.len() < GIVEN_FROM {
+            return self.bytes.extend_from_slice(&bytes);
         }
+        let range = 0..bytes.len();
+        self.push(Bytes::Given(bytes), range);
     }
 
     /// Appends a part of some shared bytes, which must not change.
@@ -75,7 +90,10 @@ impl Output {
         if range.len() < COPIED_BELOW {
             return self.bytes.extend_from_slice(&bytes[range]);
         }
-        let bytes = bytes.clone();
+        self.push(Bytes::Shared(bytes.clone()), range);
+    }
+
+    fn push(&mut self, bytes: Bytes, range: Range<usize>) {
         let shared = self.shared.get_or_insert_default();
         shared.left += range.len();
         shared.parts.push(Part {
@@ -152,8 +170,14 @@ impl Output {
 
     /// What the buffers take in memory.
     pub fn capacity(&self) -> usize {
-        let parts = self.shared.as_ref().map_or(0, |it| it.parts.capacity());
-        self.bytes.capacity() + parts * size_of::<Part>()
+        let Some(shared) = &self.shared else {
+            return self.bytes.capacity();
+        };
+        let given = shared.parts.iter().map(|part| match &part.bytes {
+            Bytes::Shared(_) => 0,
+            Bytes::Given(bytes) => bytes.capacity(),
+        });
+        self.bytes.capacity() + shared.parts.capacity() * size_of::<Part>() + given.sum::<usize>()
     }
 
     fn clear(&mut self) {

@@ -14,7 +14,7 @@ pub use self::meta::{Cache, Coding, ContentType, ETag, Head};
 use self::tail::{Begun, Tail};
 use super::accept::Accept;
 use super::error::{ErrorAnswer, RequestError, write_error_body};
-use super::output::Output;
+use super::output::{GIVEN_FROM, Output};
 use super::request::{Method, Request, Version};
 use crate::time::UnixMs;
 use std::borrow::Cow;
@@ -273,7 +273,8 @@ impl<'a> Responder<'a> {
         }
         tail.push(b"\r\n");
         let has_body = has_length && !self.head_only;
-        let body_room = if has_body { body_len } else { 0 };
+        // A longer one is handed over, not copied.
+        let body_room = if has_body { body_len.min(GIVEN_FROM) } else { 0 };
         let room = self.stamp.ok_json.len() + LINE_ROOM + head.fields.len() + tail.text().len();
         let out = self.out.bytes();
         out.reserve(room + body_room);

@@ -12,8 +12,9 @@ use crate::http::{Cache, ETag, Head, Responder, write_json_string};
 use crate::market::{Quote, SourceId, SymbolId};
 use crate::time::UnixMs;
 
-/// Rows made in one part: some 0.2 ms.
+/// Rows made in one part, and bytes after which it ends in any case: some 0.1 ms.
 const ROWS_A_PART: usize = 128;
+const PART_BYTES: usize = 32 * 1024;
 
 /// One JSON object on its way into bytes.
 pub struct Object<'a> {
@@ -251,11 +252,12 @@ impl LongList {
     pub fn step(&mut self, view: &View<'_>) -> bool {
         self.watch(view);
         let end = self.symbols.len().min(self.next + ROWS_A_PART);
-        for at in self.next..end {
-            self.write_row(view, self.symbols[at]);
+        let full = self.body.bytes.len() + PART_BYTES;
+        while self.next < end && self.body.bytes.len() < full {
+            self.write_row(view, self.symbols[self.next]);
+            self.next += 1;
         }
-        self.next = end;
-        end == self.symbols.len()
+        self.next == self.symbols.len()
     }
 
     /// Begins again when the catalog has changed since the last step. Where that has happened too
