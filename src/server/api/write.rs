@@ -201,6 +201,9 @@ pub struct LongList {
     next: usize,
     written: usize,
     stale: bool,
+    /// What is made of the body before that which is in `body`: one buffer that grows would be copied
+    /// each time, and a copy of a megabyte takes longer than a part is to take.
+    done: Vec<Vec<u8>>,
     body: Body,
 }
 
@@ -236,6 +239,7 @@ impl LongList {
             next: 0,
             written: 0,
             stale: false,
+            done: Vec::new(),
             body,
         })
     }
@@ -252,12 +256,17 @@ impl LongList {
     pub fn step(&mut self, view: &View<'_>) -> bool {
         self.watch(view);
         let end = self.symbols.len().min(self.next + ROWS_A_PART);
-        let full = self.body.bytes.len() + PART_BYTES;
-        while self.next < end && self.body.bytes.len() < full {
+        while self.next < end && self.body.bytes.len() < PART_BYTES {
             self.write_row(view, self.symbols[self.next]);
             self.next += 1;
         }
-        self.next == self.symbols.len()
+        let is_done = self.next == self.symbols.len();
+        if !is_done && self.body.bytes.len() >= PART_BYTES {
+            let next = Vec::with_capacity(PART_BYTES + PART_BYTES / 8);
+            let done = std::mem::replace(&mut self.body.bytes, next);
+            self.done.push(done);
+        }
+        is_done
     }
 
     /// Begins again when the catalog has changed since the last step. Where that has happened too
@@ -333,6 +342,7 @@ impl LongList {
             rows,
             decimals,
             mut body,
+            done,
             stale,
             ..
         } = self;
@@ -341,15 +351,18 @@ impl LongList {
             Rows::Category(_) => b"]}",
             Rows::Ecosystem => b"]",
         });
-        let (body, etag) = body.finish(view, decimals.variant());
+        let (last, etag) = body.finish(view, decimals.variant());
         let cache = match stale {
             true => Cache::NoCache,
             false => view.until_any_poll(),
         };
         let head = Head::json(Some(etag), cache);
-        let (question, length) = (|| Question::List(rows, decimals), body.len());
+        let length = done.iter().map(Vec::len).sum::<usize>() + last.len();
+        let question = || Question::List(rows, decimals);
         packed::send(view, responder, head, question, length, |out| {
-            out.give(body)
+            for part in done.into_iter().chain([last]) {
+                out.give(part);
+            }
         })
     }
 }
