@@ -274,7 +274,11 @@ impl<'a> Responder<'a> {
         tail.push(b"\r\n");
         let has_body = has_length && !self.head_only;
         // A longer one is handed over, not copied.
-        let body_room = if has_body { body_len.min(GIVEN_FROM) } else { 0 };
+        let body_room = if has_body {
+            body_len.min(GIVEN_FROM)
+        } else {
+            0
+        };
         let room = self.stamp.ok_json.len() + LINE_ROOM + head.fields.len() + tail.text().len();
         let out = self.out.bytes();
         out.reserve(room + body_room);

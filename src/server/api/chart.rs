@@ -5,15 +5,14 @@
 //! long as the limit allows, and is then made in parts.
 
 mod asked;
+mod settled;
 
 use super::packed::{self, Question, ToPack};
 use super::params::Decimals;
 use super::{Error, Long, Outcome, View, quotes, send_error, write};
 use crate::fingerprint::Fingerprint;
 use crate::http::{Cache, Head, Responder};
-use crate::market::{
-    ChartInfo, ChartMaker, ChartPlan, REREAD, Series, SeriesKey, SourceId, floor_slot, needed,
-};
+use crate::market::{ChartInfo, ChartMaker, ChartPlan, Series, SeriesKey, SourceId, needed};
 use crate::server::fetches::UNSETTLED;
 use crate::time::UnixMs;
 pub use asked::{Asked, read};
@@ -213,24 +212,6 @@ fn exchange_time(view: &View<'_>, key: SeriesKey) -> UnixMs {
     view.status.sources[key.source.index()].exchange_time(view.now)
 }
 
-/// Whether flat candles stand before the first stored row, or may: they hang on the close before the
-/// range, which comes and goes with what is known of older candles.
-fn hangs_on_the_past(view: &View<'_>, asked: &Asked, key: SeriesKey) -> bool {
-    let spec = &asked.spec;
-    let Some(from) = spec.from.filter(|_| spec.fill_previous) else {
-        return false;
-    };
-    let interval = spec.interval;
-    let open = match interval.open_of(from) {
-        open if open == from => open,
-        open => interval.step(open, 1),
-    };
-    let slot_of = |time| key.interval.slot_of(time);
-    let first = slot_of(open)..slot_of(interval.end_of(open));
-    let series = view.market.charts.get(key);
-    series.is_none_or(|series| series.next_candle(first).is_none())
-}
-
 /// These slots without those that have only just closed.
 fn settled(key: SeriesKey, now: UnixMs, slots: Range<i64>) -> Range<i64> {
     let end = slots.end.min(key.interval.slot_of(now) - UNSETTLED);
@@ -322,20 +303,7 @@ fn head<'a>(
         false => Decimals::Number,
     };
     let etag = view.tag(made_of, decimals.variant());
-    let interval = asked.spec.interval;
-    // A range without an end ends where the limit has cut it.
-    let is_settled = match (asked.spec.to.or(info.next_from), info.last_closed) {
-        (Some(end), Some(closed)) => {
-            let is_past = interval.open_of(end) < interval.step(closed, -REREAD);
-            info.complete
-                && info.settled
-                && is_past
-                && !hangs_on_the_past(view, asked, key)
-                && stays_kept(view, asked, key, info)
-        }
-        _ => false,
-    };
-    let cache = match is_settled {
+    let cache = match settled::is_settled(view, asked, key, info) {
         true => Cache::MaxAge(SETTLED_S),
         false => view.until_poll(key.source),
     };
@@ -343,15 +311,6 @@ fn head<'a>(
         fields,
         ..Head::json(Some(etag), cache)
     }
-}
-
-/// Whether all that an answer is about is still kept when the caches let go of it. Without a begin, the
-/// newest so many are asked for: of fewer, the first one may be the last that is kept.
-fn stays_kept(view: &View<'_>, asked: &Asked, key: SeriesKey, info: &ChartInfo) -> bool {
-    let keep = view.market.charts.keep(key.interval);
-    let later = exchange_time(view, key) + i64::from(SETTLED_S) * 1000;
-    let is_full = asked.spec.from.is_some() || info.rows >= asked.spec.limit;
-    is_full && info.depends.start >= floor_slot(key.interval, later, keep)
 }
 
 fn fields(view: &View<'_>, asked: &Asked, key: SeriesKey, info: &ChartInfo) -> Vec<u8> {
