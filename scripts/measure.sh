@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every figure of the README's "Measured", made anew on this machine: some twelve minutes, on an idle
-# one. Exit code 1 when a script finds a figure above its limit.
+# Every figure of the first table of results in src/docs/performance.md, made anew on this machine: some
+# twelve minutes, on an idle one. Exit code 1 when a script finds a figure above its limit.
 #
 #     scripts/measure.sh            all of them
 #     scripts/measure.sh --quick    with shorter runs beside the bare loop

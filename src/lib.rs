@@ -57,10 +57,12 @@
 //! Begin with [`decimal`], [`interval`] and [`record`]; then [`market`] and [`exchange`]; then
 //! [`server`], whose page tells what the core is told and asked; then [`net`], which does what it says.
 //! To add an endpoint: [`server::api`]. To add an exchange: [`exchange`]. To add a limit: [`config`].
+//! The manual is in [`docs`].
 
 pub mod config;
 pub mod decimal;
 pub mod demo;
+pub mod docs;
 pub mod exchange;
 pub mod fingerprint;
 pub mod history;

@@ -17,7 +17,7 @@ use source::{Source, Word};
 ///     row 3   server  demo             decisions; no I/O, no clock
 ///     row 2   http  market  exchange   messages | meaning | dialects
 ///     row 1   time  table  rng  decimal  fingerprint  interval  record  history  log_targets  config
-const ROOMS: [(&str, u8, &[&str]); 19] = [
+const ROOMS: [(&str, u8, &[&str]); 20] = [
     // Plain tools, in the order in which they stand on each other.
     ("time", 1, &[]),
     ("table", 1, &[]),
@@ -46,6 +46,8 @@ const ROOMS: [(&str, u8, &[&str]); 19] = [
     ("main", 4, &["net", "store"]),
     // Lists the rooms and names none of them.
     ("lib", 1, &[]),
+    // Pages, no code.
+    ("docs", 1, &[]),
 ];
 
 /// Rooms that know less than their row lets them: only what lies below this one. The store is
@@ -791,11 +793,19 @@ fn every_log_line_names_its_target() {
 #[test]
 fn no_licence_is_claimed_that_nobody_has_named() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    for file in ["Cargo.toml", "src/server/api/openapi.json", "README.md"] {
-        let text = std::fs::read_to_string(root.join(file)).expect("it is part of the tree");
+    let pages = std::fs::read_dir(root.join("src/docs")).expect("the pages are there");
+    let mut files: Vec<_> = pages.map(|page| page.expect("a page").path()).collect();
+    let others = ["Cargo.toml", "src/server/api/openapi.json", "README.md"];
+    files.extend(others.map(|file| root.join(file)));
+    for file in files {
+        let text = std::fs::read_to_string(&file).expect("it is part of the tree");
         let text = text.to_ascii_lowercase();
         let claims = text.contains("license") || text.contains("licence");
-        assert!(!claims || root.join("LICENSE").exists(), "{file}");
+        assert!(
+            !claims || root.join("LICENSE").exists(),
+            "{}",
+            file.display()
+        );
     }
 }
 

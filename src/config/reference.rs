@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn the_documentation_holds_the_reference() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/docs/configuration.md");
         let page = std::fs::read_to_string(path).expect("the page is there");
         let begin = page.find(BEGIN).expect("the page has the mark") + BEGIN.len();
         let end = page.find(END).expect("the page has the end mark");

@@ -783,13 +783,15 @@ fn the_command_says_what_to_do() {
 }
 
 #[test]
-fn the_example_of_the_documentation_is_good() {
-    let page = include_str!("../../README.md");
-    let example = page
-        .split("```json\n")
-        .nth(1)
-        .and_then(|rest| rest.split("```").next());
-    let (config, _) =
-        Config::from_json("example", example.expect("it is there"), &dialects()).expect("no fault");
-    assert_eq!(config.sources.len(), 2);
+fn the_examples_of_the_documentation_are_good() {
+    let readme = include_str!("../../README.md");
+    for page in [readme, include_str!("../docs/configuration.md")] {
+        let example = page
+            .split("```json\n")
+            .nth(1)
+            .and_then(|rest| rest.split("```").next());
+        let (config, _) = Config::from_json("example", example.expect("it is there"), &dialects())
+            .expect("no fault");
+        assert_eq!(config.sources.len(), 2);
+    }
 }

@@ -1,0 +1,33 @@
+//! The documentation: one page a topic.
+//!
+//! The pages are the Markdown files beside this one, so that they read the same here and in the repository.
+//! The README is the way in; [`crate`] lists the modules.
+
+/// Includes pages. Each begins with the targets that its links have here: of two definitions of a link, the
+/// first one counts, and the file's own, further down, count in the repository.
+macro_rules! pages {
+    ($($name:ident $file:literal)+) => {
+        $(
+            #[doc = "[the HTTP interface]: crate::docs::http_api#charts"]
+            #[doc = "[Charts and history]: crate::docs::charts_and_history"]
+            #[doc = "[Operations]: crate::docs::operations"]
+            #[doc = "[crate's page]: crate"]
+            #[doc = "[core]: crate::server"]
+            #[doc = "[`config`]: crate::config"]
+            #[doc = "[`exchange`]: crate::exchange"]
+            #[doc = ""]
+            #[doc = include_str!($file)]
+            pub mod $name {}
+        )+
+    };
+}
+
+pages! {
+    http_api "http-api.md"
+    configuration "configuration.md"
+    charts_and_history "charts-and-history.md"
+    operations "operations.md"
+    performance "performance.md"
+    testing "testing.md"
+    architecture "architecture.md"
+}

@@ -1,0 +1,371 @@
+//! The README and the pages of `src/docs`: every link leads somewhere, every example gets the response that
+//! it shows, and every list names what there is.
+//!
+//! The configuration's keys and examples are tested beside the code that reads them.
+
+mod support;
+
+use marketd::log_targets;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use support::*;
+
+/// The list of metrics stands between these two lines.
+const METRICS: &str = "<!-- metrics: made from a running marketd, `UPDATE_DOCS=1 cargo test --test docs` writes it -->\n";
+const END_OF_METRICS: &str = "<!-- end of metrics -->";
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+#[track_caller]
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|fault| panic!("{}: {fault}", path.display()))
+}
+
+/// The README, and every page with its text.
+fn pages() -> Vec<(PathBuf, String)> {
+    let all = std::fs::read_dir(file("src/docs")).expect("the pages are there");
+    let all = all.map(|page| page.expect("a page").path());
+    let pages = all.filter(|path| path.extension().is_some_and(|it| it == "md"));
+    let mut paths: Vec<PathBuf> = pages.chain([file("README.md")]).collect();
+    paths.sort();
+    assert!(paths.len() > 7, "{paths:?}");
+    paths
+        .into_iter()
+        .map(|path| (path.clone(), read(&path)))
+        .collect()
+}
+
+/// A text without its blocks of code.
+fn prose(text: &str) -> String {
+    text.split("```").step_by(2).collect()
+}
+
+/// The places that headings can be reached at: `## Slow readers` at `#slow-readers`.
+fn anchors(text: &str) -> Vec<String> {
+    let prose = prose(text);
+    let headings = prose.lines().filter(|line| line.starts_with('#'));
+    let anchor = |line: &str| {
+        let kept = |letter: &char| letter.is_alphanumeric() || " -_".contains(*letter);
+        let words = line.trim_start_matches('#').trim().to_lowercase();
+        words
+            .chars()
+            .filter(kept)
+            .collect::<String>()
+            .replace(' ', "-")
+    };
+    headings.map(anchor).collect()
+}
+
+/// The targets of a page's links, and the labels of those that are defined at its end.
+fn links(text: &str) -> Vec<(Option<String>, String)> {
+    let prose = prose(text);
+    let mut links: Vec<_> = prose
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split_once(')'))
+        .map(|(target, _)| (None, target.to_string()))
+        .collect();
+    for line in prose.lines().filter(|line| line.starts_with('[')) {
+        if let Some((label, target)) = line.split_once("]: ") {
+            links.push((Some(format!("{label}]")), target.to_string()));
+        }
+    }
+    links
+}
+
+#[test]
+fn every_link_leads_to_a_file_and_a_heading() {
+    let module = read(&file("src/docs/mod.rs"));
+    let mut seen = 0;
+    for (path, text) in pages() {
+        for (label, target) in links(&text) {
+            seen += 1;
+            let (name, heading) = target.split_once('#').unwrap_or((&target, ""));
+            let place = format!("{}: {target}", path.display());
+            let to = match name {
+                "" => path.clone(),
+                name => path.parent().expect("a file has a folder").join(name),
+            };
+            assert!(to.is_file(), "{place}: there is no such file");
+            let found = heading.is_empty() || anchors(&read(&to)).contains(&heading.to_string());
+            assert!(found, "{place}: there is no such heading");
+            // `cargo doc` would leave a link to a file as it is, and it would lead nowhere.
+            let documented = path.ends_with("README.md") || target.starts_with('#');
+            let defined = label.map(|label| format!("#[doc = \"{label}: crate"));
+            let in_module = defined.is_some_and(|it| module.contains(&it));
+            assert!(
+                documented || in_module,
+                "{place}: src/docs/mod.rs does not define it"
+            );
+        }
+    }
+    assert!(seen > 20, "{seen} links");
+}
+
+/// Commands in blocks of `console`, each with the output that is shown below it.
+fn commands(text: &str) -> Vec<(String, String)> {
+    let blocks = text.split("```console\n").skip(1);
+    let blocks = blocks.filter_map(|rest| rest.split("```").next());
+    let commands = blocks.flat_map(|block| block.split("$ ").skip(1));
+    let parts = commands.map(|it| it.split_once('\n').unwrap_or((it, "")));
+    parts
+        .map(|(command, output)| (command.to_string(), output.to_string()))
+        .collect()
+}
+
+/// What an example shows, without what changes from one response to the next: every number is `0`, and
+/// blanks and line ends are left out.
+fn shape(text: &str) -> String {
+    let mut shape = String::new();
+    let mut letters = text.chars().filter(|it| !it.is_whitespace()).peekable();
+    while let Some(letter) = letters.next() {
+        let in_number = |it: &char| it.is_ascii_digit() || *it == '.';
+        let begins = letter == '-' && letters.peek().is_some_and(char::is_ascii_digit);
+        if begins || letter.is_ascii_digit() {
+            while letters.next_if(in_number).is_some() {}
+            shape.push('0');
+        } else {
+            shape.push(letter);
+        }
+    }
+    shape
+}
+
+/// Whether a text is as the example shows it, where `...` is anything.
+fn matches(example: &str, text: &str) -> bool {
+    let text = shape(text);
+    let mut rest = text.as_str();
+    for (at, part) in example.split("...").map(shape).enumerate() {
+        let Some(begin) = rest.find(&part).filter(|begin| at > 0 || *begin == 0) else {
+            return false;
+        };
+        rest = &rest[begin + part.len()..];
+    }
+    rest.is_empty() || example.trim_end().ends_with("...")
+}
+
+#[test]
+fn every_request_gets_the_response_that_is_shown() {
+    assert!(matches(
+        "{\"a\":1, ... ,\"b\":-2.5}\n",
+        "{\"a\":7,\"c\":[],\"b\":0}"
+    ));
+    assert!(!matches("{\"a\":1}", "{\"a\":1,\"b\":2}"));
+    assert!(!matches("{\"a\":1, ... }", "{\"b\":1}"));
+    let marketd = Marketd::start(&["--data", ":memory:"]);
+    let mut seen = 0;
+    for (path, text) in pages() {
+        for (command, output) in commands(&text) {
+            let target = (command.strip_prefix("curl ").unwrap_or_default())
+                .trim_start_matches("-i ")
+                .trim_matches('\'')
+                .strip_prefix("http://127.0.0.1:8080");
+            let Some(target) = target else { continue };
+            seen += 1;
+            let (head, body) = match command.contains(" -i ") {
+                true => output.split_once("\n\n").expect("a head and a body"),
+                false => ("", output.as_str()),
+            };
+            // The demo has all its candles a moment after the start.
+            let mut last = String::new();
+            let holds = poll_until(PATIENCE, || {
+                let response = get(marketd.addr(), target);
+                last = response.text().to_string();
+                let fields = head.lines().filter_map(|line| line.split_once(": "));
+                let has = |(name, value): (&str, &str)| {
+                    response.header(name).is_some_and(|it| matches(value, it))
+                };
+                (matches(body, &last) && { fields }.all(has)).then_some(())
+            });
+            assert!(holds.is_some(), "{}: {command}\n{last}", path.display());
+        }
+    }
+    assert!(seen >= 9, "{seen} requests");
+}
+
+/// The texts in backticks that stand in one column of a page's tables.
+fn column(text: &str, column: usize) -> Vec<String> {
+    let prose = prose(text);
+    let rows = prose.lines().filter(|line| line.starts_with('|'));
+    let cells = rows.filter_map(|line| line.split('|').nth(column + 1));
+    let quoted = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    quoted.map(str::to_string).collect()
+}
+
+fn openapi() -> Value {
+    let marketd = Marketd::start(&["--data", ":memory:"]);
+    get(marketd.addr(), "/openapi.json").json()
+}
+
+fn texts<'a>(values: impl IntoIterator<Item = &'a Value>) -> BTreeSet<String> {
+    let texts = values.into_iter().filter_map(Value::as_str);
+    texts.map(str::to_string).collect()
+}
+
+#[test]
+fn the_tables_of_the_interface_are_complete() {
+    let api = openapi();
+    let paths = api["paths"].as_object().expect("paths");
+    let paths: BTreeSet<String> = paths.keys().cloned().collect();
+    for page in ["README.md", "src/docs/http-api.md"] {
+        let listed = column(&read(&file(page)), 0).into_iter();
+        let listed = listed.filter(|it| it.starts_with('/')).map(|address| {
+            let path = address.split('?').next().unwrap_or_default().split('/');
+            let part = |part: &str| match part.strip_prefix(':') {
+                Some(name) => format!("{{{name}}}"),
+                None => part.to_string(),
+            };
+            path.map(part).collect::<Vec<_>>().join("/")
+        });
+        assert_eq!(listed.collect::<BTreeSet<_>>(), paths, "{page}");
+    }
+    let schemas = &api["components"]["schemas"];
+    let codes = texts(
+        schemas["Error"]["properties"]["code"]["enum"]
+            .as_array()
+            .expect("codes"),
+    );
+    let page = read(&file("src/docs/http-api.md"));
+    let listed: BTreeSet<String> = column(&page, 2).into_iter().collect();
+    assert!(
+        listed.is_superset(&codes),
+        "{:?}",
+        codes.difference(&listed)
+    );
+    let fields = texts(schemas["Quote"]["required"].as_array().expect("fields"));
+    let listed: BTreeSet<String> = column(&page, 0).into_iter().collect();
+    assert!(
+        listed.is_superset(&fields),
+        "{:?}",
+        fields.difference(&listed)
+    );
+}
+
+#[test]
+fn the_tables_of_operations_are_complete() {
+    let page = read(&file("src/docs/operations.md"));
+    let listed = column(&page, 0);
+    for target in log_targets::ALL {
+        assert!(
+            listed.iter().any(|it| it == target),
+            "the log target {target}"
+        );
+    }
+    let reasons = &openapi()["components"]["schemas"]["Health"]["properties"]["reasons"];
+    let codes = texts(
+        reasons["items"]["properties"]["code"]["enum"]
+            .as_array()
+            .expect("codes"),
+    );
+    for code in codes {
+        assert!(listed.contains(&code), "the reason {code}");
+    }
+}
+
+#[test]
+fn the_layers_name_every_module() {
+    let page = read(&file("src/docs/architecture.md"));
+    let layers = page
+        .split("```text\n")
+        .nth(1)
+        .expect("a picture of the layers");
+    let layers = layers.split("```").next().unwrap_or_default();
+    // What stands to the right of the names says what they are.
+    let names = layers
+        .lines()
+        .flat_map(|line| line[..line.len().min(36)].split_whitespace());
+    let named: BTreeSet<&str> = names.filter(|name| *name != "main").collect();
+    let library = read(&file("src/lib.rs"));
+    let modules = library
+        .lines()
+        .filter_map(|line| line.strip_prefix("pub mod "));
+    let modules = modules.map(|name| name.trim_end_matches(';'));
+    let modules: BTreeSet<&str> = modules.filter(|name| *name != "docs").collect();
+    assert_eq!(named, modules);
+}
+
+/// The page of metrics as a table: name, kind, labels, what it means. Of labels with a closed set of
+/// values, the values.
+fn table(page: &str) -> String {
+    let mut out = "\n| metric | kind | labels | meaning |\n|---|---|---|---|\n".to_string();
+    for family in page.split("# HELP ").skip(1) {
+        let (name, rest) = family.split_once(' ').expect("a help text");
+        let (help, rest) = rest.split_once("\n# TYPE ").expect("a type");
+        let (kind, samples) = rest.split_once('\n').unwrap_or((rest, ""));
+        let kind = kind.rsplit(' ').next().unwrap_or_default();
+        let mut labels: Vec<(&str, BTreeSet<&str>)> = Vec::new();
+        for sample in samples.lines() {
+            let Some((_, rest)) = sample.split_once('{') else {
+                continue;
+            };
+            for pair in rest
+                .split("\",")
+                .map(|it| it.split('}').next().unwrap_or(it))
+            {
+                let (label, value) = pair.split_once("=\"").expect("a label");
+                match labels.iter_mut().find(|(known, _)| *known == label) {
+                    Some((_, values)) => _ = values.insert(value.trim_matches('"')),
+                    None => labels.push((label, [value.trim_matches('"')].into())),
+                }
+            }
+        }
+        let labels = labels
+            .iter()
+            .filter(|(label, _)| *label != "le")
+            .map(|(label, values)| {
+                let values: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
+                match *label {
+                    "reason" | "state" | "queue" => format!("`{label}`: {}", values.join(" ")),
+                    _ => format!("`{label}`"),
+                }
+            });
+        let labels = labels.collect::<Vec<_>>().join(", ");
+        writeln!(out, "| `{name}` | {kind} | {labels} | {help} |")
+            .expect("a String takes every text");
+    }
+    out + "\n"
+}
+
+#[test]
+#[cfg_attr(
+    not(target_os = "linux"),
+    ignore = "other systems tell less of the process"
+)]
+fn the_list_of_metrics_is_current() {
+    // A label is seen once there is a sample with it: one source answers, and one does not.
+    let sources =
+        json!([{ "dialect": "demo" }, { "dialect": "binance", "url": "http://127.0.0.1:1" }]);
+    let marketd = Marketd::with_config(json!({ "data": ":memory:", "sources": sources }));
+    let expected = poll_until(PATIENCE, || {
+        let table = table(get(marketd.addr(), "/metrics").text());
+        let has = |line: &str| match line.strip_prefix("| `marketd_").unwrap_or_default() {
+            name if name.starts_with("source_") => line.contains("`source`"),
+            name if name.starts_with("http_request_duration") => line.contains("`route`"),
+            _ => true,
+        };
+        table.lines().all(has).then_some(table)
+    });
+    let expected = expected.expect("every metric with a label has a sample");
+    let path = file("src/docs/operations.md");
+    let page = read(&path);
+    let begin = page.find(METRICS).expect("the page has the mark") + METRICS.len();
+    let end = page
+        .find(END_OF_METRICS)
+        .expect("the page has the end mark");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        let page = format!("{}{expected}{}", &page[..begin], &page[end..]);
+        std::fs::write(path, page).expect("the page can be written");
+        return;
+    }
+    let written = &page[begin..end];
+    let mut lines = written.lines().zip(expected.lines());
+    let differs = lines.find(|(written, expected)| written != expected);
+    assert!(
+        written == expected,
+        "UPDATE_DOCS=1 writes it anew: {differs:?}"
+    );
+}
