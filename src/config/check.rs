@@ -1,17 +1,18 @@
-//! The check: what only makes sense together.
+//! The check: rules between the keys of a configuration.
 //!
-//! Owns the rules between keys: what must be unique, what must not be larger than something else,
-//! what this build can speak, and what is allowed but unwise. It never reads a value, and runs on
-//! the whole, whoever said the parts; a fault still names the place of the part.
+//! What must be unique, what must not be larger than something else, what this build can speak, and
+//! what is allowed but unwise. It runs on the whole configuration, wherever its parts come from; a
+//! fault still names the place of the part.
 //!
-//! A part that could not be read stands as its default, and is passed over where that is empty:
-//! its own fault has been told already.
+//! A part that could not be read has its default here. Where that is empty it is skipped: its own
+//! fault is reported already.
 
-use super::fault::{Report, suggestion};
-use super::{Config, DEMO, EcosystemMarket, SourceConfig, Url};
+use super::fault::{Report, suggestion, wrong};
+use super::schema::{Config, DEMO, SourceConfig};
+use super::url::Url;
 use crate::interval::Stored;
-use std::collections::HashMap;
-use std::collections::HashSet;
+use crate::record::MarketRules;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 /// An exchange that this build knows.
@@ -45,8 +46,8 @@ impl Build<'_> {
     }
 }
 
-/// Tells every fault between the parts of a configuration, and what is unwise.
-/// The demo exchange's source still has the dialect `demo` here.
+/// Reports every fault between the parts of a configuration, and what is unwise.
+/// The source of the demo exchange still has the dialect `demo` here.
 pub(super) fn check(config: &Config, build: Build<'_>, report: &mut Report) {
     for (at, source) in config.sources.iter().enumerate() {
         check_source(&format!("sources[{at}]"), source, build, report);
@@ -55,22 +56,21 @@ pub(super) fn check(config: &Config, build: Build<'_>, report: &mut Report) {
     check_unique("sources", "id", ids, report);
     let ids = config.categories.iter().map(|category| category.id.clone());
     check_unique("categories", "id", ids, report);
-    check_markets(config.ecosystem.as_deref().unwrap_or_default(), report);
+    check_markets(config, report);
     check_listeners(config, report);
     check_limits(config, report);
     warn_of_trust(config, report);
     warn_of_history(config, report);
     if config.tls.ca_file.is_some() && !build.tls {
-        report.warn(
-            "tls.caFile",
-            "this build cannot speak https, nobody needs it",
-        );
+        let message = "this build cannot speak https, nobody needs it";
+        report.warn("tls.caFile", message);
     }
 }
 
 fn check_source(path: &str, source: &SourceConfig, build: Build<'_>, report: &mut Report) {
     let of = |key: &str| format!("{path}.{key}");
-    if source.quote_assets.len() > 1 && source.quote_assets.iter().any(|asset| asset == "*") {
+    let all = source.quote_assets.iter().any(|asset| asset == "*");
+    if all && source.quote_assets.len() > 1 {
         report.fault(&of("quoteAssets"), "\"*\" means all, it stands alone");
     }
     if source.dialect == DEMO {
@@ -82,79 +82,59 @@ fn check_source(path: &str, source: &SourceConfig, build: Build<'_>, report: &mu
             report.fault(&of("url"), "the demo exchange has no address of its own");
         }
     } else if let Some(dialect) = build.dialect(&source.dialect) {
-        check_tls(path, source, dialect, build, report);
+        let (key, url) = match &source.url {
+            Some(url) => ("url", url),
+            None => ("dialect", &dialect.url),
+        };
+        if url.https && !build.tls && !report.is_faulty(&of("url")) {
+            let why = "this build cannot speak https (it is made without the feature \"tls\")";
+            let message = format!("expected an http address, found {url}: {why}");
+            report.fault(&of(key), message);
+        }
         warn_of_budget(path, source, dialect, report);
     } else if !source.dialect.is_empty() {
         let names = build.dialects.iter().map(|dialect| dialect.name);
         let names: Vec<&str> = names.chain([DEMO]).collect();
         let near = suggestion(&source.dialect, names.iter().copied());
-        let (names, found) = (names.join(", "), super::fault::quoted(&source.dialect));
-        let message = format!("expected one of {names}, found {found}{near}");
-        report.fault(&of("dialect"), message);
+        let expected = format!("one of {}", names.join(", "));
+        report.fault(&of("dialect"), wrong(expected, &source.dialect) + &near);
     }
     warn_of_times(path, source, report);
 }
 
-fn check_tls(
-    path: &str,
-    source: &SourceConfig,
-    dialect: &KnownDialect,
-    build: Build<'_>,
-    report: &mut Report,
-) {
-    let url = source.url.as_ref().unwrap_or(&dialect.url);
-    if !url.https || build.tls || report.is_faulty(&format!("{path}.url")) {
-        return;
-    }
-    let key = if source.url.is_some() {
-        "url"
-    } else {
-        "dialect"
-    };
-    let message = format!(
-        "expected an http address, found {url}: this build cannot speak https (it is made without \
-         the feature \"tls\")"
-    );
-    report.fault(&format!("{path}.{key}"), message);
-}
-
-/// Tells every later one of two parts of a list with the same name.
+/// Reports each entry of a list whose name an earlier entry has.
 fn check_unique(list: &str, key: &str, names: impl Iterator<Item = String>, report: &mut Report) {
     let mut seen: HashMap<String, usize> = HashMap::new();
     for (at, name) in names.enumerate() {
-        if name.is_empty() {
-            continue;
-        }
-        if let Some(first) = seen.get(&name) {
+        let first = *seen.entry(name.clone()).or_insert(at);
+        if first != at && !name.is_empty() {
             let message = format!("\"{name}\" is taken by {list}[{first}]");
             report.fault(&format!("{list}[{at}].{key}"), message);
-        } else {
-            seen.insert(name, at);
         }
     }
 }
 
-fn check_markets(markets: &[EcosystemMarket], report: &mut Report) {
+fn check_markets(config: &Config, report: &mut Report) {
     let list = "ecosystem.markets";
+    let markets = config.ecosystem.markets.as_deref().unwrap_or_default();
     let symbols = markets.iter().map(|market| market.symbol.clone());
     check_unique(list, "symbol", symbols, report);
-    // A market whose symbol is taken has been told already, whatever its id is.
+    // A market whose symbol is taken has a fault already, whatever its id is.
     let mut seen = HashSet::new();
     let ids = markets.iter().map(|market| {
-        let fresh = seen.insert(&market.symbol);
         let own = || market.symbol.replace('/', "-");
-        let id = market.id.clone().unwrap_or_else(own);
-        if fresh { id } else { String::new() }
+        let id = || market.id.clone().unwrap_or_else(own);
+        seen.insert(&market.symbol).then(id).unwrap_or_default()
     });
     check_unique(list, "id", ids, report);
     for (at, market) in markets.iter().enumerate() {
-        let rules = &market.rules;
-        let bounds = [
-            ("amount", &rules.amount),
-            ("price", &rules.price),
-            ("cost", &rules.cost),
-        ];
-        for (name, bounds) in bounds {
+        let MarketRules {
+            amount,
+            price,
+            cost,
+            ..
+        } = &market.rules;
+        for (name, bounds) in [("amount", amount), ("price", price), ("cost", cost)] {
             if let (Some(min), Some(max)) = (&bounds.min, &bounds.max)
                 && min > max
             {
@@ -166,62 +146,58 @@ fn check_markets(markets: &[EcosystemMarket], report: &mut Report) {
 }
 
 fn check_listeners(config: &Config, report: &mut Report) {
+    let listen = config.listen;
     // Port 0 is another one each time.
-    if config.ecosystem_listen == Some(config.listen) && config.listen.port() != 0 {
-        let message = format!(
-            "{} is taken by listen; leave it out to serve both there",
-            config.listen
-        );
+    if config.ecosystem_listen == Some(listen) && listen.port() != 0 {
+        let message = format!("{listen} is taken by listen; leave it out to serve both there");
         report.fault("ecosystemListen", message);
     }
 }
 
 fn check_limits(config: &Config, report: &mut Report) {
     let limits = &config.limits;
-    let mut at_most = |key: &str, value: usize, of: &str, most: usize| {
+    let pairs = [
+        (
+            "requestLineBytes",
+            limits.request_line_bytes,
+            "headBytes",
+            limits.head_bytes,
+        ),
+        (
+            "outputHighWaterBytes",
+            limits.output_high_water,
+            "outputTotalBytes",
+            limits.output_total,
+        ),
+        (
+            "upstreamItemBytes",
+            limits.upstream_item_bytes,
+            "upstreamBodyBytes",
+            limits.upstream_body_bytes,
+        ),
+    ];
+    for (key, value, of, most) in pairs {
         if value > most {
             let message = format!("expected at most {of} ({most}), found {value}");
             report.fault(&format!("limits.{key}"), message);
         }
-    };
-    at_most(
-        "requestLineBytes",
-        limits.request_line_bytes,
-        "headBytes",
-        limits.head_bytes,
-    );
-    at_most(
-        "outputHighWaterBytes",
-        limits.output_high_water,
-        "outputTotalBytes",
-        limits.output_total,
-    );
-    at_most(
-        "upstreamItemBytes",
-        limits.upstream_item_bytes,
-        "upstreamBodyBytes",
-        limits.upstream_body_bytes,
-    );
-    let listed: HashSet<&String> = (config.sources.iter())
-        .flat_map(|source| &source.symbols)
-        .collect();
-    if listed.len() > limits.symbols {
-        let message = format!(
-            "expected at least the {} symbols that the sources list, found {}",
-            listed.len(),
-            limits.symbols
+    }
+    let sources = config.sources.iter();
+    let symbols = sources.clone().flat_map(|source| &source.symbols);
+    let listed = symbols.collect::<HashSet<_>>().len();
+    if listed > limits.symbols {
+        let expected = format!("expected at least the {listed} symbols that the sources list");
+        report.fault(
+            "limits.symbols",
+            format!("{expected}, found {}", limits.symbols),
         );
-        report.fault("limits.symbols", message);
     }
     // A series belongs to one source.
-    let series: usize = (config.sources.iter())
-        .map(|source| source.symbols.len() * Stored::ALL.len())
-        .sum();
-    if series > limits.candle_series {
-        let message = format!(
-            "{} is below the {series} series of the listed symbols: the last ones get no candles",
-            limits.candle_series
-        );
+    let symbols: usize = sources.map(|source| source.symbols.len()).sum();
+    let (series, most) = (symbols * Stored::ALL.len(), limits.candle_series);
+    if series > most {
+        let then = "the last ones get no candles";
+        let message = format!("{most} is below the {series} series of the listed symbols: {then}");
         report.warn("limits.candleSeries", message);
     }
 }
@@ -237,32 +213,29 @@ fn warn_of_trust(config: &Config, report: &mut Report) {
 }
 
 fn warn_of_times(path: &str, source: &SourceConfig, report: &mut Report) {
-    let ms = |time: Duration| time.as_millis();
-    let (poll, stale) = (source.poll, source.stale_after);
-    let of = |key: &str| format!("{path}.{key}");
+    let [poll, stale] = [source.poll, source.stale_after].map(|time| time.as_millis());
+    let [frozen, timeout] = [source.frozen_after, source.timeout].map(|time| time.as_millis());
+    let mut warn = |key: &str, message| report.warn(&format!("{path}.{key}"), message);
     if poll >= stale {
-        let message = format!(
-            "{} is not below staleAfterMs ({}): every quote turns stale between two polls",
-            ms(poll),
-            ms(stale)
+        let then = "every quote turns stale between two polls";
+        warn(
+            "pollMs",
+            format!("{poll} is not below staleAfterMs ({stale}): {then}"),
         );
-        report.warn(&of("pollMs"), message);
     }
-    if poll >= source.frozen_after {
-        let message = format!(
-            "{} is not below frozenAfterMs ({}): the source counts as frozen between two polls",
-            ms(poll),
-            ms(source.frozen_after)
+    if poll >= frozen {
+        let then = "the source counts as frozen between two polls";
+        warn(
+            "pollMs",
+            format!("{poll} is not below frozenAfterMs ({frozen}): {then}"),
         );
-        report.warn(&of("pollMs"), message);
     }
-    if source.timeout > stale {
-        let message = format!(
-            "{} is above staleAfterMs ({}): quotes turn stale while one slow request is awaited",
-            ms(source.timeout),
-            ms(stale)
+    if timeout > stale {
+        let then = "quotes turn stale while one slow request is awaited";
+        warn(
+            "timeoutMs",
+            format!("{timeout} is above staleAfterMs ({stale}): {then}"),
         );
-        report.warn(&of("timeoutMs"), message);
     }
 }
 
@@ -274,16 +247,13 @@ fn warn_of_budget(path: &str, source: &SourceConfig, dialect: &KnownDialect, rep
     if round <= source.poll {
         return;
     }
-    let name = dialect.name;
-    let (round_ms, poll_ms) = (round.as_millis(), source.poll.as_millis());
-    let stale = if round >= source.stale_after {
-        ", and quotes turn stale between them"
-    } else {
-        ""
+    let stale = match round >= source.stale_after {
+        true => ", and quotes turn stale between them",
+        false => "",
     };
-    let message = format!(
-        "{poll_ms} is more than the limit of {name} carries: polls are spaced to {round_ms} ms{stale}"
-    );
+    let (name, round, poll) = (dialect.name, round.as_millis(), source.poll.as_millis());
+    let then = format!("polls are spaced to {round} ms{stale}");
+    let message = format!("{poll} is more than the limit of {name} carries: {then}");
     report.warn(&format!("{path}.pollMs"), message);
 }
 

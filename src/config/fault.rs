@@ -1,16 +1,15 @@
 //! A fault: what is wrong with the configuration, where it stands, and what was expected there.
 //!
-//! Owns the one form in which every fault of file, environment and command line is told, and the
-//! [`Report`] that gathers them: reading goes on after a fault, so that one run names them all.
-//! It never decides what a fault is.
+//! The [`Report`] gathers the faults of file, environment and command line. Reading goes on after a
+//! fault, so that one run names all of them. What is a fault is decided elsewhere.
 //!
-//! Invariant: every path of a value that was said by somebody leads to the place where it was
-//! said, so that a check long after the reading still names file and line, or the flag.
+//! Invariant: the report knows where each value was given, so that a check long after the reading
+//! still names file and line, or the flag.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
-/// Most faults that are told one by one: a file that has more of them is not a configuration.
+/// Most faults that are reported one by one: a file that has more of them is not a configuration.
 const FAULTS_TOLD: usize = 50;
 
 /// Longest piece of the input that a message repeats.
@@ -23,7 +22,7 @@ pub struct Fault {
     pub file: Option<String>,
     /// Counted from one.
     pub line: Option<usize>,
-    /// Counted from one; only where the file is no JSON.
+    /// Counted from one; only where the file is not JSON.
     pub column: Option<usize>,
     /// The key (`sources[0].pollMs`), the flag (`--listen`) or the variable (`MARKETD_LISTEN`);
     /// empty where the file as a whole is meant.
@@ -32,36 +31,43 @@ pub struct Fault {
     pub message: String,
 }
 
+impl Fault {
+    /// A fault of a flag or a variable.
+    pub(super) fn of(by: impl Into<String>, message: impl Into<String>) -> Fault {
+        Fault {
+            key: by.into(),
+            message: message.into(),
+            ..Fault::default()
+        }
+    }
+}
+
 impl fmt::Display for Fault {
     /// One line: `marketd.json:12: sources[0].pollMs: expected ..., found "fast"`. Names and
     /// values may hold anything; what would move the cursor of a terminal is escaped.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut line = String::new();
-        if let Some(file) = &self.file {
-            line.push_str(file);
-            for number in [self.line, self.column].into_iter().flatten() {
-                write!(line, ":{number}")?;
-            }
-            line.push_str(": ");
+        let mut line = self.file.clone().unwrap_or_default();
+        for number in [self.line, self.column].into_iter().flatten() {
+            write!(line, ":{number}")?;
         }
-        if !self.key.is_empty() {
-            write!(line, "{}: ", self.key)?;
-        }
-        line.push_str(&self.message);
-        for char in line.chars() {
-            if char.is_control() {
-                write!(f, "{}", char.escape_default())?;
+        for part in [&self.key, &self.message] {
+            let colon = if line.is_empty() || part.is_empty() {
+                ""
             } else {
-                f.write_char(char)?;
-            }
+                ": "
+            };
+            write!(line, "{colon}{part}")?;
         }
-        Ok(())
+        line.chars().try_for_each(|char| match char.is_control() {
+            true => write!(f, "{}", char.escape_default()),
+            false => f.write_char(char),
+        })
     }
 }
 
 impl std::error::Error for Fault {}
 
-/// Where a value was said.
+/// Where a value was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     /// In the file, on this line.
@@ -70,16 +76,17 @@ enum Origin {
     Given(&'static str),
 }
 
-/// The faults and warnings of one reading, and where everything was said.
+/// The faults and warnings of one reading, and where each value was given.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     file: Option<String>,
     /// Offset of each line of the file.
     lines: Vec<usize>,
+    /// By path.
     origins: BTreeMap<String, Origin>,
     faults: Vec<Fault>,
     warnings: Vec<Fault>,
-    /// Faults above [`FAULTS_TOLD`].
+    /// Number of faults above [`FAULTS_TOLD`].
     untold: usize,
 }
 
@@ -102,20 +109,24 @@ impl Report {
         self.lines.partition_point(|start| *start <= offset)
     }
 
-    /// Notes that a flag or variable said the value of `path`, and that whatever the file said
-    /// there does not count.
+    /// Notes that a flag or variable gives the value of `path`: what the file says there no longer
+    /// counts.
     pub(super) fn give(&mut self, path: &str, by: &'static str) {
-        self.origins.retain(|known, _| !is_within(known, path));
+        let is_within = |known: &str| {
+            let rest = known.strip_prefix(path);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        self.origins.retain(|known, _| !is_within(known));
         self.origins.insert(path.to_string(), Origin::Given(by));
     }
 
-    /// Whether anybody said the value of `path`.
+    /// Whether the value of `path` was given by anybody.
     pub(super) fn said(&self, path: &str) -> bool {
         self.origins.contains_key(path)
     }
 
-    /// The value of `path` is wrong. A value of the file whose fault has been told gets no second
-    /// one: the later ones are most often made by the first.
+    /// The value of `path` is wrong. A value of the file gets no second fault: the later ones mostly
+    /// follow from the first.
     pub(super) fn fault(&mut self, path: &str, message: impl Into<String>) {
         let fault = self.located(path, message.into());
         if fault.file.is_none() || !self.is_faulty(path) {
@@ -123,27 +134,24 @@ impl Report {
         }
     }
 
-    /// Whether a fault of the value of `path` of the file has been told.
+    /// Whether the value of `path` of the file has a fault.
     pub(super) fn is_faulty(&self, path: &str) -> bool {
         self.faults.iter().any(|fault| fault.key == path)
     }
 
     /// Something at an offset of the file is wrong.
     pub(super) fn fault_at(&mut self, path: &str, offset: usize, message: impl Into<String>) {
-        let fault = Fault {
+        self.add(Fault {
             file: self.file.clone(),
             line: Some(self.line(offset)),
-            column: None,
-            key: path.to_string(),
-            message: message.into(),
-        };
-        self.add(fault);
+            ..Fault::of(path, message)
+        });
     }
 
     /// A flag, a variable or the file as a whole is wrong.
     pub(super) fn add(&mut self, fault: Fault) {
         if self.faults.len() < FAULTS_TOLD {
-            put_in(&mut self.faults, fault);
+            insert(&mut self.faults, fault);
         } else {
             self.untold += 1;
         }
@@ -152,11 +160,11 @@ impl Report {
     /// The value of `path` is allowed and unwise.
     pub(super) fn warn(&mut self, path: &str, message: impl Into<String>) {
         let warning = self.located(path, message.into());
-        put_in(&mut self.warnings, warning);
+        insert(&mut self.warnings, warning);
     }
 
-    /// The warnings when there was no fault; else the faults: flags and variables first, then
-    /// the file from top to bottom.
+    /// The warnings if there was no fault; else the faults: those of flags and variables first, then
+    /// those of the file from top to bottom.
     pub(super) fn close(mut self) -> Result<Vec<Fault>, Vec<Fault>> {
         if self.faults.is_empty() {
             return Ok(self.warnings);
@@ -164,8 +172,7 @@ impl Report {
         if self.untold > 0 {
             self.faults.push(Fault {
                 file: self.file,
-                message: format!("and {} faults more", self.untold),
-                ..Fault::default()
+                ..Fault::of("", format!("and {} faults more", self.untold))
             });
         }
         Err(self.faults)
@@ -173,31 +180,20 @@ impl Report {
 
     /// A fault of `path`, at the place of the path itself or of the nearest part around it.
     fn located(&self, path: &str, message: String) -> Fault {
-        let fault = |file: Option<String>, line, key: &str| Fault {
-            file,
-            line,
-            column: None,
-            key: key.to_string(),
-            message,
+        let ends = path.match_indices(['.', '[']).map(|(at, _)| at);
+        let ends = ends.chain([path.len()]).collect::<Vec<_>>().into_iter();
+        let origin = ends.rev().find_map(|end| self.origins.get(&path[..end]));
+        let (line, key) = match origin {
+            Some(Origin::Given(by)) => return Fault::of(*by, message),
+            Some(Origin::Line(line)) => (Some(*line), path),
+            None => (None, path),
         };
-        let mut part = path;
-        loop {
-            match self.origins.get(part) {
-                Some(Origin::Line(line)) => return fault(self.file.clone(), Some(*line), path),
-                Some(Origin::Given(by)) => return fault(None, None, by),
-                None => match part.rfind(['.', '[']) {
-                    Some(at) => part = &part[..at],
-                    None => return fault(self.file.clone(), None, path),
-                },
-            }
+        Fault {
+            file: self.file.clone(),
+            line,
+            ..Fault::of(key, message)
         }
     }
-}
-
-/// Whether `path` is `whole` or a part of it.
-fn is_within(path: &str, whole: &str) -> bool {
-    path.strip_prefix(whole)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 /// A piece of the input as a message repeats it: quoted, escaped and not too long. What may be
@@ -215,9 +211,14 @@ pub(super) fn quoted(text: &str) -> String {
     }
 }
 
+/// The message for a text that is not what is expected.
+pub(super) fn wrong(expected: impl fmt::Display, text: &str) -> String {
+    format!("expected {expected}, found {}", quoted(text))
+}
+
 /// `, did you mean "x"?` where one of the words is close to `word`, else nothing.
 pub(super) fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    // A word that long is no slip of the finger, and the distance is quadratic.
+    // A word that long is no misspelling, and the distance is quadratic.
     if word.len() > ECHO_CHARS {
         return String::new();
     }
@@ -225,7 +226,7 @@ pub(super) fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str
     let word = plain(word);
     let near = known
         .into_iter()
-        .map(|known| (distance(&word, &plain(known)), known))
+        .map(|known| (strsim::osa_distance(&word, &plain(known)), known))
         .filter(|(distance, known)| *distance <= 2 && *distance * 3 <= known.len())
         .min_by_key(|(distance, _)| *distance);
     near.map_or(String::new(), |(_, known)| {
@@ -233,28 +234,8 @@ pub(super) fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str
     })
 }
 
-/// Edit distance with swaps of neighbours (optimal string alignment).
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 0..a.len() {
-        let mut row = vec![i + 1];
-        for j in 0..b.len() {
-            let change = last[j] + usize::from(a[i] != b[j]);
-            let mut best = change.min(last[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
-                best = best.min(before[j - 1] + 1);
-            }
-            row.push(best);
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
-}
-
-/// Keeps a list in the order of lines, and of coming within a line.
-fn put_in(list: &mut Vec<Fault>, fault: Fault) {
+/// Keeps a list in the order of lines, and within a line in that of arrival.
+fn insert(list: &mut Vec<Fault>, fault: Fault) {
     let at = list.partition_point(|other| other.line <= fault.line);
     list.insert(at, fault);
 }

@@ -1,11 +1,9 @@
 //! The limits: every cap and deadline, with its default and the reason for it.
 //!
-//! Owns one table, from which the type, its defaults, the keys of `limits` in the file and their
-//! documentation are made: a new limit is one entry, and cannot be forgotten anywhere. It never
-//! enforces a limit; whoever owns the thing that grows does.
+//! One table gives the type, its defaults, the keys of `limits` in the file and their reference: a
+//! new limit is one entry. Nothing is enforced here; the owner of what grows enforces its limit.
 
-use super::keys::{Key, Quantity};
-use super::rows::number;
+use super::values::{Number, Unit, object};
 use std::time::Duration;
 
 /// An entry: a documented field with its type, its key in the file, its unit, its default, and
@@ -16,24 +14,24 @@ macro_rules! limits {
         $field:ident: $type:ty, $name:literal $unit:ident = $default:literal,
             $min:literal..=$max:literal $(, $why:literal)?;
     )+) => {
-        /// Every cap and deadline, by name. `Limits::default()` is the table of defaults; each
-        /// has its reason beside it in the source.
-        #[derive(Clone, Debug, PartialEq, Eq)]
-        pub struct Limits {
-            $( $(#[doc = $about])+ pub $field: $type, )+
+        object! {
+            /// Every cap and deadline, by name. `Limits::default()` is the table of defaults; each
+            /// has its reason beside it in the source.
+            #[derive(Clone, Debug, PartialEq, Eq)]
+            pub struct Limits { $(
+                $(#[doc = $about])+
+                $field: $type = limits!(@ $unit $default), $name Number {
+                    unit: Unit::$unit, min: $min, max: $max, why: concat!("", $($why)?),
+                };
+            )+ }
         }
 
-        impl Default for Limits {
-            fn default() -> Limits {
-                Limits { $( $field: Quantity::of_number($default), )+ }
-            }
-        }
-
-        /// The keys of `limits`.
-        pub(super) const LIMITS: &[Key<Limits>] = &[
-            $( number!(Limits, $field, $name, $unit, $min..=$max, concat!($($about),+) $(, $why)?), )+
-        ];
+        /// The bounds of each limit, in their order.
+        #[cfg(test)]
+        const NUMBERS: &[Number] = &[ $( super::values::number(Unit::$unit, $min, $max), )+ ];
     };
+    (@ Ms $default:literal) => { Duration::from_millis($default) };
+    (@ $unit:ident $default:literal) => { $default };
 }
 
 limits! {
@@ -188,9 +186,29 @@ limits! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::fault::Report;
+    use crate::config::fault::{Fault, Report};
     use crate::config::json::Node;
-    use crate::config::keys::{Kind, Unit, print_object, read_object};
+    use crate::config::keys::Object;
+    use crate::config::values::Value;
+
+    /// The key, bounds and value of every limit.
+    fn keys(limits: &Limits) -> Vec<(&'static str, &'static Number, String)> {
+        let (mut keys, mut numbers) = (Vec::new(), NUMBERS.iter());
+        limits.clone().keys(&mut |key| {
+            let number = numbers.next().expect("each limit has one");
+            assert!(key.place.expected().starts_with(&number.to_string()));
+            keys.push((key.name, number, key.place.print()));
+        });
+        keys
+    }
+
+    fn read(limits: &mut Limits, text: &str) -> Result<Vec<Fault>, Vec<Fault>> {
+        let node = Node::whole("m.json", text).expect("it is JSON");
+        let mut report = Report::default();
+        let read = Limits::read(&(), Some(limits), &node, &mut report);
+        *limits = read.expect("it is an object");
+        report.close()
+    }
 
     #[test]
     fn keys_are_the_names_of_the_fields_with_their_unit() {
@@ -199,11 +217,9 @@ mod tests {
             .filter(|line| line.starts_with("    ") && !line.starts_with("     "))
             .filter_map(|line| line.trim().split_once(": ").map(|(name, _)| name))
             .collect();
-        assert_eq!(fields.len(), LIMITS.len());
-        for (field, key) in fields.iter().zip(LIMITS) {
-            let Kind::Number { unit, .. } = &key.kind else {
-                panic!("{field} is a number");
-            };
+        let keys = keys(&Limits::default());
+        assert_eq!(fields.len(), keys.len());
+        for (field, (key, number, _)) in fields.iter().zip(keys) {
             let mut words = field.split('_');
             let mut name = words.next().unwrap_or_default().to_string();
             for word in words {
@@ -211,7 +227,7 @@ mod tests {
                 name.push_str(&word[1..]);
             }
             // `head_timeout` and `shutdown` are times by their meaning, `head_bytes` says it.
-            let suffix = match unit {
+            let suffix = match number.unit {
                 Unit::Ms => "Ms",
                 Unit::Bytes => "Bytes",
                 Unit::Count | Unit::Slots => "",
@@ -221,51 +237,49 @@ mod tests {
             } else {
                 name + suffix
             };
-            assert_eq!(key.name, name);
+            assert_eq!(key, name);
         }
     }
 
     #[test]
     fn every_limit_can_be_set_to_its_least_and_its_most_and_no_further() {
-        let read = |name: &str, number: u64| {
-            let text = format!("{{\"{name}\": {number}}}");
-            let mut limits = Limits::default();
-            let mut report = Report::default();
-            let node = Node::whole("m.json", &text).expect("it is JSON");
-            read_object(&mut limits, LIMITS, &node, &mut report);
-            report.close().map(|_| limits)
-        };
-        for key in LIMITS {
-            let Kind::Number { min, max, get, .. } = &key.kind else {
-                panic!("{} is a number", key.name);
+        let defaults = keys(&Limits::default());
+        for (at, (name, number, default)) in defaults.iter().enumerate() {
+            let (min, max) = (number.min, number.max);
+            let default: u64 = default.parse().expect("a number");
+            assert!((min..=max).contains(&default), "{name}");
+            let set = |number: u64| {
+                let mut limits = Limits::default();
+                let text = format!("{{\"{name}\": {number}}}");
+                read(&mut limits, &text).map(|_| keys(&limits))
             };
-            let default = Limits::default();
-            assert!((*min..=*max).contains(&get(&default)), "{}", key.name);
-            for number in [*min, *max] {
-                let limits = read(key.name, number).expect("within bounds");
-                assert_eq!(get(&limits), number, "{}", key.name);
-                // The row sets its own field and no other.
-                let others = |limits: &Limits| {
-                    let others = LIMITS.iter().filter(|other| other.name != key.name);
-                    others.map(|other| other.print(limits)).collect::<Vec<_>>()
-                };
-                assert_eq!(others(&limits), others(&default), "{}", key.name);
+            for number in [min, max] {
+                let found = set(number).expect("within bounds");
+                for (other, (found, default)) in found.iter().zip(&defaults).enumerate() {
+                    // The key sets its own field and no other.
+                    let expected = if other == at {
+                        number.to_string()
+                    } else {
+                        default.2.clone()
+                    };
+                    assert_eq!(found.2, expected, "{name}, {}", found.0);
+                }
             }
-            assert!(read(key.name, max + 1).is_err(), "{}", key.name);
-            if *min > 0 {
-                assert!(read(key.name, min - 1).is_err(), "{}", key.name);
+            assert!(set(max + 1).is_err(), "{name}");
+            if min > 0 {
+                assert!(set(min - 1).is_err(), "{name}");
             }
         }
     }
 
     #[test]
     fn printed_limits_read_back() {
-        let text = print_object(&Limits::default(), LIMITS).to_string();
-        let node = Node::whole("m.json", &text).expect("it is JSON");
-        let (mut limits, mut report) = (Limits::default(), Report::default());
-        limits.shutdown = Duration::ZERO;
-        read_object(&mut limits, LIMITS, &node, &mut report);
-        assert_eq!(report.close(), Ok(Vec::new()));
+        let text = Limits::default().print();
+        let mut limits = Limits {
+            shutdown: Duration::ZERO,
+            ..Limits::default()
+        };
+        assert_eq!(read(&mut limits, &text), Ok(Vec::new()));
         assert_eq!(limits, Limits::default());
     }
 }

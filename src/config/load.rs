@@ -1,41 +1,32 @@
 //! The loading: command line, environment and file become one configuration, or faults.
 //!
-//! Owns the order of precedence (flags, environment, file, defaults) and which sources run. It
-//! never reads the environment of the process itself: it is given a way to ask.
+//! Decides what wins (flags, environment, file, defaults, in this order) and which sources run. The
+//! caller passes in a way to look up the environment.
 
-use super::args::{self, Flags, Words};
 use super::check::{Build, KnownDialect, check, tls_available};
-use super::fault::{Fault, Report, quoted};
-use super::json::Node;
-use super::keys::{Key, Kind, print_object, read_object};
+use super::fault::{Fault, Report, quoted, wrong};
+use super::flags::{self, FLAGS, Flags, Words};
+use super::forms::SYMBOL;
+use super::json::{self, Node};
+use super::keys::{Object as _, Visitor, print_object, read_object, with_key};
+use super::log_rules;
 use super::proxy::Proxies;
-use super::schema::ROOT;
-use super::{Config, DEMO, DEMO_DIALECT, SourceConfig, Url, forms, log_rules};
+use super::schema::{Config, DEMO, DEMO_DIALECT, History, SourceConfig};
+use super::url::Url;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 
-/// Largest file that is read: a thousand categories of a thousand symbols are 10 MB, and the
-/// name of an endless device must not eat the memory.
+/// Largest file that is read: a thousand categories of a thousand symbols are 10 MB, and an endless
+/// device must not fill the memory.
 const FILE_BYTES: u64 = 16 * 1024 * 1024;
-
-/// Flag, variable and key that say the same.
-const OVERRIDES: &[(&str, &str, &str)] = &[
-    ("--listen", "MARKETD_LISTEN", "listen"),
-    (
-        "--ecosystem-listen",
-        "MARKETD_ECOSYSTEM_LISTEN",
-        "ecosystemListen",
-    ),
-    ("--data", "MARKETD_DATA", "data"),
-];
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     /// Serve.
     Run(Loaded),
-    /// Tell that the configuration is good, and its warnings.
+    /// Say that the configuration is good, and print its warnings.
     Check(Loaded),
     /// Print [`Config::to_json`].
     PrintConfig(Loaded),
@@ -48,7 +39,7 @@ pub enum Command {
 /// A configuration without fault.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
-    /// What holds.
+    /// The configuration.
     pub config: Config,
     /// What is logged, in the syntax of `RUST_LOG`.
     pub log: String,
@@ -57,8 +48,8 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// The filter of the log: as `accessLog` says of the target `access`, except where [`Loaded::log`]
-    /// says something of it.
+    /// The filter of the log: as `accessLog` says for the target `access`, unless [`Loaded::log`]
+    /// says something about it.
     pub fn filter(&self) -> String {
         let is_access = |rule: &str| rule.trim().split('=').next() == Some("access");
         let access = match self.config.access_log {
@@ -70,62 +61,62 @@ impl Loaded {
     }
 }
 
-/// Reads a command line: `words` are those behind the command's name, `variable` looks up the
-/// environment (an empty variable counts as unset). Every fault that can be found is told, those
+/// Reads a command line: `words` are those after the command's name, `variable` looks up the
+/// environment (an empty variable counts as unset). Every fault that can be found is reported, those
 /// of flags and variables first, then those of the file from top to bottom.
 pub fn command(
     words: impl IntoIterator<Item = OsString>,
     variable: impl Fn(&str) -> Option<OsString>,
     dialects: &[KnownDialect],
 ) -> Result<Command, Vec<Fault>> {
-    let (flags, faults) = match args::parse(words) {
+    let (flags, faults) = match flags::parse(words) {
         Words::Help => return Ok(Command::Help),
         Words::Version => return Ok(Command::Version),
         Words::Flags(flags, faults) => (flags, faults),
     };
     let mut report = Report::default();
     faults.into_iter().for_each(|fault| report.add(fault));
-    let variable = |name: &'static str, report: &mut Report| text_of(name, &variable, report);
-    let mut config = Config::default();
-    let file = flags.value("--config").map(str::to_string);
-    if let Some(file) = file.or_else(|| variable("MARKETD_CONFIG", &mut report)) {
-        match text_of_file(&file) {
-            Ok(text) => read_file(&mut config, &file, &text, &mut report),
-            Err(fault) => report.add(fault),
-        }
-    }
-    for (flag, name, key) in OVERRIDES {
-        let flag = flags.value(flag).map(|text| (*flag, text.to_string()));
-        let given = flag.or_else(|| variable(name, &mut report).map(|text| (*name, text)));
-        if let Some((by, text)) = given {
-            override_key(&mut config, key, by, &text, &mut report);
-        }
-    }
-    let log = log_of(&flags, |report| variable("RUST_LOG", report), &mut report);
-    settle_sources(&mut config, &flags, &mut report);
-    let build = Build {
-        dialects,
-        tls: tls_available(),
+    let variable = |name: &'static str, report: &mut Report| {
+        let value = variable(name).filter(|value| !value.is_empty())?;
+        let refused = |_| report.add(Fault::of(name, "expected UTF-8"));
+        value.into_string().map_err(refused).ok()
     };
+    let (mut config, mut log) = (Config::default(), "info".to_string());
+    for flag in FLAGS {
+        let given = match (flags.value(flag.name), flag.variable) {
+            (Some(text), _) => Some((flag.name, text.to_string())),
+            (None, "") => None,
+            (None, by) => variable(by, &mut report).map(|text| (by, text)),
+        };
+        let Some((by, text)) = given else { continue };
+        match (flag.name, flag.key) {
+            ("--config", _) => match text_of_file(&text) {
+                Ok(json) => read_file(&mut config, &text, &json, &mut report),
+                Err(fault) => report.add(fault),
+            },
+            ("--log", _) => log = log_filter(by, &text, &mut report),
+            (_, "") => {}
+            (_, key) => override_key(&mut config, key, by, &text, &mut report),
+        }
+    }
+    settle_sources(&mut config, &flags, &mut report);
     let proxies = Proxies::read(|name| variable(name, &mut report));
-    let (config, warnings) = finish(config, build, &proxies, report)?;
+    let (config, warnings) = finish(config, dialects, &proxies, report)?;
     let loaded = Loaded {
         config,
         log,
         warnings,
     };
-    Ok(if flags.has("--print-config") {
-        Command::PrintConfig(loaded)
-    } else if flags.has("--check") {
-        Command::Check(loaded)
-    } else {
-        Command::Run(loaded)
+    Ok(match () {
+        () if flags.has("--print-config") => Command::PrintConfig(loaded),
+        () if flags.has("--check") => Command::Check(loaded),
+        () => Command::Run(loaded),
     })
 }
 
 impl Config {
-    /// Reads the text of a file as if it were named by `--config` and nothing else was said.
-    /// `name` is what faults call it. Answers the warnings too. Of files, only `tls.caFile` is read.
+    /// Reads the text of a file as if it were named by `--config` and nothing else was given.
+    /// `name` is what faults call it. Returns the warnings too. Of files, only `tls.caFile` is read.
     pub fn from_json(
         name: &str,
         text: &str,
@@ -134,11 +125,7 @@ impl Config {
         let (mut config, mut report) = (Config::default(), Report::default());
         read_file(&mut config, name, text, &mut report);
         settle_sources(&mut config, &Flags::default(), &mut report);
-        let build = Build {
-            dialects,
-            tls: tls_available(),
-        };
-        finish(config, build, &Proxies::default(), report)
+        finish(config, dialects, &Proxies::default(), report)
     }
 
     /// This configuration as a file that reads back as the same.
@@ -147,33 +134,14 @@ impl Config {
         if let Some(at) = self.demo_source() {
             written.sources[at].dialect = DEMO.to_string();
         }
-        print_object(&written, ROOT).to_string()
+        print_object(&mut |visitor| written.keys(visitor))
     }
-}
-
-/// A variable of the environment; an empty one counts as unset.
-fn text_of(
-    name: &'static str,
-    variable: &impl Fn(&str) -> Option<OsString>,
-    report: &mut Report,
-) -> Option<String> {
-    let value = variable(name).filter(|value| !value.is_empty())?;
-    let text = value.into_string();
-    if text.is_err() {
-        report.add(Fault {
-            key: name.to_string(),
-            message: "expected UTF-8".to_string(),
-            ..Fault::default()
-        });
-    }
-    text.ok()
 }
 
 fn text_of_file(name: &str) -> Result<String, Fault> {
     let fault = |message: String| Fault {
         file: Some(name.to_string()),
-        message,
-        ..Fault::default()
+        ..Fault::of("", message)
     };
     let mut bytes = Vec::new();
     File::open(name)
@@ -184,69 +152,54 @@ fn text_of_file(name: &str) -> Result<String, Fault> {
     }
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
         Fault {
-            line: Some(line),
+            line: Some(1 + good.iter().filter(|byte| **byte == b'\n').count()),
             ..fault("not UTF-8".to_string())
         }
     })
 }
 
 fn read_file(config: &mut Config, name: &str, text: &str, report: &mut Report) {
-    // Some editors put the mark in front; no JSON begins with it.
+    // Some editors put a byte order mark in front; JSON has none.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     report.open(name, text);
     match Node::whole(name, text) {
-        Ok(node) => read_object(config, ROOT, &node, report),
+        Ok(node) => read_object(&mut |visitor| config.keys(visitor), None, &node, report),
         Err(fault) => report.add(fault),
     }
 }
 
-/// Sets a key of the file from a flag or variable, by the form that the file's key has.
+/// Sets a key of the file from a flag or variable, by the rule of the key.
 fn override_key(config: &mut Config, key: &str, by: &'static str, text: &str, report: &mut Report) {
     report.give(key, by);
-    let row: &Key<Config> = (ROOT.iter().find(|row| row.name == key))
-        .expect("OVERRIDES names keys of the file alone, a test sees to it");
-    if let Kind::Text { set, .. } = &row.kind
-        && let Err(message) = set(config, text)
-    {
-        report.fault(key, message);
-    }
+    let text = json::text(text);
+    let node = Node::of(key.to_string(), &text);
+    let object = &mut |visitor: &mut Visitor<'_>| config.keys(visitor);
+    let known = with_key(object, key, &mut |place| place.read(&node, report));
+    debug_assert!(known, "flags override keys that are there");
 }
 
-/// What is logged: what the flag says, else what `RUST_LOG` does.
-fn log_of(
-    flags: &Flags,
-    variable: impl Fn(&mut Report) -> Option<String>,
-    report: &mut Report,
-) -> String {
-    let (by, rules) = match flags.value("--log") {
-        Some(text) => ("--log", log_rules::of_flag(text).map(|it| (it, Vec::new()))),
-        None => match variable(report) {
-            Some(text) => ("RUST_LOG", log_rules::of_variable(&text)),
-            None => return "info".to_string(),
-        },
-    };
+/// The filter of the log that a flag or variable asks for.
+fn log_filter(by: &'static str, text: &str, report: &mut Report) -> String {
     report.give("log", by);
-    match rules {
-        Ok((filter, warnings)) => {
-            for warning in warnings {
-                report.warn("log", warning);
-            }
-            filter
-        }
-        Err(message) => {
-            report.fault("log", message);
-            String::new()
-        }
+    let rules = match by {
+        "--log" => log_rules::of_flag(text).map(|filter| (filter, Vec::new())),
+        _ => log_rules::of_variable(text),
+    };
+    let (filter, warnings) = rules.unwrap_or_else(|message| {
+        report.fault("log", message);
+        Default::default()
+    });
+    for warning in warnings {
+        report.warn("log", warning);
     }
+    filter
 }
 
-/// Which sources run: those of the flags, else those of the file, else the demo exchange; and the
-/// demo exchange beside them when `--demo` asks for it.
+/// Decides which sources run: those of the flags, else those of the file, else the demo exchange.
+/// `--demo` adds the demo exchange to the others.
 fn settle_sources(config: &mut Config, flags: &Flags, report: &mut Report) {
-    let by_flags = flags.has("--source");
-    if by_flags {
+    if flags.has("--source") {
         report.give("sources", "--source");
         config.sources.clear();
         for text in flags.values("--source") {
@@ -256,23 +209,21 @@ fn settle_sources(config: &mut Config, flags: &Flags, report: &mut Report) {
     }
     let is_demo = |source: &SourceConfig| source.dialect == DEMO;
     let asked = flags.has("--demo") && !config.sources.iter().any(is_demo);
+    if asked {
+        report.give(&format!("sources[{}]", config.sources.len()), "--demo");
+    }
     if asked || config.sources.is_empty() {
-        if flags.has("--demo") {
-            report.give(&format!("sources[{}]", config.sources.len()), "--demo");
-        }
-        config.sources.push(SourceConfig {
-            dialect: DEMO.to_string(),
-            ..SourceConfig::demo()
-        });
+        config.sources.push(SourceConfig::named(DEMO));
     }
     let Some(text) = flags.value("--symbols") else {
         return;
     };
     report.give("symbols", "--symbols");
     let symbols = symbols_of(text, report);
-    let alone = config.sources.len() == 1 && is_demo(&config.sources[0]);
-    let own = flags.values("--source").count();
-    let count = if alone { 1 } else { own };
+    let count = match &config.sources[..] {
+        [source] if is_demo(source) => 1,
+        _ => flags.values("--source").count(),
+    };
     if count == 0 {
         let message = "needs --source: the file's sources say their own symbols";
         report.fault("symbols", message);
@@ -289,25 +240,17 @@ fn source_of(text: &str, others: &[SourceConfig], report: &mut Report) -> Source
         Some((dialect, url)) => (dialect, Some(url)),
         None => (text, None),
     };
-    let mut source = match dialect {
-        DEMO => SourceConfig {
-            dialect: DEMO.to_string(),
-            ..SourceConfig::demo()
-        },
-        dialect => SourceConfig::of(dialect),
-    };
+    let mut source = SourceConfig::named(dialect);
     if dialect.is_empty() {
-        let found = quoted(text);
-        report.fault("sources", format!("expected DIALECT[=URL], found {found}"));
+        report.fault("sources", wrong("DIALECT[=URL]", text));
     }
-    match url.map(Url::parse) {
-        None => {}
-        Some(Ok(url)) => source.url = Some(url),
-        Some(Err(message)) => {
-            report.fault("sources", message);
-            // Told once is enough: the check passes over a source without dialect.
-            source.dialect.clear();
-        }
+    source.url = url.and_then(|url| {
+        let fault = |message| report.fault("sources", message);
+        Url::parse(url).map_err(fault).ok()
+    });
+    if url.is_some() && source.url.is_none() {
+        // One fault is enough: the check passes over a source without dialect.
+        source.dialect.clear();
     }
     let same = others.iter().filter(|it| it.dialect == dialect).count();
     if same > 0 && dialect != DEMO {
@@ -319,8 +262,8 @@ fn source_of(text: &str, others: &[SourceConfig], report: &mut Report) -> Source
 fn symbols_of(text: &str, report: &mut Report) -> Vec<String> {
     let mut symbols = Vec::new();
     for part in text.split(',').map(str::trim).filter(|it| !it.is_empty()) {
-        match forms::symbol(part) {
-            // What is typed by hand is forgiven to be typed twice.
+        match SYMBOL.parse(part) {
+            // On the command line a symbol may be given twice.
             Ok(symbol) if symbols.contains(&symbol) => {}
             Ok(symbol) => symbols.push(symbol),
             Err(message) => report.fault("symbols", message),
@@ -332,13 +275,15 @@ fn symbols_of(text: &str, report: &mut Report) -> Vec<String> {
     symbols
 }
 
-/// Checks the whole and gives it its last form.
+/// Checks the whole configuration and completes it.
 fn finish(
     mut config: Config,
-    build: Build<'_>,
+    dialects: &[KnownDialect],
     proxies: &Proxies,
     mut report: Report,
 ) -> Result<(Config, Vec<Fault>), Vec<Fault>> {
+    let tls = tls_available();
+    let build = Build { dialects, tls };
     check(&config, build, &mut report);
     read_roots(&mut config, &mut report);
     settle_proxies(&mut config, build, proxies, &mut report);
@@ -348,18 +293,15 @@ fn finish(
         source.dialect = DEMO_DIALECT.to_string();
         config.demo.unwrap_or_default()
     });
-    for depth in [
-        &mut config.history.m1,
-        &mut config.history.h1,
-        &mut config.history.d1,
-    ] {
+    let History { m1, h1, d1 } = &mut config.history;
+    for depth in [m1, h1, d1] {
         depth.backfill = depth.backfill.min(depth.keep);
     }
     Ok((config, warnings))
 }
 
-/// Reads the file of root certificates. Whether they are good, those say who understand them; here
-/// it is enough that there are some, and that they are text.
+/// Reads the file of root certificates. It must be text and hold some certificate; TLS checks later
+/// whether they are good.
 fn read_roots(config: &mut Config, report: &mut Report) {
     const KEY: &str = "tls.caFile";
     let Some(name) = &config.tls.ca_file else {
@@ -375,9 +317,10 @@ fn read_roots(config: &mut Config, report: &mut Report) {
     }
 }
 
-/// Says of every source what it is reached through. The demo exchange is next door.
+/// Sets the proxy of each source, if the environment names one. The demo exchange runs in this
+/// process.
 fn settle_proxies(config: &mut Config, build: Build<'_>, proxies: &Proxies, report: &mut Report) {
-    let mut told = Vec::new();
+    let mut faulty = Vec::new();
     for source in config.sources.iter_mut().filter(|it| it.dialect != DEMO) {
         let own = build.dialect(&source.dialect).map(|dialect| &dialect.url);
         let Some(url) = source.url.as_ref().or(own) else {
@@ -385,14 +328,10 @@ fn settle_proxies(config: &mut Config, build: Build<'_>, proxies: &Proxies, repo
         };
         match proxies.of(url) {
             Ok(proxy) => source.proxy = proxy,
-            Err((by, _)) if told.contains(&by) => {}
+            Err((by, _)) if faulty.contains(&by) => {}
             Err((by, message)) => {
-                told.push(by);
-                report.add(Fault {
-                    key: by.to_string(),
-                    message,
-                    ..Fault::default()
-                });
+                faulty.push(by);
+                report.add(Fault::of(by, message));
             }
         }
     }

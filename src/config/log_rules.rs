@@ -3,12 +3,14 @@
 //! Owns their syntax. A rule names a target as the log prints it ([`crate::log_targets`]). A rule for
 //! one target never changes what the others log: without a level for all, that stays `info`.
 
-use super::fault::{quoted, suggestion};
-use super::forms::LEVEL;
+use super::fault::{quoted, suggestion, wrong};
 use crate::log_targets;
 
 /// What is logged where nothing says a level for all targets.
 const DEFAULT: &str = "info";
+
+/// What a rule for everything says.
+const LEVEL: &str = "off, error, warn, info, debug or trace";
 
 /// The name that the rules of Rust programs give to everything of this one.
 const WHOLE: &str = "marketd";
@@ -24,7 +26,7 @@ pub(super) fn of_flag(text: &str) -> Result<String, String> {
                     return Err(unknown(target));
                 }
             }
-            _ => return Err(format!("expected {LEVEL}, found {}", quoted(text))),
+            _ => return Err(wrong(LEVEL, text)),
         }
     }
     Ok(rules.text(""))

@@ -1,17 +1,17 @@
-//! Proxies: through which one a source is reached, as the environment says it.
+//! Proxies: the HTTP proxy of each source, from the variables that most programs read.
 //!
-//! Owns the forms of a proxy's address and of the exceptions in `NO_PROXY`, and the order in which
-//! the variables count. It is given a way to ask for a variable, and never reads one itself.
+//! Reads the address of a proxy and the exceptions in `NO_PROXY`, and decides which variable counts.
+//! The caller passes in a way to look up a variable.
 //!
-//! It never tells what a variable says: a proxy's address may hold a password. Faults name the
-//! variable, [`Proxy`] prints as host and port, and a configuration that is printed holds none.
+//! No message repeats a variable's value: a proxy's address may hold a password. Faults name the
+//! variable, [`Proxy`] prints as host and port, and a printed configuration holds no proxy.
 
-use super::url::split_port;
-use super::{Network, Url};
+use super::network::Network;
+use super::url::{Url, in_brackets, split_port};
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
-/// What a variable may say.
+/// What a variable must hold.
 const EXPECTED: &str = "expected http://HOST:PORT or http://USER:PASSWORD@HOST:PORT";
 
 /// Variables for https addresses, the first that says something counts. The lower case wins, as
@@ -31,7 +31,7 @@ pub struct Proxy {
     pub host: String,
     /// TCP port.
     pub port: u16,
-    /// What it wants to know of whoever asks.
+    /// User and password that it asks for.
     pub credentials: Option<Credentials>,
 }
 
@@ -53,11 +53,7 @@ impl fmt::Debug for Credentials {
 impl fmt::Display for Proxy {
     /// Host and port, without the credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.host.contains(':') {
-            write!(f, "[{}]:{}", self.host, self.port)
-        } else {
-            write!(f, "{}:{}", self.host, self.port)
-        }
+        write!(f, "{}:{}", in_brackets(&self.host), self.port)
     }
 }
 
@@ -77,20 +73,19 @@ impl Proxy {
             Some((userinfo, place)) => (Some(userinfo), place),
             None => (None, authority),
         };
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
-        let place = Some(place).filter(|place| place.bytes().all(plain));
-        let Some((host, port)) = place.and_then(split_port) else {
-            return refused("");
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
+        let (host, port) = match split_port(place) {
+            Some(found) if place.bytes().all(is_plain) => found,
+            _ => return refused(""),
         };
-        let credentials = match userinfo.map(credentials) {
-            Some(None) => return refused(" (user and password hold a bad escape)"),
-            Some(Some(credentials)) => Some(credentials),
-            None => None,
-        };
+        let credentials = userinfo.map(credentials);
+        if credentials == Some(None) {
+            return refused(" (user and password hold a bad escape)");
+        }
         Ok(Proxy {
             host: host.to_ascii_lowercase(),
             port: port.unwrap_or(80),
-            credentials,
+            credentials: credentials.flatten(),
         })
     }
 }
@@ -105,21 +100,20 @@ fn credentials(userinfo: &str) -> Option<Credentials> {
 }
 
 fn unescaped(text: &str) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
+    let mut next = || {
+        let byte = bytes.next()?;
         if byte != b'%' {
-            out.push(byte);
-            continue;
+            return Some(Some(byte));
         }
         let mut digit = || char::from(bytes.next()?).to_digit(16);
-        let (high, low) = (digit()?, digit()?);
-        out.push((high * 16 + low) as u8);
-    }
-    Some(out)
+        let (high, low) = (digit(), digit());
+        Some(high.zip(low).map(|(high, low)| (high * 16 + low) as u8))
+    };
+    std::iter::from_fn(&mut next).collect()
 }
 
-/// What the environment says of proxies.
+/// The proxies that the environment names.
 #[derive(Default)]
 pub(super) struct Proxies {
     https: Option<Said>,
@@ -127,22 +121,16 @@ pub(super) struct Proxies {
     except: Vec<Except>,
 }
 
-/// A variable and its value, which is read only when a source needs it: what is meant for other
-/// programs may be of a sort that this one does not know.
+/// A variable and its value. The value is parsed only when a source needs it: it may be meant for
+/// other programs, and of a sort that this one does not know.
 struct Said {
     by: &'static str,
     text: String,
 }
 
-/// An entry of `NO_PROXY`.
-#[derive(Debug, PartialEq, Eq)]
-struct Except {
-    place: Place,
-    /// `None`: any.
-    port: Option<u16>,
-}
+/// An entry of `NO_PROXY`: a place, and a port if only that one is meant.
+struct Except(Place, Option<u16>);
 
-#[derive(Debug, PartialEq, Eq)]
 enum Place {
     /// `*`
     Any,
@@ -153,7 +141,7 @@ enum Place {
 }
 
 impl Proxies {
-    /// Asks for every variable.
+    /// Looks up every variable.
     pub(super) fn read(mut variable: impl FnMut(&'static str) -> Option<String>) -> Proxies {
         let mut first = |names: &[&'static str]| {
             let mut said = names.iter().filter_map(|&by| {
@@ -194,52 +182,40 @@ impl Except {
         let text = text.to_ascii_lowercase();
         // An IPv6 address without brackets is all colons, and none of them begins a port.
         if let Some(network) = Network::parse(&text) {
-            let place = Place::Network(network);
-            return Some(Except { place, port: None });
+            return Some(Except(Place::Network(network), None));
         }
-        if text.contains('/') {
-            return None;
-        }
-        let (host, port) = split_port(&text)?;
-        if let Ok(address) = host.parse::<IpAddr>() {
-            let place = Place::Network(address.into());
-            return Some(Except { place, port });
-        }
-        if host == "*" {
-            let place = Place::Any;
-            return Some(Except { place, port });
-        }
+        let (host, port) = split_port(&text).filter(|_| !text.contains('/'))?;
         let name = host.strip_prefix('*').unwrap_or(host);
         let name = name.strip_prefix('.').unwrap_or(name).trim_end_matches('.');
-        let place = Place::Name(name.to_string());
-        (!name.is_empty()).then_some(Except { place, port })
+        let place = match host.parse::<IpAddr>() {
+            Ok(address) => Place::Network(address.into()),
+            Err(_) if host == "*" => Place::Any,
+            Err(_) if name.is_empty() => return None,
+            Err(_) => Place::Name(name.to_string()),
+        };
+        Some(Except(place, port))
     }
 
     fn fits(&self, url: &Url) -> bool {
-        let address: Option<IpAddr> = url.host.parse().ok();
-        let place = match (&self.place, address) {
+        let Except(place, port) = self;
+        let fits = match (place, url.host.parse()) {
             (Place::Any, _) => true,
-            (Place::Network(network), Some(address)) => network.holds(address),
-            (Place::Name(name), None) => {
-                let host = url.host.trim_end_matches('.');
-                let below = host.strip_suffix(name.as_str());
+            (Place::Network(network), Ok(address)) => network.holds(address),
+            (Place::Name(name), Err(_)) => {
+                let below = (url.host.trim_end_matches('.')).strip_suffix(name.as_str());
                 below.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
             }
             _ => false,
         };
-        place && self.port.is_none_or(|port| port == url.port)
+        fits && port.is_none_or(|port| port == url.port)
     }
 }
 
 /// Whether this machine itself is meant, which no proxy can reach.
 fn is_loopback(host: &str) -> bool {
     let name = host.trim_end_matches('.');
-    let v4 = |address: Ipv4Addr| address.is_loopback();
-    match host.parse() {
-        Ok(IpAddr::V4(address)) => v4(address),
-        Ok(IpAddr::V6(address)) => {
-            address == Ipv6Addr::LOCALHOST || address.to_ipv4_mapped().is_some_and(v4)
-        }
+    match host.parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback(),
         Err(_) => name == "localhost" || name.ends_with(".localhost"),
     }
 }

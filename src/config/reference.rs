@@ -1,82 +1,76 @@
-//! The reference: every key of the file as tables of Markdown, made from the rows that read it.
+//! The reference: flags and keys as tables of Markdown, made from the rows that read them.
 //!
-//! Owns the words around the tables' cells, nothing else. A test holds the documentation to it.
+//! A test holds the documentation to it.
 
-use super::keys::{Key, Kind};
-use super::limits::LIMITS;
-use super::schema::{
-    BOUNDS, CATEGORY, DEMO_KEYS, DEPTH, ECOSYSTEM, HISTORY, MARKET, ORDER_LIMITS, PRECISION, ROOT,
-    RULES, SOURCE, TLS,
-};
-use super::{Config, DemoConfig, SourceConfig};
-use crate::record::{Bounds, MarketRules};
-use std::fmt::Write as _;
+use super::flags::FLAGS;
+use super::keys::{Keys, Object as _};
+use super::schema::Config;
 
-/// Every key of the file: its name, what it may say, its default and what it means.
+const FLAGS_HEAD: &str = "\
+### The command line
+
+| flag | variable | key | meaning |
+|---|---|---|---|
+";
+
+/// The title of a table, and its rows.
+type Table = (String, String);
+
+/// Every flag, and every key of the file: its name, what it may be, its default and what it means.
 pub fn reference() -> String {
-    let config = Config::default();
-    let rules = MarketRules::default();
-    let mut out = String::new();
-    table("The file", ROOT, Some(&config), &mut out);
-    table("`sources[]`", SOURCE, Some(&SourceConfig::of("")), &mut out);
-    table("`history`", HISTORY, Some(&config.history), &mut out);
-    table(
-        "`history.1m`, `history.1h`, `history.1d`",
-        DEPTH,
-        None,
-        &mut out,
-    );
-    table("`demo`", DEMO_KEYS, Some(&DemoConfig::default()), &mut out);
-    table("`categories[]`", CATEGORY, None, &mut out);
-    table("`ecosystem`", ECOSYSTEM, Some(&config), &mut out);
-    table("`ecosystem.markets[]`", MARKET, None, &mut out);
-    table(
-        "`ecosystem.markets[].metadata`",
-        RULES,
-        Some(&rules),
-        &mut out,
-    );
-    table("`metadata.precision`", PRECISION, Some(&rules), &mut out);
-    table("`metadata.limits`", ORDER_LIMITS, Some(&rules), &mut out);
-    table(
-        "`metadata.limits.amount`, `.price`, `.cost`",
-        BOUNDS,
-        Some(&Bounds::default()),
-        &mut out,
-    );
-    table("`tls`", TLS, Some(&config.tls), &mut out);
-    table("`limits`", LIMITS, Some(&config.limits), &mut out);
-    out
-}
-
-/// One table; the column of defaults is there when there is a value to take them from.
-fn table<T>(title: &str, keys: &[Key<T>], defaults: Option<&T>, out: &mut String) {
-    let (name, line) = match defaults {
-        Some(_) => (" default |", "---|"),
-        None => ("", ""),
-    };
-    let head = format!("### {title}\n\n| key | value |{name} meaning |\n|---|---|{line}---|\n");
-    out.push_str(&head);
-    for key in keys {
-        let default = defaults.map_or(String::new(), |owner| match &key.kind {
-            Kind::Part { .. } => " |".to_string(),
-            _ => format!(" `{}` |", key.print(owner)).replace(" `\"\"` |", " |"),
-        });
-        let (name, expected, about) = (key.name, key.expected(), phrase(key.about));
-        writeln!(out, "| `{name}` | {expected} |{default} {about} |")
-            .expect("a String takes every text");
+    let mut out = FLAGS_HEAD.to_string();
+    for flag in FLAGS {
+        let name = format!("{} {}", flag.name, flag.value);
+        let [name, variable, key] = [name.trim_end(), flag.variable, flag.key].map(code);
+        let about = flag.about.replace('\n', " ");
+        out += &format!("| {name} | {variable} | {key} | {about} |\n");
     }
-    out.push('\n');
+    let (mut config, mut tables) = (Config::default(), Vec::new());
+    collect("", &mut |visitor| config.keys(visitor), &mut tables);
+    // Neighbours that say the same are one table.
+    tables.dedup_by(|(next, rows), (title, others)| {
+        let is_same = rows == others;
+        if is_same {
+            *title += &format!(", {next}");
+        }
+        is_same
+    });
+    for (title, rows) in tables {
+        out += &format!(
+            "\n### {title}\n\n| key | value | default | meaning |\n|---|---|---|---|\n{rows}"
+        );
+    }
+    out + "\n"
 }
 
-/// What a row says of its key. The limits take theirs from sentences.
-fn phrase(about: &str) -> String {
-    let about = about.trim().trim_end_matches('.');
-    let (first, rest) = about.split_at(about.chars().next().map_or(0, char::len_utf8));
-    // "URL" stays as it is.
-    match rest.starts_with(char::is_uppercase) {
-        true => about.to_string(),
-        false => first.to_lowercase() + rest,
+/// Appends the table of an object, then those of the objects in it.
+fn collect(path: &str, object: &mut Keys<'_>, tables: &mut Vec<Table>) {
+    let at = tables.len();
+    let title = if path.is_empty() {
+        "The file".to_string()
+    } else {
+        code(path)
+    };
+    tables.push((title, String::new()));
+    object(&mut |key| {
+        let (expected, default) = (key.place.expected(), key.place.print());
+        // What takes several lines has a table of its own.
+        let is_short = !default.contains('\n') && default != "\"\"";
+        let default = code(if is_short { &default } else { "" });
+        let (name, about) = (code(key.name), key.about.trim());
+        tables[at].1 += &format!("| {name} | {expected} | {default} | {about} |\n");
+        if let Some(suffix) = key.place.inner() {
+            let dot = if path.is_empty() { "" } else { "." };
+            let path = format!("{path}{dot}{}{suffix}", key.name);
+            collect(&path, &mut |visitor| key.place.visit(visitor), tables);
+        }
+    });
+}
+
+fn code(text: &str) -> String {
+    match text {
+        "" => String::new(),
+        text => format!("`{text}`"),
     }
 }
 

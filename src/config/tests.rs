@@ -3,6 +3,8 @@
 use super::*;
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
 
 /// Exchanges as a build without https could know them, and one that it cannot reach.
 fn dialects() -> Vec<KnownDialect> {
@@ -367,6 +369,25 @@ fn every_fault_of_categories_markets_and_limits_is_told() {
             "m.json:2: trustedProxies[5]: expected an address or a network like \"10.0.0.0/8\", found \"h\"",
         ],
     );
+}
+
+#[test]
+fn digits_in_a_text_are_good_wherever_a_decimal_is() {
+    let metadata = r#"{ "precision": { "amount": "8" }, "taker": "0.001", "limits": { "cost": { "min": "5" } } }"#;
+    let markets = format!(r#"[{{ "symbol": "A/B", "metadata": {metadata} }}]"#);
+    let text = format!(r#"{{ "ecosystem": {{ "markets": {markets} }} }}"#);
+    let (config, _) = Config::from_json("m.json", &text, &dialects()).expect("no fault");
+    let rules = &config.ecosystem.markets.expect("it is there")[0].rules;
+    let decimals = [&rules.taker, &rules.cost.min].map(|it| it.as_ref().map(ToString::to_string));
+    assert_eq!(rules.amount_places, Some(8));
+    assert_eq!(decimals, [Some("0.001".into()), Some("5".into())]);
+}
+
+#[test]
+fn what_may_be_null_says_so_when_it_is_wrong() {
+    let expected = "expected a list of at most 1000000 objects or null, found 5";
+    let found = faults("{ \"ecosystem\": { \"markets\": 5 } }");
+    assert_eq!(found, [format!("m.json:1: ecosystem.markets: {expected}")]);
 }
 
 /// One of everything, each unlike its default.
