@@ -11,7 +11,6 @@ use super::fault::{Report, suggestion, wrong};
 use super::schema::{Config, DEMO, SourceConfig};
 use super::url::Url;
 use crate::interval::Stored;
-use crate::record::MarketRules;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
@@ -33,24 +32,20 @@ pub fn tls_available() -> bool {
     cfg!(feature = "tls")
 }
 
-/// What this build can do.
-#[derive(Clone, Copy)]
-pub(super) struct Build<'a> {
-    pub(super) dialects: &'a [KnownDialect],
-    pub(super) tls: bool,
-}
-
-impl Build<'_> {
-    pub(super) fn dialect(&self, name: &str) -> Option<&KnownDialect> {
-        self.dialects.iter().find(|dialect| dialect.name == name)
-    }
+/// The dialect of a source, if this build knows it.
+pub(super) fn dialect_of<'a>(
+    source: &SourceConfig,
+    dialects: &'a [KnownDialect],
+) -> Option<&'a KnownDialect> {
+    dialects
+        .iter()
+        .find(|dialect| dialect.name == source.dialect)
 }
 
 /// Reports every fault between the parts of a configuration, and what is unwise.
-/// The source of the demo exchange still has the dialect `demo` here.
-pub(super) fn check(config: &Config, build: Build<'_>, report: &mut Report) {
+pub(super) fn check(config: &Config, dialects: &[KnownDialect], report: &mut Report) {
     for (at, source) in config.sources.iter().enumerate() {
-        check_source(&format!("sources[{at}]"), source, build, report);
+        check_source(&format!("sources[{at}]"), source, dialects, report);
     }
     let ids = config.sources.iter().map(|source| source.id.clone());
     check_unique("sources", "id", ids, report);
@@ -61,13 +56,13 @@ pub(super) fn check(config: &Config, build: Build<'_>, report: &mut Report) {
     check_limits(config, report);
     warn_of_trust(config, report);
     warn_of_history(config, report);
-    if config.tls.ca_file.is_some() && !build.tls {
+    if config.tls.ca_file.is_some() && !tls_available() {
         let message = "this build cannot speak https, nobody needs it";
         report.warn("tls.caFile", message);
     }
 }
 
-fn check_source(path: &str, source: &SourceConfig, build: Build<'_>, report: &mut Report) {
+fn check_source(path: &str, source: &SourceConfig, dialects: &[KnownDialect], report: &mut Report) {
     let of = |key: &str| format!("{path}.{key}");
     let all = source.quote_assets.iter().any(|asset| asset == "*");
     if all && source.quote_assets.len() > 1 {
@@ -81,19 +76,19 @@ fn check_source(path: &str, source: &SourceConfig, build: Build<'_>, report: &mu
         if source.url.is_some() {
             report.fault(&of("url"), "the demo exchange has no address of its own");
         }
-    } else if let Some(dialect) = build.dialect(&source.dialect) {
+    } else if let Some(dialect) = dialect_of(source, dialects) {
         let (key, url) = match &source.url {
             Some(url) => ("url", url),
             None => ("dialect", &dialect.url),
         };
-        if url.https && !build.tls && !report.is_faulty(&of("url")) {
+        if url.https && !tls_available() && !report.is_faulty(&of("url")) {
             let why = "this build cannot speak https (it is made without the feature \"tls\")";
             let message = format!("expected an http address, found {url}: {why}");
             report.fault(&of(key), message);
         }
         warn_of_budget(path, source, dialect, report);
     } else if !source.dialect.is_empty() {
-        let names = build.dialects.iter().map(|dialect| dialect.name);
+        let names = dialects.iter().map(|dialect| dialect.name);
         let names: Vec<&str> = names.chain([DEMO]).collect();
         let near = suggestion(&source.dialect, names.iter().copied());
         let expected = format!("one of {}", names.join(", "));
@@ -128,13 +123,9 @@ fn check_markets(config: &Config, report: &mut Report) {
     });
     check_unique(list, "id", ids, report);
     for (at, market) in markets.iter().enumerate() {
-        let MarketRules {
-            amount,
-            price,
-            cost,
-            ..
-        } = &market.rules;
-        for (name, bounds) in [("amount", amount), ("price", price), ("cost", cost)] {
+        let rules = &market.rules;
+        let bounds = [&rules.amount, &rules.price, &rules.cost];
+        for (name, bounds) in ["amount", "price", "cost"].iter().zip(bounds) {
             if let (Some(min), Some(max)) = (&bounds.min, &bounds.max)
                 && min > max
             {
@@ -156,41 +147,25 @@ fn check_listeners(config: &Config, report: &mut Report) {
 
 fn check_limits(config: &Config, report: &mut Report) {
     let limits = &config.limits;
-    let pairs = [
-        (
-            "requestLineBytes",
-            limits.request_line_bytes,
-            "headBytes",
-            limits.head_bytes,
-        ),
-        (
-            "outputHighWaterBytes",
-            limits.output_high_water,
-            "outputTotalBytes",
-            limits.output_total,
-        ),
-        (
-            "upstreamItemBytes",
-            limits.upstream_item_bytes,
-            "upstreamBodyBytes",
-            limits.upstream_body_bytes,
-        ),
-    ];
-    for (key, value, of, most) in pairs {
+    let mut at_most = |key: &str, value: usize, of: &str, most: usize| {
         if value > most {
             let message = format!("expected at most {of} ({most}), found {value}");
             report.fault(&format!("limits.{key}"), message);
         }
-    }
+    };
+    let (line, head) = (limits.request_line_bytes, limits.head_bytes);
+    at_most("requestLineBytes", line, "headBytes", head);
+    let (pending, total) = (limits.output_high_water, limits.output_total);
+    at_most("outputHighWaterBytes", pending, "outputTotalBytes", total);
+    let (item, body) = (limits.upstream_item_bytes, limits.upstream_body_bytes);
+    at_most("upstreamItemBytes", item, "upstreamBodyBytes", body);
     let sources = config.sources.iter();
     let symbols = sources.clone().flat_map(|source| &source.symbols);
     let listed = symbols.collect::<HashSet<_>>().len();
     if listed > limits.symbols {
-        let expected = format!("expected at least the {listed} symbols that the sources list");
-        report.fault(
-            "limits.symbols",
-            format!("{expected}, found {}", limits.symbols),
-        );
+        let expected = format!("at least the {listed} symbols that the sources list");
+        let message = format!("expected {expected}, found {}", limits.symbols);
+        report.fault("limits.symbols", message);
     }
     // A series belongs to one source.
     let symbols: usize = sources.map(|source| source.symbols.len()).sum();
@@ -215,26 +190,27 @@ fn warn_of_trust(config: &Config, report: &mut Report) {
 fn warn_of_times(path: &str, source: &SourceConfig, report: &mut Report) {
     let [poll, stale] = [source.poll, source.stale_after].map(|time| time.as_millis());
     let [frozen, timeout] = [source.frozen_after, source.timeout].map(|time| time.as_millis());
-    let mut warn = |key: &str, message| report.warn(&format!("{path}.{key}"), message);
+    let mut warn = |key: &str, is: String, then: &str| {
+        report.warn(&format!("{path}.{key}"), format!("{is}: {then}"));
+    };
     if poll >= stale {
-        let then = "every quote turns stale between two polls";
-        warn(
-            "pollMs",
-            format!("{poll} is not below staleAfterMs ({stale}): {then}"),
-        );
+        let is = format!("{poll} is not below staleAfterMs ({stale})");
+        warn("pollMs", is, "every quote turns stale between two polls");
     }
     if poll >= frozen {
-        let then = "the source counts as frozen between two polls";
+        let is = format!("{poll} is not below frozenAfterMs ({frozen})");
         warn(
             "pollMs",
-            format!("{poll} is not below frozenAfterMs ({frozen}): {then}"),
+            is,
+            "the source counts as frozen between two polls",
         );
     }
     if timeout > stale {
-        let then = "quotes turn stale while one slow request is awaited";
+        let is = format!("{timeout} is above staleAfterMs ({stale})");
         warn(
             "timeoutMs",
-            format!("{timeout} is above staleAfterMs ({stale}): {then}"),
+            is,
+            "quotes turn stale while one slow request is awaited",
         );
     }
 }

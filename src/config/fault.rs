@@ -46,18 +46,13 @@ impl fmt::Display for Fault {
     /// One line: `marketd.json:12: sources[0].pollMs: expected ..., found "fast"`. Names and
     /// values may hold anything; what would move the cursor of a terminal is escaped.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut line = self.file.clone().unwrap_or_default();
+        let mut place = self.file.clone().unwrap_or_default();
         for number in [self.line, self.column].into_iter().flatten() {
-            write!(line, ":{number}")?;
+            write!(place, ":{number}")?;
         }
-        for part in [&self.key, &self.message] {
-            let colon = if line.is_empty() || part.is_empty() {
-                ""
-            } else {
-                ": "
-            };
-            write!(line, "{colon}{part}")?;
-        }
+        let mut parts = vec![&*place, &self.key, &self.message];
+        parts.retain(|part| !part.is_empty());
+        let line = parts.join(": ");
         line.chars().try_for_each(|char| match char.is_control() {
             true => write!(f, "{}", char.escape_default()),
             false => f.write_char(char),
@@ -148,24 +143,29 @@ impl Report {
         });
     }
 
-    /// A flag, a variable or the file as a whole is wrong.
+    /// A flag, a variable or the file as a whole is wrong. One that is known is not told twice.
     pub(super) fn add(&mut self, fault: Fault) {
-        if self.faults.len() < FAULTS_TOLD {
-            insert(&mut self.faults, fault);
-        } else {
-            self.untold += 1;
+        if self.faults.contains(&fault) {
+            return;
+        }
+        match self.faults.len() < FAULTS_TOLD {
+            true => self.faults.push(fault),
+            false => self.untold += 1,
         }
     }
 
     /// The value of `path` is allowed and unwise.
     pub(super) fn warn(&mut self, path: &str, message: impl Into<String>) {
         let warning = self.located(path, message.into());
-        insert(&mut self.warnings, warning);
+        self.warnings.push(warning);
     }
 
     /// The warnings if there was no fault; else the faults: those of flags and variables first, then
     /// those of the file from top to bottom.
     pub(super) fn close(mut self) -> Result<Vec<Fault>, Vec<Fault>> {
+        for list in [&mut self.warnings, &mut self.faults] {
+            list.sort_by_key(|fault| fault.line);
+        }
         if self.faults.is_empty() {
             return Ok(self.warnings);
         }
@@ -234,12 +234,6 @@ pub(super) fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str
     })
 }
 
-/// Keeps a list in the order of lines, and within a line in that of arrival.
-fn insert(list: &mut Vec<Fault>, fault: Fault) {
-    let at = list.partition_point(|other| other.line <= fault.line);
-    list.insert(at, fault);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -293,8 +287,10 @@ mod tests {
     #[test]
     fn the_flood_of_a_hopeless_file_is_cut() {
         let mut report = Report::default();
-        for _ in 0..FAULTS_TOLD + 7 {
-            report.fault("x", "wrong");
+        for at in 0..FAULTS_TOLD + 7 {
+            report.fault("x", format!("wrong {at}"));
+            // What is told is not told again.
+            report.fault("x", "wrong 0");
         }
         let faults = report.close().unwrap_err();
         assert_eq!(faults.len(), FAULTS_TOLD + 1);

@@ -4,10 +4,10 @@
 //! value its meaning.
 
 use super::check::KnownDialect;
-use super::fault::{Fault, quoted, suggestion};
+use super::fault::{Fault, Report, quoted, suggestion};
 use super::schema::DEMO;
 use lexopt::Arg;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 /// A flag. A variable of the environment may say the same, and a key of the file.
 pub(super) struct Flag {
@@ -64,14 +64,6 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag { short: "-V", ..flag("--version", "", "Print the version, and exit") },
 ];
 
-/// What a command line asks for.
-pub(super) enum Words {
-    Help,
-    Version,
-    /// Flags, and what is wrong with the other words.
-    Flags(Flags, Vec<Fault>),
-}
-
 /// The flags that were given, with their values as they are.
 #[derive(Debug, Default)]
 pub(super) struct Flags(Vec<(&'static str, String)>);
@@ -94,62 +86,54 @@ impl Flags {
     }
 }
 
-/// Parses the words after the command's name. `--help` and `--version` win over every fault: who
-/// asks for help has a reason.
-pub(super) fn parse(words: impl IntoIterator<Item = OsString>) -> Words {
+/// Parses the words after the command's name.
+pub(super) fn parse(words: impl IntoIterator<Item = OsString>, report: &mut Report) -> Flags {
     let mut parser = lexopt::Parser::from_args(words);
-    let (mut flags, mut faults) = (Flags::default(), Vec::new());
+    let mut flags = Flags::default();
+    let mut refuse = |name: &str, message: &str| report.add(Fault::of(name, message));
     // The word after an unknown option is most likely its value: one fault, not two.
     let mut after_unknown = false;
     loop {
         let skip = std::mem::take(&mut after_unknown);
         let name = match parser.next() {
-            Ok(None) => return Words::Flags(flags, faults),
+            Ok(None) => return flags,
             Ok(Some(Arg::Long(name))) => format!("--{name}"),
             Ok(Some(Arg::Short(short))) => format!("-{short}"),
             Ok(Some(Arg::Value(_))) if skip => continue,
             Ok(Some(Arg::Value(word))) => {
                 let message = "unexpected, a configuration file is named with --config";
-                faults.push(Fault::of(quoted(&word.to_string_lossy()), message));
+                refuse(&shown(&word), message);
                 continue;
             }
             // The parser finds the value of a flag that has none when it looks for the next word.
             Err(lexopt::Error::UnexpectedValue { option, value }) => {
-                let value = quoted(&value.to_string_lossy());
-                faults.push(Fault::of(
-                    option,
-                    format!("expected no value, found {value}"),
-                ));
+                refuse(
+                    &option,
+                    &format!("expected no value, found {}", shown(&value)),
+                );
                 continue;
             }
             Err(error) => {
-                faults.push(Fault::of("", error.to_string()));
+                refuse("", &error.to_string());
                 continue;
             }
         };
-        match FLAGS.iter().find(|it| it.name == name || it.short == name) {
-            Some(Flag { name: "--help", .. }) => return Words::Help,
-            Some(Flag {
-                name: "--version", ..
-            }) => return Words::Version,
-            Some(flag) => match value_of(flag, &mut parser) {
-                Ok(_) if flags.has(flag.name) && !flag.repeated => {
-                    faults.push(Fault::of(flag.name, "given twice"));
-                }
-                Ok(value) => flags.0.push((flag.name, value)),
-                Err(message) => faults.push(Fault::of(flag.name, message)),
-            },
-            None => {
-                // Without this the value of `--unknown=value` would be a fault of its own.
-                after_unknown = parser.optional_value().is_none();
-                let near = suggestion(&name, FLAGS.iter().map(|flag| flag.name));
-                let near = if near.is_empty() {
-                    ", see --help"
-                } else {
-                    &near
-                };
-                faults.push(Fault::of(name, format!("unknown option{near}")));
-            }
+        let Some(flag) = FLAGS.iter().find(|it| it.name == name || it.short == name) else {
+            // Without this the value of `--unknown=value` would be a fault of its own.
+            after_unknown = parser.optional_value().is_none();
+            let near = suggestion(&name, FLAGS.iter().map(|flag| flag.name));
+            let near = if near.is_empty() {
+                ", see --help"
+            } else {
+                &near
+            };
+            refuse(&name, &format!("unknown option{near}"));
+            continue;
+        };
+        match value_of(flag, &mut parser) {
+            Ok(_) if flags.has(flag.name) && !flag.repeated => refuse(flag.name, "given twice"),
+            Ok(value) => flags.0.push((flag.name, value)),
+            Err(message) => refuse(flag.name, &message),
         }
     }
 }
@@ -161,8 +145,11 @@ fn value_of(flag: &Flag, parser: &mut lexopt::Parser) -> Result<String, String> 
     }
     let word = parser.value();
     let word = word.map_err(|_| format!("expected {}, found nothing", flag.value))?;
-    let shown = |word: OsString| quoted(&word.to_string_lossy());
-    (word.into_string()).map_err(|word| format!("expected UTF-8, found {}", shown(word)))
+    (word.into_string()).map_err(|word| format!("expected UTF-8, found {}", shown(&word)))
+}
+
+fn shown(word: &OsStr) -> String {
+    quoted(&word.to_string_lossy())
 }
 
 /// The text of `--help`.
@@ -210,16 +197,18 @@ Exit codes: 0 when all went well, 2 when there is something to mend: one line sa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
-    use crate::config::keys::{Object as _, Visitor, with_key};
+    use crate::config::{Config, json::Node, values::read_key};
+
+    fn faults(words: impl IntoIterator<Item = OsString>) -> Vec<String> {
+        let mut report = Report::default();
+        parse(words, &mut report);
+        let faults = report.close().err().unwrap_or_default();
+        faults.iter().map(Fault::to_string).collect()
+    }
 
     fn check(line: &str, expected: &[&str]) {
         let words = line.split_whitespace().map(OsString::from);
-        let Words::Flags(_, faults) = parse(words) else {
-            panic!("{line:?} asks for help");
-        };
-        let faults: Vec<String> = faults.iter().map(Fault::to_string).collect();
-        assert_eq!(faults, expected, "{line:?}");
+        assert_eq!(faults(words), expected, "{line:?}");
     }
 
     #[test]
@@ -252,29 +241,25 @@ mod tests {
     #[test]
     fn values_come_in_both_spellings() {
         let words = ["--listen=:1", "--source", "a=http://b", "--source=c"];
-        let Words::Flags(flags, faults) = parse(words.map(OsString::from)) else {
-            panic!("nobody asks for help");
-        };
-        assert_eq!(faults, []);
+        let mut report = Report::default();
+        let flags = parse(words.map(OsString::from), &mut report);
+        assert_eq!(report.close(), Ok(Vec::new()));
         assert_eq!(flags.value("--listen"), Some(":1"));
         let sources: Vec<&str> = flags.values("--source").collect();
         assert_eq!(sources, ["a=http://b", "c"]);
     }
 
     #[test]
-    fn help_wins_over_faults() {
-        let words = |line: &str| parse(line.split(' ').map(OsString::from));
-        assert!(matches!(words("--wrong --help"), Words::Help));
-        assert!(matches!(words("-h"), Words::Help));
-        assert!(matches!(words("--wrong x -V"), Words::Version));
-    }
-
-    #[test]
     fn every_flag_overrides_a_key_that_is_there() {
-        let keys = |visitor: &mut Visitor<'_>| Config::default().keys(visitor);
         for flag in FLAGS.iter().filter(|flag| !flag.key.is_empty()) {
-            let known = with_key(&mut { keys }, flag.key, &mut |_| {});
-            assert!(known, "{}", flag.name);
+            let node = Node::of(flag.key.to_string(), "");
+            let known = read_key(
+                &mut Config::default(),
+                flag.key,
+                &node,
+                &mut Report::default(),
+            );
+            assert_eq!(known, Ok(()), "{}", flag.name);
         }
     }
 
@@ -294,10 +279,9 @@ mod tests {
     fn words_that_are_no_text_are_a_fault() {
         use std::os::unix::ffi::OsStringExt;
         let words = ["--data".into(), OsString::from_vec(vec![b'a', 0xff])];
-        let Words::Flags(_, faults) = parse(words) else {
-            panic!("nobody asks for help");
-        };
-        let faults: Vec<String> = faults.iter().map(Fault::to_string).collect();
-        assert_eq!(faults, ["--data: expected UTF-8, found \"a\u{fffd}\""]);
+        assert_eq!(
+            faults(words),
+            ["--data: expected UTF-8, found \"a\u{fffd}\""]
+        );
     }
 }

@@ -63,7 +63,10 @@ const fn form<T>(expected: &'static str, read: fn(&str) -> Result<T, Option<Stri
 pub(super) const ADDRESS: Form<SocketAddr> = form("ADDR:PORT", address);
 
 /// A path in front of every address: empty, or `/x/y`. A slash at the end is dropped.
-pub(super) const BASE_PATH: Form<String> = form("an empty text or a path like \"/x\"", base_path);
+pub(super) const BASE_PATH: Form<String> = form(
+    "an empty text or a path like \"/x\" (letters, digits, '-', '.', '_' and '~' between the slashes)",
+    base_path,
+);
 
 /// Where history is kept.
 pub(super) const DATA: Form<Data> = form("a file name or \":memory:\"", |text| match text {
@@ -95,26 +98,19 @@ pub(super) const NETWORK: Form<Network> =
     });
 
 /// The name of a source.
-pub(super) const SOURCE_ID: Form<String> = form("1 to 32 of a-z, 0-9 and -", |text| {
-    plain(
-        text,
-        is_name(text, 32, |char| matches!(char, 'a'..='z' | '0'..='9' | '-')),
-    )
-});
+pub(super) const SOURCE_ID: Form<String> =
+    form("1 to 32 of a-z, 0-9 and -", |text| name(text, 32, is_slug));
 
 /// The name of a category.
-pub(super) const CATEGORY_ID: Form<String> = form("1 to 64 of a-z, 0-9 and -", |text| {
-    plain(
-        text,
-        is_name(text, 64, |char| matches!(char, 'a'..='z' | '0'..='9' | '-')),
-    )
-});
+pub(super) const CATEGORY_ID: Form<String> =
+    form("1 to 64 of a-z, 0-9 and -", |text| name(text, 64, is_slug));
 
 /// The id of an ecosystem market: stands in a path without escapes.
 pub(super) const MARKET_ID: Form<String> =
     form("1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'", |text| {
-        let is_good = |char: char| char.is_ascii_alphanumeric() || "._-".contains(char);
-        plain(text, is_name(text, 64, is_good))
+        name(text, 64, |char| {
+            char.is_ascii_alphanumeric() || "._-".contains(char)
+        })
     });
 
 /// Which exchange a source polls. `check` knows the names.
@@ -162,9 +158,7 @@ fn base_path(text: &str) -> Result<String, Option<String>> {
         Some(rest) => rest.split('/').all(is_segment) && path.len() <= URL_BYTES,
         None => path.is_empty(),
     };
-    let chars = "(letters, digits, '-', '.', '_' and '~' between the slashes)";
-    let message = || wrong(format_args!("{} {chars}", BASE_PATH.expected), text);
-    plain(path, is_good).map_err(|_| Some(message()))
+    plain(path, is_good)
 }
 
 fn symbol(text: &str) -> Result<String, Option<String>> {
@@ -178,11 +172,9 @@ fn symbol(text: &str) -> Result<String, Option<String>> {
             Err(Some(wrong(SYMBOL.expected, text) + why))
         }
         _ => {
-            let sides = format_args!("with 1 to {ASSET_CHARS} letters and digits on each side");
-            Err(Some(wrong(
-                format_args!("{} {sides}", SYMBOL.expected),
-                text,
-            )))
+            let sides =
+                format!("BASE/QUOTE with 1 to {ASSET_CHARS} letters and digits on each side");
+            Err(Some(wrong(sides, text)))
         }
     }
 }
@@ -201,12 +193,20 @@ fn is_file(text: &str) -> bool {
     !text.is_empty() && !text.contains('\0')
 }
 
-fn is_asset(text: &str) -> bool {
-    is_name(text, ASSET_CHARS, |char| char.is_ascii_alphanumeric())
+/// Whether a character may stand in a name that a person types often.
+fn is_slug(char: char) -> bool {
+    matches!(char, 'a'..='z' | '0'..='9' | '-')
 }
 
-fn is_name(text: &str, most: usize, is_good: impl Fn(char) -> bool) -> bool {
-    (1..=most).contains(&text.len()) && text.chars().all(is_good)
+fn is_asset(text: &str) -> bool {
+    name(text, ASSET_CHARS, |char| char.is_ascii_alphanumeric()).is_ok()
+}
+
+fn name(text: &str, most: usize, is_good: fn(char) -> bool) -> Result<String, Option<String>> {
+    plain(
+        text,
+        text.len() <= most && !text.is_empty() && text.chars().all(is_good),
+    )
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ impl<'a> Node<'a> {
         Ok(Node::of(String::new(), text).inner(String::new(), raw))
     }
 
-    /// A value that stands in no file: `raw` is its JSON.
+    /// A value that stands in no file: `raw` is its JSON, empty for a value that is missing.
     pub(super) fn of(path: String, raw: &'a str) -> Node<'a> {
         let offset = 0;
         Node { path, offset, raw }
@@ -89,10 +89,10 @@ impl<'a> Node<'a> {
 
     /// The digits, if this is a number.
     pub(super) fn number(&self) -> Option<&'a str> {
-        (self
+        let is_number = self
             .raw
-            .starts_with(|first: char| first == '-' || first.is_ascii_digit()))
-        .then_some(self.raw)
+            .starts_with(|first| matches!(first, '-' | '0'..='9'));
+        is_number.then_some(self.raw)
     }
 
     /// True or false, if this is one of them.
@@ -106,18 +106,16 @@ impl<'a> Node<'a> {
     }
 
     /// Reports that this value is wrong: why, or else what was expected here.
-    pub(super) fn refuse(
-        &self,
-        why: Option<String>,
-        expected: impl Fn() -> String,
-        report: &mut Report,
-    ) {
+    pub(super) fn refuse(&self, why: Option<String>, expected: String, report: &mut Report) {
         let found = match self.raw.as_bytes().first() {
             Some(b'{') => "an object",
             Some(b'[') => "a list",
             _ => &cut(self.raw),
         };
-        let message = why.unwrap_or_else(|| format!("expected {}, found {found}", expected()));
+        let message = why.unwrap_or_else(|| match self.raw {
+            "" => format!("missing, expected {expected}"),
+            _ => format!("expected {expected}, found {found}"),
+        });
         report.fault(&self.path, message);
     }
 
@@ -133,16 +131,21 @@ fn not_json(file: &str, text: &str, skipped: serde_json::Error) -> Fault {
     // ("trailing comma").
     let place = |error: &serde_json::Error| (error.line(), error.column());
     let read = serde_json::from_str::<serde_json::Value>(text).err();
-    let (line, column) = place(&skipped);
-    let error = read.filter(|read| place(read) == (line, column));
-    let message = error.unwrap_or(skipped).to_string();
-    let place = format!(" at line {line} column {column}");
+    let error = read.filter(|read| place(read) == place(&skipped));
+    let error = error.unwrap_or(skipped);
+    let (line, column) = place(&error);
+    let (message, place) = (
+        error.to_string(),
+        format!(" at line {line} column {column}"),
+    );
     Fault {
         file: Some(file.to_string()),
         line: Some(line),
         column: Some(column),
-        key: String::new(),
-        message: format!("not JSON: {}", message.trim_end_matches(&place)),
+        ..Fault::of(
+            "",
+            format!("not JSON: {}", message.trim_end_matches(&place)),
+        )
     }
 }
 

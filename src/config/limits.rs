@@ -188,18 +188,27 @@ mod tests {
     use super::*;
     use crate::config::fault::{Fault, Report};
     use crate::config::json::Node;
-    use crate::config::keys::Object;
-    use crate::config::values::Value;
+    use crate::config::values::{Object, Value, Visitor};
 
     /// The key, bounds and value of every limit.
     fn keys(limits: &Limits) -> Vec<(&'static str, &'static Number, String)> {
-        let (mut keys, mut numbers) = (Vec::new(), NUMBERS.iter());
-        limits.clone().keys(&mut |key| {
-            let number = numbers.next().expect("each limit has one");
-            assert!(key.place.expected().starts_with(&number.to_string()));
-            keys.push((key.name, number, key.place.print()));
-        });
-        keys
+        struct Keys(Vec<(&'static str, &'static Number, String)>);
+        impl Visitor for Keys {
+            fn key<T: Value>(
+                &mut self,
+                name: &'static str,
+                _: &str,
+                value: &mut T,
+                rule: &T::Rule,
+            ) {
+                let number = &NUMBERS[self.0.len()];
+                assert!(T::expected(rule).starts_with(&number.to_string()));
+                self.0.push((name, number, value.print()));
+            }
+        }
+        let mut keys = Keys(Vec::new());
+        limits.clone().keys(&mut keys);
+        keys.0
     }
 
     fn read(limits: &mut Limits, text: &str) -> Result<Vec<Fault>, Vec<Fault>> {

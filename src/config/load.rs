@@ -3,16 +3,16 @@
 //! Decides what wins (flags, environment, file, defaults, in this order) and which sources run. The
 //! caller passes in a way to look up the environment.
 
-use super::check::{Build, KnownDialect, check, tls_available};
+use super::check::{KnownDialect, check, dialect_of};
 use super::fault::{Fault, Report, quoted, wrong};
-use super::flags::{self, FLAGS, Flags, Words};
+use super::flags::{self, FLAGS, Flags};
 use super::forms::SYMBOL;
 use super::json::{self, Node};
-use super::keys::{Object as _, Visitor, print_object, read_object, with_key};
 use super::log_rules;
 use super::proxy::Proxies;
-use super::schema::{Config, DEMO, DEMO_DIALECT, History, SourceConfig};
+use super::schema::{Config, DEMO, History, SourceConfig};
 use super::url::Url;
+use super::values::{Value as _, read_key, read_object};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
@@ -69,13 +69,15 @@ pub fn command(
     variable: impl Fn(&str) -> Option<OsString>,
     dialects: &[KnownDialect],
 ) -> Result<Command, Vec<Fault>> {
-    let (flags, faults) = match flags::parse(words) {
-        Words::Help => return Ok(Command::Help),
-        Words::Version => return Ok(Command::Version),
-        Words::Flags(flags, faults) => (flags, faults),
-    };
     let mut report = Report::default();
-    faults.into_iter().for_each(|fault| report.add(fault));
+    let flags = flags::parse(words, &mut report);
+    // They win over every fault: whoever asks for help has a reason.
+    if flags.has("--help") {
+        return Ok(Command::Help);
+    }
+    if flags.has("--version") {
+        return Ok(Command::Version);
+    }
     let variable = |name: &'static str, report: &mut Report| {
         let value = variable(name).filter(|value| !value.is_empty())?;
         let refused = |_| report.add(Fault::of(name, "expected UTF-8"));
@@ -94,22 +96,32 @@ pub fn command(
                 Ok(json) => read_file(&mut config, &text, &json, &mut report),
                 Err(fault) => report.add(fault),
             },
-            ("--log", _) => log = log_filter(by, &text, &mut report),
+            ("--log", _) => {
+                report.give("log", by);
+                log = log_rules::read(by == flag.name, &text, &mut report);
+            }
             (_, "") => {}
-            (_, key) => override_key(&mut config, key, by, &text, &mut report),
+            (_, key) => {
+                report.give(key, by);
+                let text = json::text(&text);
+                let node = Node::of(key.to_string(), &text);
+                let known = read_key(&mut config, key, &node, &mut report);
+                debug_assert!(known.is_ok(), "flags override keys that are there");
+            }
         }
     }
-    settle_sources(&mut config, &flags, &mut report);
+    choose_sources(&mut config, &flags, &mut report);
     let proxies = Proxies::read(|name| variable(name, &mut report));
     let (config, warnings) = finish(config, dialects, &proxies, report)?;
+    let (print, check) = (flags.has("--print-config"), flags.has("--check"));
     let loaded = Loaded {
         config,
         log,
         warnings,
     };
     Ok(match () {
-        () if flags.has("--print-config") => Command::PrintConfig(loaded),
-        () if flags.has("--check") => Command::Check(loaded),
+        () if print => Command::PrintConfig(loaded),
+        () if check => Command::Check(loaded),
         () => Command::Run(loaded),
     })
 }
@@ -124,38 +136,33 @@ impl Config {
     ) -> Result<(Config, Vec<Fault>), Vec<Fault>> {
         let (mut config, mut report) = (Config::default(), Report::default());
         read_file(&mut config, name, text, &mut report);
-        settle_sources(&mut config, &Flags::default(), &mut report);
+        choose_sources(&mut config, &Flags::default(), &mut report);
         finish(config, dialects, &Proxies::default(), report)
     }
 
     /// This configuration as a file that reads back as the same.
     pub fn to_json(&self) -> String {
-        let mut written = self.clone();
-        if let Some(at) = self.demo_source() {
-            written.sources[at].dialect = DEMO.to_string();
-        }
-        print_object(&mut |visitor| written.keys(visitor))
+        self.print()
     }
 }
 
 fn text_of_file(name: &str) -> Result<String, Fault> {
-    let fault = |message: String| Fault {
+    let fault = |line, message: String| Fault {
         file: Some(name.to_string()),
+        line,
         ..Fault::of("", message)
     };
     let mut bytes = Vec::new();
     File::open(name)
         .and_then(|file| file.take(FILE_BYTES + 1).read_to_end(&mut bytes))
-        .map_err(|error| fault(format!("cannot be read: {error}")))?;
+        .map_err(|error| fault(None, format!("cannot be read: {error}")))?;
     if bytes.len() as u64 > FILE_BYTES {
-        return Err(fault(format!("larger than {FILE_BYTES} bytes")));
+        return Err(fault(None, format!("larger than {FILE_BYTES} bytes")));
     }
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        Fault {
-            line: Some(1 + good.iter().filter(|byte| **byte == b'\n').count()),
-            ..fault("not UTF-8".to_string())
-        }
+        let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
+        fault(Some(line), "not UTF-8".to_string())
     })
 }
 
@@ -164,41 +171,14 @@ fn read_file(config: &mut Config, name: &str, text: &str, report: &mut Report) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     report.open(name, text);
     match Node::whole(name, text) {
-        Ok(node) => read_object(&mut |visitor| config.keys(visitor), None, &node, report),
+        Ok(node) => read_object(config, &node, report),
         Err(fault) => report.add(fault),
     }
 }
 
-/// Sets a key of the file from a flag or variable, by the rule of the key.
-fn override_key(config: &mut Config, key: &str, by: &'static str, text: &str, report: &mut Report) {
-    report.give(key, by);
-    let text = json::text(text);
-    let node = Node::of(key.to_string(), &text);
-    let object = &mut |visitor: &mut Visitor<'_>| config.keys(visitor);
-    let known = with_key(object, key, &mut |place| place.read(&node, report));
-    debug_assert!(known, "flags override keys that are there");
-}
-
-/// The filter of the log that a flag or variable asks for.
-fn log_filter(by: &'static str, text: &str, report: &mut Report) -> String {
-    report.give("log", by);
-    let rules = match by {
-        "--log" => log_rules::of_flag(text).map(|filter| (filter, Vec::new())),
-        _ => log_rules::of_variable(text),
-    };
-    let (filter, warnings) = rules.unwrap_or_else(|message| {
-        report.fault("log", message);
-        Default::default()
-    });
-    for warning in warnings {
-        report.warn("log", warning);
-    }
-    filter
-}
-
 /// Decides which sources run: those of the flags, else those of the file, else the demo exchange.
 /// `--demo` adds the demo exchange to the others.
-fn settle_sources(config: &mut Config, flags: &Flags, report: &mut Report) {
+fn choose_sources(config: &mut Config, flags: &Flags, report: &mut Report) {
     if flags.has("--source") {
         report.give("sources", "--source");
         config.sources.clear();
@@ -213,7 +193,7 @@ fn settle_sources(config: &mut Config, flags: &Flags, report: &mut Report) {
         report.give(&format!("sources[{}]", config.sources.len()), "--demo");
     }
     if asked || config.sources.is_empty() {
-        config.sources.push(SourceConfig::named(DEMO));
+        config.sources.push(SourceConfig::of(DEMO));
     }
     let Some(text) = flags.value("--symbols") else {
         return;
@@ -236,41 +216,40 @@ fn settle_sources(config: &mut Config, flags: &Flags, report: &mut Report) {
 
 /// `DIALECT[=URL]` as a source, named after its dialect: `binance`, then `binance-2`.
 fn source_of(text: &str, others: &[SourceConfig], report: &mut Report) -> SourceConfig {
-    let (dialect, url) = match text.split_once('=') {
-        Some((dialect, url)) => (dialect, Some(url)),
-        None => (text, None),
-    };
-    let mut source = SourceConfig::named(dialect);
-    if dialect.is_empty() {
-        report.fault("sources", wrong("DIALECT[=URL]", text));
-    }
-    source.url = url.and_then(|url| {
-        let fault = |message| report.fault("sources", message);
-        Url::parse(url).map_err(fault).ok()
-    });
-    if url.is_some() && source.url.is_none() {
-        // One fault is enough: the check passes over a source without dialect.
-        source.dialect.clear();
-    }
+    let split = text.split_once('=');
+    let (dialect, url) = split.map_or((text, None), |(dialect, url)| (dialect, Some(url)));
+    let mut source = SourceConfig::of(dialect);
     let same = others.iter().filter(|it| it.dialect == dialect).count();
     if same > 0 && dialect != DEMO {
         source.id = format!("{dialect}-{}", same + 1);
+    }
+    if dialect.is_empty() {
+        report.fault("sources", wrong("DIALECT[=URL]", text));
+    }
+    match url.map(Url::parse).transpose() {
+        Ok(url) => source.url = url,
+        Err(message) => {
+            report.fault("sources", message);
+            // One fault is enough: the check passes over a source without dialect.
+            source.dialect.clear();
+        }
     }
     source
 }
 
 fn symbols_of(text: &str, report: &mut Report) -> Vec<String> {
     let mut symbols = Vec::new();
-    for part in text.split(',').map(str::trim).filter(|it| !it.is_empty()) {
+    let parts = text.split([',', ' ']).filter(|part| !part.is_empty());
+    if parts.clone().next().is_none() {
+        report.fault("symbols", "expected symbols like BTC/USDT, found none");
+    }
+    for part in parts {
         match SYMBOL.parse(part) {
             // On the command line a symbol may be given twice.
             Ok(symbol) if symbols.contains(&symbol) => {}
             Ok(symbol) => symbols.push(symbol),
             Err(message) => report.fault("symbols", message),
         }
-    }
-    if text.replace(',', "").trim().is_empty() {
-        report.fault("symbols", "expected symbols like BTC/USDT, found none");
     }
     symbols
 }
@@ -282,17 +261,12 @@ fn finish(
     proxies: &Proxies,
     mut report: Report,
 ) -> Result<(Config, Vec<Fault>), Vec<Fault>> {
-    let tls = tls_available();
-    let build = Build { dialects, tls };
-    check(&config, build, &mut report);
+    check(&config, dialects, &mut report);
     read_roots(&mut config, &mut report);
-    settle_proxies(&mut config, build, proxies, &mut report);
+    choose_proxies(&mut config, dialects, proxies, &mut report);
     let warnings = report.close()?;
-    let demo = config.sources.iter_mut().find(|it| it.dialect == DEMO);
-    config.demo = demo.map(|source| {
-        source.dialect = DEMO_DIALECT.to_string();
-        config.demo.unwrap_or_default()
-    });
+    let runs_demo = config.sources.iter().any(|source| source.dialect == DEMO);
+    config.demo = runs_demo.then(|| config.demo.unwrap_or_default());
     let History { m1, h1, d1 } = &mut config.history;
     for depth in [m1, h1, d1] {
         depth.backfill = depth.backfill.min(depth.keep);
@@ -319,20 +293,18 @@ fn read_roots(config: &mut Config, report: &mut Report) {
 
 /// Sets the proxy of each source, if the environment names one. The demo exchange runs in this
 /// process.
-fn settle_proxies(config: &mut Config, build: Build<'_>, proxies: &Proxies, report: &mut Report) {
-    let mut faulty = Vec::new();
+fn choose_proxies(
+    config: &mut Config,
+    dialects: &[KnownDialect],
+    proxies: &Proxies,
+    report: &mut Report,
+) {
     for source in config.sources.iter_mut().filter(|it| it.dialect != DEMO) {
-        let own = build.dialect(&source.dialect).map(|dialect| &dialect.url);
-        let Some(url) = source.url.as_ref().or(own) else {
-            continue;
-        };
-        match proxies.of(url) {
-            Ok(proxy) => source.proxy = proxy,
-            Err((by, _)) if faulty.contains(&by) => {}
-            Err((by, message)) => {
-                faulty.push(by);
-                report.add(Fault::of(by, message));
-            }
+        let own = dialect_of(source, dialects).map(|dialect| &dialect.url);
+        match source.url.as_ref().or(own).map(|url| proxies.of(url)) {
+            Some(Ok(proxy)) => source.proxy = proxy,
+            Some(Err(fault)) => report.add(fault),
+            None => {}
         }
     }
 }

@@ -16,7 +16,6 @@ mod fault;
 mod flags;
 mod forms;
 mod json;
-mod keys;
 mod limits;
 mod load;
 mod log_rules;

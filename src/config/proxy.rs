@@ -6,6 +6,7 @@
 //! No message repeats a variable's value: a proxy's address may hold a password. Faults name the
 //! variable, [`Proxy`] prints as host and port, and a printed configuration holds no proxy.
 
+use super::fault::Fault;
 use super::network::Network;
 use super::url::{Url, in_brackets, split_port};
 use std::fmt;
@@ -73,20 +74,16 @@ impl Proxy {
             Some((userinfo, place)) => (Some(userinfo), place),
             None => (None, authority),
         };
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
-        let (host, port) = match split_port(place) {
-            Some(found) if place.bytes().all(is_plain) => found,
-            _ => return refused(""),
-        };
         let credentials = userinfo.map(credentials);
-        if credentials == Some(None) {
-            return refused(" (user and password hold a bad escape)");
+        match Url::parse(&format!("http://{place}")) {
+            Err(_) => refused(""),
+            Ok(_) if credentials == Some(None) => refused(" (user and password hold a bad escape)"),
+            Ok(Url { host, port, .. }) => Ok(Proxy {
+                host,
+                port,
+                credentials: credentials.flatten(),
+            }),
         }
-        Ok(Proxy {
-            host: host.to_ascii_lowercase(),
-            port: port.unwrap_or(80),
-            credentials: credentials.flatten(),
-        })
     }
 }
 
@@ -160,9 +157,8 @@ impl Proxies {
         }
     }
 
-    /// The proxy for an address, `None` where it is reached directly. The error is the variable
-    /// and what is wrong with it.
-    pub(super) fn of(&self, url: &Url) -> Result<Option<Proxy>, (&'static str, String)> {
+    /// The proxy for an address, `None` where it is reached directly.
+    pub(super) fn of(&self, url: &Url) -> Result<Option<Proxy>, Fault> {
         let said = if url.https { &self.https } else { &self.http };
         let Some(said) = said else {
             return Ok(None);
@@ -170,8 +166,8 @@ impl Proxies {
         if is_loopback(&url.host) || self.except.iter().any(|except| except.fits(url)) {
             return Ok(None);
         }
-        let proxy = Proxy::parse(&said.text).map_err(|message| (said.by, message))?;
-        Ok(Some(proxy))
+        let fault = |message| Fault::of(said.by, message);
+        Proxy::parse(&said.text).map(Some).map_err(fault)
     }
 }
 
@@ -367,8 +363,8 @@ mod tests {
         let of = |url: &str| said.of(&Url::parse(url).expect("well-formed"));
         assert_eq!(of("https://a.corp"), Ok(None));
         assert_eq!(of("http://localhost:1"), Ok(None));
-        let (by, message) = of("https://a.com").expect_err("not spoken");
-        assert_eq!(by, "ALL_PROXY");
-        assert!(!message.contains("hunter2"), "{message}");
+        let fault = of("https://a.com").expect_err("not spoken");
+        assert_eq!(fault.key, "ALL_PROXY");
+        assert!(!fault.message.contains("hunter2"), "{fault}");
     }
 }

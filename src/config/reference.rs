@@ -3,8 +3,8 @@
 //! A test holds the documentation to it.
 
 use super::flags::FLAGS;
-use super::keys::{Keys, Object as _};
 use super::schema::Config;
+use super::values::{Object as _, Value, Visitor};
 
 const FLAGS_HEAD: &str = "\
 ### The command line
@@ -12,9 +12,6 @@ const FLAGS_HEAD: &str = "\
 | flag | variable | key | meaning |
 |---|---|---|---|
 ";
-
-/// The title of a table, and its rows.
-type Table = (String, String);
 
 /// Every flag, and every key of the file: its name, what it may be, its default and what it means.
 pub fn reference() -> String {
@@ -25,8 +22,9 @@ pub fn reference() -> String {
         let about = flag.about.replace('\n', " ");
         out += &format!("| {name} | {variable} | {key} | {about} |\n");
     }
-    let (mut config, mut tables) = (Config::default(), Vec::new());
-    collect("", &mut |visitor| config.keys(visitor), &mut tables);
+    let mut tables = Tables::default();
+    Config::default().keys(&mut tables);
+    let mut tables = tables.finish("The file".to_string());
     // Neighbours that say the same are one table.
     tables.dedup_by(|(next, rows), (title, others)| {
         let is_same = rows == others;
@@ -43,28 +41,41 @@ pub fn reference() -> String {
     out + "\n"
 }
 
-/// Appends the table of an object, then those of the objects in it.
-fn collect(path: &str, object: &mut Keys<'_>, tables: &mut Vec<Table>) {
-    let at = tables.len();
-    let title = if path.is_empty() {
-        "The file".to_string()
-    } else {
-        code(path)
-    };
-    tables.push((title, String::new()));
-    object(&mut |key| {
-        let (expected, default) = (key.place.expected(), key.place.print());
+/// The rows of the table of an object, and the tables of the objects in it: title and rows.
+#[derive(Default)]
+struct Tables {
+    path: String,
+    rows: String,
+    inner: Vec<(String, String)>,
+}
+
+impl Tables {
+    fn finish(mut self, title: String) -> Vec<(String, String)> {
+        self.inner.insert(0, (title, self.rows));
+        self.inner
+    }
+}
+
+impl Visitor for Tables {
+    fn key<T: Value>(&mut self, name: &'static str, about: &str, value: &mut T, rule: &T::Rule) {
+        let (expected, default) = (T::expected(rule), value.print());
         // What takes several lines has a table of its own.
         let is_short = !default.contains('\n') && default != "\"\"";
         let default = code(if is_short { &default } else { "" });
-        let (name, about) = (code(key.name), key.about.trim());
-        tables[at].1 += &format!("| {name} | {expected} | {default} | {about} |\n");
-        if let Some(suffix) = key.place.inner() {
-            let dot = if path.is_empty() { "" } else { "." };
-            let path = format!("{path}{dot}{}{suffix}", key.name);
-            collect(&path, &mut |visitor| key.place.visit(visitor), tables);
+        let (key, about) = (code(name), about.trim());
+        self.rows += &format!("| {key} | {expected} | {default} | {about} |\n");
+        if let Some(suffix) = T::INNER {
+            let dot = if self.path.is_empty() { "" } else { "." };
+            let path = format!("{}{dot}{name}{suffix}", self.path);
+            let title = code(&path);
+            let mut tables = Tables {
+                path,
+                ..Tables::default()
+            };
+            T::visit(Some(value), &mut tables);
+            self.inner.extend(tables.finish(title));
         }
-    });
+    }
 }
 
 fn code(text: &str) -> String {
@@ -93,6 +104,7 @@ mod tests {
             std::fs::write(path, page).expect("the page can be written");
             return;
         }
-        assert_eq!(&page[begin..end], expected, "UPDATE_DOCS=1 writes it anew");
+        let is_current = page[begin..end] == expected;
+        assert!(is_current, "UPDATE_DOCS=1 writes it anew");
     }
 }

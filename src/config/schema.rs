@@ -9,12 +9,11 @@ use super::forms::{
     QUOTE_ASSET, SOURCE_ID, SYMBOL, URL, WORDS,
 };
 use super::json::Node;
-use super::keys::{Object, Visitor};
 use super::limits::Limits;
 use super::network::Network;
 use super::proxy::Proxy;
 use super::url::Url;
-use super::values::{Range, Unit, key, number, object};
+use super::values::{Digits, Object, Unit, Visitor, number, object};
 use crate::decimal::Decimal;
 use crate::interval::Stored;
 use crate::record::{Bounds, MarketRules};
@@ -23,12 +22,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The demo exchange: its name as a dialect in the file and on the command line, and the id of
-/// its source.
+/// The demo exchange: its name as a dialect, and the id of its source.
 pub const DEMO: &str = "demo";
-
-/// The dialect that the demo exchange speaks.
-pub(super) const DEMO_DIALECT: &str = "binance";
 
 object! {
     /// The configuration of a running marketd.
@@ -173,7 +168,7 @@ object! {
 object! {
     /// An entry of `ecosystem.markets`: `None` leaves what the exchange says.
     #[derive(Clone, Debug, PartialEq)]
-    pub struct EcosystemMarket [1_000_000, "symbol", |_| EcosystemMarket::default()] {
+    pub struct EcosystemMarket [1_000_000, "symbol"] {
         /// Unique; required.
         symbol: String, "symbol" SYMBOL;
         /// Unique, stands in addresses; null: like "BTC-USDT".
@@ -191,25 +186,19 @@ object! {
     }
 }
 
-// As with every decimal, digits in a text are good too.
-const PLACES: Range = Range {
+const PLACES: Digits<u8> = Digits {
     expected: "a whole number from 0 to 64",
-    holds: |value| places(value).is_some(),
+    read: |digits| digits.parse().ok().filter(|places| *places <= 64),
 };
-
-fn places(value: &Decimal) -> Option<u8> {
-    let places = value.to_string().parse().ok();
-    places.filter(|places| *places <= 64)
-}
 
 object! {
     /// `metadata.precision` of an ecosystem market.
     #[derive(Clone)]
     pub struct Precision {
         /// Of an amount.
-        amount: Option<Decimal>, "amount" PLACES;
+        amount: Option<u8>, "amount" PLACES;
         /// Of a price.
-        price: Option<Decimal>, "price" PLACES;
+        price: Option<u8>, "price" PLACES;
     }
 }
 
@@ -226,55 +215,52 @@ object! {
     }
 }
 
-const FRACTION: Range = Range {
+const FRACTION: Digits<Decimal> = Digits {
     expected: "a decimal fraction between -1 and 1",
-    holds: |value| Decimal::from(-1) < *value && *value < Decimal::from(1),
+    read: |digits| {
+        let value = Decimal::parse(digits.as_bytes()).ok();
+        value.filter(|value| Decimal::from(-1) < *value && *value < Decimal::from(1))
+    },
 };
 
-const AMOUNT: Range = Range {
+const AMOUNT: Digits<Decimal> = Digits {
     expected: "a decimal of 0 or more",
-    holds: |value| !value.is_negative(),
+    read: |digits| {
+        let value = Decimal::parse(digits.as_bytes()).ok();
+        value.filter(|value| !value.is_negative())
+    },
 };
 
 // `MarketRules` and `Bounds` are types of `record`, so their keys stand beside them.
+#[rustfmt::skip]
 impl Object for MarketRules {
-    fn keys(&mut self, visitor: &mut Visitor<'_>) {
-        let decimal = |places: Option<u8>| places.map(|places| i64::from(places).into());
-        let [amount, price] = [self.amount_places, self.price_places].map(decimal);
-        let mut precision = Precision { amount, price };
-        key(visitor, "precision", &mut precision, (), "Decimal places.");
-        self.amount_places = precision.amount.as_ref().and_then(places);
-        self.price_places = precision.price.as_ref().and_then(places);
+    fn keys(&mut self, visitor: &mut impl Visitor) {
+        let mut precision = Precision { amount: self.amount_places, price: self.price_places };
+        visitor.key("precision", "Decimal places.", &mut precision, &());
+        (self.amount_places, self.price_places) = (precision.amount, precision.price);
         let [amount, price, cost] = [&mut self.amount, &mut self.price, &mut self.cost].map(take);
-        let mut limits = OrderLimits {
-            amount,
-            price,
-            cost,
-        };
-        let about = "The least and the most of an order.";
-        key(visitor, "limits", &mut limits, (), about);
+        let mut limits = OrderLimits { amount, price, cost };
+        visitor.key("limits", "The least and the most of an order.", &mut limits, &());
         (self.amount, self.price, self.cost) = (limits.amount, limits.price, limits.cost);
-        let about = "Fee of a taker; 0.001 is 0.1 %.";
-        key(visitor, "taker", &mut self.taker, FRACTION, about);
-        let about = "Fee of a maker; below zero: a rebate.";
-        key(visitor, "maker", &mut self.maker, FRACTION, about);
+        visitor.key("taker", "Fee of a taker; 0.001 is 0.1 %.", &mut self.taker, &FRACTION);
+        visitor.key("maker", "Fee of a maker; below zero: a rebate.", &mut self.maker, &FRACTION);
     }
 }
 
 impl Object for Bounds {
-    fn keys(&mut self, visitor: &mut Visitor<'_>) {
-        key(visitor, "min", &mut self.min, AMOUNT, "The least.");
-        key(visitor, "max", &mut self.max, AMOUNT, "The most.");
+    fn keys(&mut self, visitor: &mut impl Visitor) {
+        visitor.key("min", "The least.", &mut self.min, &AMOUNT);
+        visitor.key("max", "The most.", &mut self.max, &AMOUNT);
     }
 }
 
 /// The defaults of a source depend on its dialect.
-fn source(node: Option<&Node<'_>>) -> SourceConfig {
-    SourceConfig::named(&text_of("dialect", node))
+fn source(node: &Node) -> SourceConfig {
+    SourceConfig::of(&text_of("dialect", node))
 }
 
 /// A category is named after its id.
-fn category(node: Option<&Node<'_>>) -> CategoryConfig {
+fn category(node: &Node) -> CategoryConfig {
     CategoryConfig {
         name: text_of("id", node),
         ..CategoryConfig::default()
@@ -282,9 +268,9 @@ fn category(node: Option<&Node<'_>>) -> CategoryConfig {
 }
 
 /// What the file says for one key of an entry, on which other defaults depend.
-fn text_of(name: &str, entry: Option<&Node<'_>>) -> String {
-    let text = entry.and_then(|entry| entry.member(name)?.text());
-    text.unwrap_or_default()
+fn text_of(name: &str, entry: &Node) -> String {
+    let value = entry.member(name).and_then(|value| value.text());
+    value.unwrap_or_default()
 }
 
 impl Config {
@@ -298,35 +284,31 @@ impl Config {
 impl SourceConfig {
     /// A source of this dialect, named after it, with the defaults of everything else.
     pub fn of(dialect: &str) -> SourceConfig {
-        SourceConfig {
+        let source = SourceConfig {
             id: dialect.to_string(),
             dialect: dialect.to_string(),
             ..SourceConfig::default()
-        }
-    }
-
-    /// The source that polls the demo exchange: all of its markets, candles of two.
-    pub fn demo() -> SourceConfig {
-        SourceConfig {
-            id: DEMO.to_string(),
-            symbols: vec!["BTC/USDT".to_string(), "ETH/USDT".to_string()],
-            quote_assets: vec!["*".to_string()],
-            // Its prices move each second, and it is next door.
-            poll: Duration::from_secs(1),
-            stale_after: Duration::from_secs(5),
-            ..SourceConfig::of(DEMO_DIALECT)
-        }
-    }
-
-    /// A source as the file and the flags name it: the one of the demo exchange has the dialect
-    /// `demo` until the configuration is complete.
-    pub(super) fn named(dialect: &str) -> SourceConfig {
-        let source = match dialect {
-            DEMO => SourceConfig::demo(),
-            dialect => SourceConfig::of(dialect),
         };
-        let dialect = dialect.to_string();
-        SourceConfig { dialect, ..source }
+        match dialect {
+            // All markets of the demo exchange, and candles of two. Its prices move each second, and
+            // it is next door.
+            DEMO => SourceConfig {
+                symbols: vec!["BTC/USDT".to_string(), "ETH/USDT".to_string()],
+                quote_assets: vec!["*".to_string()],
+                poll: Duration::from_secs(1),
+                stale_after: Duration::from_secs(5),
+                ..source
+            },
+            _ => source,
+        }
+    }
+
+    /// The dialect that its exchange speaks: the demo exchange speaks that of another.
+    pub fn spoken(&self) -> &str {
+        match &*self.dialect {
+            DEMO => "binance",
+            dialect => dialect,
+        }
     }
 }
 

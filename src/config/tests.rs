@@ -62,8 +62,8 @@ fn nothing_said_is_the_demo_exchange_with_the_defaults() {
     assert_eq!(config.data, Data::File(PathBuf::from("marketd.db")));
     assert_eq!(config.demo, Some(DemoConfig { seed: 1 }));
     assert_eq!(config.demo_source(), Some(0));
-    assert_eq!(config.sources, [SourceConfig::demo()]);
-    assert_eq!(config.sources[0].dialect, "binance");
+    assert_eq!(config.sources, [SourceConfig::of(DEMO)]);
+    assert_eq!(config.sources[0].spoken(), "binance");
 }
 
 #[test]
@@ -628,7 +628,7 @@ fn sources(config: &Config) -> Vec<String> {
     let each = config.sources.iter().map(|it| {
         let url = it.url.as_ref().map_or(String::new(), Url::to_string);
         let (symbols, assets) = (it.symbols.join(","), it.quote_assets.join(","));
-        format!("{}|{}|{url}|{symbols}|{assets}", it.id, it.dialect)
+        format!("{}|{}|{url}|{symbols}|{assets}", it.id, it.spoken())
     });
     each.collect()
 }
@@ -801,6 +801,11 @@ fn the_command_says_what_to_do() {
         Ok(Command::Help)
     ));
     assert!(matches!(run(&["-V"], &[]), Ok(Command::Version)));
+    // Whoever asks for help has a reason.
+    let help_wins = |line: &[&str]| matches!(run(line, &[]), Ok(Command::Help));
+    assert!(help_wins(&["--wrong", "--help"]) && help_wins(&["-h", "--listen", "x"]));
+    let line = ["--wrong", "x", "-V"];
+    assert!(matches!(run(&line, &[]), Ok(Command::Version)));
 }
 
 #[test]

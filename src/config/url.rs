@@ -28,7 +28,8 @@ impl Url {
             (None, Some(rest)) => (false, rest),
             (None, None) => return Err(wrong("http://HOST or https://HOST", text)),
         };
-        if rest.contains(['?', '#', '@', ' ', '\\']) || !rest.is_ascii() {
+        let is_plain = |char: char| char.is_ascii_graphic() && !"?#@\\".contains(char);
+        if !rest.chars().all(is_plain) {
             return Err(wrong("an address without user, query and fragment", text));
         }
         let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));

@@ -1,13 +1,15 @@
 //! Values of the file: how each type is read, printed and described.
 //!
 //! A [`Value`] is a type that a key can have. Its rule is data: the bounds of a number, the form of a
-//! text. `Option`, `Vec` and structs of keys are values too, made of the values in them. `object!`
-//! makes a struct and its keys from one list of rows.
+//! text. `Option`, `Vec` and structs of keys are values too, made of the values in them.
+//!
+//! An [`Object`] is a struct whose fields are keys; `object!` makes one from a list of rows. It hands
+//! each key to a [`Visitor`]: the reader, the printer and the reference are visitors, so they cannot
+//! disagree. This file knows no particular keys: those are in `schema` and `limits`.
 
-use super::fault::Report;
+use super::fault::{Report, suggestion};
 use super::forms::{Data, Form};
 use super::json::{self, Node};
-use super::keys::{Key, Object, Place, Visitor, print_object, read_object};
 use super::network::Network;
 use super::url::Url;
 use crate::decimal::Decimal;
@@ -16,37 +18,280 @@ use std::fmt::{self, Display};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// A type that a key of the file can have.
-pub(super) trait Value: Sized {
+/// A type that a key can have.
+pub(super) trait Value: Clone {
     /// What the file may say, beyond what the type tells.
     type Rule;
 
-    /// See [`Place::inner`].
+    /// What leads from the path of a value to the keys in it: nothing, or `[]` for a list. `None` if
+    /// there are no keys in it.
     const INNER: Option<&'static str> = None;
 
     /// Most values in a list.
     const MOST: usize = usize::MAX;
 
-    /// See [`Place::expected`].
+    /// What the file may say, as messages and reference write it.
     fn expected(rule: &Self::Rule) -> String;
 
     /// Reads a value. An object keeps of the `old` one what the file does not say.
-    fn read(
-        rule: &Self::Rule,
-        old: Option<&Self>,
-        node: &Node<'_>,
-        report: &mut Report,
-    ) -> Read<Self>;
+    fn read(rule: &Self::Rule, old: Option<&Self>, node: &Node, report: &mut Report) -> Read<Self>;
 
-    /// See [`Place::print`].
+    /// The value as JSON that reads back as the same.
     fn print(&self) -> String;
 
     /// Visits the keys in a value, or in a new one.
-    fn visit(_value: Option<&Self>, _visitor: &mut Visitor<'_>) {}
+    fn visit(_value: Option<&Self>, _visitor: &mut impl Visitor) {}
 }
 
-/// A value, or what is wrong: nothing more to say than what was expected and found, or a message.
+/// A value, or what is wrong: a message, or `None` if what was expected and found says it all.
 pub(super) type Read<T> = Result<T, Option<String>>;
+
+/// A struct whose fields are keys of the file.
+pub(super) trait Object: Clone + Default {
+    /// Most of them in a list.
+    const ENTRIES: usize = usize::MAX;
+
+    /// The key that has no default; empty: there is none.
+    const NEEDED: &'static str = "";
+
+    /// One with its defaults, which may depend on what the file says.
+    fn start(_node: &Node) -> Self {
+        Self::default()
+    }
+
+    /// Hands each key to a visitor, in the order of the reference.
+    fn keys(&mut self, visitor: &mut impl Visitor);
+}
+
+/// Is handed each key of an object.
+pub(super) trait Visitor {
+    /// A key: its name, what it means, its value and the rule of the value.
+    fn key<T: Value>(&mut self, name: &'static str, about: &str, value: &mut T, rule: &T::Rule);
+}
+
+/// A struct whose fields are keys. A row is a documented field, its type, its default if it is not
+/// that of the type, its name in the file, and its rule if it has one; a row without a name is a
+/// field that the file cannot set. Line comments in a row are for readers of the source, doc comments
+/// are also for those of the reference. Entries of a list say how many there may be, which key each
+/// needs, and how one starts if not with the defaults.
+macro_rules! object {
+    ($(#[$meta:meta])* pub struct $name:ident $([$entries:literal, $needed:literal $(, $start:path)?])? { $(
+        $(#[doc = $about:literal])+
+        $field:ident: $type:ty $(= $default:expr)? $(, $key:literal $($rule:expr)?)?;
+    )+ }) => {
+        $(#[$meta])*
+        pub struct $name {
+            $( $(#[doc = $about])+ pub $field: $type, )+
+        }
+
+        impl Default for $name {
+            fn default() -> $name {
+                $name { $( $field: $crate::config::values::object!(@ $($default)?), )+ }
+            }
+        }
+
+        impl $crate::config::values::Object for $name {
+            $(
+                const ENTRIES: usize = $entries;
+                const NEEDED: &'static str = $needed;
+
+                $(
+                    fn start(node: &$crate::config::json::Node) -> $name {
+                        $start(node)
+                    }
+                )?
+            )?
+
+            fn keys(&mut self, visitor: &mut impl $crate::config::values::Visitor) {
+                $(
+                    let _about = concat!($($about),+);
+                    $( visitor.key($key, _about, &mut self.$field, &($($rule)?)); )?
+                )+
+            }
+        }
+    };
+    (@) => { Default::default() };
+    (@ $default:expr) => { $default };
+}
+pub(super) use object;
+
+/// Fills an object. Each key that is unknown, given twice or wrong is a fault of its own, and so is
+/// the needed key if it is missing; the others are read all the same.
+pub(super) fn read_object<T: Object>(object: &mut T, node: &Node, report: &mut Report) {
+    let Some(members) = node.members() else {
+        return node.refuse(None, T::expected(&()), report);
+    };
+    let mut seen: HashMap<&str, usize> = HashMap::new();
+    for member in &members {
+        let (name, value) = (&member.name, &member.value);
+        let line = report.line(member.offset);
+        let fault = match seen.insert(name, line) {
+            Some(first) => Err(format!("given twice, first on line {first}")),
+            None => {
+                report.place(&value.path, value.offset);
+                read_key(object, name, value, report)
+            }
+        };
+        if let Err(message) = fault {
+            report.fault_at(&value.path, member.offset, message);
+        }
+    }
+    if !T::NEEDED.is_empty() && !seen.contains_key(T::NEEDED) {
+        let missing = Node::of(format!("{}.{}", node.path, T::NEEDED), "");
+        let known = read_key(object, T::NEEDED, &missing, report);
+        debug_assert!(known.is_ok(), "what is needed is a key");
+    }
+}
+
+/// Reads the value of one key of an object. The error is a message: there is no such key.
+pub(super) fn read_key(
+    object: &mut impl Object,
+    name: &str,
+    node: &Node,
+    report: &mut Report,
+) -> Result<(), String> {
+    let mut known = Vec::new();
+    object.keys(&mut Reader {
+        name,
+        node,
+        report,
+        known: &mut known,
+    });
+    match known.contains(&name) {
+        true => Ok(()),
+        false => Err(format!("unknown key{}", suggestion(name, known))),
+    }
+}
+
+/// Reads the one key that has this name, and collects the names of all.
+struct Reader<'a> {
+    name: &'a str,
+    node: &'a Node<'a>,
+    report: &'a mut Report,
+    known: &'a mut Vec<&'static str>,
+}
+
+impl Visitor for Reader<'_> {
+    fn key<T: Value>(&mut self, name: &'static str, _: &str, value: &mut T, rule: &T::Rule) {
+        self.known.push(name);
+        if name == self.name {
+            match T::read(rule, Some(value), self.node, self.report) {
+                Ok(read) => *value = read,
+                Err(message) => self.node.refuse(message, T::expected(rule), self.report),
+            }
+        }
+    }
+}
+
+/// Names of keys, and their values as JSON.
+struct Printer(Vec<(&'static str, String)>);
+
+impl Visitor for Printer {
+    fn key<T: Value>(&mut self, name: &'static str, _: &str, value: &mut T, _: &T::Rule) {
+        self.0.push((name, value.print()));
+    }
+}
+
+impl<T: Object> Value for T {
+    type Rule = ();
+    const INNER: Option<&'static str> = Some("");
+    const MOST: usize = T::ENTRIES;
+
+    fn expected((): &()) -> String {
+        "an object".to_string()
+    }
+
+    fn read((): &(), old: Option<&T>, node: &Node, report: &mut Report) -> Read<T> {
+        let mut value = old.cloned().unwrap_or_else(|| T::start(node));
+        read_object(&mut value, node, report);
+        Ok(value)
+    }
+
+    fn print(&self) -> String {
+        let mut printer = Printer(Vec::new());
+        self.clone().keys(&mut printer);
+        json::object(&printer.0)
+    }
+
+    fn visit(value: Option<&T>, visitor: &mut impl Visitor) {
+        value.cloned().unwrap_or_default().keys(visitor);
+    }
+}
+
+/// `None` is `null`.
+impl<T: Value> Value for Option<T> {
+    type Rule = T::Rule;
+    const INNER: Option<&'static str> = T::INNER;
+
+    fn expected(rule: &T::Rule) -> String {
+        T::expected(rule) + " or null"
+    }
+
+    fn read(rule: &T::Rule, old: Option<&Self>, node: &Node, report: &mut Report) -> Read<Self> {
+        if node.is_null() {
+            return Ok(None);
+        }
+        T::read(rule, old.and_then(Option::as_ref), node, report).map(Some)
+    }
+
+    fn print(&self) -> String {
+        self.as_ref().map_or("null".to_string(), T::print)
+    }
+
+    fn visit(value: Option<&Self>, visitor: &mut impl Visitor) {
+        T::visit(value.and_then(Option::as_ref), visitor);
+    }
+}
+
+/// A list of objects, or of texts, each at most once.
+impl<T: Value> Value for Vec<T> {
+    type Rule = T::Rule;
+    const INNER: Option<&'static str> = if T::INNER.is_some() { Some("[]") } else { None };
+
+    fn expected(rule: &T::Rule) -> String {
+        match Self::INNER {
+            Some(_) => format!("a list of at most {} objects", T::MOST),
+            None => format!("a list, each {}", T::expected(rule)),
+        }
+    }
+
+    fn read(rule: &T::Rule, _: Option<&Self>, node: &Node, report: &mut Report) -> Read<Self> {
+        let items = node.items().ok_or(None)?;
+        if items.len() > T::MOST {
+            let expected = Self::expected(rule);
+            return Err(Some(format!("expected {expected}, found {}", items.len())));
+        }
+        let mut values = Vec::with_capacity(items.len());
+        let mut seen: HashMap<String, usize> = HashMap::new();
+        for (at, item) in items.iter().enumerate() {
+            report.place(&item.path, item.offset);
+            match T::read(rule, None, item, report) {
+                Err(message) => item.refuse(message, T::expected(rule), report),
+                Ok(value) => {
+                    if T::INNER.is_none() {
+                        let text = value.print();
+                        let first = *seen.entry(text.clone()).or_insert(at);
+                        if first != at {
+                            let text = text.trim_matches('"');
+                            let message = format!("{text} is given twice, first as [{first}]");
+                            report.fault(&item.path, message);
+                        }
+                    }
+                    values.push(value);
+                }
+            }
+        }
+        Ok(values)
+    }
+
+    fn print(&self) -> String {
+        json::list(&self.iter().map(T::print).collect::<Vec<_>>())
+    }
+
+    fn visit(_: Option<&Self>, visitor: &mut impl Visitor) {
+        T::visit(None, visitor);
+    }
+}
 
 /// What a number counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,18 +312,13 @@ pub(super) struct Number {
 }
 
 /// The bounds of a whole number that need no reason.
+#[rustfmt::skip]
 pub(super) const fn number(unit: Unit, min: u64, max: u64) -> Number {
-    let why = "";
-    Number {
-        unit,
-        min,
-        max,
-        why,
-    }
+    Number { unit, min, max, why: "" }
 }
 
 impl Number {
-    fn read<T: TryFrom<u64>>(&self, node: &Node<'_>) -> Read<T> {
+    fn read<T: TryFrom<u64>>(&self, node: &Node) -> Read<T> {
         let number = node.number().and_then(|digits| digits.parse().ok());
         let number = number.filter(|number| (self.min..=self.max).contains(number));
         number.and_then(|number| number.try_into().ok()).ok_or(None)
@@ -101,10 +341,10 @@ impl Display for Number {
     }
 }
 
-/// The bounds of a decimal.
-pub(super) struct Range {
+/// A number whose digits may also stand in a text: some writers of JSON round numbers.
+pub(super) struct Digits<T> {
     pub(super) expected: &'static str,
-    pub(super) holds: fn(&Decimal) -> bool,
+    pub(super) read: fn(&str) -> Option<T>,
 }
 
 /// Values that are neither lists nor objects: types, their rule, what is expected by it, how a node
@@ -118,7 +358,7 @@ macro_rules! leaves {
                 $expected(rule)
             }
 
-            fn read(rule: &$rule, _: Option<&$type>, node: &Node<'_>, _: &mut Report) -> Read<$type> {
+            fn read(rule: &$rule, _: Option<&$type>, node: &Node, _: &mut Report) -> Read<$type> {
                 $read(rule, node)
             }
 
@@ -141,215 +381,23 @@ leaves!(
     bool,
     (),
     |(): &()| "true or false".to_string(),
-    |(): &(), node: &Node<'_>| node.switch().ok_or(None),
+    |(): &(), node: &Node| node.switch().ok_or(None),
     bool::to_string
 );
-// A text of digits is a decimal too: some writers of JSON round numbers.
 leaves!(
-    Decimal,
-    Range,
-    |range: &Range| range.expected.to_string(),
-    |range: &Range, node: &Node<'_>| {
-        let digits = node.text().or(node.number().map(str::to_string));
-        let value = digits.and_then(|digits| Decimal::parse(digits.as_bytes()).ok());
-        value.filter(range.holds).ok_or(None)
+    u8 Decimal,
+    Digits<Self>,
+    |digits: &Digits<Self>| digits.expected.to_string(),
+    |digits: &Digits<Self>, node: &Node| {
+        let text = node.text().or(node.number().map(str::to_string));
+        text.and_then(|text| (digits.read)(&text)).ok_or(None)
     },
-    Decimal::to_string
+    Self::to_string
 );
 leaves!(
     String SocketAddr Data Network Url,
     Form<Self>,
     |form: &Form<Self>| form.expected.to_string(),
-    |form: &Form<Self>, node: &Node<'_>| form.parse(&node.text().ok_or(None)?).map_err(Some),
+    |form: &Form<Self>, node: &Node| form.parse(&node.text().ok_or(None)?).map_err(Some),
     |value: &Self| json::text(&value.to_string())
 );
-
-/// `None` is `null`.
-impl<T: Value> Value for Option<T> {
-    type Rule = T::Rule;
-    const INNER: Option<&'static str> = T::INNER;
-
-    fn expected(rule: &T::Rule) -> String {
-        T::expected(rule) + " or null"
-    }
-
-    fn read(
-        rule: &T::Rule,
-        old: Option<&Self>,
-        node: &Node<'_>,
-        report: &mut Report,
-    ) -> Read<Self> {
-        if node.is_null() {
-            return Ok(None);
-        }
-        T::read(rule, old.and_then(Option::as_ref), node, report).map(Some)
-    }
-
-    fn print(&self) -> String {
-        self.as_ref().map_or("null".to_string(), T::print)
-    }
-
-    fn visit(value: Option<&Self>, visitor: &mut Visitor<'_>) {
-        T::visit(value.and_then(Option::as_ref), visitor);
-    }
-}
-
-/// A list of objects, or of texts, each at most once.
-impl<T: Value> Value for Vec<T> {
-    type Rule = T::Rule;
-    const INNER: Option<&'static str> = if T::INNER.is_some() { Some("[]") } else { None };
-
-    fn expected(rule: &T::Rule) -> String {
-        match Self::INNER {
-            Some(_) => format!("a list of at most {} objects", T::MOST),
-            None => format!("a list, each {}", T::expected(rule)),
-        }
-    }
-
-    fn read(rule: &T::Rule, _: Option<&Self>, node: &Node<'_>, report: &mut Report) -> Read<Self> {
-        let items = node.items().ok_or(None)?;
-        if items.len() > T::MOST {
-            let expected = Self::expected(rule);
-            return Err(Some(format!("expected {expected}, found {}", items.len())));
-        }
-        let mut values = Vec::with_capacity(items.len());
-        let mut seen: HashMap<String, usize> = HashMap::new();
-        for (at, item) in items.iter().enumerate() {
-            report.place(&item.path, item.offset);
-            match T::read(rule, None, item, report) {
-                Err(message) => item.refuse(message, || T::expected(rule), report),
-                Ok(value) if Self::INNER.is_none() => match seen.insert(value.print(), at) {
-                    Some(first) => {
-                        let text = value.print();
-                        let text = text.trim_matches('"');
-                        let message = format!("{text} is given twice, first as [{first}]");
-                        report.fault(&item.path, message);
-                    }
-                    None => values.push(value),
-                },
-                Ok(value) => values.push(value),
-            }
-        }
-        Ok(values)
-    }
-
-    fn print(&self) -> String {
-        json::list(&self.iter().map(T::print).collect::<Vec<_>>())
-    }
-
-    fn visit(_: Option<&Self>, visitor: &mut Visitor<'_>) {
-        T::visit(None, visitor);
-    }
-}
-
-impl<T: Object> Value for T {
-    type Rule = ();
-    const INNER: Option<&'static str> = Some("");
-    const MOST: usize = T::ENTRIES;
-
-    fn expected((): &()) -> String {
-        "an object".to_string()
-    }
-
-    fn read((): &(), old: Option<&T>, node: &Node<'_>, report: &mut Report) -> Read<T> {
-        let mut value = old.cloned().unwrap_or_else(|| T::start(Some(node)));
-        read_object(&mut |visitor| value.keys(visitor), T::NEEDED, node, report);
-        Ok(value)
-    }
-
-    fn print(&self) -> String {
-        let mut value = self.clone();
-        print_object(&mut |visitor| value.keys(visitor))
-    }
-
-    fn visit(value: Option<&T>, visitor: &mut Visitor<'_>) {
-        let value = value.cloned();
-        value.unwrap_or_else(|| T::start(None)).keys(visitor);
-    }
-}
-
-/// A value in memory, and its rule.
-struct Typed<'a, T: Value>(&'a mut T, T::Rule);
-
-impl<T: Value> Place for Typed<'_, T> {
-    fn expected(&self) -> String {
-        T::expected(&self.1)
-    }
-
-    fn inner(&self) -> Option<&'static str> {
-        T::INNER
-    }
-
-    fn read(&mut self, node: &Node<'_>, report: &mut Report) {
-        match T::read(&self.1, Some(self.0), node, report) {
-            Ok(value) => *self.0 = value,
-            Err(message) => node.refuse(message, || self.expected(), report),
-        }
-    }
-
-    fn print(&self) -> String {
-        self.0.print()
-    }
-
-    fn visit(&self, visitor: &mut Visitor<'_>) {
-        T::visit(Some(self.0), visitor);
-    }
-}
-
-/// Hands one key to a visitor.
-pub(super) fn key<T: Value>(
-    visitor: &mut Visitor<'_>,
-    name: &'static str,
-    value: &mut T,
-    rule: T::Rule,
-    about: &'static str,
-) {
-    let place = &mut Typed(value, rule);
-    visitor(Key { name, about, place });
-}
-
-/// A struct whose fields are keys. A row is a documented field, its type, its default if it is not
-/// that of the type, its name in the file, and its rule if it has one; a row without a name is a
-/// field that the file cannot set. Line comments in a row are for readers of the source, doc comments
-/// are also for those of the reference. Entries of a list say how many there may be, which key each
-/// needs, and how one starts.
-macro_rules! object {
-    ($(#[$meta:meta])* pub struct $name:ident $([$entries:literal, $needed:literal, $start:expr])? { $(
-        $(#[doc = $about:literal])+
-        $field:ident: $type:ty $(= $default:expr)? $(, $key:literal $($rule:expr)?)?;
-    )+ }) => {
-        $(#[$meta])*
-        pub struct $name {
-            $( $(#[doc = $about])+ pub $field: $type, )+
-        }
-
-        impl Default for $name {
-            fn default() -> $name {
-                $name { $( $field: $crate::config::values::object!(@ $($default)?), )+ }
-            }
-        }
-
-        impl $crate::config::keys::Object for $name {
-            $(
-                const ENTRIES: usize = $entries;
-                const NEEDED: Option<&'static str> = Some($needed);
-
-                fn start(node: Option<&$crate::config::json::Node<'_>>) -> $name {
-                    $start(node)
-                }
-            )?
-
-            fn keys(&mut self, visitor: &mut $crate::config::keys::Visitor<'_>) {
-                $(
-                    let _about = concat!($($about),+);
-                    $( $crate::config::values::key(
-                        visitor, $key, &mut self.$field, ($($rule)?), _about,
-                    ); )?
-                )+
-            }
-        }
-    };
-    (@) => { Default::default() };
-    (@ $default:expr) => { $default };
-}
-pub(super) use object;
