@@ -1,11 +1,11 @@
-//! The check: rules between the keys of a configuration.
+//! The check: what the keys of a configuration must be to each other.
 //!
-//! What must be unique, what must not be larger than something else, what this build can speak, and
-//! what is allowed but unwise. It runs on the whole configuration, wherever its parts come from; a
-//! fault still names the place of the part.
+//! Reports what is not unique, what is larger than another key allows, what this build cannot speak,
+//! and, as a warning, what is allowed but unwise. It runs on the whole configuration, whether file,
+//! environment or flags say it; a fault names the place where the value was given.
 //!
-//! A part that could not be read has its default here. Where that is empty it is skipped: its own
-//! fault is reported already.
+//! A value that could not be read has its default here. An empty default is skipped: the fault of
+//! the value is reported already.
 
 use super::fault::{Report, suggestion, wrong};
 use super::schema::{Config, DEMO, SourceConfig};
@@ -17,17 +17,17 @@ use std::time::Duration;
 /// An exchange that this build knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownDialect {
-    /// As `dialect` in the file and `--source` name it.
+    /// The name that `dialect` in the file and `--source` take.
     pub name: &'static str,
-    /// Where the exchange is.
+    /// Address of the exchange.
     pub url: Url,
-    /// Time in which the exchange's public limit gives back what one poll of all quotes costs.
+    /// Time in which the rate limit of the exchange refills by the cost of one poll of all quotes.
     pub poll_cost: Duration,
-    /// The same for each symbol, where the exchange has no call for all quotes; else zero.
+    /// The same for one symbol, if the exchange has no call for all quotes; else zero.
     pub symbol_cost: Duration,
 }
 
-/// Whether this build speaks https with exchanges.
+/// True if this build can speak https with exchanges.
 pub fn tls_available() -> bool {
     cfg!(feature = "tls")
 }
@@ -57,7 +57,7 @@ pub(super) fn check(config: &Config, dialects: &[KnownDialect], report: &mut Rep
     warn_of_trust(config, report);
     warn_of_history(config, report);
     if config.tls.ca_file.is_some() && !tls_available() {
-        let message = "this build cannot speak https, nobody needs it";
+        let message = "this build cannot speak https, so it is not used";
         report.warn("tls.caFile", message);
     }
 }
@@ -97,7 +97,7 @@ fn check_source(path: &str, source: &SourceConfig, dialects: &[KnownDialect], re
     warn_of_times(path, source, report);
 }
 
-/// Reports each entry of a list whose name an earlier entry has.
+/// Reports each entry of a list whose name an earlier entry has; an empty name is none.
 fn check_unique(list: &str, key: &str, names: impl Iterator<Item = String>, report: &mut Report) {
     let mut seen: HashMap<String, usize> = HashMap::new();
     for (at, name) in names.enumerate() {
@@ -114,7 +114,7 @@ fn check_markets(config: &Config, report: &mut Report) {
     let markets = config.ecosystem.markets.as_deref().unwrap_or_default();
     let symbols = markets.iter().map(|market| market.symbol.clone());
     check_unique(list, "symbol", symbols, report);
-    // A market whose symbol is taken has a fault already, whatever its id is.
+    // A market whose symbol is taken has a fault already, so its id is not compared.
     let mut seen = HashSet::new();
     let ids = markets.iter().map(|market| {
         let own = || market.symbol.replace('/', "-");
@@ -138,7 +138,7 @@ fn check_markets(config: &Config, report: &mut Report) {
 
 fn check_listeners(config: &Config, report: &mut Report) {
     let listen = config.listen;
-    // Port 0 is another one each time.
+    // Port 0 picks another port each time.
     if config.ecosystem_listen == Some(listen) && listen.port() != 0 {
         let message = format!("{listen} is taken by listen; leave it out to serve both there");
         report.fault("ecosystemListen", message);
@@ -177,7 +177,7 @@ fn check_limits(config: &Config, report: &mut Report) {
     }
 }
 
-/// Trust in everybody is trust in whatever a client says.
+/// Warns of a trusted network that holds every address: clients are in it too.
 fn warn_of_trust(config: &Config, report: &mut Report) {
     for (at, network) in config.trusted_proxies.iter().enumerate() {
         if network.is_everything() {
@@ -215,7 +215,7 @@ fn warn_of_times(path: &str, source: &SourceConfig, report: &mut Report) {
     }
 }
 
-/// Polls that the exchange's limit cannot carry are spaced: allowed, and worth a word.
+/// Warns of polls that would exceed the rate limit of the exchange: they are spaced.
 fn warn_of_budget(path: &str, source: &SourceConfig, dialect: &KnownDialect, report: &mut Report) {
     let symbols = u32::try_from(source.symbols.len()).unwrap_or(u32::MAX);
     let round = dialect.symbol_cost.saturating_mul(symbols);
@@ -237,8 +237,8 @@ fn warn_of_history(config: &Config, report: &mut Report) {
     for interval in Stored::ALL {
         let depth = config.history.of(interval);
         let path = format!("history.{}.backfill", interval.name());
-        // A default that is clipped is what everybody expects.
-        if depth.backfill > depth.keep && report.said(&path) {
+        // A default is clipped without a warning.
+        if depth.backfill > depth.keep && report.is_given(&path) {
             let message = format!("{} is clipped to keep ({})", depth.backfill, depth.keep);
             report.warn(&path, message);
         }

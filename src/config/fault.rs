@@ -1,16 +1,17 @@
-//! A fault: what is wrong with the configuration, where it stands, and what was expected there.
+//! Faults: what is wrong with the configuration, where it stands, and what was expected there.
 //!
-//! The [`Report`] gathers the faults of file, environment and command line. Reading goes on after a
-//! fault, so that one run names all of them. What is a fault is decided elsewhere.
+//! The [`Report`] collects the faults of file, environment and command line. Reading goes on after a
+//! fault, so one run reports all of them. Other modules decide what a fault is.
 //!
-//! Invariant: the report knows where each value was given, so that a check long after the reading
-//! still names file and line, or the flag.
+//! Invariant: the report knows where each value was given, so a check after the reading names the
+//! file and the line, or the flag.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
-/// Most faults that are reported one by one: a file that has more of them is not a configuration.
-const FAULTS_TOLD: usize = 50;
+/// Most faults that are reported; of the others only the number is. A file with more faults is no
+/// configuration.
+const FAULTS_MAX: usize = 50;
 
 /// Longest piece of the input that a message repeats.
 const ECHO_CHARS: usize = 60;
@@ -18,14 +19,14 @@ const ECHO_CHARS: usize = 60;
 /// One thing that is wrong, or (as a warning) unwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fault {
-    /// The file, as it was named; `None` where flag or environment are at fault.
+    /// The file, as it was named; `None` for a fault of a flag or a variable.
     pub file: Option<String>,
     /// Counted from one.
     pub line: Option<usize>,
-    /// Counted from one; only where the file is not JSON.
+    /// Counted from one; only if the file is not JSON.
     pub column: Option<usize>,
     /// The key (`sources[0].pollMs`), the flag (`--listen`) or the variable (`MARKETD_LISTEN`);
-    /// empty where the file as a whole is meant.
+    /// empty for the file as a whole.
     pub key: String,
     /// What was expected and what was found.
     pub message: String,
@@ -43,8 +44,8 @@ impl Fault {
 }
 
 impl fmt::Display for Fault {
-    /// One line: `marketd.json:12: sources[0].pollMs: expected ..., found "fast"`. Names and
-    /// values may hold anything; what would move the cursor of a terminal is escaped.
+    /// One line: `marketd.json:12: sources[0].pollMs: expected ..., found "fast"`. Control characters
+    /// in names and values are escaped: they could move the cursor of a terminal.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut place = self.file.clone().unwrap_or_default();
         for number in [self.line, self.column].into_iter().flatten() {
@@ -81,19 +82,19 @@ pub(super) struct Report {
     origins: BTreeMap<String, Origin>,
     faults: Vec<Fault>,
     warnings: Vec<Fault>,
-    /// Number of faults above [`FAULTS_TOLD`].
-    untold: usize,
+    /// Number of faults above [`FAULTS_MAX`].
+    more: usize,
 }
 
 impl Report {
-    /// From here on, paths lead into this file.
+    /// Sets the file whose values are read next.
     pub(super) fn open(&mut self, file: &str, text: &str) {
         self.file = Some(file.to_string());
         let ends = text.match_indices('\n').map(|(at, _)| at + 1);
         self.lines = std::iter::once(0).chain(ends).collect();
     }
 
-    /// Notes that the value of `path` stands at this offset of the file.
+    /// Records that the value of `path` stands at this offset of the file.
     pub(super) fn place(&mut self, path: &str, offset: usize) {
         let line = self.line(offset);
         self.origins.insert(path.to_string(), Origin::Line(line));
@@ -104,8 +105,7 @@ impl Report {
         self.lines.partition_point(|start| *start <= offset)
     }
 
-    /// Notes that a flag or variable gives the value of `path`: what the file says there no longer
-    /// counts.
+    /// Records that a flag or variable gives the value of `path`, in place of the file.
     pub(super) fn give(&mut self, path: &str, by: &'static str) {
         let is_within = |known: &str| {
             let rest = known.strip_prefix(path);
@@ -115,13 +115,13 @@ impl Report {
         self.origins.insert(path.to_string(), Origin::Given(by));
     }
 
-    /// Whether the value of `path` was given by anybody.
-    pub(super) fn said(&self, path: &str) -> bool {
+    /// True if file, flag or variable give the value of `path`.
+    pub(super) fn is_given(&self, path: &str) -> bool {
         self.origins.contains_key(path)
     }
 
-    /// The value of `path` is wrong. A value of the file gets no second fault: the later ones mostly
-    /// follow from the first.
+    /// Reports that the value of `path` is wrong. A value of the file gets no second fault: it would
+    /// mostly follow from the first.
     pub(super) fn fault(&mut self, path: &str, message: impl Into<String>) {
         let fault = self.located(path, message.into());
         if fault.file.is_none() || !self.is_faulty(path) {
@@ -129,12 +129,12 @@ impl Report {
         }
     }
 
-    /// Whether the value of `path` of the file has a fault.
+    /// True if the value of `path` in the file has a fault.
     pub(super) fn is_faulty(&self, path: &str) -> bool {
         self.faults.iter().any(|fault| fault.key == path)
     }
 
-    /// Something at an offset of the file is wrong.
+    /// Reports that something at an offset of the file is wrong.
     pub(super) fn fault_at(&mut self, path: &str, offset: usize, message: impl Into<String>) {
         self.add(Fault {
             file: self.file.clone(),
@@ -143,24 +143,24 @@ impl Report {
         });
     }
 
-    /// A flag, a variable or the file as a whole is wrong. One that is known is not told twice.
+    /// Adds a fault, once.
     pub(super) fn add(&mut self, fault: Fault) {
         if self.faults.contains(&fault) {
             return;
         }
-        match self.faults.len() < FAULTS_TOLD {
+        match self.faults.len() < FAULTS_MAX {
             true => self.faults.push(fault),
-            false => self.untold += 1,
+            false => self.more += 1,
         }
     }
 
-    /// The value of `path` is allowed and unwise.
+    /// Reports that the value of `path` is allowed but unwise.
     pub(super) fn warn(&mut self, path: &str, message: impl Into<String>) {
         let warning = self.located(path, message.into());
         self.warnings.push(warning);
     }
 
-    /// The warnings if there was no fault; else the faults: those of flags and variables first, then
+    /// The warnings if there is no fault; else the faults: those of flags and variables first, then
     /// those of the file from top to bottom.
     pub(super) fn close(mut self) -> Result<Vec<Fault>, Vec<Fault>> {
         for list in [&mut self.warnings, &mut self.faults] {
@@ -169,16 +169,16 @@ impl Report {
         if self.faults.is_empty() {
             return Ok(self.warnings);
         }
-        if self.untold > 0 {
+        if self.more > 0 {
             self.faults.push(Fault {
                 file: self.file,
-                ..Fault::of("", format!("and {} faults more", self.untold))
+                ..Fault::of("", format!("and {} faults more", self.more))
             });
         }
         Err(self.faults)
     }
 
-    /// A fault of `path`, at the place of the path itself or of the nearest part around it.
+    /// A fault at the place of `path`, or of the nearest value around it that has a place.
     fn located(&self, path: &str, message: String) -> Fault {
         let ends = path.match_indices(['.', '[']).map(|(at, _)| at);
         let ends = ends.chain([path.len()]).collect::<Vec<_>>().into_iter();
@@ -196,8 +196,8 @@ impl Report {
     }
 }
 
-/// A piece of the input as a message repeats it: quoted, escaped and not too long. What may be
-/// user and password in front of a host is left out.
+/// A piece of the input as a message repeats it: quoted, escaped and cut. What may be a user and a
+/// password in front of a host is left out.
 pub(super) fn quoted(text: &str) -> String {
     if let Some((before, host)) = text.rsplit_once('@')
         && before.contains(':')
@@ -216,9 +216,9 @@ pub(super) fn wrong(expected: impl fmt::Display, text: &str) -> String {
     format!("expected {expected}, found {}", quoted(text))
 }
 
-/// `, did you mean "x"?` where one of the words is close to `word`, else nothing.
+/// `, did you mean "x"?` if one of the known words is close to `word`, else nothing.
 pub(super) fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    // A word that long is no misspelling, and the distance is quadratic.
+    // The distance takes quadratic time, and a word so long is no misspelling.
     if word.len() > ECHO_CHARS {
         return String::new();
     }
@@ -287,13 +287,13 @@ mod tests {
     #[test]
     fn the_flood_of_a_hopeless_file_is_cut() {
         let mut report = Report::default();
-        for at in 0..FAULTS_TOLD + 7 {
+        for at in 0..FAULTS_MAX + 7 {
             report.fault("x", format!("wrong {at}"));
-            // What is told is not told again.
+            // A fault is reported once.
             report.fault("x", "wrong 0");
         }
         let faults = report.close().unwrap_err();
-        assert_eq!(faults.len(), FAULTS_TOLD + 1);
+        assert_eq!(faults.len(), FAULTS_MAX + 1);
         assert_eq!(
             faults.last().map(Fault::to_string).as_deref(),
             Some("and 7 faults more")

@@ -1,7 +1,8 @@
 //! The command line: the table of flags, its parser, and `--help`.
 //!
-//! Each flag is one row of [`FLAGS`]: parser, help and reference are made from it. `load` gives a
-//! value its meaning.
+//! The parser, `--help` and the reference are made from the table. `load` gives the values their
+//! meaning. To add a flag that sets a key of the file, add a row with that key. For any other flag,
+//! also say in `load` what it does.
 
 use super::check::KnownDialect;
 use super::fault::{Fault, Report, quoted, suggestion};
@@ -9,15 +10,15 @@ use super::schema::DEMO;
 use lexopt::Arg;
 use std::ffi::{OsStr, OsString};
 
-/// A flag. A variable of the environment may say the same, and a key of the file.
+/// A flag. A variable of the environment or a key of the file may set the same.
 pub(super) struct Flag {
     pub(super) name: &'static str,
     short: &'static str,
-    /// What its value is called; empty: it has none.
+    /// The name of its value; empty: it has none.
     pub(super) value: &'static str,
-    /// Whether it may be given several times.
-    repeated: bool,
-    /// The variable that counts where the flag is not given; empty: none.
+    /// True if it may be given several times.
+    is_repeated: bool,
+    /// The variable that is read if the flag is not given; empty: none.
     pub(super) variable: &'static str,
     /// The key of the file that it overrides; empty: none.
     pub(super) key: &'static str,
@@ -25,15 +26,15 @@ pub(super) struct Flag {
     pub(super) about: &'static str,
 }
 
-/// A flag of nothing but a name, a value and a text.
+/// A flag that has only a name, a value and a text.
 const fn flag(name: &'static str, value: &'static str, about: &'static str) -> Flag {
     let (short, variable, key) = ("", "", "");
-    let repeated = false;
+    let is_repeated = false;
     Flag {
         name,
         short,
         value,
-        repeated,
+        is_repeated,
         variable,
         key,
         about,
@@ -50,7 +51,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag { variable: "MARKETD_DATA", key: "data",
         ..flag("--data", "FILE", "Keep history here; :memory: keeps none on disk") },
     flag("--demo", "", "Run the demo exchange, also beside other sources"),
-    Flag { repeated: true, ..flag("--source", "DIALECT[=URL]",
+    Flag { is_repeated: true, ..flag("--source", "DIALECT[=URL]",
         "Poll this exchange; may be repeated, in order of failover.\n\
         Takes the place of the file's sources") },
     flag("--symbols", "A,B,...", "Markets of the sources given by --source (or of the demo\n\
@@ -64,12 +65,12 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag { short: "-V", ..flag("--version", "", "Print the version, and exit") },
 ];
 
-/// The flags that were given, with their values as they are.
+/// The flags that were given, and their values as texts.
 #[derive(Debug, Default)]
 pub(super) struct Flags(Vec<(&'static str, String)>);
 
 impl Flags {
-    /// Whether a flag was given.
+    /// True if a flag was given.
     pub(super) fn has(&self, name: &str) -> bool {
         self.value(name).is_some()
     }
@@ -86,7 +87,7 @@ impl Flags {
     }
 }
 
-/// Parses the words after the command's name.
+/// Parses the words after the name of the command.
 pub(super) fn parse(words: impl IntoIterator<Item = OsString>, report: &mut Report) -> Flags {
     let mut parser = lexopt::Parser::from_args(words);
     let mut flags = Flags::default();
@@ -105,7 +106,7 @@ pub(super) fn parse(words: impl IntoIterator<Item = OsString>, report: &mut Repo
                 refuse(&shown(&word), message);
                 continue;
             }
-            // The parser finds the value of a flag that has none when it looks for the next word.
+            // A flag that takes no value has one: `--demo=yes`.
             Err(lexopt::Error::UnexpectedValue { option, value }) => {
                 refuse(
                     &option,
@@ -119,7 +120,7 @@ pub(super) fn parse(words: impl IntoIterator<Item = OsString>, report: &mut Repo
             }
         };
         let Some(flag) = FLAGS.iter().find(|it| it.name == name || it.short == name) else {
-            // Without this the value of `--unknown=value` would be a fault of its own.
+            // The value of `--unknown=value` is taken here, or it would be a second fault.
             after_unknown = parser.optional_value().is_none();
             let near = suggestion(&name, FLAGS.iter().map(|flag| flag.name));
             let near = if near.is_empty() {
@@ -131,7 +132,7 @@ pub(super) fn parse(words: impl IntoIterator<Item = OsString>, report: &mut Repo
             continue;
         };
         match value_of(flag, &mut parser) {
-            Ok(_) if flags.has(flag.name) && !flag.repeated => refuse(flag.name, "given twice"),
+            Ok(_) if flags.has(flag.name) && !flag.is_repeated => refuse(flag.name, "given twice"),
             Ok(value) => flags.0.push((flag.name, value)),
             Err(message) => refuse(flag.name, &message),
         }

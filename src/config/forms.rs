@@ -1,7 +1,7 @@
 //! Forms of text: addresses, paths, symbols, names.
 //!
-//! A [`Form`] is the one way in which a text is read, whether a flag, a variable or the file says
-//! it. No form looks anything up: no file, no name server.
+//! A [`Form`] reads a text in the same way whether a flag, a variable or the file gives it. No form
+//! opens a file or looks up a name.
 
 use super::fault::wrong;
 use super::network::Network;
@@ -10,7 +10,7 @@ use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-/// Longest text for people: a name, a description.
+/// Longest name or description.
 const TEXT_BYTES: usize = 1024;
 
 /// Longest address of a picture, and longest base path: browsers stop at about 2000.
@@ -39,10 +39,9 @@ impl fmt::Display for Data {
 
 /// How a text becomes a `T`.
 pub(super) struct Form<T> {
-    /// What is expected, as messages and reference say it.
+    /// What is expected, for messages and the reference.
     pub(super) expected: &'static str,
-    /// The value in its one normal form. The error is the message, if there is more to say than
-    /// what was expected and what was found.
+    /// The value in its normal form. The error is the message, or `None` for "expected, found".
     read: fn(&str) -> Result<T, Option<String>>,
 }
 
@@ -91,7 +90,7 @@ pub(super) const URL: Form<Url> = form("http://HOST or https://HOST", |text| {
     Url::parse(text).map_err(Some)
 });
 
-/// The addresses of proxies.
+/// Addresses of proxies.
 pub(super) const NETWORK: Form<Network> =
     form("an address or a network like \"10.0.0.0/8\"", |text| {
         Network::parse(text).ok_or(None)
@@ -105,7 +104,7 @@ pub(super) const SOURCE_ID: Form<String> =
 pub(super) const CATEGORY_ID: Form<String> =
     form("1 to 64 of a-z, 0-9 and -", |text| name(text, 64, is_slug));
 
-/// The id of an ecosystem market: stands in a path without escapes.
+/// The id of an ecosystem market, which stands in a path without escapes.
 pub(super) const MARKET_ID: Form<String> =
     form("1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'", |text| {
         name(text, 64, |char| {
@@ -113,14 +112,14 @@ pub(super) const MARKET_ID: Form<String> =
         })
     });
 
-/// Which exchange a source polls. `check` knows the names.
+/// The exchange that a source polls. `check` compares it with the names that there are.
 pub(super) const DIALECT: Form<String> =
     form("the name of an exchange", |text| bounded(text, TEXT_BYTES));
 
 /// A text for people.
 pub(super) const WORDS: Form<String> = form("a text", |text| bounded(text, TEXT_BYTES));
 
-/// The address of a picture, which is passed on as it is.
+/// The address of a picture, passed on unread.
 pub(super) const ICON: Form<String> = form("a text", |text| bounded(text, URL_BYTES));
 
 fn address(text: &str) -> Result<SocketAddr, Option<String>> {
@@ -151,7 +150,7 @@ fn address(text: &str) -> Result<SocketAddr, Option<String>> {
 
 fn base_path(text: &str) -> Result<String, Option<String>> {
     let path = text.strip_suffix('/').unwrap_or(text);
-    // RFC 3986, 2.3: what never needs an escape, so that there is one spelling.
+    // RFC 3986, 2.3: these characters never need an escape, so a path has one spelling.
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let is_segment = |it: &str| !matches!(it, "" | "." | "..") && it.bytes().all(is_plain);
     let is_good = match path.strip_prefix('/') {
@@ -193,7 +192,7 @@ fn is_file(text: &str) -> bool {
     !text.is_empty() && !text.contains('\0')
 }
 
-/// Whether a character may stand in a name that a person types often.
+/// True for the characters of names that stand in addresses and metrics.
 fn is_slug(char: char) -> bool {
     matches!(char, 'a'..='z' | '0'..='9' | '-')
 }

@@ -1,11 +1,11 @@
-//! JSON with positions: a value of the file that knows its path and its offset.
+//! JSON with positions: values of the file that know their path and their offset.
 //!
-//! [`Node`] reads one value from the text of the file. serde_json checks the grammar and splits
-//! objects and lists; numbers stay text, so that no digit is lost. [`object`], [`list`] and [`text`]
+//! A [`Node`] is a piece of the text of the file that is one value. serde_json checks the grammar and
+//! splits objects and lists; numbers stay text, so no digit is lost. [`object`], [`list`] and [`text`]
 //! write values.
 //!
-//! A value of another type than the caller asks for is `None`, never an error: the caller knows
-//! what was expected, and reports it.
+//! A value of another type than the caller asks for is `None`: the caller knows what was expected,
+//! and reports it.
 
 use super::fault::{Fault, Report};
 use serde::Deserializer as _;
@@ -21,7 +21,7 @@ const ECHO_CHARS: usize = 40;
 pub(super) struct Node<'a> {
     /// `sources[0].pollMs`; empty for the whole file.
     pub(super) path: String,
-    /// Of its first byte in the file.
+    /// Offset of its first byte in the file.
     pub(super) offset: usize,
     raw: &'a str,
 }
@@ -30,19 +30,19 @@ pub(super) struct Node<'a> {
 pub(super) struct Member<'a> {
     /// Without its quotes and escapes.
     pub(super) name: String,
-    /// Of the name in the file.
+    /// Offset of the name in the file.
     pub(super) offset: usize,
     pub(super) value: Node<'a>,
 }
 
 impl<'a> Node<'a> {
-    /// The whole file. The fault names line and column where `text` is not JSON.
+    /// The whole file. If it is not JSON, the fault names line and column.
     pub(super) fn whole(file: &str, text: &'a str) -> Result<Node<'a>, Fault> {
         let raw = serde_json::from_str(text).map_err(|error| not_json(file, text, error))?;
         Ok(Node::of(String::new(), text).inner(String::new(), raw))
     }
 
-    /// A value that stands in no file: `raw` is its JSON, empty for a value that is missing.
+    /// A value that stands in no file. `raw` is its JSON, empty for a value that is missing.
     pub(super) fn of(path: String, raw: &'a str) -> Node<'a> {
         let offset = 0;
         Node { path, offset, raw }
@@ -53,7 +53,7 @@ impl<'a> Node<'a> {
         let mut parser = serde_json::Deserializer::from_str(self.raw);
         let members = parser.deserialize_map(Members).ok()?.into_iter();
         let members = members.map(|(key, value)| {
-            // A key that Unicode cannot hold stays as it is written: no known key is like it.
+            // A key with a lone surrogate stays as it is written. No known key is equal to it.
             let name = serde_json::from_str(key.get()).unwrap_or_else(|_| key.get().to_string());
             let dot = if self.path.is_empty() { "" } else { "." };
             let path = format!("{}{dot}{}", self.path, shown(&name, key.get()));
@@ -82,7 +82,7 @@ impl<'a> Node<'a> {
         Some(items.map(node).collect())
     }
 
-    /// The text, if this is one that Unicode can hold: a lone surrogate is none.
+    /// The text, if this is one without a lone surrogate.
     pub(super) fn text(&self) -> Option<String> {
         serde_json::from_str(self.raw).ok()
     }
@@ -100,12 +100,12 @@ impl<'a> Node<'a> {
         self.raw.parse().ok()
     }
 
-    /// Whether this is `null`.
+    /// True if this is `null`.
     pub(super) fn is_null(&self) -> bool {
         self.raw == "null"
     }
 
-    /// Reports that this value is wrong: why, or else what was expected here.
+    /// Reports that this value is wrong: the message `why`, or else what was expected here.
     pub(super) fn refuse(&self, why: Option<String>, expected: String, report: &mut Report) {
         let found = match self.raw.as_bytes().first() {
             Some(b'{') => "an object",
@@ -127,8 +127,8 @@ impl<'a> Node<'a> {
 }
 
 fn not_json(file: &str, text: &str, skipped: serde_json::Error) -> Fault {
-    // Skipping over values finds the place; reading them knows better what is wrong there
-    // ("trailing comma").
+    // Reading the values gives a better message ("trailing comma") than skipping them, but stops
+    // early where they are nested too deeply.
     let place = |error: &serde_json::Error| (error.line(), error.column());
     let read = serde_json::from_str::<serde_json::Value>(text).err();
     let error = read.filter(|read| place(read) == place(&skipped));
@@ -154,7 +154,7 @@ fn offset_in(whole: &str, part: &str) -> usize {
     (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
 }
 
-/// A key as a path shows it: plain where it is a plain word, else as it is written.
+/// A key as a path shows it: without quotes if it is a plain word.
 fn shown(name: &str, raw: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
     match !name.is_empty() && name.len() <= ECHO_CHARS && name.bytes().all(plain) {
@@ -185,7 +185,7 @@ impl<'de> Visitor<'de> for Members {
     }
 }
 
-/// A text as JSON. Everything that would move the cursor of a terminal is escaped.
+/// A text as JSON. All control characters are escaped: they could move the cursor of a terminal.
 pub(super) fn text(text: &str) -> String {
     let mut out = String::from("\"");
     for char in text.chars() {
@@ -223,7 +223,7 @@ fn is_leaf(value: &str) -> bool {
     !value.starts_with(['{', '['])
 }
 
-/// Parts on lines of their own. A line break within a text is escaped, so each one here is layout.
+/// Each part on a line of its own. Line breaks in texts are escaped, so `\n` is layout alone.
 fn block(begin: char, parts: &[String], end: char) -> String {
     let lines = parts.join(",\n").replace('\n', "\n  ");
     format!("{begin}\n  {lines}\n{end}")

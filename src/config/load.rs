@@ -1,7 +1,7 @@
-//! The loading: command line, environment and file become one configuration, or faults.
+//! Loading: makes one configuration of command line, environment and file, or reports the faults.
 //!
-//! Decides what wins (flags, environment, file, defaults, in this order) and which sources run. The
-//! caller passes in a way to look up the environment.
+//! Flags override the environment, the environment the file, the file the defaults. This module also
+//! decides which sources run. The caller passes in a way to look up the environment.
 
 use super::check::{KnownDialect, check, dialect_of};
 use super::fault::{Fault, Report, quoted, wrong};
@@ -17,8 +17,8 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 
-/// Largest file that is read: a thousand categories of a thousand symbols are 10 MB, and an endless
-/// device must not fill the memory.
+/// Largest file that is read: an endless device must not fill the memory. A thousand categories of a
+/// thousand symbols are 10 MB.
 const FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// What the command line asks for.
@@ -26,7 +26,7 @@ const FILE_BYTES: u64 = 16 * 1024 * 1024;
 pub enum Command {
     /// Serve.
     Run(Loaded),
-    /// Say that the configuration is good, and print its warnings.
+    /// Print the warnings, and that the configuration is good.
     Check(Loaded),
     /// Print [`Config::to_json`].
     PrintConfig(Loaded),
@@ -36,20 +36,20 @@ pub enum Command {
     Version,
 }
 
-/// A configuration without fault.
+/// A configuration without faults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
     /// The configuration.
     pub config: Config,
-    /// What is logged, in the syntax of `RUST_LOG`.
+    /// The rules of the log, in the syntax of `RUST_LOG`.
     pub log: String,
-    /// What is allowed and unwise.
+    /// What is allowed but unwise.
     pub warnings: Vec<Fault>,
 }
 
 impl Loaded {
-    /// The filter of the log: as `accessLog` says for the target `access`, unless [`Loaded::log`]
-    /// says something about it.
+    /// The filter of the log. `accessLog` decides about the target `access` if no rule of
+    /// [`Loaded::log`] names it.
     pub fn filter(&self) -> String {
         let is_access = |rule: &str| rule.trim().split('=').next() == Some("access");
         let access = match self.config.access_log {
@@ -71,7 +71,7 @@ pub fn command(
 ) -> Result<Command, Vec<Fault>> {
     let mut report = Report::default();
     let flags = flags::parse(words, &mut report);
-    // They win over every fault: whoever asks for help has a reason.
+    // Who asks for help gets it, whatever the other words are.
     if flags.has("--help") {
         return Ok(Command::Help);
     }
@@ -128,7 +128,7 @@ pub fn command(
 
 impl Config {
     /// Reads the text of a file as if it were named by `--config` and nothing else was given.
-    /// `name` is what faults call it. Returns the warnings too. Of files, only `tls.caFile` is read.
+    /// Faults call the file `name`. Returns the warnings too. The only file it reads is `tls.caFile`.
     pub fn from_json(
         name: &str,
         text: &str,
@@ -140,7 +140,7 @@ impl Config {
         finish(config, dialects, &Proxies::default(), report)
     }
 
-    /// This configuration as a file that reads back as the same.
+    /// This configuration as the text of a file that reads back as the same.
     pub fn to_json(&self) -> String {
         self.print()
     }
@@ -167,7 +167,7 @@ fn text_of_file(name: &str) -> Result<String, Fault> {
 }
 
 fn read_file(config: &mut Config, name: &str, text: &str, report: &mut Report) {
-    // Some editors put a byte order mark in front; JSON has none.
+    // Some editors write a byte order mark; JSON has none.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     report.open(name, text);
     match Node::whole(name, text) {
@@ -230,7 +230,7 @@ fn source_of(text: &str, others: &[SourceConfig], report: &mut Report) -> Source
         Ok(url) => source.url = url,
         Err(message) => {
             report.fault("sources", message);
-            // One fault is enough: the check passes over a source without dialect.
+            // The check skips a source without dialect: one fault is enough.
             source.dialect.clear();
         }
     }
@@ -274,8 +274,8 @@ fn finish(
     Ok((config, warnings))
 }
 
-/// Reads the file of root certificates. It must be text and hold some certificate; TLS checks later
-/// whether they are good.
+/// Reads the file of root certificates. It must be text that holds a certificate; `net` reads the
+/// certificates themselves.
 fn read_roots(config: &mut Config, report: &mut Report) {
     const KEY: &str = "tls.caFile";
     let Some(name) = &config.tls.ca_file else {
@@ -292,7 +292,7 @@ fn read_roots(config: &mut Config, report: &mut Report) {
 }
 
 /// Sets the proxy of each source, if the environment names one. The demo exchange runs in this
-/// process.
+/// process and needs none.
 fn choose_proxies(
     config: &mut Config,
     dialects: &[KnownDialect],

@@ -1,21 +1,21 @@
-//! The rules of the log: what `--log` and `RUST_LOG` say, as the logger is told it.
+//! The rules of the log: translates `--log` and `RUST_LOG` for the logger.
 //!
-//! Owns their syntax. A rule names a target as the log prints it ([`crate::log_targets`]). A rule for
-//! one target never changes what the others log: without a level for all, that stays `info`.
+//! A rule names a target as the log prints it ([`crate::log_targets`]). A rule for one target never
+//! changes what the others log: without a level for all of them, that stays `info`.
 
 use super::fault::{Report, quoted, suggestion, wrong};
 use crate::log_targets;
 
-/// What is logged where nothing says a level for all targets.
+/// The level of all targets if no rule sets it.
 const DEFAULT: &str = "info";
 
-/// What a rule for everything says.
+/// The levels, as messages list them.
 const LEVEL: &str = "off, error, warn, info, debug or trace";
 
-/// The name that the rules of Rust programs give to everything of this one.
+/// The target of everything in this program, by the custom of Rust programs.
 const WHOLE: &str = "marketd";
 
-/// The rules of the flag or of the variable, as the logger takes them.
+/// Reads the rules of `--log`, or else of `RUST_LOG`. Returns them as the logger takes them.
 pub(super) fn read(is_flag: bool, text: &str, report: &mut Report) -> String {
     let rules = match is_flag {
         true => of_flag(text).map(|rules| (rules, Vec::new())),
@@ -31,7 +31,7 @@ pub(super) fn read(is_flag: bool, text: &str, report: &mut Report) -> String {
     rules
 }
 
-/// What `--log` says: a level, or `TARGET=LEVEL`, or several of them with commas.
+/// The rules of `--log`: a level, or `TARGET=LEVEL`, or several of them with commas.
 fn of_flag(text: &str) -> Result<String, String> {
     let mut rules = Rules::default();
     for rule in text.split(',').map(str::trim) {
@@ -46,9 +46,9 @@ fn of_flag(text: &str) -> Result<String, String> {
     Ok(rules.text(""))
 }
 
-/// What `RUST_LOG` says, and what is to be warned of. The variable may be meant for other programs
-/// too, so rules for targets of others are passed over; but there must be a rule for this program,
-/// and one that looks like a slip of the pen is warned of.
+/// The rules of `RUST_LOG`, and warnings. The variable may be meant for other programs too, so rules
+/// for their targets are skipped. But one rule must be for this program, and a target that looks
+/// misspelt is a warning.
 fn of_variable(text: &str) -> Result<(String, Vec<String>), String> {
     let is_sound = env_filter::Builder::new().try_parse(text).is_ok();
     let (list, pattern) = text.split_at(text.find('/').unwrap_or(text.len()));
@@ -78,7 +78,7 @@ fn of_variable(text: &str) -> Result<(String, Vec<String>), String> {
     Err(wrong(expected, text))
 }
 
-/// The rules that hold, in the order in which they were said.
+/// The rules for targets of this program, in their order.
 #[derive(Default)]
 struct Rules {
     default: Option<String>,
@@ -102,7 +102,7 @@ impl Rules {
         Ok(())
     }
 
-    /// The same in the logger's syntax.
+    /// The rules in the syntax of the logger.
     fn text(self, pattern: &str) -> String {
         let default = self.default.unwrap_or_else(|| DEFAULT.to_string());
         let all: Vec<String> = [default].into_iter().chain(self.targets).collect();
@@ -118,7 +118,7 @@ fn unknown(target: &str) -> String {
     }
 }
 
-/// A word about the known target that is most like this one; empty where none is.
+/// Suggests the known target that is most like this one; empty if none is.
 fn near(target: &str) -> String {
     suggestion(target, log_targets::ALL)
 }

@@ -1,15 +1,15 @@
 //! The configuration: every address, deadline, limit and default, valid by type.
 //!
-//! Holds what the file, the environment and the command line may say, and the defaults. It opens
-//! no socket and reads no clock. Once built, a [`Config`] does not change.
+//! It comes from the file, the environment and the command line. A [`Config`] does not change after
+//! it is loaded. This module opens no socket and reads no clock.
 //!
-//! [`command`] (in `load`) parses the command line with `flags`, reads the file, applies environment
-//! and flags, and lets `check` compare what only makes sense together. `schema` and `limits` list
-//! every key; `keys` reads and prints objects made of `values`; `forms` reads texts, `json` the
-//! file. Everything that is wrong is a [`Fault`], and one run reports all of them.
+//! [`command`] in `load` parses the command line with `flags`, reads the file, lets environment and
+//! flags override it, and lets `check` compare the keys with each other. `schema` and `limits` list
+//! the keys. `values` reads and prints them, by the `forms` of texts and the `json` of the file.
+//! Everything that is wrong is a [`Fault`], and one run reports all faults.
 //!
-//! To add a limit: one entry in `limits`. To add a key: one row in `schema` and its default.
-//! To add a flag: one row in `flags`. `UPDATE_DOCS=1 cargo test reference` then renews the reference.
+//! To add a limit: an entry in `limits`. To add a key: a row in `schema`. To add a flag: a row in
+//! `flags`. Then `UPDATE_DOCS=1 cargo test reference` writes the reference.
 
 mod check;
 mod fault;

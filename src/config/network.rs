@@ -1,4 +1,4 @@
-//! Networks: addresses that begin with the same bits, as CIDR writes them (RFC 4632, 3.1).
+//! Networks: addresses that begin with the same bits, in CIDR notation (RFC 4632, 3.1).
 
 use ipnet::IpNet;
 use std::fmt;
@@ -9,12 +9,12 @@ use std::net::IpAddr;
 pub struct Network(IpNet);
 
 impl Network {
-    /// `10.0.0.0/8`, `fd00::/8`, or an address, which stands for itself. No name is looked up.
+    /// Reads `10.0.0.0/8`, `fd00::/8` or a single address.
     pub fn parse(text: &str) -> Option<Network> {
         let Ok(network) = text.parse::<IpNet>() else {
             return Some(text.parse::<IpAddr>().ok()?.to_canonical().into());
         };
-        // No peer is known by an IPv4 address that is written as IPv6 (RFC 4291, 2.5.5.2).
+        // Addresses of peers are canonical: one of IPv4 is never written as IPv6 (RFC 4291, 2.5.5.2).
         match network.addr().to_canonical() {
             IpAddr::V4(inner) if network.prefix_len() >= 96 => {
                 let network = IpNet::new(inner.into(), network.prefix_len() - 96);
@@ -24,13 +24,12 @@ impl Network {
         }
     }
 
-    /// Whether an address is one of these. One of IPv4 is in no network of IPv6, nor the other way
-    /// round.
+    /// True if an address is in it. An IPv4 address is in no IPv6 network, and the reverse.
     pub fn holds(&self, address: IpAddr) -> bool {
         self.0.contains(&address)
     }
 
-    /// Whether every address of its family is in it.
+    /// True if every address of its family is in it.
     pub fn is_everything(&self) -> bool {
         self.0.prefix_len() == 0
     }

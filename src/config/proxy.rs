@@ -1,10 +1,10 @@
 //! Proxies: the HTTP proxy of each source, from the variables that most programs read.
 //!
-//! Reads the address of a proxy and the exceptions in `NO_PROXY`, and decides which variable counts.
-//! The caller passes in a way to look up a variable.
+//! Reads the address of a proxy and the exceptions in `NO_PROXY`. The caller passes in a way to look
+//! up a variable.
 //!
-//! No message repeats a variable's value: a proxy's address may hold a password. Faults name the
-//! variable, [`Proxy`] prints as host and port, and a printed configuration holds no proxy.
+//! The address of a proxy may hold a password, so no message repeats it: faults name the variable,
+//! [`Proxy`] prints as host and port, and a printed configuration holds no proxy.
 
 use super::fault::Fault;
 use super::network::Network;
@@ -15,8 +15,8 @@ use std::net::IpAddr;
 /// What a variable must hold.
 const EXPECTED: &str = "expected http://HOST:PORT or http://USER:PASSWORD@HOST:PORT";
 
-/// Variables for https addresses, the first that says something counts. The lower case wins, as
-/// with curl and most others.
+/// Variables for https addresses. The first that is not empty counts, so lower case wins, as with
+/// curl and most other programs.
 const FOR_HTTPS: [&str; 4] = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
 
 /// The same for http addresses.
@@ -41,7 +41,7 @@ pub struct Proxy {
 pub struct Credentials {
     /// Without its escapes.
     pub user: Vec<u8>,
-    /// Without its escapes; empty where none is said.
+    /// Without its escapes; empty if none is given.
     pub password: Vec<u8>,
 }
 
@@ -59,7 +59,7 @@ impl fmt::Display for Proxy {
 }
 
 impl Proxy {
-    /// Reads what a variable says. The error says what was expected, and nothing of the value.
+    /// Reads the value of a variable. The error says what was expected, and nothing of the value.
     fn parse(text: &str) -> Result<Proxy, String> {
         let refused = |why: &str| Err(format!("{EXPECTED}{why}"));
         let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
@@ -113,20 +113,20 @@ fn unescaped(text: &str) -> Option<Vec<u8>> {
 /// The proxies that the environment names.
 #[derive(Default)]
 pub(super) struct Proxies {
-    https: Option<Said>,
-    http: Option<Said>,
-    except: Vec<Except>,
+    https: Option<Variable>,
+    http: Option<Variable>,
+    exceptions: Vec<Exception>,
 }
 
-/// A variable and its value. The value is parsed only when a source needs it: it may be meant for
-/// other programs, and of a sort that this one does not know.
-struct Said {
-    by: &'static str,
+/// A variable and its value. The value is parsed only when a source needs it: it may be of a sort
+/// that only other programs know.
+struct Variable {
+    name: &'static str,
     text: String,
 }
 
 /// An entry of `NO_PROXY`: a place, and a port if only that one is meant.
-struct Except(Place, Option<u16>);
+struct Exception(Place, Option<u16>);
 
 enum Place {
     /// `*`
@@ -141,44 +141,41 @@ impl Proxies {
     /// Looks up every variable.
     pub(super) fn read(mut variable: impl FnMut(&'static str) -> Option<String>) -> Proxies {
         let mut first = |names: &[&'static str]| {
-            let mut said = names.iter().filter_map(|&by| {
-                let text = variable(by)?.trim().to_string();
-                (!text.is_empty()).then_some(Said { by, text })
-            });
-            said.next()
+            names.iter().find_map(|&name| {
+                let text = variable(name)?.trim().to_string();
+                (!text.is_empty()).then_some(Variable { name, text })
+            })
         };
-        let except = first(&EXCEPT).map_or(String::new(), |said| said.text);
+        let except = first(&EXCEPT).map_or(String::new(), |found| found.text);
         Proxies {
             https: first(&FOR_HTTPS),
             http: first(&FOR_HTTP),
-            except: (except.split([',', ' ', '\t']))
-                .filter_map(Except::parse)
+            exceptions: (except.split([',', ' ', '\t']))
+                .filter_map(Exception::parse)
                 .collect(),
         }
     }
 
     /// The proxy for an address, `None` where it is reached directly.
     pub(super) fn of(&self, url: &Url) -> Result<Option<Proxy>, Fault> {
-        let said = if url.https { &self.https } else { &self.http };
-        let Some(said) = said else {
+        let variable = if url.https { &self.https } else { &self.http };
+        let is_direct = is_loopback(&url.host) || self.exceptions.iter().any(|it| it.holds(url));
+        let Some(Variable { name, text }) = variable.as_ref().filter(|_| !is_direct) else {
             return Ok(None);
         };
-        if is_loopback(&url.host) || self.except.iter().any(|except| except.fits(url)) {
-            return Ok(None);
-        }
-        let fault = |message| Fault::of(said.by, message);
-        Proxy::parse(&said.text).map(Some).map_err(fault)
+        let proxy = Proxy::parse(text).map_err(|message| Fault::of(*name, message))?;
+        Ok(Some(proxy))
     }
 }
 
-impl Except {
+impl Exception {
     /// `host`, `.suffix`, `*.suffix`, an address, a network (`10.0.0.0/8`) or `*`, each with or
-    /// without a port. What is none of them fits nothing, as with every other program.
-    fn parse(text: &str) -> Option<Except> {
+    /// without a port. Any other entry is ignored, as by every other program.
+    fn parse(text: &str) -> Option<Exception> {
         let text = text.to_ascii_lowercase();
-        // An IPv6 address without brackets is all colons, and none of them begins a port.
+        // First, since no colon of an IPv6 address without brackets begins a port.
         if let Some(network) = Network::parse(&text) {
-            return Some(Except(Place::Network(network), None));
+            return Some(Exception(Place::Network(network), None));
         }
         let (host, port) = split_port(&text).filter(|_| !text.contains('/'))?;
         let name = host.strip_prefix('*').unwrap_or(host);
@@ -189,11 +186,11 @@ impl Except {
             Err(_) if name.is_empty() => return None,
             Err(_) => Place::Name(name.to_string()),
         };
-        Some(Except(place, port))
+        Some(Exception(place, port))
     }
 
-    fn fits(&self, url: &Url) -> bool {
-        let Except(place, port) = self;
+    fn holds(&self, url: &Url) -> bool {
+        let Exception(place, port) = self;
         let fits = match (place, url.host.parse()) {
             (Place::Any, _) => true,
             (Place::Network(network), Ok(address)) => network.holds(address),
@@ -207,7 +204,7 @@ impl Except {
     }
 }
 
-/// Whether this machine itself is meant, which no proxy can reach.
+/// True for this machine itself, which no proxy can reach.
 fn is_loopback(host: &str) -> bool {
     let name = host.trim_end_matches('.');
     match host.parse::<IpAddr>() {

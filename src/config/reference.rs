@@ -1,6 +1,6 @@
-//! The reference: flags and keys as tables of Markdown, made from the rows that read them.
+//! The reference: flags and keys as tables of Markdown, made from the tables that read them.
 //!
-//! A test holds the documentation to it.
+//! A test checks that the documentation holds it.
 
 use super::flags::FLAGS;
 use super::schema::Config;
@@ -25,7 +25,7 @@ pub fn reference() -> String {
     let mut tables = Tables::default();
     Config::default().keys(&mut tables);
     let mut tables = tables.finish("The file".to_string());
-    // Neighbours that say the same are one table.
+    // Equal neighbours are one table.
     tables.dedup_by(|(next, rows), (title, others)| {
         let is_same = rows == others;
         if is_same {
@@ -59,7 +59,7 @@ impl Tables {
 impl Visitor for Tables {
     fn key<T: Value>(&mut self, name: &'static str, about: &str, value: &mut T, rule: &T::Rule) {
         let (expected, default) = (T::expected(rule), value.print());
-        // What takes several lines has a table of its own.
+        // A default of several lines is left out: the keys in it have a table of their own.
         let is_short = !default.contains('\n') && default != "\"\"";
         let default = code(if is_short { &default } else { "" });
         let (key, about) = (code(name), about.trim());

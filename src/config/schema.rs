@@ -1,8 +1,15 @@
-//! The configuration's types: every key of the file beside the field that holds it.
+//! The schema: every key of the file beside the field that holds it.
 //!
-//! A row says what a key means, where its value lives, its name in the file and what it may be; the
-//! reader, `--print-config` and the reference are made from the rows. To add a key is to add a row
-//! and its default. Keys of `limits` are in `limits`; `check` compares keys with each other.
+//! A row gives the meaning of a key, its field, type and default, its name in the file and the rule of
+//! its value. The reader, `--print-config` and the reference are made from the rows. The keys of
+//! `limits` are in `limits`.
+//!
+//! To add a key:
+//!
+//! 1. Add a row to its struct.
+//! 2. If its value is a text of a new form, add the form to `forms`.
+//! 3. If it depends on other keys, compare them in `check`.
+//! 4. Let `UPDATE_DOCS=1 cargo test reference` write the reference.
 
 use super::forms::{
     ADDRESS, BASE_PATH, CATEGORY_ID, DATA, DIALECT, Data, FILE, ICON, MARKET_ID, NETWORK,
@@ -33,26 +40,26 @@ object! {
         listen: SocketAddr = (Ipv4Addr::LOCALHOST, 8080).into(), "listen" ADDRESS;
         /// Where `/api/ecosystem` listens; null: on `listen` as well.
         ecosystem_listen: Option<SocketAddr>, "ecosystemListen" ADDRESS;
-        /// Path in front of every address; a slash at its end is dropped.
+        /// Path in front of the path of every endpoint; a slash at its end is dropped.
         base_path: String, "basePath" BASE_PATH;
-        /// The same for the addresses of the ecosystem.
+        /// The same for the endpoints of the ecosystem.
         ecosystem_base_path: String, "ecosystemBasePath" BASE_PATH;
-        /// Where history is kept; a relative name starts from the working directory.
+        /// File of the history; a relative name starts from the working directory.
         data: Data = Data::File(PathBuf::from("marketd.db")), "data" DATA;
         /// The exchanges to poll, in order of failover; none: the demo exchange.
         sources: Vec<SourceConfig>, "sources";
-        /// How much is kept and fetched, by stored interval.
+        /// How much history is kept and fetched, by stored interval.
         history: History, "history";
-        /// Settings of the demo exchange; they alone do not start it.
+        /// Settings of the demo exchange; it runs only as one of the sources.
         // `None` when it does not run; else one of `sources` has the id `DEMO`.
         demo: Option<DemoConfig>, "demo";
         /// Named groups of markets, in the order in which they are listed.
         categories: Vec<CategoryConfig>, "categories";
         /// What `/api/ecosystem` lists.
         ecosystem: Ecosystem, "ecosystem";
-        /// Proxies in front: behind one of them, the client is whom its `X-Forwarded-For` names.
+        /// Proxies in front: from them, `X-Forwarded-For` names the client.
         trusted_proxies: Vec<Network>, "trustedProxies" NETWORK;
-        /// A line in the log for each answer, as with `--log access=info`.
+        /// Logs a line for each response, as `--log access=info` does.
         access_log: bool, "accessLog";
         /// How https is spoken with exchanges.
         tls: Tls, "tls";
@@ -67,28 +74,28 @@ object! {
     pub struct SourceConfig [64, "dialect", source] {
         /// Unique name; the default is the dialect's.
         id: String, "id" SOURCE_ID;
-        /// Which exchange it is; "demo": the built-in one; required.
+        /// The exchange; "demo": the built-in one; required.
         dialect: String, "dialect" DIALECT;
-        /// Base address; null: the exchange's own.
+        /// Base address; null: that of the exchange.
         url: Option<Url>, "url" URL;
-        /// Tracked whatever their status; their candles are polled too.
+        /// Markets to track whatever their status; their candles are polled too.
         symbols: Vec<String>, "symbols" SYMBOL;
-        /// Track every active market quoted in one of these; neither these nor `symbols`: all.
+        /// Assets: every active market quoted in one of them is tracked. Without them and `symbols`: all.
         quote_assets: Vec<String>, "quoteAssets" QUOTE_ASSET;
-        /// From the begin of one poll of quotes to the next.
+        /// Time from the start of one poll of quotes to the start of the next.
         // A bulk poll of a large exchange is 2 MB: one a second would be rude.
         poll: Duration = Duration::from_secs(2), "pollMs" number(Unit::Ms, 100, 3_600_000);
-        /// Age from which a quote is stale.
-        // Seven polls: one or two that fail are no news.
+        /// Age at which a quote is stale.
+        // Seven polls: one or two may fail.
         stale_after: Duration = Duration::from_secs(15), "staleAfterMs" number(Unit::Ms, 1, 86_400_000);
-        /// Time without a change of any quote from which the whole source is frozen.
+        /// Time without a change of any quote after which the whole source is frozen.
         // On a whole exchange something changes every second.
         frozen_after: Duration = Duration::from_secs(300),
             "frozenAfterMs" number(Unit::Ms, 1, 604_800_000);
         /// Longest time of one request.
-        // A bulk answer takes below two seconds, also from far away.
+        // A bulk response takes below two seconds, also from far away.
         timeout: Duration = Duration::from_secs(5), "timeoutMs" number(Unit::Ms, 100, 600_000);
-        /// The proxy for its connections, from the environment.
+        /// Proxy of its connections, from the environment.
         proxy: Option<Proxy>;
     }
 }
@@ -97,8 +104,8 @@ object! {
     /// How https is spoken with exchanges.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Tls {
-        /// Root certificates (PEM) that count besides the built-in ones; a relative name starts from
-        /// the working directory.
+        /// Root certificates (PEM) besides the built-in ones; a relative name starts from the working
+        /// directory.
         ca_file: Option<String>, "caFile" FILE;
         /// The text of that file; empty if there is none.
         ca_text: String;
@@ -122,12 +129,12 @@ object! {
 }
 
 object! {
-    /// How deep the history of one interval goes, in slots back from now.
+    /// How much history of one interval is kept and fetched.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Depth {
-        /// Window of time that is kept, in slots; the most that is fetched on request.
+        /// Candles that are kept, back from now; no more are fetched on request.
         keep: i64, "keep" number(Unit::Slots, 1, 1_000_000_000);
-        /// How much of it is fetched unasked; more than `keep` means `keep`.
+        /// Candles that are fetched without a request; at most `keep`.
         backfill: i64 = 1500, "backfill" number(Unit::Slots, 0, 1_000_000_000);
     }
 }
@@ -145,13 +152,13 @@ object! {
     /// A named group of markets: an entry of `categories`.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct CategoryConfig [1000, "id", category] {
-        /// Unique, stands in addresses; required.
+        /// Unique name, part of addresses; required.
         id: String, "id" CATEGORY_ID;
-        /// For people; the default is the id.
+        /// Name for people; the default is the id.
         name: String, "name" WORDS;
-        /// For people.
+        /// Description for people.
         description: Option<String>, "description" WORDS;
-        /// Its markets, in their order.
+        /// Its markets, in order.
         symbols: Vec<String>, "symbols" SYMBOL;
     }
 }
@@ -160,7 +167,7 @@ object! {
     /// What `/api/ecosystem` lists.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Ecosystem {
-        /// The markets that are listed, in their order; null: every tracked one.
+        /// The markets that are listed, in order; null: every tracked one.
         markets: Option<Vec<EcosystemMarket>>, "markets";
     }
 }
@@ -169,19 +176,19 @@ object! {
     /// An entry of `ecosystem.markets`: `None` leaves what the exchange says.
     #[derive(Clone, Debug, PartialEq)]
     pub struct EcosystemMarket [1_000_000, "symbol"] {
-        /// Unique; required.
+        /// The market; unique, required.
         symbol: String, "symbol" SYMBOL;
-        /// Unique, stands in addresses; null: like "BTC-USDT".
+        /// Unique name, part of addresses; null: like "BTC-USDT".
         id: Option<String>, "id" MARKET_ID;
         /// Passed on.
         is_trending: bool, "isTrending";
         /// Passed on.
         is_hot: bool, "isHot";
-        /// URL of a picture, passed on.
+        /// Address of a picture, passed on.
         icon: Option<String>, "icon" ICON;
-        /// Whether it is active; null: as the exchange says.
+        /// True: active; null: as the exchange says.
         status: Option<bool>, "status";
-        /// Overrides what the exchange says, field by field; null leaves it.
+        /// Overrides what the exchange says, key by key; null does not.
         rules: MarketRules, "metadata";
     }
 }
@@ -206,11 +213,11 @@ object! {
     /// `metadata.limits` of an ecosystem market.
     #[derive(Clone)]
     pub struct OrderLimits {
-        /// Base asset of an order.
+        /// Amount of an order, in base asset.
         amount: Bounds, "amount";
         /// Price of an order.
         price: Bounds, "price";
-        /// Quote asset of an order.
+        /// Cost of an order, in quote asset.
         cost: Bounds, "cost";
     }
 }
@@ -254,12 +261,12 @@ impl Object for Bounds {
     }
 }
 
-/// The defaults of a source depend on its dialect.
+/// A source with the defaults of its dialect.
 fn source(node: &Node) -> SourceConfig {
     SourceConfig::of(&text_of("dialect", node))
 }
 
-/// A category is named after its id.
+/// A category that is named after its id.
 fn category(node: &Node) -> CategoryConfig {
     CategoryConfig {
         name: text_of("id", node),
@@ -267,7 +274,7 @@ fn category(node: &Node) -> CategoryConfig {
     }
 }
 
-/// What the file says for one key of an entry, on which other defaults depend.
+/// The text of one key of an entry, on which other defaults depend.
 fn text_of(name: &str, entry: &Node) -> String {
     let value = entry.member(name).and_then(|value| value.text());
     value.unwrap_or_default()
@@ -290,8 +297,7 @@ impl SourceConfig {
             ..SourceConfig::default()
         };
         match dialect {
-            // All markets of the demo exchange, and candles of two. Its prices move each second, and
-            // it is next door.
+            // All markets, and candles of two. Prices move each second, and the exchange is near.
             DEMO => SourceConfig {
                 symbols: vec!["BTC/USDT".to_string(), "ETH/USDT".to_string()],
                 quote_assets: vec!["*".to_string()],
@@ -303,7 +309,7 @@ impl SourceConfig {
         }
     }
 
-    /// The dialect that its exchange speaks: the demo exchange speaks that of another.
+    /// The dialect that its exchange speaks. The demo exchange speaks that of another.
     pub fn spoken(&self) -> &str {
         match &*self.dialect {
             DEMO => "binance",

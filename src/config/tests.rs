@@ -22,13 +22,31 @@ fn dialects() -> Vec<KnownDialect> {
     ]
 }
 
-/// A file of this name and text, in the build's directory for tests' files.
-fn file(name: &str, text: &str) -> String {
-    let place = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tmp");
-    std::fs::create_dir_all(&place).expect("the directory can be made");
-    let path = place.join(format!("marketd-config-{name}"));
-    std::fs::write(&path, text).expect("the directory can be written");
-    path.display().to_string()
+/// A file in the build's directory for the files of tests. It is deleted with the test.
+struct TestFile(String);
+
+impl TestFile {
+    fn new(name: &str, text: &str) -> TestFile {
+        let place = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tmp");
+        std::fs::create_dir_all(&place).expect("the directory can be made");
+        let path = place.join(format!("marketd-config-{}-{name}", std::process::id()));
+        std::fs::write(&path, text).expect("the directory can be written");
+        TestFile(path.display().to_string())
+    }
+}
+
+impl std::ops::Deref for TestFile {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Drop for TestFile {
+    fn drop(&mut self) {
+        std::fs::remove_file(&self.0).expect("the file is there");
+    }
 }
 
 fn run(line: &[&str], variables: &[(&str, &str)]) -> Result<Command, Vec<String>> {
@@ -221,10 +239,10 @@ fn a_build_without_tls_says_that_it_cannot_speak_https() {
 #[test]
 fn a_file_of_roots_is_read_and_its_faults_name_the_key() {
     let pem = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
-    let good = file("roots.pem", pem);
+    let good = TestFile::new("roots.pem", pem);
     let text = |path: &str| format!("{{\n\"tls\": {{ \"caFile\": {path:?} }} }}");
     let (config, warnings) = Config::from_json("m.json", &text(&good), &dialects()).expect("good");
-    assert_eq!(config.tls.ca_file.as_deref(), Some(good.as_str()));
+    assert_eq!(config.tls.ca_file.as_deref(), Some(&*good));
     assert_eq!(config.tls.ca_text, pem);
     assert_eq!(warnings.len(), usize::from(!tls_available()));
     let check = |path: &str, expected: &str| {
@@ -236,13 +254,11 @@ fn a_file_of_roots_is_read_and_its_faults_name_the_key() {
         "\"/nowhere\": cannot be read: No such file or directory (os error 2)",
     );
     check("", "expected a file name, found \"\"");
-    let other = file("key.pem", "-----BEGIN PRIVATE KEY-----\n");
-    check(
-        &other,
-        &format!("{other:?} holds no certificate in PEM form"),
-    );
-    std::fs::write(&other, [0x30, 0x82, 0xff]).expect("the file can be written");
-    check(&other, &format!("{other:?}: not UTF-8"));
+    let other = TestFile::new("key.pem", "-----BEGIN PRIVATE KEY-----\n");
+    let name = format!("{:?}", &*other);
+    check(&other, &format!("{name} holds no certificate in PEM form"));
+    std::fs::write(&*other, [0x30, 0x82, 0xff]).expect("the file can be written");
+    check(&other, &format!("{name}: not UTF-8"));
     assert!(faults("{ \"tls\": { \"caFile\": null } }").is_empty());
 }
 
@@ -450,7 +466,7 @@ fn a_control_character_in_a_name_is_a_fault_that_shows_it_escaped() {
 
 #[test]
 fn flags_win_over_variables_over_the_file_over_defaults() {
-    let path = file(
+    let path = TestFile::new(
         "order.json",
         "{ \"listen\": \":1\", \"ecosystemListen\": \":2\", \"data\": \"file.db\" }",
     );
@@ -465,7 +481,7 @@ fn flags_win_over_variables_over_the_file_over_defaults() {
         assert_eq!(found, expected, "{line:?} {variables:?}");
     };
     let variables = [
-        ("MARKETD_CONFIG", path.as_str()),
+        ("MARKETD_CONFIG", &*path),
         ("MARKETD_LISTEN", ":3"),
         ("MARKETD_ECOSYSTEM_LISTEN", ":4"),
         ("MARKETD_DATA", "variable.db"),
@@ -508,12 +524,11 @@ fn flags_win_over_variables_over_the_file_over_defaults() {
         &[("MARKETD_CONFIG", "/nowhere")],
         ["0.0.0.0:1", "0.0.0.0:2", "file.db"],
     );
-    std::fs::remove_file(path).expect("the file is there");
 }
 
 #[test]
 fn faults_of_flags_and_variables_are_told_beside_those_of_the_file() {
-    let path = file(
+    let path = TestFile::new(
         "faulty.json",
         "{ \"listen\": \":1\",\n\"pollMs\": 5, \"sources\": 7 }",
     );
@@ -553,8 +568,11 @@ fn faults_of_flags_and_variables_are_told_beside_those_of_the_file() {
             "--wrong: unknown option, see --help",
             "MARKETD_LISTEN: expected ADDR:PORT, found \"y\"",
             "--data: expected a file name or \":memory:\", found \"\"",
-            &format!("{path}:2: pollMs: unknown key"),
-            &format!("{path}:2: sources: expected a list of at most 64 objects, found 7"),
+            &format!("{}:2: pollMs: unknown key", &*path),
+            &format!(
+                "{}:2: sources: expected a list of at most 64 objects, found 7",
+                &*path
+            ),
         ],
     );
     check(
@@ -562,7 +580,6 @@ fn faults_of_flags_and_variables_are_told_beside_those_of_the_file() {
         &[],
         &["--ecosystem-listen: 0.0.0.0:1 is taken by listen; leave it out to serve both there"],
     );
-    std::fs::remove_file(path).expect("the file is there");
 }
 
 #[test]
@@ -573,12 +590,11 @@ fn files_that_are_no_text_or_endless_are_told() {
             Err(vec![format!("{path}{expected}")])
         );
     };
-    let path = file("latin.json", "");
-    std::fs::write(&path, b"{\n\"listen\": \"\xe4\" }").expect("the directory can be written");
+    let path = TestFile::new("latin.json", "");
+    std::fs::write(&*path, b"{\n\"listen\": \"\xe4\" }").expect("the directory can be written");
     check(&path, ":2: not UTF-8");
-    std::fs::write(&path, b"\xef\xbb\xbf{ \"x\": 1 }").expect("the directory can be written");
+    std::fs::write(&*path, b"\xef\xbb\xbf{ \"x\": 1 }").expect("the directory can be written");
     check(&path, ":1: x: unknown key");
-    std::fs::remove_file(&path).expect("the file is there");
     check("/dev/zero", ": larger than 16777216 bytes");
     check("/", ": cannot be read: Is a directory (os error 21)");
 }
@@ -635,7 +651,7 @@ fn sources(config: &Config) -> Vec<String> {
 
 #[test]
 fn sources_come_from_flags_else_from_the_file_else_the_demo_exchange_runs() {
-    let path = file(
+    let path = TestFile::new(
         "sources.json",
         "{ \"sources\": [ { \"dialect\": \"okx\", \"symbols\": [\"X/Y\"] } ], \"demo\": { \"seed\": 7 } }",
     );
@@ -689,12 +705,11 @@ fn sources_come_from_flags_else_from_the_file_else_the_demo_exchange_runs() {
         Some(1),
         &[demo, "okx|okx|||"],
     );
-    std::fs::remove_file(path).expect("the file is there");
 }
 
 #[test]
 fn faults_of_source_flags_name_the_flag() {
-    let path = file("own.json", "{ \"sources\": [ { \"dialect\": \"okx\" } ] }");
+    let path = TestFile::new("own.json", "{ \"sources\": [ { \"dialect\": \"okx\" } ] }");
     let check = |line: &[&str], expected: &[&str]| {
         assert_eq!(run(line, &[]).expect_err("a fault"), expected, "{line:?}");
     };
@@ -737,7 +752,6 @@ fn faults_of_source_flags_name_the_flag() {
         &["--config", &path, "--symbols", "A/B"],
         &["--symbols: needs --source: the file's sources say their own symbols"],
     );
-    std::fs::remove_file(path).expect("the file is there");
 }
 
 #[test]

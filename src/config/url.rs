@@ -17,7 +17,7 @@ pub struct Url {
 }
 
 impl Url {
-    /// Reads an address. The error says what was expected.
+    /// Reads an address. The error says what was expected and found.
     pub fn parse(text: &str) -> Result<Url, String> {
         let scheme = |scheme: &str| {
             let head = text.get(..scheme.len())?;
@@ -43,8 +43,8 @@ impl Url {
         })
     }
 
-    /// Host and port as a `Host` field carries them: the port only where it is not the scheme's
-    /// own (RFC 9110, 7.2).
+    /// Host and port as in a `Host` field: the port only if it is not the default of the scheme (RFC
+    /// 9110, 7.2).
     pub fn authority(&self) -> String {
         let host = in_brackets(&self.host);
         match self.port == if self.https { 443 } else { 80 } {
@@ -61,7 +61,7 @@ impl fmt::Display for Url {
     }
 }
 
-/// A host as an authority writes it: an IPv6 address stands in brackets.
+/// A host as it stands in an address: IPv6 in brackets.
 pub(super) fn in_brackets(host: &str) -> String {
     match host.contains(':') {
         true => format!("[{host}]"),
@@ -69,7 +69,7 @@ pub(super) fn in_brackets(host: &str) -> String {
     }
 }
 
-/// Host, and the port where one is named. `None` if either is malformed.
+/// The host, and the port if there is one. `None` if either is malformed.
 pub(super) fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => rest.split_once(']')?,

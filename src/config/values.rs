@@ -1,11 +1,11 @@
 //! Values of the file: how each type is read, printed and described.
 //!
-//! A [`Value`] is a type that a key can have. Its rule is data: the bounds of a number, the form of a
-//! text. `Option`, `Vec` and structs of keys are values too, made of the values in them.
+//! A [`Value`] is a type that a key can have. A rule says what the file may give for it: the bounds of
+//! a number, the form of a text. `Option` and `Vec` are made of other values.
 //!
-//! An [`Object`] is a struct whose fields are keys; `object!` makes one from a list of rows. It hands
-//! each key to a [`Visitor`]: the reader, the printer and the reference are visitors, so they cannot
-//! disagree. This file knows no particular keys: those are in `schema` and `limits`.
+//! An [`Object`] is a struct whose fields are keys; `object!` makes one from a table. It hands each key
+//! to a [`Visitor`]. The reader, the printer and the reference are visitors, so they cannot disagree.
+//! The keys themselves are in `schema` and `limits`.
 
 use super::fault::{Report, suggestion};
 use super::forms::{Data, Form};
@@ -20,30 +20,30 @@ use std::time::Duration;
 
 /// A type that a key can have.
 pub(super) trait Value: Clone {
-    /// What the file may say, beyond what the type tells.
+    /// What the file may give, beyond what the type says.
     type Rule;
 
-    /// What leads from the path of a value to the keys in it: nothing, or `[]` for a list. `None` if
-    /// there are no keys in it.
+    /// What follows the path of a value in the paths of its keys: nothing, or `[]` for a list. `None`
+    /// if it has no keys.
     const INNER: Option<&'static str> = None;
 
     /// Most values in a list.
     const MOST: usize = usize::MAX;
 
-    /// What the file may say, as messages and reference write it.
+    /// What the file may give, in words, for messages and the reference.
     fn expected(rule: &Self::Rule) -> String;
 
-    /// Reads a value. An object keeps of the `old` one what the file does not say.
+    /// Reads a value. An object keeps from the `old` one what the file does not give.
     fn read(rule: &Self::Rule, old: Option<&Self>, node: &Node, report: &mut Report) -> Read<Self>;
 
     /// The value as JSON that reads back as the same.
     fn print(&self) -> String;
 
-    /// Visits the keys in a value, or in a new one.
+    /// Visits the keys of a value, or of a new one if there is none.
     fn visit(_value: Option<&Self>, _visitor: &mut impl Visitor) {}
 }
 
-/// A value, or what is wrong: a message, or `None` if what was expected and found says it all.
+/// A value, or the message for what is wrong; `None` for "expected, found".
 pub(super) type Read<T> = Result<T, Option<String>>;
 
 /// A struct whose fields are keys of the file.
@@ -54,7 +54,7 @@ pub(super) trait Object: Clone + Default {
     /// The key that has no default; empty: there is none.
     const NEEDED: &'static str = "";
 
-    /// One with its defaults, which may depend on what the file says.
+    /// An object with its defaults, which may depend on what the file gives.
     fn start(_node: &Node) -> Self {
         Self::default()
     }
@@ -63,17 +63,17 @@ pub(super) trait Object: Clone + Default {
     fn keys(&mut self, visitor: &mut impl Visitor);
 }
 
-/// Is handed each key of an object.
+/// Does something with each key of an object.
 pub(super) trait Visitor {
-    /// A key: its name, what it means, its value and the rule of the value.
+    /// Visits a key: its name, its meaning, its value and the rule of the value.
     fn key<T: Value>(&mut self, name: &'static str, about: &str, value: &mut T, rule: &T::Rule);
 }
 
-/// A struct whose fields are keys. A row is a documented field, its type, its default if it is not
-/// that of the type, its name in the file, and its rule if it has one; a row without a name is a
-/// field that the file cannot set. Line comments in a row are for readers of the source, doc comments
-/// are also for those of the reference. Entries of a list say how many there may be, which key each
-/// needs, and how one starts if not with the defaults.
+/// Makes a struct whose fields are keys. A row is a documented field, its type, its default if it is
+/// not that of the type, its key, and its rule if the type has one. A row without a key is a field
+/// that the file cannot set. Doc comments go into the reference, line comments do not. For an entry of
+/// a list, the brackets say how many entries there may be, which key each needs, and which function
+/// makes one if not `Default`.
 macro_rules! object {
     ($(#[$meta:meta])* pub struct $name:ident $([$entries:literal, $needed:literal $(, $start:path)?])? { $(
         $(#[doc = $about:literal])+
@@ -115,8 +115,8 @@ macro_rules! object {
 }
 pub(super) use object;
 
-/// Fills an object. Each key that is unknown, given twice or wrong is a fault of its own, and so is
-/// the needed key if it is missing; the others are read all the same.
+/// Reads an object. Each key that is unknown, given twice or wrong is a fault of its own, and so is
+/// the needed key if it is missing; all other keys are read.
 pub(super) fn read_object<T: Object>(object: &mut T, node: &Node, report: &mut Report) {
     let Some(members) = node.members() else {
         return node.refuse(None, T::expected(&()), report);
@@ -143,7 +143,7 @@ pub(super) fn read_object<T: Object>(object: &mut T, node: &Node, report: &mut R
     }
 }
 
-/// Reads the value of one key of an object. The error is a message: there is no such key.
+/// Reads the value of one key of an object. The error is the message that there is no such key.
 pub(super) fn read_key(
     object: &mut impl Object,
     name: &str,
@@ -163,7 +163,7 @@ pub(super) fn read_key(
     }
 }
 
-/// Reads the one key that has this name, and collects the names of all.
+/// Reads the key that has this name, and collects the names of all keys.
 struct Reader<'a> {
     name: &'a str,
     node: &'a Node<'a>,
@@ -307,7 +307,7 @@ pub(super) struct Number {
     pub(super) unit: Unit,
     pub(super) min: u64,
     pub(super) max: u64,
-    /// Why these bounds, where it is not obvious.
+    /// The reason of these bounds; empty if it is obvious.
     pub(super) why: &'static str,
 }
 
@@ -341,14 +341,14 @@ impl Display for Number {
     }
 }
 
-/// A number whose digits may also stand in a text: some writers of JSON round numbers.
+/// The rule of a number whose digits may also stand in a text: some writers of JSON round numbers.
 pub(super) struct Digits<T> {
     pub(super) expected: &'static str,
     pub(super) read: fn(&str) -> Option<T>,
 }
 
-/// Values that are neither lists nor objects: types, their rule, what is expected by it, how a node
-/// is read and how a value is printed.
+/// Makes types values that are neither lists nor objects: the types, their rule, its words, how a
+/// node is read and how a value is printed.
 macro_rules! leaves {
     ($($type:ty)+, $rule:ty, $expected:expr, $read:expr, $print:expr) => { $(
         impl Value for $type {
