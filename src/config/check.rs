@@ -28,7 +28,7 @@ pub struct KnownDialect {
 }
 
 /// True if this build can speak https with exchanges.
-pub fn tls_available() -> bool {
+pub(super) fn tls_available() -> bool {
     cfg!(feature = "tls")
 }
 
@@ -37,9 +37,7 @@ pub(super) fn dialect_of<'a>(
     source: &SourceConfig,
     dialects: &'a [KnownDialect],
 ) -> Option<&'a KnownDialect> {
-    dialects
-        .iter()
-        .find(|dialect| dialect.name == source.dialect)
+    dialects.iter().find(|known| known.name == source.dialect)
 }
 
 /// Reports every fault between the parts of a configuration, and what is unwise.
@@ -199,19 +197,13 @@ fn warn_of_times(path: &str, source: &SourceConfig, report: &mut Report) {
     }
     if poll >= frozen {
         let is = format!("{poll} is not below frozenAfterMs ({frozen})");
-        warn(
-            "pollMs",
-            is,
-            "the source counts as frozen between two polls",
-        );
+        let then = "the source counts as frozen between two polls";
+        warn("pollMs", is, then);
     }
     if timeout > stale {
         let is = format!("{timeout} is above staleAfterMs ({stale})");
-        warn(
-            "timeoutMs",
-            is,
-            "quotes turn stale while one slow request is awaited",
-        );
+        let then = "quotes turn stale while one slow request is awaited";
+        warn("timeoutMs", is, then);
     }
 }
 

@@ -34,11 +34,23 @@ pub struct Fault {
 
 impl Fault {
     /// A fault of a flag or a variable.
-    pub(super) fn of(by: impl Into<String>, message: impl Into<String>) -> Fault {
+    pub(super) fn of(by: &str, message: impl Into<String>) -> Fault {
+        Fault::at(None, None, by, message)
+    }
+
+    /// A fault of a key in a file.
+    pub(super) fn at(
+        file: Option<&str>,
+        line: Option<usize>,
+        key: &str,
+        message: impl Into<String>,
+    ) -> Fault {
         Fault {
-            key: by.into(),
+            file: file.map(str::to_string),
+            line,
+            column: None,
+            key: key.to_string(),
             message: message.into(),
-            ..Fault::default()
         }
     }
 }
@@ -134,15 +146,6 @@ impl Report {
         self.faults.iter().any(|fault| fault.key == path)
     }
 
-    /// Reports that something at an offset of the file is wrong.
-    pub(super) fn fault_at(&mut self, path: &str, offset: usize, message: impl Into<String>) {
-        self.add(Fault {
-            file: self.file.clone(),
-            line: Some(self.line(offset)),
-            ..Fault::of(path, message)
-        });
-    }
-
     /// Adds a fault, once.
     pub(super) fn add(&mut self, fault: Fault) {
         if self.faults.contains(&fault) {
@@ -170,28 +173,23 @@ impl Report {
             return Ok(self.warnings);
         }
         if self.more > 0 {
-            self.faults.push(Fault {
-                file: self.file,
-                ..Fault::of("", format!("and {} faults more", self.more))
-            });
+            let message = format!("and {} faults more", self.more);
+            let fault = Fault::at(self.file.as_deref(), None, "", message);
+            self.faults.push(fault);
         }
         Err(self.faults)
     }
 
     /// A fault at the place of `path`, or of the nearest value around it that has a place.
-    fn located(&self, path: &str, message: String) -> Fault {
+    pub(super) fn located(&self, path: &str, message: String) -> Fault {
         let ends = path.match_indices(['.', '[']).map(|(at, _)| at);
         let ends = ends.chain([path.len()]).collect::<Vec<_>>().into_iter();
         let origin = ends.rev().find_map(|end| self.origins.get(&path[..end]));
-        let (line, key) = match origin {
-            Some(Origin::Given(by)) => return Fault::of(*by, message),
-            Some(Origin::Line(line)) => (Some(*line), path),
-            None => (None, path),
-        };
-        Fault {
-            file: self.file.clone(),
-            line,
-            ..Fault::of(key, message)
+        let file = self.file.as_deref();
+        match origin {
+            Some(Origin::Given(by)) => Fault::of(by, message),
+            Some(Origin::Line(line)) => Fault::at(file, Some(*line), path, message),
+            None => Fault::at(file, None, path, message),
         }
     }
 }

@@ -27,20 +27,12 @@ pub(super) struct Flag {
 }
 
 /// A flag that has only a name, a value and a text.
+#[rustfmt::skip]
 const fn flag(name: &'static str, value: &'static str, about: &'static str) -> Flag {
-    let (short, variable, key) = ("", "", "");
-    let is_repeated = false;
-    Flag {
-        name,
-        short,
-        value,
-        is_repeated,
-        variable,
-        key,
-        about,
-    }
+    Flag { name, short: "", value, is_repeated: false, variable: "", key: "", about }
 }
 
+/// In the order of `--help`. The file comes first: flags after it override its keys.
 #[rustfmt::skip]
 pub(super) const FLAGS: &[Flag] = &[
     Flag { variable: "MARKETD_CONFIG", ..flag("--config", "FILE", "Read this file (JSON)") },

@@ -1,4 +1,4 @@
-//! Forms of text: addresses, paths, symbols, names.
+//! Forms of text: addresses, paths, symbols, names, decimals.
 //!
 //! A [`Form`] reads a text in the same way whether a flag, a variable or the file gives it. No form
 //! opens a file or looks up a name.
@@ -6,6 +6,7 @@
 use super::fault::wrong;
 use super::network::Network;
 use super::url::Url;
+use crate::decimal::Decimal;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -121,6 +122,28 @@ pub(super) const WORDS: Form<String> = form("a text", |text| bounded(text, TEXT_
 
 /// The address of a picture, passed on unread.
 pub(super) const ICON: Form<String> = form("a text", |text| bounded(text, URL_BYTES));
+
+/// A number of decimal places.
+pub(super) const PLACES: Form<u8> = form("a whole number from 0 to 64", |digits| {
+    let places = decimal(digits).and_then(|value| value.to_string().parse().ok());
+    places.filter(|places| *places <= 64).ok_or(None)
+});
+
+/// The fee of an order.
+pub(super) const FRACTION: Form<Decimal> = form("a decimal fraction between -1 and 1", |digits| {
+    let is_good = |value: &Decimal| Decimal::from(-1) < *value && *value < Decimal::from(1);
+    decimal(digits).filter(is_good).ok_or(None)
+});
+
+/// The price, amount or cost of an order.
+pub(super) const AMOUNT: Form<Decimal> = form("a decimal of 0 or more", |digits| {
+    let value = decimal(digits).filter(|value| !value.is_negative());
+    value.ok_or(None)
+});
+
+fn decimal(digits: &str) -> Option<Decimal> {
+    Decimal::parse(digits.as_bytes()).ok()
+}
 
 fn address(text: &str) -> Result<SocketAddr, Option<String>> {
     if let Ok(address) = text.parse() {

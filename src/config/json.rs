@@ -26,15 +26,6 @@ pub(super) struct Node<'a> {
     raw: &'a str,
 }
 
-/// A member of an object of the file.
-pub(super) struct Member<'a> {
-    /// Without its quotes and escapes.
-    pub(super) name: String,
-    /// Offset of the name in the file.
-    pub(super) offset: usize,
-    pub(super) value: Node<'a>,
-}
-
 impl<'a> Node<'a> {
     /// The whole file. If it is not JSON, the fault names line and column.
     pub(super) fn whole(file: &str, text: &'a str) -> Result<Node<'a>, Fault> {
@@ -48,8 +39,8 @@ impl<'a> Node<'a> {
         Node { path, offset, raw }
     }
 
-    /// The members in their order, duplicates included, if this is an object.
-    pub(super) fn members(&self) -> Option<Vec<Member<'a>>> {
+    /// The members, if this is an object: names and values in their order, duplicates included.
+    pub(super) fn members(&self) -> Option<Vec<(String, Node<'a>)>> {
         let mut parser = serde_json::Deserializer::from_str(self.raw);
         let members = parser.deserialize_map(Members).ok()?.into_iter();
         let members = members.map(|(key, value)| {
@@ -57,21 +48,15 @@ impl<'a> Node<'a> {
             let name = serde_json::from_str(key.get()).unwrap_or_else(|_| key.get().to_string());
             let dot = if self.path.is_empty() { "" } else { "." };
             let path = format!("{}{dot}{}", self.path, shown(&name, key.get()));
-            let offset = self.offset + offset_in(self.raw, key.get());
-            let value = self.inner(path, value);
-            Member {
-                name,
-                offset,
-                value,
-            }
+            (name, self.inner(path, value))
         });
         Some(members.collect())
     }
 
     /// The value of one member, if this is an object that has it.
     pub(super) fn member(&self, name: &str) -> Option<Node<'a>> {
-        let member = self.members()?.into_iter().find(|it| it.name == name);
-        member.map(|member| member.value)
+        let mut members = self.members()?.into_iter();
+        members.find_map(|(known, value)| (known == name).then_some(value))
     }
 
     /// The elements, if this is a list.
@@ -89,10 +74,8 @@ impl<'a> Node<'a> {
 
     /// The digits, if this is a number.
     pub(super) fn number(&self) -> Option<&'a str> {
-        let is_number = self
-            .raw
-            .starts_with(|first| matches!(first, '-' | '0'..='9'));
-        is_number.then_some(self.raw)
+        let is_number = |raw: &&str| raw.starts_with(|first| matches!(first, '-' | '0'..='9'));
+        Some(self.raw).filter(is_number)
     }
 
     /// True or false, if this is one of them.
@@ -121,7 +104,8 @@ impl<'a> Node<'a> {
 
     fn inner(&self, path: String, raw: &'a RawValue) -> Node<'a> {
         let raw = raw.get();
-        let offset = self.offset + offset_in(self.raw, raw);
+        // It is borrowed from this one, so it begins in it.
+        let offset = self.offset + raw.as_ptr().addr() - self.raw.as_ptr().addr();
         Node { path, offset, raw }
     }
 }
@@ -134,24 +118,13 @@ fn not_json(file: &str, text: &str, skipped: serde_json::Error) -> Fault {
     let error = read.filter(|read| place(read) == place(&skipped));
     let error = error.unwrap_or(skipped);
     let (line, column) = place(&error);
-    let (message, place) = (
-        error.to_string(),
-        format!(" at line {line} column {column}"),
-    );
+    let place = format!(" at line {line} column {column}");
+    let message = format!("not JSON: {error}");
+    let message = message.trim_end_matches(&place);
     Fault {
-        file: Some(file.to_string()),
-        line: Some(line),
         column: Some(column),
-        ..Fault::of(
-            "",
-            format!("not JSON: {}", message.trim_end_matches(&place)),
-        )
+        ..Fault::at(Some(file), Some(line), "", message)
     }
-}
-
-/// Where `part`, which was borrowed from `whole`, begins in it.
-fn offset_in(whole: &str, part: &str) -> usize {
-    (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
 }
 
 /// A key as a path shows it: without quotes if it is a plain word.
@@ -253,7 +226,7 @@ mod tests {
         let members = whole.members().expect("it is an object");
         let seen: Vec<(&str, &str, usize)> = members
             .iter()
-            .map(|it| (it.name.as_str(), it.value.path.as_str(), it.value.offset))
+            .map(|(name, it)| (name.as_str(), it.path.as_str(), it.offset))
             .collect();
         assert_eq!(
             seen,
@@ -264,11 +237,11 @@ mod tests {
                 ("x\ny", "\"x\\ny\"", 57)
             ]
         );
-        let items = members[0].value.items().expect("it is a list");
+        let items = members[0].1.items().expect("it is a list");
         let inner = items[0].member("b").expect("it has this member");
         assert_eq!((inner.path.as_str(), inner.offset), ("a[0].b", 15));
         assert_eq!(inner.number(), Some("1"));
-        assert!(members[1].value.is_null());
+        assert!(members[1].1.is_null());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::log_rules;
 use super::proxy::Proxies;
 use super::schema::{Config, DEMO, History, SourceConfig};
 use super::url::Url;
-use super::values::{Value as _, read_key, read_object};
+use super::values::{read_key, read_object};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
@@ -110,9 +110,8 @@ pub fn command(
             }
         }
     }
-    choose_sources(&mut config, &flags, &mut report);
     let proxies = Proxies::read(|name| variable(name, &mut report));
-    let (config, warnings) = finish(config, dialects, &proxies, report)?;
+    let (config, warnings) = finish(config, &flags, &proxies, dialects, report)?;
     let (print, check) = (flags.has("--print-config"), flags.has("--check"));
     let loaded = Loaded {
         config,
@@ -126,32 +125,8 @@ pub fn command(
     })
 }
 
-impl Config {
-    /// Reads the text of a file as if it were named by `--config` and nothing else was given.
-    /// Faults call the file `name`. Returns the warnings too. The only file it reads is `tls.caFile`.
-    pub fn from_json(
-        name: &str,
-        text: &str,
-        dialects: &[KnownDialect],
-    ) -> Result<(Config, Vec<Fault>), Vec<Fault>> {
-        let (mut config, mut report) = (Config::default(), Report::default());
-        read_file(&mut config, name, text, &mut report);
-        choose_sources(&mut config, &Flags::default(), &mut report);
-        finish(config, dialects, &Proxies::default(), report)
-    }
-
-    /// This configuration as the text of a file that reads back as the same.
-    pub fn to_json(&self) -> String {
-        self.print()
-    }
-}
-
 fn text_of_file(name: &str) -> Result<String, Fault> {
-    let fault = |line, message: String| Fault {
-        file: Some(name.to_string()),
-        line,
-        ..Fault::of("", message)
-    };
+    let fault = |line, message: String| Fault::at(Some(name), line, "", message);
     let mut bytes = Vec::new();
     File::open(name)
         .and_then(|file| file.take(FILE_BYTES + 1).read_to_end(&mut bytes))
@@ -166,7 +141,7 @@ fn text_of_file(name: &str) -> Result<String, Fault> {
     })
 }
 
-fn read_file(config: &mut Config, name: &str, text: &str, report: &mut Report) {
+pub(super) fn read_file(config: &mut Config, name: &str, text: &str, report: &mut Report) {
     // Some editors write a byte order mark; JSON has none.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     report.open(name, text);
@@ -254,16 +229,27 @@ fn symbols_of(text: &str, report: &mut Report) -> Vec<String> {
     symbols
 }
 
-/// Checks the whole configuration and completes it.
-fn finish(
+/// Decides which sources run, checks the whole configuration and completes it. Returns the warnings
+/// too.
+pub(super) fn finish(
     mut config: Config,
-    dialects: &[KnownDialect],
+    flags: &Flags,
     proxies: &Proxies,
+    dialects: &[KnownDialect],
     mut report: Report,
 ) -> Result<(Config, Vec<Fault>), Vec<Fault>> {
+    choose_sources(&mut config, flags, &mut report);
     check(&config, dialects, &mut report);
     read_roots(&mut config, &mut report);
-    choose_proxies(&mut config, dialects, proxies, &mut report);
+    // The demo exchange runs in this process: no proxy is in between.
+    for source in config.sources.iter_mut().filter(|it| it.dialect != DEMO) {
+        let own = dialect_of(source, dialects).map(|dialect| &dialect.url);
+        match source.url.as_ref().or(own).map(|url| proxies.of(url)) {
+            Some(Ok(proxy)) => source.proxy = proxy,
+            Some(Err(fault)) => report.add(fault),
+            None => {}
+        }
+    }
     let warnings = report.close()?;
     let runs_demo = config.sources.iter().any(|source| source.dialect == DEMO);
     config.demo = runs_demo.then(|| config.demo.unwrap_or_default());
@@ -288,23 +274,5 @@ fn read_roots(config: &mut Config, report: &mut Report) {
             report.fault(KEY, message);
         }
         Err(fault) => report.fault(KEY, format!("{}: {}", quoted(name), fault.message)),
-    }
-}
-
-/// Sets the proxy of each source, if the environment names one. The demo exchange runs in this
-/// process and needs none.
-fn choose_proxies(
-    config: &mut Config,
-    dialects: &[KnownDialect],
-    proxies: &Proxies,
-    report: &mut Report,
-) {
-    for source in config.sources.iter_mut().filter(|it| it.dialect != DEMO) {
-        let own = dialect_of(source, dialects).map(|dialect| &dialect.url);
-        match source.url.as_ref().or(own).map(|url| proxies.of(url)) {
-            Some(Ok(proxy)) => source.proxy = proxy,
-            Some(Err(fault)) => report.add(fault),
-            None => {}
-        }
     }
 }

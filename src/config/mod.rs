@@ -21,6 +21,7 @@ mod load;
 mod log_rules;
 mod network;
 mod proxy;
+#[cfg(test)]
 mod reference;
 mod schema;
 #[cfg(test)]
@@ -28,7 +29,7 @@ mod tests;
 mod url;
 mod values;
 
-pub use check::{KnownDialect, tls_available};
+pub use check::KnownDialect;
 pub use fault::Fault;
 pub use flags::help;
 pub use forms::Data;
@@ -36,7 +37,6 @@ pub use limits::Limits;
 pub use load::{Command, Loaded, command};
 pub use network::Network;
 pub use proxy::{Credentials, Proxy};
-pub use reference::reference;
 pub use schema::{
     CategoryConfig, Config, DEMO, DemoConfig, Depth, Ecosystem, EcosystemMarket, History,
     SourceConfig, Tls,

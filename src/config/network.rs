@@ -30,7 +30,7 @@ impl Network {
     }
 
     /// True if every address of its family is in it.
-    pub fn is_everything(&self) -> bool {
+    pub(super) fn is_everything(&self) -> bool {
         self.0.prefix_len() == 0
     }
 }

@@ -163,7 +163,7 @@ impl Proxies {
         let Some(Variable { name, text }) = variable.as_ref().filter(|_| !is_direct) else {
             return Ok(None);
         };
-        let proxy = Proxy::parse(text).map_err(|message| Fault::of(*name, message))?;
+        let proxy = Proxy::parse(text).map_err(|message| Fault::of(name, message))?;
         Ok(Some(proxy))
     }
 }

@@ -14,7 +14,7 @@ const FLAGS_HEAD: &str = "\
 ";
 
 /// Every flag, and every key of the file: its name, what it may be, its default and what it means.
-pub fn reference() -> String {
+fn reference() -> String {
     let mut out = FLAGS_HEAD.to_string();
     for flag in FLAGS {
         let name = format!("{} {}", flag.name, flag.value);

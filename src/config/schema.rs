@@ -12,16 +12,15 @@
 //! 4. Let `UPDATE_DOCS=1 cargo test reference` write the reference.
 
 use super::forms::{
-    ADDRESS, BASE_PATH, CATEGORY_ID, DATA, DIALECT, Data, FILE, ICON, MARKET_ID, NETWORK,
-    QUOTE_ASSET, SOURCE_ID, SYMBOL, URL, WORDS,
+    ADDRESS, AMOUNT, BASE_PATH, CATEGORY_ID, DATA, DIALECT, Data, FILE, FRACTION, ICON, MARKET_ID,
+    NETWORK, PLACES, QUOTE_ASSET, SOURCE_ID, SYMBOL, URL, WORDS,
 };
 use super::json::Node;
 use super::limits::Limits;
 use super::network::Network;
 use super::proxy::Proxy;
 use super::url::Url;
-use super::values::{Digits, Object, Unit, Visitor, number, object};
-use crate::decimal::Decimal;
+use super::values::{Object, Unit, Value as _, Visitor, number, object};
 use crate::interval::Stored;
 use crate::record::{Bounds, MarketRules};
 use std::mem::take;
@@ -193,11 +192,6 @@ object! {
     }
 }
 
-const PLACES: Digits<u8> = Digits {
-    expected: "a whole number from 0 to 64",
-    read: |digits| digits.parse().ok().filter(|places| *places <= 64),
-};
-
 object! {
     /// `metadata.precision` of an ecosystem market.
     #[derive(Clone)]
@@ -221,22 +215,6 @@ object! {
         cost: Bounds, "cost";
     }
 }
-
-const FRACTION: Digits<Decimal> = Digits {
-    expected: "a decimal fraction between -1 and 1",
-    read: |digits| {
-        let value = Decimal::parse(digits.as_bytes()).ok();
-        value.filter(|value| Decimal::from(-1) < *value && *value < Decimal::from(1))
-    },
-};
-
-const AMOUNT: Digits<Decimal> = Digits {
-    expected: "a decimal of 0 or more",
-    read: |digits| {
-        let value = Decimal::parse(digits.as_bytes()).ok();
-        value.filter(|value| !value.is_negative())
-    },
-};
 
 // `MarketRules` and `Bounds` are types of `record`, so their keys stand beside them.
 #[rustfmt::skip]
@@ -281,6 +259,11 @@ fn text_of(name: &str, entry: &Node) -> String {
 }
 
 impl Config {
+    /// This configuration as the text of a file that reads back as the same.
+    pub fn to_json(&self) -> String {
+        self.print()
+    }
+
     /// The index in `sources` of the demo exchange, whose address is known only once it listens.
     pub fn demo_source(&self) -> Option<usize> {
         self.demo.as_ref()?;

@@ -1,5 +1,9 @@
 //! Tests of the way from words, variables and files to a configuration.
 
+use super::check::tls_available;
+use super::fault::Report;
+use super::flags::Flags;
+use super::proxy::Proxies;
 use super::*;
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -45,7 +49,8 @@ impl std::ops::Deref for TestFile {
 
 impl Drop for TestFile {
     fn drop(&mut self) {
-        std::fs::remove_file(&self.0).expect("the file is there");
+        // A failed test must not panic twice.
+        let _ = std::fs::remove_file(&self.0);
     }
 }
 
@@ -64,8 +69,16 @@ fn loaded(line: &[&str], variables: &[(&str, &str)]) -> Loaded {
     }
 }
 
+/// The configuration of a file alone, and its warnings.
+fn from_json(name: &str, text: &str) -> Result<(Config, Vec<Fault>), Vec<Fault>> {
+    let (mut config, mut report) = (Config::default(), Report::default());
+    load::read_file(&mut config, name, text, &mut report);
+    let (flags, proxies) = (Flags::default(), Proxies::default());
+    load::finish(config, &flags, &proxies, &dialects(), report)
+}
+
 fn faults(text: &str) -> Vec<String> {
-    let read = Config::from_json("m.json", text, &dialects());
+    let read = from_json("m.json", text);
     let faults = read.err().unwrap_or_default();
     faults.iter().map(Fault::to_string).collect()
 }
@@ -106,6 +119,13 @@ fn every_fault_of_a_file_names_its_place_and_what_was_expected() {
     check(
         "{ \"listen\": \":1\",\n\n\"listen\": \":2\" }",
         &["m.json:3: listen: given twice, first on line 1"],
+    );
+    check(
+        "{ \"listen\": 1,\n\"listen\": \":2\" }",
+        &[
+            "m.json:1: listen: expected ADDR:PORT, found 1",
+            "m.json:2: listen: given twice, first on line 1",
+        ],
     );
     check(
         "{ \"listen\": 8080,\n\"ecosystemListen\": \"example.com:80\",\n\"basePath\": \"api\",\n\"data\": \"\",\n\"demo\": [],\n\"history\": null }",
@@ -241,7 +261,7 @@ fn a_file_of_roots_is_read_and_its_faults_name_the_key() {
     let pem = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
     let good = TestFile::new("roots.pem", pem);
     let text = |path: &str| format!("{{\n\"tls\": {{ \"caFile\": {path:?} }} }}");
-    let (config, warnings) = Config::from_json("m.json", &text(&good), &dialects()).expect("good");
+    let (config, warnings) = from_json("m.json", &text(&good)).expect("good");
     assert_eq!(config.tls.ca_file.as_deref(), Some(&*good));
     assert_eq!(config.tls.ca_text, pem);
     assert_eq!(warnings.len(), usize::from(!tls_available()));
@@ -392,7 +412,7 @@ fn digits_in_a_text_are_good_wherever_a_decimal_is() {
     let metadata = r#"{ "precision": { "amount": "8" }, "taker": "0.001", "limits": { "cost": { "min": "5" } } }"#;
     let markets = format!(r#"[{{ "symbol": "A/B", "metadata": {metadata} }}]"#);
     let text = format!(r#"{{ "ecosystem": {{ "markets": {markets} }} }}"#);
-    let (config, _) = Config::from_json("m.json", &text, &dialects()).expect("no fault");
+    let (config, _) = from_json("m.json", &text).expect("no fault");
     let rules = &config.ecosystem.markets.expect("it is there")[0].rules;
     let decimals = [&rules.taker, &rules.cost.min].map(|it| it.as_ref().map(ToString::to_string));
     assert_eq!(rules.amount_places, Some(8));
@@ -427,12 +447,12 @@ const FULL: &str = r#"{
 fn what_is_printed_reads_back_as_the_same() {
     let check = |config: &Config| {
         let text = config.to_json();
-        let (again, _) = Config::from_json("printed", &text, &dialects()).expect("no fault");
+        let (again, _) = from_json("printed", &text).expect("no fault");
         assert_eq!(&again, config, "{text}");
         assert_eq!(again.to_json(), text);
     };
     let text = FULL.replace("\\n", "");
-    let (full, warnings) = Config::from_json("m.json", &text, &dialects()).expect("no fault");
+    let (full, warnings) = from_json("m.json", &text).expect("no fault");
     assert_eq!(warnings, []);
     assert_eq!(full.sources[0].symbols, ["BTC/USDT"]);
     assert_eq!(full.base_path, "/a");
@@ -757,7 +777,7 @@ fn faults_of_source_flags_name_the_flag() {
 #[test]
 fn what_is_unwise_is_warned_of() {
     let check = |text: &str, expected: &[&str]| {
-        let (_, warnings) = Config::from_json("m.json", text, &dialects()).expect("no fault");
+        let (_, warnings) = from_json("m.json", text).expect("no fault");
         let warnings: Vec<String> = warnings.iter().map(Fault::to_string).collect();
         assert_eq!(warnings, expected, "{text}");
     };
@@ -829,7 +849,6 @@ fn the_example_of_the_documentation_is_good() {
         .split("```json\n")
         .nth(1)
         .and_then(|rest| rest.split("```").next());
-    let (config, _) =
-        Config::from_json("example", example.expect("it is there"), &dialects()).expect("no fault");
+    let (config, _) = from_json("example", example.expect("it is there")).expect("no fault");
     assert_eq!(config.sources.len(), 2);
 }

@@ -40,6 +40,7 @@ pub(super) trait Value: Clone {
     fn print(&self) -> String;
 
     /// Visits the keys of a value, or of a new one if there is none.
+    #[cfg(test)]
     fn visit(_value: Option<&Self>, _visitor: &mut impl Visitor) {}
 }
 
@@ -122,18 +123,15 @@ pub(super) fn read_object<T: Object>(object: &mut T, node: &Node, report: &mut R
         return node.refuse(None, T::expected(&()), report);
     };
     let mut seen: HashMap<&str, usize> = HashMap::new();
-    for member in &members {
-        let (name, value) = (&member.name, &member.value);
-        let line = report.line(member.offset);
-        let fault = match seen.insert(name, line) {
+    for (name, value) in &members {
+        report.place(&value.path, value.offset);
+        let line = report.line(value.offset);
+        let read = match seen.insert(name, line) {
             Some(first) => Err(format!("given twice, first on line {first}")),
-            None => {
-                report.place(&value.path, value.offset);
-                read_key(object, name, value, report)
-            }
+            None => read_key(object, name, value, report),
         };
-        if let Err(message) = fault {
-            report.fault_at(&value.path, member.offset, message);
+        if let Err(message) = read {
+            report.add(report.located(&value.path, message));
         }
     }
     if !T::NEEDED.is_empty() && !seen.contains_key(T::NEEDED) {
@@ -213,6 +211,7 @@ impl<T: Object> Value for T {
         json::object(&printer.0)
     }
 
+    #[cfg(test)]
     fn visit(value: Option<&T>, visitor: &mut impl Visitor) {
         value.cloned().unwrap_or_default().keys(visitor);
     }
@@ -238,6 +237,7 @@ impl<T: Value> Value for Option<T> {
         self.as_ref().map_or("null".to_string(), T::print)
     }
 
+    #[cfg(test)]
     fn visit(value: Option<&Self>, visitor: &mut impl Visitor) {
         T::visit(value.and_then(Option::as_ref), visitor);
     }
@@ -268,6 +268,7 @@ impl<T: Value> Value for Vec<T> {
             match T::read(rule, None, item, report) {
                 Err(message) => item.refuse(message, T::expected(rule), report),
                 Ok(value) => {
+                    // Objects have names, which `check` compares.
                     if T::INNER.is_none() {
                         let text = value.print();
                         let first = *seen.entry(text.clone()).or_insert(at);
@@ -288,6 +289,7 @@ impl<T: Value> Value for Vec<T> {
         json::list(&self.iter().map(T::print).collect::<Vec<_>>())
     }
 
+    #[cfg(test)]
     fn visit(_: Option<&Self>, visitor: &mut impl Visitor) {
         T::visit(None, visitor);
     }
@@ -341,12 +343,6 @@ impl Display for Number {
     }
 }
 
-/// The rule of a number whose digits may also stand in a text: some writers of JSON round numbers.
-pub(super) struct Digits<T> {
-    pub(super) expected: &'static str,
-    pub(super) read: fn(&str) -> Option<T>,
-}
-
 /// Makes types values that are neither lists nor objects: the types, their rule, its words, how a
 /// node is read and how a value is printed.
 macro_rules! leaves {
@@ -384,13 +380,14 @@ leaves!(
     |(): &(), node: &Node| node.switch().ok_or(None),
     bool::to_string
 );
+// Digits may also stand in a text: some writers of JSON round numbers.
 leaves!(
     u8 Decimal,
-    Digits<Self>,
-    |digits: &Digits<Self>| digits.expected.to_string(),
-    |digits: &Digits<Self>, node: &Node| {
-        let text = node.text().or(node.number().map(str::to_string));
-        text.and_then(|text| (digits.read)(&text)).ok_or(None)
+    Form<Self>,
+    |form: &Form<Self>| form.expected.to_string(),
+    |form: &Form<Self>, node: &Node| {
+        let digits = node.text().or(node.number().map(str::to_string));
+        digits.and_then(|digits| form.parse(&digits).ok()).ok_or(None)
     },
     Self::to_string
 );
