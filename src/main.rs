@@ -1,9 +1,9 @@
-//! The marketd command: words to configuration, logger, run, exit code.
+//! The marketd command: arguments, configuration, logger, exit code.
 //!
-//! Owns the process's ends: standard output and error, and the exit code. It never panics on
-//! what a person can mend: that is one clear line, and exit code 2.
+//! Owns standard output, standard error and the exit code. It never panics on what a person can
+//! mend: that is one clear line and exit code 2.
 
-use marketd::config::{self, Command, Fault, KnownDialect, Loaded, Url};
+use marketd::config::{self, Command, KnownDialect, Loaded, Url};
 use marketd::exchange::{Call, Dialect};
 use marketd::log_targets::CONFIG;
 use marketd::time::Clock;
@@ -12,28 +12,21 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// For everything that a person can mend.
+/// Exit code for what a person can mend.
 const MEND: u8 = 2;
 
 fn main() -> ExitCode {
     let dialects = dialects();
     let words = std::env::args_os().skip(1);
-    let command = config::command(words, |name| std::env::var_os(name), &dialects);
-    match command {
-        Err(faults) => {
-            tell("", &faults);
-            ExitCode::from(MEND)
-        }
+    match config::command(words, |name| std::env::var_os(name), &dialects) {
+        Err(faults) => fail("", &faults),
         Ok(Command::Help) => print(&config::help(&dialects)),
         Ok(Command::Version) => print(concat!("marketd ", env!("CARGO_PKG_VERSION"), "\n")),
         Ok(Command::Check(loaded)) => {
             tell("warning: ", &loaded.warnings);
             match marketd::net::check(&loaded.config) {
                 Ok(()) => print("the configuration is good\n"),
-                Err(error) => {
-                    tell("", &[error]);
-                    ExitCode::from(MEND)
-                }
+                Err(error) => fail("", &[error]),
             }
         }
         Ok(Command::PrintConfig(loaded)) => {
@@ -47,7 +40,7 @@ fn main() -> ExitCode {
 /// Starts the logger and runs the service to its end.
 fn serve(loaded: Loaded) -> ExitCode {
     start_log(&loaded.filter());
-    // The first line names the address, for whoever started this with port 0 and reads it.
+    // The warnings come second: the first line is the address, for scripts that start with port 0.
     let warn = || {
         for warning in &loaded.warnings {
             log::warn!(target: CONFIG, "{warning}");
@@ -55,25 +48,18 @@ fn serve(loaded: Loaded) -> ExitCode {
     };
     match marketd::net::run(loaded.config, warn) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tell("marketd: ", &[error]);
-            ExitCode::from(MEND)
-        }
+        Err(error) => fail("marketd: ", &[error]),
     }
 }
 
-/// The exchanges that this build can poll, and how fast their limits give back what a round of
-/// polls costs.
+/// The exchanges that this build can poll, and what a poll of their quotes costs.
 fn dialects() -> Vec<KnownDialect> {
     let known = |dialect: &'static Dialect| {
         let budget = dialect.budget();
-        let time_for = |cost: u32| budget.per * cost / budget.units;
+        let time_for = |call: &Call<'_>| budget.per * dialect.cost(call) / budget.units;
         let (poll_cost, symbol_cost) = match dialect.tickers_at_once() {
-            true => (time_for(dialect.cost(&Call::Tickers)), Duration::ZERO),
-            false => (
-                Duration::ZERO,
-                time_for(dialect.cost(&Call::Ticker { id: "" })),
-            ),
+            true => (time_for(&Call::Tickers), Duration::ZERO),
+            false => (Duration::ZERO, time_for(&Call::Ticker { id: "" })),
         };
         KnownDialect {
             name: dialect.name(),
@@ -82,25 +68,19 @@ fn dialects() -> Vec<KnownDialect> {
             symbol_cost,
         }
     };
-    Dialect::names()
-        .filter_map(Dialect::by_name)
-        .map(known)
-        .collect()
+    let dialects = Dialect::names().filter_map(Dialect::by_name);
+    dialects.map(known).collect()
 }
 
-/// Log lines go to standard error: time, level, target, text.
+/// Writes log lines to standard error: time, level, target, text.
 fn start_log(filter: &str) {
     let clock = Clock::new();
     let logger = env_logger::Builder::new()
         .parse_filters(filter)
         .format(move |out, record| {
             let (time, level) = (clock.now().unix, record.level());
-            writeln!(
-                out,
-                "{time} {level:<5} {}: {}",
-                record.target(),
-                record.args()
-            )
+            let (target, text) = (record.target(), record.args());
+            writeln!(out, "{time} {level:<5} {target}: {text}")
         })
         .try_init();
     if logger.is_err() {
@@ -108,7 +88,7 @@ fn start_log(filter: &str) {
     }
 }
 
-/// Writes lines to standard error. Where nobody listens there is nobody to tell.
+/// Writes lines to standard error. If nobody reads it, there is nobody to tell.
 fn tell(mark: &str, lines: &[impl fmt::Display]) {
     let mut out = io::stderr().lock();
     for line in lines {
@@ -116,20 +96,18 @@ fn tell(mark: &str, lines: &[impl fmt::Display]) {
     }
 }
 
-/// Writes a text to standard output. A reader that has seen enough (`| head`) is no fault, a full
-/// disk is.
+/// Ends with what a person can mend.
+fn fail(mark: &str, lines: &[impl fmt::Display]) -> ExitCode {
+    tell(mark, lines);
+    ExitCode::from(MEND)
+}
+
+/// Writes a text to standard output. A closed pipe (`| head`) is no fault, a full disk is.
 fn print(text: &str) -> ExitCode {
     let mut out = io::stdout().lock();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    match written {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            let fault = Fault {
-                key: "standard output".to_string(),
-                message: error.to_string(),
-                ..Fault::default()
-            };
-            tell("", &[fault]);
-            ExitCode::from(MEND)
+            fail("standard output: ", &[error])
         }
         _ => ExitCode::SUCCESS,
     }

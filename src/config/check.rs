@@ -1,76 +1,69 @@
-//! The check: what only makes sense together.
+//! The check: what the keys of a configuration must be to each other.
 //!
-//! Owns the rules between keys: what must be unique, what must not be larger than something else,
-//! what this build can speak, and what is allowed but unwise. It never reads a value, and runs on
-//! the whole, whoever said the parts; a fault still names the place of the part.
+//! Reports what is not unique, what is larger than another key allows, what this build cannot speak,
+//! and, as a warning, what is allowed but unwise. It runs on the whole configuration, whether file,
+//! environment or flags say it; a fault names the place where the value was given.
 //!
-//! A part that could not be read stands as its default, and is passed over where that is empty:
-//! its own fault has been told already.
+//! A value that could not be read has its default here. An empty default is skipped: the fault of
+//! the value is reported already.
 
-use super::fault::{Report, suggestion};
-use super::{Config, DEMO, EcosystemMarket, SourceConfig, Url};
+use super::fault::{Report, suggestion, wrong};
+use super::schema::{Config, DEMO, SourceConfig};
+use super::url::Url;
 use crate::interval::Stored;
-use std::collections::HashMap;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 /// An exchange that this build knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownDialect {
-    /// As `dialect` in the file and `--source` name it.
+    /// The name that `dialect` in the file and `--source` take.
     pub name: &'static str,
-    /// Where the exchange is.
+    /// Address of the exchange.
     pub url: Url,
-    /// Time in which the exchange's public limit gives back what one poll of all quotes costs.
+    /// Time in which the rate limit of the exchange refills by the cost of one poll of all quotes.
     pub poll_cost: Duration,
-    /// The same for each symbol, where the exchange has no call for all quotes; else zero.
+    /// The same for one symbol, if the exchange has no call for all quotes; else zero.
     pub symbol_cost: Duration,
 }
 
-/// Whether this build speaks https with exchanges.
-pub fn tls_available() -> bool {
+/// True if this build can speak https with exchanges.
+pub(super) fn tls_available() -> bool {
     cfg!(feature = "tls")
 }
 
-/// What this build can do.
-#[derive(Clone, Copy)]
-pub(super) struct Build<'a> {
-    pub(super) dialects: &'a [KnownDialect],
-    pub(super) tls: bool,
+/// The dialect of a source, if this build knows it.
+pub(super) fn dialect_of<'a>(
+    source: &SourceConfig,
+    dialects: &'a [KnownDialect],
+) -> Option<&'a KnownDialect> {
+    dialects.iter().find(|known| known.name == source.dialect)
 }
 
-impl Build<'_> {
-    pub(super) fn dialect(&self, name: &str) -> Option<&KnownDialect> {
-        self.dialects.iter().find(|dialect| dialect.name == name)
-    }
-}
-
-/// Tells every fault between the parts of a configuration, and what is unwise.
-/// The demo exchange's source still has the dialect `demo` here.
-pub(super) fn check(config: &Config, build: Build<'_>, report: &mut Report) {
+/// Reports every fault between the parts of a configuration, and what is unwise.
+pub(super) fn check(config: &Config, dialects: &[KnownDialect], report: &mut Report) {
     for (at, source) in config.sources.iter().enumerate() {
-        check_source(&format!("sources[{at}]"), source, build, report);
+        check_source(&format!("sources[{at}]"), source, dialects, report);
     }
     let ids = config.sources.iter().map(|source| source.id.clone());
     check_unique("sources", "id", ids, report);
     let ids = config.categories.iter().map(|category| category.id.clone());
     check_unique("categories", "id", ids, report);
-    check_markets(config.ecosystem.as_deref().unwrap_or_default(), report);
+    check_markets(config, report);
     check_listeners(config, report);
     check_limits(config, report);
     warn_of_trust(config, report);
     warn_of_history(config, report);
-    if config.tls.ca_file.is_some() && !build.tls {
-        report.warn(
-            "tls.caFile",
-            "this build cannot speak https, nobody needs it",
-        );
+    if config.tls.ca_file.is_some() && !tls_available() {
+        let message = "this build cannot speak https, so it is not used";
+        report.warn("tls.caFile", message);
     }
 }
 
-fn check_source(path: &str, source: &SourceConfig, build: Build<'_>, report: &mut Report) {
+fn check_source(path: &str, source: &SourceConfig, dialects: &[KnownDialect], report: &mut Report) {
     let of = |key: &str| format!("{path}.{key}");
-    if source.quote_assets.len() > 1 && source.quote_assets.iter().any(|asset| asset == "*") {
+    let all = source.quote_assets.iter().any(|asset| asset == "*");
+    if all && source.quote_assets.len() > 1 {
         report.fault(&of("quoteAssets"), "\"*\" means all, it stands alone");
     }
     if source.dialect == DEMO {
@@ -81,80 +74,56 @@ fn check_source(path: &str, source: &SourceConfig, build: Build<'_>, report: &mu
         if source.url.is_some() {
             report.fault(&of("url"), "the demo exchange has no address of its own");
         }
-    } else if let Some(dialect) = build.dialect(&source.dialect) {
-        check_tls(path, source, dialect, build, report);
+    } else if let Some(dialect) = dialect_of(source, dialects) {
+        let (key, url) = match &source.url {
+            Some(url) => ("url", url),
+            None => ("dialect", &dialect.url),
+        };
+        if url.https && !tls_available() && !report.is_faulty(&of("url")) {
+            let why = "this build cannot speak https (it is made without the feature \"tls\")";
+            let message = format!("expected an http address, found {url}: {why}");
+            report.fault(&of(key), message);
+        }
         warn_of_budget(path, source, dialect, report);
     } else if !source.dialect.is_empty() {
-        let names = build.dialects.iter().map(|dialect| dialect.name);
+        let names = dialects.iter().map(|dialect| dialect.name);
         let names: Vec<&str> = names.chain([DEMO]).collect();
         let near = suggestion(&source.dialect, names.iter().copied());
-        let (names, found) = (names.join(", "), super::fault::quoted(&source.dialect));
-        let message = format!("expected one of {names}, found {found}{near}");
-        report.fault(&of("dialect"), message);
+        let expected = format!("one of {}", names.join(", "));
+        report.fault(&of("dialect"), wrong(expected, &source.dialect) + &near);
     }
     warn_of_times(path, source, report);
 }
 
-fn check_tls(
-    path: &str,
-    source: &SourceConfig,
-    dialect: &KnownDialect,
-    build: Build<'_>,
-    report: &mut Report,
-) {
-    let url = source.url.as_ref().unwrap_or(&dialect.url);
-    if !url.https || build.tls || report.is_faulty(&format!("{path}.url")) {
-        return;
-    }
-    let key = if source.url.is_some() {
-        "url"
-    } else {
-        "dialect"
-    };
-    let message = format!(
-        "expected an http address, found {url}: this build cannot speak https (it is made without \
-         the feature \"tls\")"
-    );
-    report.fault(&format!("{path}.{key}"), message);
-}
-
-/// Tells every later one of two parts of a list with the same name.
+/// Reports each entry of a list whose name an earlier entry has; an empty name is none.
 fn check_unique(list: &str, key: &str, names: impl Iterator<Item = String>, report: &mut Report) {
     let mut seen: HashMap<String, usize> = HashMap::new();
     for (at, name) in names.enumerate() {
-        if name.is_empty() {
-            continue;
-        }
-        if let Some(first) = seen.get(&name) {
+        let first = *seen.entry(name.clone()).or_insert(at);
+        if first != at && !name.is_empty() {
             let message = format!("\"{name}\" is taken by {list}[{first}]");
             report.fault(&format!("{list}[{at}].{key}"), message);
-        } else {
-            seen.insert(name, at);
         }
     }
 }
 
-fn check_markets(markets: &[EcosystemMarket], report: &mut Report) {
+fn check_markets(config: &Config, report: &mut Report) {
     let list = "ecosystem.markets";
+    let markets = config.ecosystem.markets.as_deref().unwrap_or_default();
     let symbols = markets.iter().map(|market| market.symbol.clone());
     check_unique(list, "symbol", symbols, report);
-    // A market whose symbol is taken has been told already, whatever its id is.
+    // A market whose symbol is taken has a fault already, so its id is not compared.
     let mut seen = HashSet::new();
     let ids = markets.iter().map(|market| {
-        let fresh = seen.insert(&market.symbol);
         let own = || market.symbol.replace('/', "-");
-        let id = market.id.clone().unwrap_or_else(own);
-        if fresh { id } else { String::new() }
+        let id = || market.id.clone().unwrap_or_else(own);
+        seen.insert(&market.symbol).then(id).unwrap_or_default()
     });
     check_unique(list, "id", ids, report);
     for (at, market) in markets.iter().enumerate() {
         let rules = &market.rules;
-        let bounds = [
-            ("amount", &rules.amount),
-            ("price", &rules.price),
-            ("cost", &rules.cost),
-        ];
-        for (name, bounds) in bounds {
+        let bounds = [&rules.amount, &rules.price, &rules.cost];
+        for (name, bounds) in ["amount", "price", "cost"].iter().zip(bounds) {
             if let (Some(min), Some(max)) = (&bounds.min, &bounds.max)
                 && min > max
             {
@@ -166,12 +135,10 @@ fn check_markets(markets: &[EcosystemMarket], report: &mut Report) {
 }
 
 fn check_listeners(config: &Config, report: &mut Report) {
-    // Port 0 is another one each time.
-    if config.ecosystem_listen == Some(config.listen) && config.listen.port() != 0 {
-        let message = format!(
-            "{} is taken by listen; leave it out to serve both there",
-            config.listen
-        );
+    let listen = config.listen;
+    // Port 0 picks another port each time.
+    if config.ecosystem_listen == Some(listen) && listen.port() != 0 {
+        let message = format!("{listen} is taken by listen; leave it out to serve both there");
         report.fault("ecosystemListen", message);
     }
 }
@@ -184,49 +151,31 @@ fn check_limits(config: &Config, report: &mut Report) {
             report.fault(&format!("limits.{key}"), message);
         }
     };
-    at_most(
-        "requestLineBytes",
-        limits.request_line_bytes,
-        "headBytes",
-        limits.head_bytes,
-    );
-    at_most(
-        "outputHighWaterBytes",
-        limits.output_high_water,
-        "outputTotalBytes",
-        limits.output_total,
-    );
-    at_most(
-        "upstreamItemBytes",
-        limits.upstream_item_bytes,
-        "upstreamBodyBytes",
-        limits.upstream_body_bytes,
-    );
-    let listed: HashSet<&String> = (config.sources.iter())
-        .flat_map(|source| &source.symbols)
-        .collect();
-    if listed.len() > limits.symbols {
-        let message = format!(
-            "expected at least the {} symbols that the sources list, found {}",
-            listed.len(),
-            limits.symbols
-        );
+    let (line, head) = (limits.request_line_bytes, limits.head_bytes);
+    at_most("requestLineBytes", line, "headBytes", head);
+    let (pending, total) = (limits.output_high_water, limits.output_total);
+    at_most("outputHighWaterBytes", pending, "outputTotalBytes", total);
+    let (item, body) = (limits.upstream_item_bytes, limits.upstream_body_bytes);
+    at_most("upstreamItemBytes", item, "upstreamBodyBytes", body);
+    let sources = config.sources.iter();
+    let symbols = sources.clone().flat_map(|source| &source.symbols);
+    let listed = symbols.collect::<HashSet<_>>().len();
+    if listed > limits.symbols {
+        let expected = format!("at least the {listed} symbols that the sources list");
+        let message = format!("expected {expected}, found {}", limits.symbols);
         report.fault("limits.symbols", message);
     }
     // A series belongs to one source.
-    let series: usize = (config.sources.iter())
-        .map(|source| source.symbols.len() * Stored::ALL.len())
-        .sum();
-    if series > limits.candle_series {
-        let message = format!(
-            "{} is below the {series} series of the listed symbols: the last ones get no candles",
-            limits.candle_series
-        );
+    let symbols: usize = sources.map(|source| source.symbols.len()).sum();
+    let (series, most) = (symbols * Stored::ALL.len(), limits.candle_series);
+    if series > most {
+        let then = "the last ones get no candles";
+        let message = format!("{most} is below the {series} series of the listed symbols: {then}");
         report.warn("limits.candleSeries", message);
     }
 }
 
-/// Trust in everybody is trust in whatever a client says.
+/// Warns of a trusted network that holds every address: clients are in it too.
 fn warn_of_trust(config: &Config, report: &mut Report) {
     for (at, network) in config.trusted_proxies.iter().enumerate() {
         if network.is_everything() {
@@ -237,36 +186,28 @@ fn warn_of_trust(config: &Config, report: &mut Report) {
 }
 
 fn warn_of_times(path: &str, source: &SourceConfig, report: &mut Report) {
-    let ms = |time: Duration| time.as_millis();
-    let (poll, stale) = (source.poll, source.stale_after);
-    let of = |key: &str| format!("{path}.{key}");
+    let [poll, stale] = [source.poll, source.stale_after].map(|time| time.as_millis());
+    let [frozen, timeout] = [source.frozen_after, source.timeout].map(|time| time.as_millis());
+    let mut warn = |key: &str, is: String, then: &str| {
+        report.warn(&format!("{path}.{key}"), format!("{is}: {then}"));
+    };
     if poll >= stale {
-        let message = format!(
-            "{} is not below staleAfterMs ({}): every quote turns stale between two polls",
-            ms(poll),
-            ms(stale)
-        );
-        report.warn(&of("pollMs"), message);
+        let is = format!("{poll} is not below staleAfterMs ({stale})");
+        warn("pollMs", is, "every quote turns stale between two polls");
     }
-    if poll >= source.frozen_after {
-        let message = format!(
-            "{} is not below frozenAfterMs ({}): the source counts as frozen between two polls",
-            ms(poll),
-            ms(source.frozen_after)
-        );
-        report.warn(&of("pollMs"), message);
+    if poll >= frozen {
+        let is = format!("{poll} is not below frozenAfterMs ({frozen})");
+        let then = "the source counts as frozen between two polls";
+        warn("pollMs", is, then);
     }
-    if source.timeout > stale {
-        let message = format!(
-            "{} is above staleAfterMs ({}): quotes turn stale while one slow request is awaited",
-            ms(source.timeout),
-            ms(stale)
-        );
-        report.warn(&of("timeoutMs"), message);
+    if timeout > stale {
+        let is = format!("{timeout} is above staleAfterMs ({stale})");
+        let then = "quotes turn stale while one slow request is awaited";
+        warn("timeoutMs", is, then);
     }
 }
 
-/// Polls that the exchange's limit cannot carry are spaced: allowed, and worth a word.
+/// Warns of polls that would exceed the rate limit of the exchange: they are spaced.
 fn warn_of_budget(path: &str, source: &SourceConfig, dialect: &KnownDialect, report: &mut Report) {
     let symbols = u32::try_from(source.symbols.len()).unwrap_or(u32::MAX);
     let round = dialect.symbol_cost.saturating_mul(symbols);
@@ -274,16 +215,13 @@ fn warn_of_budget(path: &str, source: &SourceConfig, dialect: &KnownDialect, rep
     if round <= source.poll {
         return;
     }
-    let name = dialect.name;
-    let (round_ms, poll_ms) = (round.as_millis(), source.poll.as_millis());
-    let stale = if round >= source.stale_after {
-        ", and quotes turn stale between them"
-    } else {
-        ""
+    let stale = match round >= source.stale_after {
+        true => ", and quotes turn stale between them",
+        false => "",
     };
-    let message = format!(
-        "{poll_ms} is more than the limit of {name} carries: polls are spaced to {round_ms} ms{stale}"
-    );
+    let (name, round, poll) = (dialect.name, round.as_millis(), source.poll.as_millis());
+    let then = format!("polls are spaced to {round} ms{stale}");
+    let message = format!("{poll} is more than the limit of {name} carries: {then}");
     report.warn(&format!("{path}.pollMs"), message);
 }
 
@@ -291,8 +229,8 @@ fn warn_of_history(config: &Config, report: &mut Report) {
     for interval in Stored::ALL {
         let depth = config.history.of(interval);
         let path = format!("history.{}.backfill", interval.name());
-        // A default that is clipped is what everybody expects.
-        if depth.backfill > depth.keep && report.said(&path) {
+        // A default is clipped without a warning.
+        if depth.backfill > depth.keep && report.is_given(&path) {
             let message = format!("{} is clipped to keep ({})", depth.backfill, depth.keep);
             report.warn(&path, message);
         }

@@ -1,17 +1,17 @@
-//! A fault: what is wrong with the configuration, where it stands, and what was expected there.
+//! Faults: what is wrong with the configuration, where it stands, and what was expected there.
 //!
-//! Owns the one form in which every fault of file, environment and command line is told, and the
-//! [`Report`] that gathers them: reading goes on after a fault, so that one run names them all.
-//! It never decides what a fault is.
+//! The [`Report`] collects the faults of file, environment and command line. Reading goes on after a
+//! fault, so one run reports all of them. Other modules decide what a fault is.
 //!
-//! Invariant: every path of a value that was said by somebody leads to the place where it was
-//! said, so that a check long after the reading still names file and line, or the flag.
+//! Invariant: the report knows where each value was given, so a check after the reading names the
+//! file and the line, or the flag.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
-/// Most faults that are told one by one: a file that has more of them is not a configuration.
-const FAULTS_TOLD: usize = 50;
+/// Most faults that are reported; of the others only the number is. A file with more faults is no
+/// configuration.
+const FAULTS_MAX: usize = 50;
 
 /// Longest piece of the input that a message repeats.
 const ECHO_CHARS: usize = 60;
@@ -19,49 +19,63 @@ const ECHO_CHARS: usize = 60;
 /// One thing that is wrong, or (as a warning) unwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fault {
-    /// The file, as it was named; `None` where flag or environment are at fault.
+    /// The file, as it was named; `None` for a fault of a flag or a variable.
     pub file: Option<String>,
     /// Counted from one.
     pub line: Option<usize>,
-    /// Counted from one; only where the file is no JSON.
+    /// Counted from one; only if the file is not JSON.
     pub column: Option<usize>,
     /// The key (`sources[0].pollMs`), the flag (`--listen`) or the variable (`MARKETD_LISTEN`);
-    /// empty where the file as a whole is meant.
+    /// empty for the file as a whole.
     pub key: String,
     /// What was expected and what was found.
     pub message: String,
 }
 
+impl Fault {
+    /// A fault of a flag or a variable.
+    pub(super) fn of(by: &str, message: impl Into<String>) -> Fault {
+        Fault::at(None, None, by, message)
+    }
+
+    /// A fault of a key in a file.
+    pub(super) fn at(
+        file: Option<&str>,
+        line: Option<usize>,
+        key: &str,
+        message: impl Into<String>,
+    ) -> Fault {
+        Fault {
+            file: file.map(str::to_string),
+            line,
+            column: None,
+            key: key.to_string(),
+            message: message.into(),
+        }
+    }
+}
+
 impl fmt::Display for Fault {
-    /// One line: `marketd.json:12: sources[0].pollMs: expected ..., found "fast"`. Names and
-    /// values may hold anything; what would move the cursor of a terminal is escaped.
+    /// One line: `marketd.json:12: sources[0].pollMs: expected ..., found "fast"`. Control characters
+    /// in names and values are escaped: they could move the cursor of a terminal.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut line = String::new();
-        if let Some(file) = &self.file {
-            line.push_str(file);
-            for number in [self.line, self.column].into_iter().flatten() {
-                write!(line, ":{number}")?;
-            }
-            line.push_str(": ");
+        let mut place = self.file.clone().unwrap_or_default();
+        for number in [self.line, self.column].into_iter().flatten() {
+            write!(place, ":{number}")?;
         }
-        if !self.key.is_empty() {
-            write!(line, "{}: ", self.key)?;
-        }
-        line.push_str(&self.message);
-        for char in line.chars() {
-            if char.is_control() {
-                write!(f, "{}", char.escape_default())?;
-            } else {
-                f.write_char(char)?;
-            }
-        }
-        Ok(())
+        let mut parts = vec![&*place, &self.key, &self.message];
+        parts.retain(|part| !part.is_empty());
+        let line = parts.join(": ");
+        line.chars().try_for_each(|char| match char.is_control() {
+            true => write!(f, "{}", char.escape_default()),
+            false => f.write_char(char),
+        })
     }
 }
 
 impl std::error::Error for Fault {}
 
-/// Where a value was said.
+/// Where a value was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     /// In the file, on this line.
@@ -70,28 +84,29 @@ enum Origin {
     Given(&'static str),
 }
 
-/// The faults and warnings of one reading, and where everything was said.
+/// The faults and warnings of one reading, and where each value was given.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     file: Option<String>,
     /// Offset of each line of the file.
     lines: Vec<usize>,
+    /// By path.
     origins: BTreeMap<String, Origin>,
     faults: Vec<Fault>,
     warnings: Vec<Fault>,
-    /// Faults above [`FAULTS_TOLD`].
-    untold: usize,
+    /// Number of faults above [`FAULTS_MAX`].
+    more: usize,
 }
 
 impl Report {
-    /// From here on, paths lead into this file.
+    /// Sets the file whose values are read next.
     pub(super) fn open(&mut self, file: &str, text: &str) {
         self.file = Some(file.to_string());
         let ends = text.match_indices('\n').map(|(at, _)| at + 1);
         self.lines = std::iter::once(0).chain(ends).collect();
     }
 
-    /// Notes that the value of `path` stands at this offset of the file.
+    /// Records that the value of `path` stands at this offset of the file.
     pub(super) fn place(&mut self, path: &str, offset: usize) {
         let line = self.line(offset);
         self.origins.insert(path.to_string(), Origin::Line(line));
@@ -102,20 +117,23 @@ impl Report {
         self.lines.partition_point(|start| *start <= offset)
     }
 
-    /// Notes that a flag or variable said the value of `path`, and that whatever the file said
-    /// there does not count.
+    /// Records that a flag or variable gives the value of `path`, in place of the file.
     pub(super) fn give(&mut self, path: &str, by: &'static str) {
-        self.origins.retain(|known, _| !is_within(known, path));
+        let is_within = |known: &str| {
+            let rest = known.strip_prefix(path);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        self.origins.retain(|known, _| !is_within(known));
         self.origins.insert(path.to_string(), Origin::Given(by));
     }
 
-    /// Whether anybody said the value of `path`.
-    pub(super) fn said(&self, path: &str) -> bool {
+    /// True if file, flag or variable give the value of `path`.
+    pub(super) fn is_given(&self, path: &str) -> bool {
         self.origins.contains_key(path)
     }
 
-    /// The value of `path` is wrong. A value of the file whose fault has been told gets no second
-    /// one: the later ones are most often made by the first.
+    /// Reports that the value of `path` is wrong. A value of the file gets no second fault: it would
+    /// mostly follow from the first.
     pub(super) fn fault(&mut self, path: &str, message: impl Into<String>) {
         let fault = self.located(path, message.into());
         if fault.file.is_none() || !self.is_faulty(path) {
@@ -123,85 +141,61 @@ impl Report {
         }
     }
 
-    /// Whether a fault of the value of `path` of the file has been told.
+    /// True if the value of `path` in the file has a fault.
     pub(super) fn is_faulty(&self, path: &str) -> bool {
         self.faults.iter().any(|fault| fault.key == path)
     }
 
-    /// Something at an offset of the file is wrong.
-    pub(super) fn fault_at(&mut self, path: &str, offset: usize, message: impl Into<String>) {
-        let fault = Fault {
-            file: self.file.clone(),
-            line: Some(self.line(offset)),
-            column: None,
-            key: path.to_string(),
-            message: message.into(),
-        };
-        self.add(fault);
-    }
-
-    /// A flag, a variable or the file as a whole is wrong.
+    /// Adds a fault, once.
     pub(super) fn add(&mut self, fault: Fault) {
-        if self.faults.len() < FAULTS_TOLD {
-            put_in(&mut self.faults, fault);
-        } else {
-            self.untold += 1;
+        if self.faults.contains(&fault) {
+            return;
+        }
+        match self.faults.len() < FAULTS_MAX {
+            true => self.faults.push(fault),
+            false => self.more += 1,
         }
     }
 
-    /// The value of `path` is allowed and unwise.
+    /// Reports that the value of `path` is allowed but unwise.
     pub(super) fn warn(&mut self, path: &str, message: impl Into<String>) {
         let warning = self.located(path, message.into());
-        put_in(&mut self.warnings, warning);
+        self.warnings.push(warning);
     }
 
-    /// The warnings when there was no fault; else the faults: flags and variables first, then
-    /// the file from top to bottom.
+    /// The warnings if there is no fault; else the faults: those of flags and variables first, then
+    /// those of the file from top to bottom.
     pub(super) fn close(mut self) -> Result<Vec<Fault>, Vec<Fault>> {
+        for list in [&mut self.warnings, &mut self.faults] {
+            list.sort_by_key(|fault| fault.line);
+        }
         if self.faults.is_empty() {
             return Ok(self.warnings);
         }
-        if self.untold > 0 {
-            self.faults.push(Fault {
-                file: self.file,
-                message: format!("and {} faults more", self.untold),
-                ..Fault::default()
-            });
+        if self.more > 0 {
+            let message = format!("and {} faults more", self.more);
+            let fault = Fault::at(self.file.as_deref(), None, "", message);
+            self.faults.push(fault);
         }
         Err(self.faults)
     }
 
-    /// A fault of `path`, at the place of the path itself or of the nearest part around it.
-    fn located(&self, path: &str, message: String) -> Fault {
-        let fault = |file: Option<String>, line, key: &str| Fault {
-            file,
-            line,
-            column: None,
-            key: key.to_string(),
-            message,
-        };
-        let mut part = path;
-        loop {
-            match self.origins.get(part) {
-                Some(Origin::Line(line)) => return fault(self.file.clone(), Some(*line), path),
-                Some(Origin::Given(by)) => return fault(None, None, by),
-                None => match part.rfind(['.', '[']) {
-                    Some(at) => part = &part[..at],
-                    None => return fault(self.file.clone(), None, path),
-                },
-            }
+    /// A fault at the place of `path`, or of the nearest value around it that has a place.
+    pub(super) fn located(&self, path: &str, message: String) -> Fault {
+        let ends = path.match_indices(['.', '[']).map(|(at, _)| at);
+        let ends = ends.chain([path.len()]).collect::<Vec<_>>().into_iter();
+        let origin = ends.rev().find_map(|end| self.origins.get(&path[..end]));
+        let file = self.file.as_deref();
+        match origin {
+            Some(Origin::Given(by)) => Fault::of(by, message),
+            Some(Origin::Line(line)) => Fault::at(file, Some(*line), path, message),
+            None => Fault::at(file, None, path, message),
         }
     }
 }
 
-/// Whether `path` is `whole` or a part of it.
-fn is_within(path: &str, whole: &str) -> bool {
-    path.strip_prefix(whole)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-}
-
-/// A piece of the input as a message repeats it: quoted, escaped and not too long. What may be
-/// user and password in front of a host is left out.
+/// A piece of the input as a message repeats it: quoted, escaped and cut. What may be a user and a
+/// password in front of a host is left out.
 pub(super) fn quoted(text: &str) -> String {
     if let Some((before, host)) = text.rsplit_once('@')
         && before.contains(':')
@@ -215,9 +209,14 @@ pub(super) fn quoted(text: &str) -> String {
     }
 }
 
-/// `, did you mean "x"?` where one of the words is close to `word`, else nothing.
+/// The message for a text that is not what is expected.
+pub(super) fn wrong(expected: impl fmt::Display, text: &str) -> String {
+    format!("expected {expected}, found {}", quoted(text))
+}
+
+/// `, did you mean "x"?` if one of the known words is close to `word`, else nothing.
 pub(super) fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    // A word that long is no slip of the finger, and the distance is quadratic.
+    // The distance takes quadratic time, and a word so long is no misspelling.
     if word.len() > ECHO_CHARS {
         return String::new();
     }
@@ -225,38 +224,12 @@ pub(super) fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str
     let word = plain(word);
     let near = known
         .into_iter()
-        .map(|known| (distance(&word, &plain(known)), known))
+        .map(|known| (strsim::osa_distance(&word, &plain(known)), known))
         .filter(|(distance, known)| *distance <= 2 && *distance * 3 <= known.len())
         .min_by_key(|(distance, _)| *distance);
     near.map_or(String::new(), |(_, known)| {
         format!(", did you mean {known:?}?")
     })
-}
-
-/// Edit distance with swaps of neighbours (optimal string alignment).
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 0..a.len() {
-        let mut row = vec![i + 1];
-        for j in 0..b.len() {
-            let change = last[j] + usize::from(a[i] != b[j]);
-            let mut best = change.min(last[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
-                best = best.min(before[j - 1] + 1);
-            }
-            row.push(best);
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
-}
-
-/// Keeps a list in the order of lines, and of coming within a line.
-fn put_in(list: &mut Vec<Fault>, fault: Fault) {
-    let at = list.partition_point(|other| other.line <= fault.line);
-    list.insert(at, fault);
 }
 
 #[cfg(test)]
@@ -312,11 +285,13 @@ mod tests {
     #[test]
     fn the_flood_of_a_hopeless_file_is_cut() {
         let mut report = Report::default();
-        for _ in 0..FAULTS_TOLD + 7 {
-            report.fault("x", "wrong");
+        for at in 0..FAULTS_MAX + 7 {
+            report.fault("x", format!("wrong {at}"));
+            // A fault is reported once.
+            report.fault("x", "wrong 0");
         }
         let faults = report.close().unwrap_err();
-        assert_eq!(faults.len(), FAULTS_TOLD + 1);
+        assert_eq!(faults.len(), FAULTS_MAX + 1);
         assert_eq!(
             faults.last().map(Fault::to_string).as_deref(),
             Some("and 7 faults more")

@@ -1,28 +1,17 @@
-//! The forms of what a text may say: addresses, paths, symbols, names.
+//! Forms of text: addresses, paths, symbols, names, decimals.
 //!
-//! Owns the one way in which each of them is read, whether a flag, a variable or the file says
-//! it. It never looks anything up: no file, no name server.
-//!
-//! Every function answers the value in its one normal form, or a message that tells what was
-//! expected and what was found.
+//! A [`Form`] reads a text in the same way whether a flag, a variable or the file gives it. No form
+//! opens a file or looks up a name.
 
-use super::Data;
-use super::fault::quoted;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use super::fault::wrong;
+use super::network::Network;
+use super::url::Url;
+use crate::decimal::Decimal;
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-pub(super) const ADDRESS: &str = "ADDR:PORT";
-pub(super) const BASE_PATH: &str = "an empty text or a path like \"/x\"";
-pub(super) const DATA: &str = "a file name or \":memory:\"";
-pub(super) const FILE: &str = "a file name";
-pub(super) const SYMBOL: &str = "BASE/QUOTE";
-pub(super) const QUOTE_ASSET: &str = "an asset like \"USDT\" or \"*\"";
-pub(super) const SOURCE_ID: &str = "1 to 32 of a-z, 0-9 and -";
-pub(super) const CATEGORY_ID: &str = "1 to 64 of a-z, 0-9 and -";
-pub(super) const MARKET_ID: &str = "1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'";
-pub(super) const LEVEL: &str = "off, error, warn, info, debug or trace";
-
-/// Longest text for people: a name, a description.
+/// Longest name or description.
 const TEXT_BYTES: usize = 1024;
 
 /// Longest address of a picture, and longest base path: browsers stop at about 2000.
@@ -31,162 +20,215 @@ const URL_BYTES: usize = 2000;
 /// Characters of one side of a symbol.
 const ASSET_CHARS: usize = 20;
 
+/// Where history is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// In this file.
+    File(PathBuf),
+    /// In memory alone.
+    Memory,
+}
+
+impl fmt::Display for Data {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Data::File(path) => write!(f, "{}", path.display()),
+            Data::Memory => f.write_str(":memory:"),
+        }
+    }
+}
+
+/// How a text becomes a `T`.
+pub(super) struct Form<T> {
+    /// What is expected, for messages and the reference.
+    pub(super) expected: &'static str,
+    /// The value in its normal form. The error is the message, or `None` for "expected, found".
+    read: fn(&str) -> Result<T, Option<String>>,
+}
+
+impl<T> Form<T> {
+    /// Reads a text. The error says what was expected and what was found.
+    pub(super) fn parse(&self, text: &str) -> Result<T, String> {
+        (self.read)(text).map_err(|message| message.unwrap_or_else(|| wrong(self.expected, text)))
+    }
+}
+
+/// A form, and what is expected in it.
+const fn form<T>(expected: &'static str, read: fn(&str) -> Result<T, Option<String>>) -> Form<T> {
+    Form { expected, read }
+}
+
 /// Where to listen: `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080` (the same as 127.0.0.1, since
 /// no name is looked up) or `:8080` (every address of IPv4).
-pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+pub(super) const ADDRESS: Form<SocketAddr> = form("ADDR:PORT", address);
+
+/// A path in front of every address: empty, or `/x/y`. A slash at the end is dropped.
+pub(super) const BASE_PATH: Form<String> = form(
+    "an empty text or a path like \"/x\" (letters, digits, '-', '.', '_' and '~' between the slashes)",
+    base_path,
+);
+
+/// Where history is kept.
+pub(super) const DATA: Form<Data> = form("a file name or \":memory:\"", |text| match text {
+    ":memory:" => Ok(Data::Memory),
+    text if is_file(text) => Ok(Data::File(PathBuf::from(text))),
+    _ => Err(None),
+});
+
+/// The name of a file.
+pub(super) const FILE: Form<String> = form("a file name", |text| plain(text, is_file(text)));
+
+/// A symbol in any case, with `/`, `-` or `_` between its sides, as `BASE/QUOTE`.
+pub(super) const SYMBOL: Form<String> = form("BASE/QUOTE", symbol);
+
+/// An asset in any case, as upper case, or `*` for all.
+pub(super) const QUOTE_ASSET: Form<String> = form("an asset like \"USDT\" or \"*\"", |text| {
+    plain(&text.to_ascii_uppercase(), text == "*" || is_asset(text))
+});
+
+/// The base address of an exchange.
+pub(super) const URL: Form<Url> = form("http://HOST or https://HOST", |text| {
+    Url::parse(text).map_err(Some)
+});
+
+/// Addresses of proxies.
+pub(super) const NETWORK: Form<Network> =
+    form("an address or a network like \"10.0.0.0/8\"", |text| {
+        Network::parse(text).ok_or(None)
+    });
+
+/// The name of a source.
+pub(super) const SOURCE_ID: Form<String> =
+    form("1 to 32 of a-z, 0-9 and -", |text| name(text, 32, is_slug));
+
+/// The name of a category.
+pub(super) const CATEGORY_ID: Form<String> =
+    form("1 to 64 of a-z, 0-9 and -", |text| name(text, 64, is_slug));
+
+/// The id of an ecosystem market, which stands in a path without escapes.
+pub(super) const MARKET_ID: Form<String> =
+    form("1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'", |text| {
+        name(text, 64, |char| {
+            char.is_ascii_alphanumeric() || "._-".contains(char)
+        })
+    });
+
+/// The exchange that a source polls. `check` compares it with the names that there are.
+pub(super) const DIALECT: Form<String> =
+    form("the name of an exchange", |text| bounded(text, TEXT_BYTES));
+
+/// A text for people.
+pub(super) const WORDS: Form<String> = form("a text", |text| bounded(text, TEXT_BYTES));
+
+/// The address of a picture, passed on unread.
+pub(super) const ICON: Form<String> = form("a text", |text| bounded(text, URL_BYTES));
+
+/// A number of decimal places.
+pub(super) const PLACES: Form<u8> = form("a whole number from 0 to 64", |digits| {
+    let places = decimal(digits).and_then(|value| value.to_string().parse().ok());
+    places.filter(|places| *places <= 64).ok_or(None)
+});
+
+/// The fee of an order.
+pub(super) const FRACTION: Form<Decimal> = form("a decimal fraction between -1 and 1", |digits| {
+    let is_good = |value: &Decimal| Decimal::from(-1) < *value && *value < Decimal::from(1);
+    decimal(digits).filter(is_good).ok_or(None)
+});
+
+/// The price, amount or cost of an order.
+pub(super) const AMOUNT: Form<Decimal> = form("a decimal of 0 or more", |digits| {
+    let value = decimal(digits).filter(|value| !value.is_negative());
+    value.ok_or(None)
+});
+
+fn decimal(digits: &str) -> Option<Decimal> {
+    Decimal::parse(digits.as_bytes()).ok()
+}
+
+fn address(text: &str) -> Result<SocketAddr, Option<String>> {
     if let Ok(address) = text.parse() {
         return Ok(address);
     }
-    let refused = |hint: &str| {
-        let found = quoted(text);
-        Err(format!("expected {ADDRESS}, found {found}{hint}"))
+    let refused = |hint: &str| Err(Some(wrong(ADDRESS.expected, text) + hint));
+    let port = |digits: &str| {
+        let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+        is_plain.then(|| digits.parse::<u16>().ok()).flatten()
     };
     let Some((host, digits)) = text.rsplit_once(':') else {
         return match port(text) {
             Some(port) => refused(&format!(", did you mean \":{port}\"?")),
-            None => refused(""),
+            None => Err(None),
         };
     };
     let Some(port) = port(digits) else {
         return refused(" (a port is a number from 0 to 65535)");
     };
-    let every = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
     match host {
-        "" => Ok(SocketAddr::new(every, port)),
-        name if name.eq_ignore_ascii_case("localhost") => {
-            Ok(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port))
-        }
+        "" => Ok((Ipv4Addr::UNSPECIFIED, port).into()),
+        name if name.eq_ignore_ascii_case("localhost") => Ok((Ipv4Addr::LOCALHOST, port).into()),
         name if name.contains(':') => refused(" (an IPv6 address stands in [])"),
         _ => refused(" (no name but localhost is looked up)"),
     }
 }
 
-/// A path in front of every address: empty, or `/x/y`. A slash at the end is dropped.
-pub(super) fn base_path(text: &str) -> Result<String, String> {
+fn base_path(text: &str) -> Result<String, Option<String>> {
     let path = text.strip_suffix('/').unwrap_or(text);
-    // RFC 3986, 2.3: what never needs an escape, so that there is one spelling.
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let segment = |it: &str| !it.is_empty() && it != "." && it != ".." && it.bytes().all(plain);
-    let good = match path.strip_prefix('/') {
-        Some(rest) => rest.split('/').all(segment) && path.len() <= URL_BYTES,
+    // RFC 3986, 2.3: these characters never need an escape, so a path has one spelling.
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let is_segment = |it: &str| !matches!(it, "" | "." | "..") && it.bytes().all(is_plain);
+    let is_good = match path.strip_prefix('/') {
+        Some(rest) => rest.split('/').all(is_segment) && path.len() <= URL_BYTES,
         None => path.is_empty(),
     };
-    if good {
-        return Ok(path.to_string());
-    }
-    let found = quoted(text);
-    Err(format!(
-        "expected {BASE_PATH} (letters, digits, '-', '.', '_' and '~' between the slashes), found {found}"
-    ))
+    plain(path, is_good)
 }
 
-/// Where history is kept.
-pub(super) fn data(text: &str) -> Result<Data, String> {
-    match text {
-        ":memory:" => Ok(Data::Memory),
-        text if text.is_empty() || text.contains('\0') => {
-            Err(format!("expected {DATA}, found {}", quoted(text)))
-        }
-        text => Ok(Data::File(PathBuf::from(text))),
-    }
-}
-
-/// The name of a file.
-pub(super) fn file(text: &str) -> Result<String, String> {
-    if text.is_empty() || text.contains('\0') {
-        return Err(format!("expected {FILE}, found {}", quoted(text)));
-    }
-    Ok(text.to_string())
-}
-
-/// A symbol in any case, with `/`, `-` or `_` between its sides, as `BASE/QUOTE`.
-pub(super) fn symbol(text: &str) -> Result<String, String> {
-    let mut sides = text.split(['/', '-', '_']);
-    match (sides.next(), sides.next(), sides.next()) {
-        (Some(base), Some(quote), None) if is_asset(base) && is_asset(quote) => {
+fn symbol(text: &str) -> Result<String, Option<String>> {
+    let sides: Vec<&str> = text.split(['/', '-', '_']).collect();
+    match sides[..] {
+        [base, quote] if is_asset(base) && is_asset(quote) => {
             Ok(format!("{base}/{quote}").to_ascii_uppercase())
         }
-        (Some(joined), None, _) if joined.bytes().all(|it| it.is_ascii_alphanumeric()) => {
-            Err(format!(
-                "expected {SYMBOL}, found {}: the joined form does not say where the base ends",
-                quoted(text)
-            ))
+        [joined] if joined.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
+            let why = ": the joined form does not say where the base ends";
+            Err(Some(wrong(SYMBOL.expected, text) + why))
         }
-        _ => Err(format!(
-            "expected {SYMBOL} with 1 to {ASSET_CHARS} letters and digits on each side, found {}",
-            quoted(text)
-        )),
+        _ => {
+            let sides =
+                format!("BASE/QUOTE with 1 to {ASSET_CHARS} letters and digits on each side");
+            Err(Some(wrong(sides, text)))
+        }
     }
 }
 
-/// An asset in any case, as upper case, or `*` for all.
-pub(super) fn quote_asset(text: &str) -> Result<String, String> {
-    if text == "*" || is_asset(text) {
-        return Ok(text.to_ascii_uppercase());
-    }
-    Err(format!("expected {QUOTE_ASSET}, found {}", quoted(text)))
+fn bounded(text: &str, most: usize) -> Result<String, Option<String>> {
+    let is_good = (1..=most).contains(&text.len()) && !text.chars().any(char::is_control);
+    let expected = format_args!("a text of 1 to {most} bytes without control characters");
+    plain(text, is_good).map_err(|_| Some(wrong(expected, text)))
 }
 
-/// The name of a source.
-pub(super) fn source_id(text: &str) -> Result<String, String> {
-    name(text, 32, "-", false, SOURCE_ID)
+fn plain(text: &str, is_good: bool) -> Result<String, Option<String>> {
+    is_good.then(|| text.to_string()).ok_or(None)
 }
 
-/// The name of a category.
-pub(super) fn category_id(text: &str) -> Result<String, String> {
-    name(text, 64, "-", false, CATEGORY_ID)
+fn is_file(text: &str) -> bool {
+    !text.is_empty() && !text.contains('\0')
 }
 
-/// The id of an ecosystem market: stands in a path without escapes.
-pub(super) fn market_id(text: &str) -> Result<String, String> {
-    name(text, 64, "-._", true, MARKET_ID)
-}
-
-/// A text for people.
-pub(super) fn words(text: &str) -> Result<String, String> {
-    bounded(text, TEXT_BYTES)
-}
-
-/// The address of a picture, which is passed on as it is.
-pub(super) fn icon(text: &str) -> Result<String, String> {
-    bounded(text, URL_BYTES)
-}
-
-fn port(digits: &str) -> Option<u16> {
-    let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
-    plain.then(|| digits.parse().ok()).flatten()
+/// True for the characters of names that stand in addresses and metrics.
+fn is_slug(char: char) -> bool {
+    matches!(char, 'a'..='z' | '0'..='9' | '-')
 }
 
 fn is_asset(text: &str) -> bool {
-    (1..=ASSET_CHARS).contains(&text.len()) && text.bytes().all(|it| it.is_ascii_alphanumeric())
+    name(text, ASSET_CHARS, |char| char.is_ascii_alphanumeric()).is_ok()
 }
 
-fn name(
-    text: &str,
-    most: usize,
-    marks: &str,
-    upper: bool,
-    expected: &str,
-) -> Result<String, String> {
-    let plain = |char: char| match char {
-        'a'..='z' | '0'..='9' => true,
-        'A'..='Z' => upper,
-        char => marks.contains(char),
-    };
-    if (1..=most).contains(&text.len()) && text.chars().all(plain) {
-        return Ok(text.to_string());
-    }
-    Err(format!("expected {expected}, found {}", quoted(text)))
-}
-
-fn bounded(text: &str, most: usize) -> Result<String, String> {
-    if (1..=most).contains(&text.len()) && !text.chars().any(char::is_control) {
-        return Ok(text.to_string());
-    }
-    let found = quoted(text);
-    Err(format!(
-        "expected a text of 1 to {most} bytes without control characters, found {found}"
-    ))
+fn name(text: &str, most: usize, is_good: fn(char) -> bool) -> Result<String, Option<String>> {
+    plain(
+        text,
+        text.len() <= most && !text.is_empty() && text.chars().all(is_good),
+    )
 }
 
 #[cfg(test)]
@@ -196,7 +238,7 @@ mod tests {
     #[test]
     fn addresses_are_read_in_four_forms_and_nothing_is_looked_up() {
         let check = |text: &str, expected: Result<&str, &str>| {
-            let found = address(text).map(|address| address.to_string());
+            let found = ADDRESS.parse(text).map(|address| address.to_string());
             assert_eq!(
                 found.as_deref().map_err(String::as_str),
                 expected,
@@ -234,7 +276,7 @@ mod tests {
     #[test]
     fn base_paths_have_one_spelling() {
         let check = |text: &str, expected: Option<&str>| {
-            assert_eq!(base_path(text).ok().as_deref(), expected, "{text:?}");
+            assert_eq!(BASE_PATH.parse(text).ok().as_deref(), expected, "{text:?}");
         };
         check("", Some(""));
         check("/", Some(""));
@@ -251,7 +293,7 @@ mod tests {
     #[test]
     fn symbols_are_taken_in_any_case_and_with_any_separator_but_not_joined() {
         let check = |text: &str, expected: Result<&str, &str>| {
-            let found = symbol(text);
+            let found = SYMBOL.parse(text);
             assert_eq!(
                 found.as_deref().map_err(String::as_str),
                 expected,
@@ -289,16 +331,16 @@ mod tests {
         let check = |good: bool, found: Result<String, String>| {
             assert_eq!(found.is_ok(), good, "{found:?}");
         };
-        check(true, source_id("binance-2"));
-        check(false, source_id("Binance"));
-        check(false, source_id(""));
-        check(false, source_id(&"a".repeat(33)));
-        check(true, category_id(&"a".repeat(64)));
-        check(false, category_id("majors_1"));
-        check(true, market_id("BTC-USDT_2.x"));
-        check(false, market_id("BTC/USDT"));
-        check(true, quote_asset("*"));
-        check(false, quote_asset("US*"));
-        check(false, words("a\nb"));
+        check(true, SOURCE_ID.parse("binance-2"));
+        check(false, SOURCE_ID.parse("Binance"));
+        check(false, SOURCE_ID.parse(""));
+        check(false, SOURCE_ID.parse(&"a".repeat(33)));
+        check(true, CATEGORY_ID.parse(&"a".repeat(64)));
+        check(false, CATEGORY_ID.parse("majors_1"));
+        check(true, MARKET_ID.parse("BTC-USDT_2.x"));
+        check(false, MARKET_ID.parse("BTC/USDT"));
+        check(true, QUOTE_ASSET.parse("*"));
+        check(false, QUOTE_ASSET.parse("US*"));
+        check(false, WORDS.parse("a\nb"));
     }
 }

@@ -1,17 +1,17 @@
-//! JSON with places: a value of the file knows its path and its offset.
+//! JSON with positions: values of the file that know their path and their offset.
 //!
-//! Owns the way in and out of JSON text: [`Node`] reads one value lazily from the very text of
-//! the file, [`Json`] writes one. serde_json checks the grammar and splits objects and lists; what
-//! the values mean is said elsewhere, in the tables of keys. Numbers stay text in both
-//! directions, so that no digit is lost.
+//! A [`Node`] is a piece of the text of the file that is one value. serde_json checks the grammar and
+//! splits objects and lists; numbers stay text, so no digit is lost. [`object`], [`list`] and [`text`]
+//! write values.
 //!
-//! It never fails on a value of a wrong type: it answers `None`, and the caller, who knows what
-//! was expected, tells the fault.
+//! A value of another type than the caller asks for is `None`: the caller knows what was expected,
+//! and reports it.
 
 use super::fault::{Fault, Report};
-use serde::de::{self, Deserialize, Deserializer, MapAccess};
+use serde::Deserializer as _;
+use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 /// Longest piece of a value that a message repeats.
 const ECHO_CHARS: usize = 40;
@@ -21,271 +21,185 @@ const ECHO_CHARS: usize = 40;
 pub(super) struct Node<'a> {
     /// `sources[0].pollMs`; empty for the whole file.
     pub(super) path: String,
-    /// Of its first byte in the file.
+    /// Offset of its first byte in the file.
     pub(super) offset: usize,
     raw: &'a str,
 }
 
-/// A member of an object of the file.
-pub(super) struct Member<'a> {
-    /// Without its quotes and escapes.
-    pub(super) name: String,
-    /// Of the name in the file.
-    pub(super) offset: usize,
-    pub(super) value: Node<'a>,
-}
-
 impl<'a> Node<'a> {
-    /// The whole file. The fault names line and column where `text` is no JSON.
+    /// The whole file. If it is not JSON, the fault names line and column.
     pub(super) fn whole(file: &str, text: &'a str) -> Result<Node<'a>, Fault> {
-        let raw: &RawValue = serde_json::from_str(text).map_err(|error| {
-            // Skipping over values finds the place; reading them knows better what is wrong
-            // there ("trailing comma").
-            let read = serde_json::from_str::<serde_json::Value>(text);
-            let same =
-                |it: &serde_json::Error| (it.line(), it.column()) == (error.line(), error.column());
-            let error = read.err().filter(same).unwrap_or(error);
-            let message = error.to_string();
-            let place = format!(" at line {} column {}", error.line(), error.column());
-            Fault {
-                file: Some(file.to_string()),
-                line: Some(error.line()),
-                column: Some(error.column()),
-                key: String::new(),
-                message: format!(
-                    "not JSON: {}",
-                    message.strip_suffix(&place).unwrap_or(&message)
-                ),
-            }
-        })?;
-        Ok(Node {
-            path: String::new(),
-            offset: offset_in(text, raw.get()),
-            raw: raw.get(),
-        })
+        let raw = serde_json::from_str(text).map_err(|error| not_json(file, text, error))?;
+        Ok(Node::of(String::new(), text).inner(String::new(), raw))
     }
 
-    /// The members in their order, duplicates included, when this is an object.
-    pub(super) fn members(&self) -> Option<Vec<Member<'a>>> {
-        let members: Members<'a> = serde_json::from_str(self.raw).ok()?;
-        let members = members.0.into_iter().map(|(key, value)| {
-            let name = name_of(key.get());
-            let path = if self.path.is_empty() {
-                shown(&name, key.get())
-            } else {
-                format!("{}.{}", self.path, shown(&name, key.get()))
-            };
-            Member {
-                offset: self.offset + offset_in(self.raw, key.get()),
-                value: self.inner(path, value.get()),
-                name,
-            }
+    /// A value that stands in no file. `raw` is its JSON, empty for a value that is missing.
+    pub(super) fn of(path: String, raw: &'a str) -> Node<'a> {
+        let offset = 0;
+        Node { path, offset, raw }
+    }
+
+    /// The members, if this is an object: names and values in their order, duplicates included.
+    pub(super) fn members(&self) -> Option<Vec<(String, Node<'a>)>> {
+        let mut parser = serde_json::Deserializer::from_str(self.raw);
+        let members = parser.deserialize_map(Members).ok()?.into_iter();
+        let members = members.map(|(key, value)| {
+            // A key with a lone surrogate stays as it is written. No known key is equal to it.
+            let name = serde_json::from_str(key.get()).unwrap_or_else(|_| key.get().to_string());
+            let dot = if self.path.is_empty() { "" } else { "." };
+            let path = format!("{}{dot}{}", self.path, shown(&name, key.get()));
+            (name, self.inner(path, value))
         });
         Some(members.collect())
     }
 
-    /// The value of one member, when this is an object that has it.
+    /// The value of one member, if this is an object that has it.
     pub(super) fn member(&self, name: &str) -> Option<Node<'a>> {
-        let member = self.members()?.into_iter().find(|it| it.name == name);
-        member.map(|member| member.value)
+        let mut members = self.members()?.into_iter();
+        members.find_map(|(known, value)| (known == name).then_some(value))
     }
 
-    /// The elements, when this is a list.
+    /// The elements, if this is a list.
     pub(super) fn items(&self) -> Option<Vec<Node<'a>>> {
-        let items: Vec<&'a RawValue> = serde_json::from_str(self.raw).ok()?;
-        let path = |at: usize| format!("{}[{at}]", self.path);
+        let items: Vec<&RawValue> = serde_json::from_str(self.raw).ok()?;
         let items = items.into_iter().enumerate();
-        Some(
-            items
-                .map(|(at, item)| self.inner(path(at), item.get()))
-                .collect(),
-        )
+        let node = |(at, raw)| self.inner(format!("{}[{at}]", self.path), raw);
+        Some(items.map(node).collect())
     }
 
-    /// The text, when this is one that Unicode can hold (a lone surrogate is none).
+    /// The text, if this is one without a lone surrogate.
     pub(super) fn text(&self) -> Option<String> {
         serde_json::from_str(self.raw).ok()
     }
 
-    /// The digits, when this is a number.
+    /// The digits, if this is a number.
     pub(super) fn number(&self) -> Option<&'a str> {
-        let first = self.raw.bytes().next()?;
-        (first == b'-' || first.is_ascii_digit()).then_some(self.raw)
+        let is_number = |raw: &&str| raw.starts_with(|first| matches!(first, '-' | '0'..='9'));
+        Some(self.raw).filter(is_number)
     }
 
-    /// True or false, when this is one of them.
+    /// True or false, if this is one of them.
     pub(super) fn switch(&self) -> Option<bool> {
         self.raw.parse().ok()
     }
 
-    /// Whether this is `null`.
+    /// True if this is `null`.
     pub(super) fn is_null(&self) -> bool {
         self.raw == "null"
     }
 
-    /// How a message names this value.
-    pub(super) fn found(&self) -> String {
-        match self.raw.as_bytes().first() {
-            Some(b'{') => "an object".to_string(),
-            Some(b'[') => "a list".to_string(),
-            _ => match self.raw.char_indices().nth(ECHO_CHARS) {
-                Some((at, _)) => format!("{}...", &self.raw[..at]),
-                None => self.raw.to_string(),
-            },
-        }
-    }
-
-    /// Tells that something else was expected here.
-    pub(super) fn refuse(&self, expected: &str, report: &mut Report) {
-        let message = format!("expected {expected}, found {}", self.found());
+    /// Reports that this value is wrong: the message `why`, or else what was expected here.
+    pub(super) fn refuse(&self, why: Option<String>, expected: String, report: &mut Report) {
+        let found = match self.raw.as_bytes().first() {
+            Some(b'{') => "an object",
+            Some(b'[') => "a list",
+            _ => &cut(self.raw),
+        };
+        let message = why.unwrap_or_else(|| match self.raw {
+            "" => format!("missing, expected {expected}"),
+            _ => format!("expected {expected}, found {found}"),
+        });
         report.fault(&self.path, message);
     }
 
-    fn inner(&self, path: String, raw: &'a str) -> Node<'a> {
-        Node {
-            path,
-            offset: self.offset + offset_in(self.raw, raw),
-            raw,
-        }
+    fn inner(&self, path: String, raw: &'a RawValue) -> Node<'a> {
+        let raw = raw.get();
+        // It is borrowed from this one, so it begins in it.
+        let offset = self.offset + raw.as_ptr().addr() - self.raw.as_ptr().addr();
+        Node { path, offset, raw }
     }
 }
 
-/// Where `part`, which was borrowed from `whole`, begins in it.
-fn offset_in(whole: &str, part: &str) -> usize {
-    (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
+fn not_json(file: &str, text: &str, skipped: serde_json::Error) -> Fault {
+    // Reading the values gives a better message ("trailing comma") than skipping them, but stops
+    // early where they are nested too deeply.
+    let place = |error: &serde_json::Error| (error.line(), error.column());
+    let read = serde_json::from_str::<serde_json::Value>(text).err();
+    let error = read.filter(|read| place(read) == place(&skipped));
+    let error = error.unwrap_or(skipped);
+    let (line, column) = place(&error);
+    let place = format!(" at line {line} column {column}");
+    let message = format!("not JSON: {error}");
+    let message = message.trim_end_matches(&place);
+    Fault {
+        column: Some(column),
+        ..Fault::at(Some(file), Some(line), "", message)
+    }
 }
 
-/// What a key says. One that Unicode cannot hold stays as it is written: no known key is like it.
-fn name_of(raw: &str) -> String {
-    serde_json::from_str(raw).unwrap_or_else(|_| raw.to_string())
-}
-
-/// A key as a path shows it: plain where it is a plain word, else as it is written.
+/// A key as a path shows it: without quotes if it is a plain word.
 fn shown(name: &str, raw: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-    if !name.is_empty() && name.len() <= ECHO_CHARS && name.bytes().all(plain) {
-        return name.to_string();
+    match !name.is_empty() && name.len() <= ECHO_CHARS && name.bytes().all(plain) {
+        true => name.to_string(),
+        false => cut(raw),
     }
+}
+
+fn cut(raw: &str) -> String {
     match raw.char_indices().nth(ECHO_CHARS) {
         Some((at, _)) => format!("{}...", &raw[..at]),
         None => raw.to_string(),
     }
 }
 
-/// An object as its members, unlike a map in which the last of two duplicates would win.
-struct Members<'a>(Vec<(&'a RawValue, &'a RawValue)>);
+/// An object as its members. A map would keep only the last of two duplicates.
+struct Members;
 
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Members<'de>, D::Error> {
-        struct Visitor;
-        impl<'de> de::Visitor<'de> for Visitor {
-            type Value = Members<'de>;
+impl<'de> Visitor<'de> for Members {
+    type Value = Vec<(&'de RawValue, &'de RawValue)>;
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(Visitor)
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        std::iter::from_fn(|| map.next_entry().transpose()).collect()
     }
 }
 
-/// A value to be written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Json {
-    /// A number, `true`, `false` or `null`, as it is.
-    Plain(String),
-    Text(String),
-    List(Vec<Json>),
-    Object(Vec<(&'static str, Json)>),
-}
-
-impl Json {
-    pub(super) const NULL: Json = Json::Plain(String::new());
-
-    /// Texts as a list.
-    pub(super) fn texts(texts: &[String]) -> Json {
-        Json::List(texts.iter().cloned().map(Json::Text).collect())
-    }
-
-    /// Appends the value: what is flat on one line, all else indented by two blanks.
-    fn write(&self, indent: usize, out: &mut String) {
-        let parts: Vec<(Option<&str>, &Json)> = match self {
-            Json::Plain(text) if text.is_empty() => return out.push_str("null"),
-            Json::Plain(text) => return out.push_str(text),
-            Json::Text(text) => return write_text(text, out),
-            Json::List(items) => items.iter().map(|item| (None, item)).collect(),
-            Json::Object(members) => members.iter().map(|(key, it)| (Some(*key), it)).collect(),
-        };
-        let object = matches!(self, Json::Object(_));
-        let (begin, end) = if object { ('{', '}') } else { ('[', ']') };
-        let flat = self.is_flat();
-        let line = |indent: usize, out: &mut String| {
-            if !flat {
-                out.push('\n');
-                out.extend(std::iter::repeat_n("  ", indent));
-            } else if object && !parts.is_empty() {
-                out.push(' ');
-            }
-        };
-        out.push(begin);
-        for (at, (key, value)) in parts.iter().enumerate() {
-            match at {
-                0 => {}
-                _ if flat && !object => out.push_str(", "),
-                _ => out.push(','),
-            }
-            line(indent + 1, out);
-            if let Some(key) = key {
-                write_text(key, out);
-                out.push_str(": ");
-            }
-            value.write(indent + 1, out);
-        }
-        line(indent, out);
-        out.push(end);
-    }
-
-    /// Whether this fits one line: a leaf, leaves in a list, or one or two leaves in an object.
-    fn is_flat(&self) -> bool {
-        let leaf = |json: &Json| matches!(json, Json::Plain(_) | Json::Text(_));
-        match self {
-            Json::Plain(_) | Json::Text(_) => true,
-            Json::List(items) => items.iter().all(leaf),
-            Json::Object(members) => members.len() <= 2 && members.iter().all(|it| leaf(&it.1)),
-        }
-    }
-}
-
-impl fmt::Display for Json {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = String::new();
-        self.write(0, &mut out);
-        f.write_str(&out)
-    }
-}
-
-fn write_text(text: &str, out: &mut String) {
-    out.push('"');
+/// A text as JSON. All control characters are escaped: they could move the cursor of a terminal.
+pub(super) fn text(text: &str) -> String {
+    let mut out = String::from("\"");
     for char in text.chars() {
         match char {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
+            '"' | '\\' => out.extend(['\\', char]),
             '\n' => out.push_str("\\n"),
-            char if char.is_control() => {
-                write!(out, "\\u{:04x}", char as u32).expect("a String takes every text");
-            }
+            char if char.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(char))),
             char => out.push(char),
         }
     }
-    out.push('"');
+    out + "\""
+}
+
+/// Values as a list: on one line if none of them is an object or a list.
+pub(super) fn list(items: &[String]) -> String {
+    match items.iter().all(|item| is_leaf(item)) {
+        true => format!("[{}]", items.join(", ")),
+        false => block('[', items, ']'),
+    }
+}
+
+/// Members as an object: one or two on one line if none of them is an object or a list.
+pub(super) fn object(members: &[(&str, String)]) -> String {
+    let is_flat = members.len() <= 2 && members.iter().all(|(_, value)| is_leaf(value));
+    let members = members.iter();
+    let members: Vec<String> = (members.map(|(name, it)| format!("\"{name}\": {it}"))).collect();
+    match is_flat {
+        true if members.is_empty() => "{}".to_string(),
+        true => format!("{{ {} }}", members.join(", ")),
+        false => block('{', &members, '}'),
+    }
+}
+
+fn is_leaf(value: &str) -> bool {
+    !value.starts_with(['{', '['])
+}
+
+/// Each part on a line of its own. Line breaks in texts are escaped, so `\n` is layout alone.
+fn block(begin: char, parts: &[String], end: char) -> String {
+    let lines = parts.join(",\n").replace('\n', "\n  ");
+    format!("{begin}\n  {lines}\n{end}")
 }
 
 #[cfg(test)]
@@ -312,7 +226,7 @@ mod tests {
         let members = whole.members().expect("it is an object");
         let seen: Vec<(&str, &str, usize)> = members
             .iter()
-            .map(|it| (it.name.as_str(), it.value.path.as_str(), it.value.offset))
+            .map(|(name, it)| (name.as_str(), it.path.as_str(), it.offset))
             .collect();
         assert_eq!(
             seen,
@@ -323,26 +237,22 @@ mod tests {
                 ("x\ny", "\"x\\ny\"", 57)
             ]
         );
-        let items = members[0].value.items().expect("it is a list");
+        let items = members[0].1.items().expect("it is a list");
         let inner = items[0].member("b").expect("it has this member");
         assert_eq!((inner.path.as_str(), inner.offset), ("a[0].b", 15));
         assert_eq!(inner.number(), Some("1"));
-        assert!(members[1].value.is_null());
+        assert!(members[1].1.is_null());
     }
 
     #[test]
     fn what_is_written_reads_back() {
         let hard = "a\"b\\c\nd\u{7}e\u{7f}f\u{202e}";
-        let json = Json::Object(vec![
-            ("text", Json::Text(hard.into())),
-            (
-                "list",
-                Json::List(vec![Json::Plain("1.50".into()), Json::NULL]),
-            ),
-            ("empty", Json::Object(Vec::new())),
-            ("none", Json::List(Vec::new())),
+        let text = object(&[
+            ("text", text(hard)),
+            ("list", list(&["1.50".into(), "null".into()])),
+            ("empty", object(&[])),
+            ("none", list(&[])),
         ]);
-        let text = json.to_string();
         let whole = Node::whole("m.json", &text).expect("it is JSON");
         assert_eq!(
             whole.member("text").and_then(|it| it.text()).as_deref(),

@@ -1,11 +1,17 @@
 //! The limits: every cap and deadline, with its default and the reason for it.
 //!
-//! Owns one table, from which the type, its defaults, the keys of `limits` in the file and their
-//! documentation are made: a new limit is one entry, and cannot be forgotten anywhere. It never
-//! enforces a limit; whoever owns the thing that grows does.
+//! One table makes the type [`Limits`], its defaults, the keys of `limits` in the file and their
+//! reference. Nothing is enforced here: the owner of what grows enforces its limit.
+//!
+//! To add a limit:
+//!
+//! 1. Add an entry to the table: what it bounds, the reason of its default, field, type, key, unit,
+//!    default, bounds.
+//! 2. Enforce it where the thing is owned that it bounds: `config.limits.FIELD`.
+//! 3. If it must not be above another limit, add a line to `check_limits` in `check`.
+//! 4. Let `UPDATE_DOCS=1 cargo test reference` write the reference.
 
-use super::keys::{Key, Quantity};
-use super::rows::number;
+use super::values::{Number, Unit, object};
 use std::time::Duration;
 
 /// An entry: a documented field with its type, its key in the file, its unit, its default, and
@@ -16,37 +22,37 @@ macro_rules! limits {
         $field:ident: $type:ty, $name:literal $unit:ident = $default:literal,
             $min:literal..=$max:literal $(, $why:literal)?;
     )+) => {
-        /// Every cap and deadline, by name. `Limits::default()` is the table of defaults; each
-        /// has its reason beside it in the source.
-        #[derive(Clone, Debug, PartialEq, Eq)]
-        pub struct Limits {
-            $( $(#[doc = $about])+ pub $field: $type, )+
+        object! {
+            /// Every cap and deadline, by name. `Limits::default()` is the table of defaults; each
+            /// has its reason beside it in the source.
+            #[derive(Clone, Debug, PartialEq, Eq)]
+            pub struct Limits { $(
+                $(#[doc = $about])+
+                $field: $type = limits!(@ $unit $default), $name Number {
+                    unit: Unit::$unit, min: $min, max: $max, why: concat!("", $($why)?),
+                };
+            )+ }
         }
 
-        impl Default for Limits {
-            fn default() -> Limits {
-                Limits { $( $field: Quantity::of_number($default), )+ }
-            }
-        }
-
-        /// The keys of `limits`.
-        pub(super) const LIMITS: &[Key<Limits>] = &[
-            $( number!(Limits, $field, $name, $unit, $min..=$max, concat!($($about),+) $(, $why)?), )+
-        ];
+        /// The bounds of each limit, in their order.
+        #[cfg(test)]
+        const NUMBERS: &[Number] = &[ $( super::values::number(Unit::$unit, $min, $max), )+ ];
     };
+    (@ Ms $default:literal) => { Duration::from_millis($default) };
+    (@ $unit:ident $default:literal) => { $default };
 }
 
 limits! {
     /// Client connections in all.
-    // About 100 B each while idle; above it, accept queues in the kernel.
+    // About 100 B each while idle. Above it, connections wait in the kernel.
     max_connections: usize, "maxConnections" Count = 16_384, 1..=1_000_000;
 
-    /// Client connections of one address, an IPv6 one by its /64 network; 0: no such cap.
+    /// Client connections of one address, an IPv6 one by its /64 network; 0: no limit.
     // Off: a proxy in front is one address, and so is a whole office.
     connections_per_address: usize, "connectionsPerAddress" Count = 0, 0..=1_000_000;
 
     /// Connections accepted from one listener in one turn of the loop.
-    // A flood of new ones must not starve the old: each is read and answered at once.
+    // A flood of new connections must not starve the old: each is read and answered at once.
     accepts_per_turn: usize, "acceptsPerTurn" Count = 32, 1..=4_096;
 
     /// Bytes of a request line.
@@ -54,8 +60,8 @@ limits! {
     request_line_bytes: usize, "requestLineBytes" Bytes = 8_192, 64..=65_536,
         "a line is held whole";
 
-    /// Bytes of a request head, line included.
-    // Room for a browser's cookies, which are not ours to read.
+    /// Bytes of a request head, request line included.
+    // Enough for a browser's cookies, which are not ours to read.
     head_bytes: usize, "headBytes" Bytes = 16_384, 256..=65_536,
         "a head is held whole, by every connection that is slow to send it";
 
@@ -63,19 +69,19 @@ limits! {
     // A browser sends about 20, a proxy adds about 10.
     head_fields: usize, "headFields" Count = 64, 1..=256;
 
-    /// From the first byte of a head to its last; later bytes do not renew it.
-    // A head is one packet; ten seconds let a lost one be sent again three times.
+    /// Time from the first byte of a request head to its last; later bytes do not renew it.
+    // A head is one packet; in ten seconds a lost one is sent again three times.
     head_timeout: Duration, "headTimeoutMs" Ms = 10_000, 100..=3_600_000;
 
-    /// A connection without a request, and a new one without a byte.
+    /// Time that a connection stays open without a request, and a new one without a byte.
     // Longer than the usual 60 s of a proxy in front, which must be the one that closes.
     idle_timeout: Duration, "idleTimeoutMs" Ms = 75_000, 100..=86_400_000;
 
-    /// Without progress of a pending answer.
-    // Renewed by progress: only a dead or hostile reader meets it.
+    /// Time that a pending response may make no progress.
+    // Progress renews it: only a dead or hostile client reaches it.
     write_timeout: Duration, "writeTimeoutMs" Ms = 30_000, 100..=3_600_000;
 
-    /// From the head to the last byte of a request's body.
+    /// Time from the head of a request to the last byte of its body.
     // 64 KiB in ten seconds is slower than any living client.
     body_timeout: Duration, "bodyTimeoutMs" Ms = 10_000, 100..=3_600_000;
 
@@ -83,11 +89,11 @@ limits! {
     // No request has a use for a body; this is for libraries that send one anyway.
     body_bytes: usize, "bodyBytes" Bytes = 65_536, 0..=16_777_216;
 
-    /// Time for a client to read the last answer of a closing connection.
-    // A reset must not overtake the answer; one round trip around the world is 0.4 s.
+    /// Time for a client to read the last response of a connection that closes.
+    // A reset must not overtake the response; one round trip around the world is 0.4 s.
     linger: Duration, "lingerMs" Ms = 2_000, 0..=60_000;
 
-    /// Pending output of one connection above which it gets no further answer.
+    /// Pending output of one connection above which no further request of it is answered.
     // About one chart of 1000 candles: bounds what one slow reader holds.
     output_high_water: usize, "outputHighWaterBytes" Bytes = 65_536, 1_024..=67_108_864;
 
@@ -95,54 +101,54 @@ limits! {
     // Lets balancers move clients about; costs one connection in ten thousand requests.
     requests_per_connection: u32, "requestsPerConnection" Count = 10_000, 1..=4_294_967_295;
 
-    /// Pending output of all connections above which the slowest readers are closed; above half of it
-    /// those go that have taken nothing for a second, and no answer is begun that takes several turns.
+    /// Pending output of all connections. Above it, the connections that have stalled longest are
+    /// closed. Above half of it, those that have stalled for a second are closed, and no response is
+    /// begun that takes several turns.
     // Half of a machine with 64 MB: 500 readers that have stopped at their high-water mark. Bytes
-    // that several clients are sent count for each, so that there mostly is less.
+    // that several clients are sent count for each, so the memory in use is mostly less.
     output_total: usize, "outputTotalBytes" Bytes = 33_554_432, 1_048_576..=68_719_476_736;
 
-    /// Bytes of requests that have come in part, or wait behind others, on all connections together;
-    /// above it, those connections are closed that have waited for the longest time.
+    /// Bytes of requests that have come in part, or wait behind others, on all connections. Above
+    /// it, the connections that have waited longest are closed.
     // As much as for output: 16,384 connections with 2 KB each, more than a browser's head.
     input_total: usize, "inputTotalBytes" Bytes = 33_554_432, 1_048_576..=68_719_476_736;
 
-    /// Requests of one client address in a minute, an IPv6 one by its /64 network; 0: no such limit.
-    /// Those for health and with OPTIONS do not count.
+    /// Requests of one client address in a minute, an IPv6 one by its /64 network; 0: no limit.
+    /// Requests for health and with OPTIONS do not count.
     // Off: what is fair depends on who asks; a page that polls ten quotes a second needs 600.
     requests_per_minute: u32, "requestsPerMinute" Count = 0, 0..=60_000_000;
 
-    /// Requests of one client address that may come at once, where `requestsPerMinute` has a limit.
+    /// Requests of one client address that may come at once, if `requestsPerMinute` is set.
     // A page asks for some dozens of things when it opens.
     request_burst: u32, "requestBurst" Count = 100, 1..=1_000_000;
 
-    /// Client addresses whose requests are counted. Where there are more, one that has most of its
-    /// requests back is forgotten for the new one, and the metrics count that.
+    /// Client addresses whose requests are counted. For one more, an address is forgotten that has
+    /// most of its requests back; the metrics count that.
     // 32 B each: half a megabyte. An address is needed only until it has all its requests back.
     request_addresses: usize, "requestAddresses" Count = 16_384, 64..=16_777_216;
 
     /// Symbols in one request for quotes.
-    // About 35 KB of answer.
+    // About 35 KB of response.
     symbols_per_request: usize, "symbolsPerRequest" Count = 100, 1..=10_000;
 
-    /// Answers that are being made over several turns, at once.
+    /// Responses that are made over several turns, at once.
     // Each holds its body while it is made, up to a megabyte or two; others wait in line.
     long_answers: usize, "longAnswers" Count = 16, 1..=65_536;
 
-    /// Bytes of answers' bodies in gzip that are kept for those who ask for the same; 0: nothing leaves
-    /// in gzip.
-    // Some 300 charts of 1000 candles, each of which packs to 26 KB.
+    /// Bytes of the compressed-body cache; 0: no response leaves in gzip.
+    // Some 300 charts of 1000 candles, which are 26 KB each in gzip.
     packed_bytes: usize, "packedBytes" Bytes = 8_388_608, 0..=1_073_741_824;
 
-    /// Time that a chart request waits for candles that were never asked of the exchange.
+    /// Time that a chart request waits for candles that were never requested of the exchange.
     // One round trip to an exchange is below half a second; people wait two.
     chart_wait: Duration, "chartWaitMs" Ms = 2_000, 0..=60_000;
 
-    /// Ranges of candles asked by clients and not yet answered by the exchange.
+    /// Ranges of candles that clients asked for and the exchange has not answered yet.
     // A page takes about 0.2 s: what is behind this in the queue would time out.
     chart_fetches: usize, "chartFetches" Count = 256, 1..=65_536;
 
-    /// Candle series in all. When there are so many, the one makes place that nobody has read for
-    /// the longest time, at least a minute, of those that no `symbols` name.
+    /// Candle series in all. For one more, the series is dropped that was read least recently, not
+    /// within the last minute, and that no `symbols` name.
     // 200 symbols in three intervals: about ten requests a second to poll.
     candle_series: usize, "candleSeries" Count = 600, 1..=1_000_000;
 
@@ -150,8 +156,8 @@ limits! {
     // About 500,000 candles.
     candle_bytes: usize, "candleBytes" Bytes = 33_554_432, 65_536..=68_719_476_736;
 
-    /// Size of the history file above which only markets that `symbols` name are written to it: what
-    /// clients ask for cannot fill the disk.
+    /// Size of the history file above which it takes only markets that `symbols` name: what clients
+    /// ask for cannot fill the disk.
     // 200 named markets with the default depths take 1.4 GB.
     history_bytes: u64, "historyBytes" Bytes = 2_147_483_648, 1_048_576..=1_099_511_627_776;
 
@@ -159,7 +165,7 @@ limits! {
     // Eight exchanges with 3,500 markets each share most of their symbols.
     symbols: usize, "symbols" Count = 20_000, 1..=1_000_000;
 
-    /// Bytes of one upstream answer after decoding.
+    /// Bytes of one upstream response after decoding.
     // The largest known body, a full market list, is below 20 MB.
     upstream_body_bytes: usize, "upstreamBodyBytes" Bytes = 50_331_648, 1_024..=1_073_741_824;
 
@@ -167,7 +173,7 @@ limits! {
     // The largest known item, a market with its permission sets, is below 8 KB.
     upstream_item_bytes: usize, "upstreamItemBytes" Bytes = 65_536, 256..=16_777_216;
 
-    /// Bytes of an upstream answer's head.
+    /// Bytes of the head of an upstream response.
     // Exchanges behind firewalls send several KB of cookies and policies.
     upstream_head_bytes: usize, "upstreamHeadBytes" Bytes = 16_384, 1_024..=1_048_576;
 
@@ -188,9 +194,38 @@ limits! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::fault::Report;
+    use crate::config::fault::{Fault, Report};
     use crate::config::json::Node;
-    use crate::config::keys::{Kind, Unit, print_object, read_object};
+    use crate::config::values::{Object, Value, Visitor};
+
+    /// The key, bounds and value of every limit.
+    fn keys(limits: &Limits) -> Vec<(&'static str, &'static Number, String)> {
+        struct Keys(Vec<(&'static str, &'static Number, String)>);
+        impl Visitor for Keys {
+            fn key<T: Value>(
+                &mut self,
+                name: &'static str,
+                _: &str,
+                value: &mut T,
+                rule: &T::Rule,
+            ) {
+                let number = &NUMBERS[self.0.len()];
+                assert!(T::expected(rule).starts_with(&number.to_string()));
+                self.0.push((name, number, value.print()));
+            }
+        }
+        let mut keys = Keys(Vec::new());
+        limits.clone().keys(&mut keys);
+        keys.0
+    }
+
+    fn read(limits: &mut Limits, text: &str) -> Result<Vec<Fault>, Vec<Fault>> {
+        let node = Node::whole("m.json", text).expect("it is JSON");
+        let mut report = Report::default();
+        let read = Limits::read(&(), Some(limits), &node, &mut report);
+        *limits = read.expect("it is an object");
+        report.close()
+    }
 
     #[test]
     fn keys_are_the_names_of_the_fields_with_their_unit() {
@@ -199,11 +234,9 @@ mod tests {
             .filter(|line| line.starts_with("    ") && !line.starts_with("     "))
             .filter_map(|line| line.trim().split_once(": ").map(|(name, _)| name))
             .collect();
-        assert_eq!(fields.len(), LIMITS.len());
-        for (field, key) in fields.iter().zip(LIMITS) {
-            let Kind::Number { unit, .. } = &key.kind else {
-                panic!("{field} is a number");
-            };
+        let keys = keys(&Limits::default());
+        assert_eq!(fields.len(), keys.len());
+        for (field, (key, number, _)) in fields.iter().zip(keys) {
             let mut words = field.split('_');
             let mut name = words.next().unwrap_or_default().to_string();
             for word in words {
@@ -211,7 +244,7 @@ mod tests {
                 name.push_str(&word[1..]);
             }
             // `head_timeout` and `shutdown` are times by their meaning, `head_bytes` says it.
-            let suffix = match unit {
+            let suffix = match number.unit {
                 Unit::Ms => "Ms",
                 Unit::Bytes => "Bytes",
                 Unit::Count | Unit::Slots => "",
@@ -221,51 +254,49 @@ mod tests {
             } else {
                 name + suffix
             };
-            assert_eq!(key.name, name);
+            assert_eq!(key, name);
         }
     }
 
     #[test]
     fn every_limit_can_be_set_to_its_least_and_its_most_and_no_further() {
-        let read = |name: &str, number: u64| {
-            let text = format!("{{\"{name}\": {number}}}");
-            let mut limits = Limits::default();
-            let mut report = Report::default();
-            let node = Node::whole("m.json", &text).expect("it is JSON");
-            read_object(&mut limits, LIMITS, &node, &mut report);
-            report.close().map(|_| limits)
-        };
-        for key in LIMITS {
-            let Kind::Number { min, max, get, .. } = &key.kind else {
-                panic!("{} is a number", key.name);
+        let defaults = keys(&Limits::default());
+        for (at, (name, number, default)) in defaults.iter().enumerate() {
+            let (min, max) = (number.min, number.max);
+            let default: u64 = default.parse().expect("a number");
+            assert!((min..=max).contains(&default), "{name}");
+            let set = |number: u64| {
+                let mut limits = Limits::default();
+                let text = format!("{{\"{name}\": {number}}}");
+                read(&mut limits, &text).map(|_| keys(&limits))
             };
-            let default = Limits::default();
-            assert!((*min..=*max).contains(&get(&default)), "{}", key.name);
-            for number in [*min, *max] {
-                let limits = read(key.name, number).expect("within bounds");
-                assert_eq!(get(&limits), number, "{}", key.name);
-                // The row sets its own field and no other.
-                let others = |limits: &Limits| {
-                    let others = LIMITS.iter().filter(|other| other.name != key.name);
-                    others.map(|other| other.print(limits)).collect::<Vec<_>>()
-                };
-                assert_eq!(others(&limits), others(&default), "{}", key.name);
+            for number in [min, max] {
+                let found = set(number).expect("within bounds");
+                for (other, (found, default)) in found.iter().zip(&defaults).enumerate() {
+                    // The key sets its own field and no other.
+                    let expected = if other == at {
+                        number.to_string()
+                    } else {
+                        default.2.clone()
+                    };
+                    assert_eq!(found.2, expected, "{name}, {}", found.0);
+                }
             }
-            assert!(read(key.name, max + 1).is_err(), "{}", key.name);
-            if *min > 0 {
-                assert!(read(key.name, min - 1).is_err(), "{}", key.name);
+            assert!(set(max + 1).is_err(), "{name}");
+            if min > 0 {
+                assert!(set(min - 1).is_err(), "{name}");
             }
         }
     }
 
     #[test]
     fn printed_limits_read_back() {
-        let text = print_object(&Limits::default(), LIMITS).to_string();
-        let node = Node::whole("m.json", &text).expect("it is JSON");
-        let (mut limits, mut report) = (Limits::default(), Report::default());
-        limits.shutdown = Duration::ZERO;
-        read_object(&mut limits, LIMITS, &node, &mut report);
-        assert_eq!(report.close(), Ok(Vec::new()));
+        let text = Limits::default().print();
+        let mut limits = Limits {
+            shutdown: Duration::ZERO,
+            ..Limits::default()
+        };
+        assert_eq!(read(&mut limits, &text), Ok(Vec::new()));
         assert_eq!(limits, Limits::default());
     }
 }

@@ -1,41 +1,32 @@
-//! The loading: command line, environment and file become one configuration, or faults.
+//! Loading: makes one configuration of command line, environment and file, or reports the faults.
 //!
-//! Owns the order of precedence (flags, environment, file, defaults) and which sources run. It
-//! never reads the environment of the process itself: it is given a way to ask.
+//! Flags override the environment, the environment the file, the file the defaults. This module also
+//! decides which sources run. The caller passes in a way to look up the environment.
 
-use super::args::{self, Flags, Words};
-use super::check::{Build, KnownDialect, check, tls_available};
-use super::fault::{Fault, Report, quoted};
-use super::json::Node;
-use super::keys::{Key, Kind, print_object, read_object};
+use super::check::{KnownDialect, check, dialect_of};
+use super::fault::{Fault, Report, quoted, wrong};
+use super::flags::{self, FLAGS, Flags};
+use super::forms::SYMBOL;
+use super::json::{self, Node};
+use super::log_rules;
 use super::proxy::Proxies;
-use super::schema::ROOT;
-use super::{Config, DEMO, DEMO_DIALECT, SourceConfig, Url, forms, log_rules};
+use super::schema::{Config, DEMO, History, SourceConfig};
+use super::url::Url;
+use super::values::{read_key, read_object};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 
-/// Largest file that is read: a thousand categories of a thousand symbols are 10 MB, and the
-/// name of an endless device must not eat the memory.
+/// Largest file that is read: an endless device must not fill the memory. A thousand categories of a
+/// thousand symbols are 10 MB.
 const FILE_BYTES: u64 = 16 * 1024 * 1024;
-
-/// Flag, variable and key that say the same.
-const OVERRIDES: &[(&str, &str, &str)] = &[
-    ("--listen", "MARKETD_LISTEN", "listen"),
-    (
-        "--ecosystem-listen",
-        "MARKETD_ECOSYSTEM_LISTEN",
-        "ecosystemListen",
-    ),
-    ("--data", "MARKETD_DATA", "data"),
-];
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     /// Serve.
     Run(Loaded),
-    /// Tell that the configuration is good, and its warnings.
+    /// Print the warnings, and that the configuration is good.
     Check(Loaded),
     /// Print [`Config::to_json`].
     PrintConfig(Loaded),
@@ -45,20 +36,20 @@ pub enum Command {
     Version,
 }
 
-/// A configuration without fault.
+/// A configuration without faults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
-    /// What holds.
+    /// The configuration.
     pub config: Config,
-    /// What is logged, in the syntax of `RUST_LOG`.
+    /// The rules of the log, in the syntax of `RUST_LOG`.
     pub log: String,
-    /// What is allowed and unwise.
+    /// What is allowed but unwise.
     pub warnings: Vec<Fault>,
 }
 
 impl Loaded {
-    /// The filter of the log: as `accessLog` says of the target `access`, except where [`Loaded::log`]
-    /// says something of it.
+    /// The filter of the log. `accessLog` decides about the target `access` if no rule of
+    /// [`Loaded::log`] names it.
     pub fn filter(&self) -> String {
         let is_access = |rule: &str| rule.trim().split('=').next() == Some("access");
         let access = match self.config.access_log {
@@ -70,183 +61,100 @@ impl Loaded {
     }
 }
 
-/// Reads a command line: `words` are those behind the command's name, `variable` looks up the
-/// environment (an empty variable counts as unset). Every fault that can be found is told, those
+/// Reads a command line: `words` are those after the command's name, `variable` looks up the
+/// environment (an empty variable counts as unset). Every fault that can be found is reported, those
 /// of flags and variables first, then those of the file from top to bottom.
 pub fn command(
     words: impl IntoIterator<Item = OsString>,
     variable: impl Fn(&str) -> Option<OsString>,
     dialects: &[KnownDialect],
 ) -> Result<Command, Vec<Fault>> {
-    let (flags, faults) = match args::parse(words) {
-        Words::Help => return Ok(Command::Help),
-        Words::Version => return Ok(Command::Version),
-        Words::Flags(flags, faults) => (flags, faults),
-    };
     let mut report = Report::default();
-    faults.into_iter().for_each(|fault| report.add(fault));
-    let variable = |name: &'static str, report: &mut Report| text_of(name, &variable, report);
-    let mut config = Config::default();
-    let file = flags.value("--config").map(str::to_string);
-    if let Some(file) = file.or_else(|| variable("MARKETD_CONFIG", &mut report)) {
-        match text_of_file(&file) {
-            Ok(text) => read_file(&mut config, &file, &text, &mut report),
-            Err(fault) => report.add(fault),
-        }
+    let flags = flags::parse(words, &mut report);
+    // Who asks for help gets it, whatever the other words are.
+    if flags.has("--help") {
+        return Ok(Command::Help);
     }
-    for (flag, name, key) in OVERRIDES {
-        let flag = flags.value(flag).map(|text| (*flag, text.to_string()));
-        let given = flag.or_else(|| variable(name, &mut report).map(|text| (*name, text)));
-        if let Some((by, text)) = given {
-            override_key(&mut config, key, by, &text, &mut report);
-        }
+    if flags.has("--version") {
+        return Ok(Command::Version);
     }
-    let log = log_of(&flags, |report| variable("RUST_LOG", report), &mut report);
-    settle_sources(&mut config, &flags, &mut report);
-    let build = Build {
-        dialects,
-        tls: tls_available(),
+    let variable = |name: &'static str, report: &mut Report| {
+        let value = variable(name).filter(|value| !value.is_empty())?;
+        let refused = |_| report.add(Fault::of(name, "expected UTF-8"));
+        value.into_string().map_err(refused).ok()
     };
+    let (mut config, mut log) = (Config::default(), "info".to_string());
+    for flag in FLAGS {
+        let given = match (flags.value(flag.name), flag.variable) {
+            (Some(text), _) => Some((flag.name, text.to_string())),
+            (None, "") => None,
+            (None, by) => variable(by, &mut report).map(|text| (by, text)),
+        };
+        let Some((by, text)) = given else { continue };
+        match (flag.name, flag.key) {
+            ("--config", _) => match text_of_file(&text) {
+                Ok(json) => read_file(&mut config, &text, &json, &mut report),
+                Err(fault) => report.add(fault),
+            },
+            ("--log", _) => {
+                report.give("log", by);
+                log = log_rules::read(by == flag.name, &text, &mut report);
+            }
+            (_, "") => {}
+            (_, key) => {
+                report.give(key, by);
+                let text = json::text(&text);
+                let node = Node::of(key.to_string(), &text);
+                let known = read_key(&mut config, key, &node, &mut report);
+                debug_assert!(known.is_ok(), "flags override keys that are there");
+            }
+        }
+    }
     let proxies = Proxies::read(|name| variable(name, &mut report));
-    let (config, warnings) = finish(config, build, &proxies, report)?;
+    let (config, warnings) = finish(config, &flags, &proxies, dialects, report)?;
+    let (print, check) = (flags.has("--print-config"), flags.has("--check"));
     let loaded = Loaded {
         config,
         log,
         warnings,
     };
-    Ok(if flags.has("--print-config") {
-        Command::PrintConfig(loaded)
-    } else if flags.has("--check") {
-        Command::Check(loaded)
-    } else {
-        Command::Run(loaded)
+    Ok(match () {
+        () if print => Command::PrintConfig(loaded),
+        () if check => Command::Check(loaded),
+        () => Command::Run(loaded),
     })
-}
-
-impl Config {
-    /// Reads the text of a file as if it were named by `--config` and nothing else was said.
-    /// `name` is what faults call it. Answers the warnings too. Of files, only `tls.caFile` is read.
-    pub fn from_json(
-        name: &str,
-        text: &str,
-        dialects: &[KnownDialect],
-    ) -> Result<(Config, Vec<Fault>), Vec<Fault>> {
-        let (mut config, mut report) = (Config::default(), Report::default());
-        read_file(&mut config, name, text, &mut report);
-        settle_sources(&mut config, &Flags::default(), &mut report);
-        let build = Build {
-            dialects,
-            tls: tls_available(),
-        };
-        finish(config, build, &Proxies::default(), report)
-    }
-
-    /// This configuration as a file that reads back as the same.
-    pub fn to_json(&self) -> String {
-        let mut written = self.clone();
-        if let Some(at) = self.demo_source() {
-            written.sources[at].dialect = DEMO.to_string();
-        }
-        print_object(&written, ROOT).to_string()
-    }
-}
-
-/// A variable of the environment; an empty one counts as unset.
-fn text_of(
-    name: &'static str,
-    variable: &impl Fn(&str) -> Option<OsString>,
-    report: &mut Report,
-) -> Option<String> {
-    let value = variable(name).filter(|value| !value.is_empty())?;
-    let text = value.into_string();
-    if text.is_err() {
-        report.add(Fault {
-            key: name.to_string(),
-            message: "expected UTF-8".to_string(),
-            ..Fault::default()
-        });
-    }
-    text.ok()
 }
 
 fn text_of_file(name: &str) -> Result<String, Fault> {
-    let fault = |message: String| Fault {
-        file: Some(name.to_string()),
-        message,
-        ..Fault::default()
-    };
+    let fault = |line, message: String| Fault::at(Some(name), line, "", message);
     let mut bytes = Vec::new();
     File::open(name)
         .and_then(|file| file.take(FILE_BYTES + 1).read_to_end(&mut bytes))
-        .map_err(|error| fault(format!("cannot be read: {error}")))?;
+        .map_err(|error| fault(None, format!("cannot be read: {error}")))?;
     if bytes.len() as u64 > FILE_BYTES {
-        return Err(fault(format!("larger than {FILE_BYTES} bytes")));
+        return Err(fault(None, format!("larger than {FILE_BYTES} bytes")));
     }
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
-        Fault {
-            line: Some(line),
-            ..fault("not UTF-8".to_string())
-        }
+        let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
+        fault(Some(line), "not UTF-8".to_string())
     })
 }
 
-fn read_file(config: &mut Config, name: &str, text: &str, report: &mut Report) {
-    // Some editors put the mark in front; no JSON begins with it.
+pub(super) fn read_file(config: &mut Config, name: &str, text: &str, report: &mut Report) {
+    // Some editors write a byte order mark; JSON has none.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     report.open(name, text);
     match Node::whole(name, text) {
-        Ok(node) => read_object(config, ROOT, &node, report),
+        Ok(node) => read_object(config, &node, report),
         Err(fault) => report.add(fault),
     }
 }
 
-/// Sets a key of the file from a flag or variable, by the form that the file's key has.
-fn override_key(config: &mut Config, key: &str, by: &'static str, text: &str, report: &mut Report) {
-    report.give(key, by);
-    let row: &Key<Config> = (ROOT.iter().find(|row| row.name == key))
-        .expect("OVERRIDES names keys of the file alone, a test sees to it");
-    if let Kind::Text { set, .. } = &row.kind
-        && let Err(message) = set(config, text)
-    {
-        report.fault(key, message);
-    }
-}
-
-/// What is logged: what the flag says, else what `RUST_LOG` does.
-fn log_of(
-    flags: &Flags,
-    variable: impl Fn(&mut Report) -> Option<String>,
-    report: &mut Report,
-) -> String {
-    let (by, rules) = match flags.value("--log") {
-        Some(text) => ("--log", log_rules::of_flag(text).map(|it| (it, Vec::new()))),
-        None => match variable(report) {
-            Some(text) => ("RUST_LOG", log_rules::of_variable(&text)),
-            None => return "info".to_string(),
-        },
-    };
-    report.give("log", by);
-    match rules {
-        Ok((filter, warnings)) => {
-            for warning in warnings {
-                report.warn("log", warning);
-            }
-            filter
-        }
-        Err(message) => {
-            report.fault("log", message);
-            String::new()
-        }
-    }
-}
-
-/// Which sources run: those of the flags, else those of the file, else the demo exchange; and the
-/// demo exchange beside them when `--demo` asks for it.
-fn settle_sources(config: &mut Config, flags: &Flags, report: &mut Report) {
-    let by_flags = flags.has("--source");
-    if by_flags {
+/// Decides which sources run: those of the flags, else those of the file, else the demo exchange.
+/// `--demo` adds the demo exchange to the others.
+fn choose_sources(config: &mut Config, flags: &Flags, report: &mut Report) {
+    if flags.has("--source") {
         report.give("sources", "--source");
         config.sources.clear();
         for text in flags.values("--source") {
@@ -256,23 +164,21 @@ fn settle_sources(config: &mut Config, flags: &Flags, report: &mut Report) {
     }
     let is_demo = |source: &SourceConfig| source.dialect == DEMO;
     let asked = flags.has("--demo") && !config.sources.iter().any(is_demo);
+    if asked {
+        report.give(&format!("sources[{}]", config.sources.len()), "--demo");
+    }
     if asked || config.sources.is_empty() {
-        if flags.has("--demo") {
-            report.give(&format!("sources[{}]", config.sources.len()), "--demo");
-        }
-        config.sources.push(SourceConfig {
-            dialect: DEMO.to_string(),
-            ..SourceConfig::demo()
-        });
+        config.sources.push(SourceConfig::of(DEMO));
     }
     let Some(text) = flags.value("--symbols") else {
         return;
     };
     report.give("symbols", "--symbols");
     let symbols = symbols_of(text, report);
-    let alone = config.sources.len() == 1 && is_demo(&config.sources[0]);
-    let own = flags.values("--source").count();
-    let count = if alone { 1 } else { own };
+    let count = match &config.sources[..] {
+        [source] if is_demo(source) => 1,
+        _ => flags.values("--source").count(),
+    };
     if count == 0 {
         let message = "needs --source: the file's sources say their own symbols";
         report.fault("symbols", message);
@@ -285,81 +191,77 @@ fn settle_sources(config: &mut Config, flags: &Flags, report: &mut Report) {
 
 /// `DIALECT[=URL]` as a source, named after its dialect: `binance`, then `binance-2`.
 fn source_of(text: &str, others: &[SourceConfig], report: &mut Report) -> SourceConfig {
-    let (dialect, url) = match text.split_once('=') {
-        Some((dialect, url)) => (dialect, Some(url)),
-        None => (text, None),
-    };
-    let mut source = match dialect {
-        DEMO => SourceConfig {
-            dialect: DEMO.to_string(),
-            ..SourceConfig::demo()
-        },
-        dialect => SourceConfig::of(dialect),
-    };
-    if dialect.is_empty() {
-        let found = quoted(text);
-        report.fault("sources", format!("expected DIALECT[=URL], found {found}"));
-    }
-    match url.map(Url::parse) {
-        None => {}
-        Some(Ok(url)) => source.url = Some(url),
-        Some(Err(message)) => {
-            report.fault("sources", message);
-            // Told once is enough: the check passes over a source without dialect.
-            source.dialect.clear();
-        }
-    }
+    let split = text.split_once('=');
+    let (dialect, url) = split.map_or((text, None), |(dialect, url)| (dialect, Some(url)));
+    let mut source = SourceConfig::of(dialect);
     let same = others.iter().filter(|it| it.dialect == dialect).count();
     if same > 0 && dialect != DEMO {
         source.id = format!("{dialect}-{}", same + 1);
+    }
+    if dialect.is_empty() {
+        report.fault("sources", wrong("DIALECT[=URL]", text));
+    }
+    match url.map(Url::parse).transpose() {
+        Ok(url) => source.url = url,
+        Err(message) => {
+            report.fault("sources", message);
+            // The check skips a source without dialect: one fault is enough.
+            source.dialect.clear();
+        }
     }
     source
 }
 
 fn symbols_of(text: &str, report: &mut Report) -> Vec<String> {
     let mut symbols = Vec::new();
-    for part in text.split(',').map(str::trim).filter(|it| !it.is_empty()) {
-        match forms::symbol(part) {
-            // What is typed by hand is forgiven to be typed twice.
+    let parts = text.split([',', ' ']).filter(|part| !part.is_empty());
+    if parts.clone().next().is_none() {
+        report.fault("symbols", "expected symbols like BTC/USDT, found none");
+    }
+    for part in parts {
+        match SYMBOL.parse(part) {
+            // On the command line a symbol may be given twice.
             Ok(symbol) if symbols.contains(&symbol) => {}
             Ok(symbol) => symbols.push(symbol),
             Err(message) => report.fault("symbols", message),
         }
     }
-    if text.replace(',', "").trim().is_empty() {
-        report.fault("symbols", "expected symbols like BTC/USDT, found none");
-    }
     symbols
 }
 
-/// Checks the whole and gives it its last form.
-fn finish(
+/// Decides which sources run, checks the whole configuration and completes it. Returns the warnings
+/// too.
+pub(super) fn finish(
     mut config: Config,
-    build: Build<'_>,
+    flags: &Flags,
     proxies: &Proxies,
+    dialects: &[KnownDialect],
     mut report: Report,
 ) -> Result<(Config, Vec<Fault>), Vec<Fault>> {
-    check(&config, build, &mut report);
+    choose_sources(&mut config, flags, &mut report);
+    check(&config, dialects, &mut report);
     read_roots(&mut config, &mut report);
-    settle_proxies(&mut config, build, proxies, &mut report);
+    // The demo exchange runs in this process: no proxy is in between.
+    for source in config.sources.iter_mut().filter(|it| it.dialect != DEMO) {
+        let own = dialect_of(source, dialects).map(|dialect| &dialect.url);
+        match source.url.as_ref().or(own).map(|url| proxies.of(url)) {
+            Some(Ok(proxy)) => source.proxy = proxy,
+            Some(Err(fault)) => report.add(fault),
+            None => {}
+        }
+    }
     let warnings = report.close()?;
-    let demo = config.sources.iter_mut().find(|it| it.dialect == DEMO);
-    config.demo = demo.map(|source| {
-        source.dialect = DEMO_DIALECT.to_string();
-        config.demo.unwrap_or_default()
-    });
-    for depth in [
-        &mut config.history.m1,
-        &mut config.history.h1,
-        &mut config.history.d1,
-    ] {
+    let runs_demo = config.sources.iter().any(|source| source.dialect == DEMO);
+    config.demo = runs_demo.then(|| config.demo.unwrap_or_default());
+    let History { m1, h1, d1 } = &mut config.history;
+    for depth in [m1, h1, d1] {
         depth.backfill = depth.backfill.min(depth.keep);
     }
     Ok((config, warnings))
 }
 
-/// Reads the file of root certificates. Whether they are good, those say who understand them; here
-/// it is enough that there are some, and that they are text.
+/// Reads the file of root certificates. It must be text that holds a certificate; `net` reads the
+/// certificates themselves.
 fn read_roots(config: &mut Config, report: &mut Report) {
     const KEY: &str = "tls.caFile";
     let Some(name) = &config.tls.ca_file else {
@@ -372,28 +274,5 @@ fn read_roots(config: &mut Config, report: &mut Report) {
             report.fault(KEY, message);
         }
         Err(fault) => report.fault(KEY, format!("{}: {}", quoted(name), fault.message)),
-    }
-}
-
-/// Says of every source what it is reached through. The demo exchange is next door.
-fn settle_proxies(config: &mut Config, build: Build<'_>, proxies: &Proxies, report: &mut Report) {
-    let mut told = Vec::new();
-    for source in config.sources.iter_mut().filter(|it| it.dialect != DEMO) {
-        let own = build.dialect(&source.dialect).map(|dialect| &dialect.url);
-        let Some(url) = source.url.as_ref().or(own) else {
-            continue;
-        };
-        match proxies.of(url) {
-            Ok(proxy) => source.proxy = proxy,
-            Err((by, _)) if told.contains(&by) => {}
-            Err((by, message)) => {
-                told.push(by);
-                report.add(Fault {
-                    key: by.to_string(),
-                    message,
-                    ..Fault::default()
-                });
-            }
-        }
     }
 }

@@ -1,71 +1,84 @@
-//! The rules of the log: what `--log` and `RUST_LOG` say, as the logger is told it.
+//! The rules of the log: translates `--log` and `RUST_LOG` for the logger.
 //!
-//! Owns their syntax. A rule names a target as the log prints it ([`crate::log_targets`]). A rule for
-//! one target never changes what the others log: without a level for all, that stays `info`.
+//! A rule names a target as the log prints it ([`crate::log_targets`]). A rule for one target never
+//! changes what the others log: without a level for all of them, that stays `info`.
 
-use super::fault::{quoted, suggestion};
-use super::forms::LEVEL;
+use super::fault::{Report, quoted, suggestion, wrong};
 use crate::log_targets;
 
-/// What is logged where nothing says a level for all targets.
+/// The level of all targets if no rule sets it.
 const DEFAULT: &str = "info";
 
-/// The name that the rules of Rust programs give to everything of this one.
+/// The levels, as messages list them.
+const LEVEL: &str = "off, error, warn, info, debug or trace";
+
+/// The target of everything in this program, by the custom of Rust programs.
 const WHOLE: &str = "marketd";
 
-/// What `--log` says: a level, or `TARGET=LEVEL`, or several of them with commas.
-pub(super) fn of_flag(text: &str) -> Result<String, String> {
+/// Reads the rules of `--log`, or else of `RUST_LOG`. Returns them as the logger takes them.
+pub(super) fn read(is_flag: bool, text: &str, report: &mut Report) -> String {
+    let rules = match is_flag {
+        true => of_flag(text).map(|rules| (rules, Vec::new())),
+        false => of_variable(text),
+    };
+    let (rules, warnings) = rules.unwrap_or_else(|message| {
+        report.fault("log", message);
+        Default::default()
+    });
+    for warning in warnings {
+        report.warn("log", format!("{warning}: this rule is ignored"));
+    }
+    rules
+}
+
+/// The rules of `--log`: a level, or `TARGET=LEVEL`, or several of them with commas.
+fn of_flag(text: &str) -> Result<String, String> {
     let mut rules = Rules::default();
     for rule in text.split(',').map(str::trim) {
         match rule.split_once('=') {
             None if is_level(rule) => rules.default = Some(rule.to_string()),
             Some((target, level)) if !target.is_empty() && is_level(level) => {
-                if !rules.add(target, Some(level)) {
-                    return Err(unknown(target));
-                }
+                rules.add(target, level)?;
             }
-            _ => return Err(format!("expected {LEVEL}, found {}", quoted(text))),
+            _ => return Err(wrong(LEVEL, text)),
         }
     }
     Ok(rules.text(""))
 }
 
-/// What `RUST_LOG` says, and what is to be warned of. The variable may be meant for other programs
-/// too, so rules for targets of others are passed over; but there must be a rule for this program,
-/// and one that looks like a slip of the pen is warned of.
-pub(super) fn of_variable(text: &str) -> Result<(String, Vec<String>), String> {
+/// The rules of `RUST_LOG`, and warnings. The variable may be meant for other programs too, so rules
+/// for their targets are skipped. But one rule must be for this program, and a target that looks
+/// misspelt is a warning.
+fn of_variable(text: &str) -> Result<(String, Vec<String>), String> {
     let is_sound = env_filter::Builder::new().try_parse(text).is_ok();
-    let (list, pattern) = match text.find('/') {
-        Some(at) => text.split_at(at),
-        None => (text, ""),
-    };
+    let (list, pattern) = text.split_at(text.find('/').unwrap_or(text.len()));
     let (mut rules, mut warnings, mut is_ours) = (Rules::default(), Vec::new(), false);
     for rule in list.split(',').map(str::trim).filter(|it| !it.is_empty()) {
-        let (target, level) = match rule.split_once('=') {
-            Some((target, level)) => (target.trim(), Some(level.trim())),
-            None => (rule, None),
-        };
-        if level.is_none() && is_level(target) {
+        let (target, level) = rule.split_once('=').unwrap_or((rule, ""));
+        let (target, level) = (target.trim(), level.trim());
+        if !rule.contains('=') && is_level(target) {
             (rules.default, is_ours) = (Some(target.to_string()), true);
-        } else if rules.add(target, level.filter(|level| !level.is_empty())) {
-            is_ours = true;
-        } else if target.starts_with(WHOLE) {
-            is_ours = true;
-            warnings.push(format!("{}: this rule is ignored", unknown(target)));
-        } else if !near(target).is_empty() {
-            warnings.push(format!("{}: this rule is ignored", unknown(target)));
+            continue;
         }
+        // Without a level a rule logs everything.
+        let level = if level.is_empty() { "trace" } else { level };
+        let added = rules.add(target, level);
+        let is_within = target.starts_with(WHOLE);
+        is_ours |= added.is_ok() || is_within;
+        warnings.extend(
+            added
+                .err()
+                .filter(|_| is_within || !near(target).is_empty()),
+        );
     }
     if is_sound && is_ours {
         return Ok((rules.text(pattern), warnings));
     }
-    let found = quoted(text);
-    Err(format!(
-        "expected {LEVEL}, or TARGET=LEVEL, or several of them with commas, found {found}"
-    ))
+    let expected = format!("{LEVEL}, or TARGET=LEVEL, or several of them with commas");
+    Err(wrong(expected, text))
 }
 
-/// The rules that hold, in the order in which they were said.
+/// The rules for targets of this program, in their order.
 #[derive(Default)]
 struct Rules {
     default: Option<String>,
@@ -73,26 +86,23 @@ struct Rules {
 }
 
 impl Rules {
-    /// Adds a rule for a target; without a level it logs everything. `false`: there is no such target.
-    fn add(&mut self, target: &str, level: Option<&str>) -> bool {
-        let level = level.unwrap_or("trace");
-        let inside = target.strip_prefix(WHOLE);
-        let name = match inside.and_then(|rest| rest.strip_prefix("::")) {
-            _ if inside == Some("") => {
-                self.default = Some(level.to_string());
-                return true;
-            }
-            Some(name) => name,
-            None => target,
-        };
-        let is_known = log_targets::ALL.contains(&name);
-        if is_known {
-            self.targets.push(format!("{name}={level}"));
+    /// Adds a rule for a target. The error is a message: there is no such target.
+    fn add(&mut self, target: &str, level: &str) -> Result<(), String> {
+        if target == WHOLE {
+            self.default = Some(level.to_string());
+            return Ok(());
         }
-        is_known
+        let inside = target.strip_prefix(WHOLE);
+        let name = inside.and_then(|rest| rest.strip_prefix("::"));
+        let name = name.unwrap_or(target);
+        if !log_targets::ALL.contains(&name) {
+            return Err(unknown(target));
+        }
+        self.targets.push(format!("{name}={level}"));
+        Ok(())
     }
 
-    /// The same in the logger's syntax.
+    /// The rules in the syntax of the logger.
     fn text(self, pattern: &str) -> String {
         let default = self.default.unwrap_or_else(|| DEFAULT.to_string());
         let all: Vec<String> = [default].into_iter().chain(self.targets).collect();
@@ -108,7 +118,7 @@ fn unknown(target: &str) -> String {
     }
 }
 
-/// A word about the known target that is most like this one; empty where none is.
+/// Suggests the known target that is most like this one; empty if none is.
 fn near(target: &str) -> String {
     suggestion(target, log_targets::ALL)
 }
@@ -203,7 +213,7 @@ mod tests {
             "unknown target \"sorce\", did you mean \"source\"?",
         );
         let (filter, warnings) = of_variable("info,sorce=debug,hyper=off").expect("it is sound");
-        let warning = "unknown target \"sorce\", did you mean \"source\"?: this rule is ignored";
+        let warning = "unknown target \"sorce\", did you mean \"source\"?";
         assert_eq!((&*filter, warnings), ("info", vec![warning.to_string()]));
     }
 }

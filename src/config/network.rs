@@ -1,95 +1,59 @@
-//! Networks: addresses that begin with the same bits, as CIDR writes them (RFC 4632, 3.1).
-//!
-//! Owns their form and who is in one. It never looks a name up.
+//! Networks: addresses that begin with the same bits, in CIDR notation (RFC 4632, 3.1).
 
-use super::fault::quoted;
+use ipnet::IpNet;
 use std::fmt;
 use std::net::IpAddr;
 
-/// What a network is written like.
-pub(super) const EXPECTED: &str = "an address or a network like \"10.0.0.0/8\"";
-
-/// See the module's page. A single address has all of its bits.
+/// A network, or a single address, which is a network with all of its bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Network {
-    address: IpAddr,
-    bits: u8,
-}
+pub struct Network(IpNet);
 
 impl Network {
-    /// `10.0.0.0/8`, `fd00::/8`, or an address, which stands for itself.
+    /// Reads `10.0.0.0/8`, `fd00::/8` or a single address.
     pub fn parse(text: &str) -> Option<Network> {
-        let Some((address, bits)) = text.split_once('/') else {
-            let address = text.parse::<IpAddr>().ok()?;
-            return Some(address.to_canonical().into());
+        let Ok(network) = text.parse::<IpNet>() else {
+            return Some(text.parse::<IpAddr>().ok()?.to_canonical().into());
         };
-        let (address, bits): (IpAddr, u8) = (address.parse().ok()?, bits.parse().ok()?);
-        match (address, address.to_canonical()) {
-            _ if bits > length(address) => None,
-            // IPv4 in the clothes of IPv6 (RFC 4291, 2.5.5.2), as which no peer is known.
-            (IpAddr::V6(_), IpAddr::V4(inner)) if bits >= 96 => Some(Network {
-                address: inner.into(),
-                bits: bits - 96,
-            }),
-            _ => Some(Network { address, bits }),
+        // Addresses of peers are canonical: one of IPv4 is never written as IPv6 (RFC 4291, 2.5.5.2).
+        match network.addr().to_canonical() {
+            IpAddr::V4(inner) if network.prefix_len() >= 96 => {
+                let network = IpNet::new(inner.into(), network.prefix_len() - 96);
+                network.ok().map(Network)
+            }
+            _ => Some(Network(network)),
         }
     }
 
-    /// The same for a key of the file: in its one spelling, or what was expected and found.
-    pub(super) fn form(text: &str) -> Result<String, String> {
-        let network = Network::parse(text).map(|network| network.to_string());
-        network.ok_or_else(|| format!("expected {EXPECTED}, found {}", quoted(text)))
-    }
-
-    /// Whether an address is one of these. One of IPv4 is in no network of IPv6, nor the other way
-    /// round.
+    /// True if an address is in it. An IPv4 address is in no IPv6 network, and the reverse.
     pub fn holds(&self, address: IpAddr) -> bool {
-        let shift = u32::from(length(address).saturating_sub(self.bits));
-        match (address, self.address) {
-            (IpAddr::V4(address), IpAddr::V4(network)) => {
-                let different = address.to_bits() ^ network.to_bits();
-                different.checked_shr(shift).unwrap_or(0) == 0
-            }
-            (IpAddr::V6(address), IpAddr::V6(network)) => {
-                let different = address.to_bits() ^ network.to_bits();
-                different.checked_shr(shift).unwrap_or(0) == 0
-            }
-            _ => false,
-        }
+        self.0.contains(&address)
     }
 
-    /// Whether every address of its family is in it.
-    pub fn is_everything(&self) -> bool {
-        self.bits == 0
+    /// True if every address of its family is in it.
+    pub(super) fn is_everything(&self) -> bool {
+        self.0.prefix_len() == 0
     }
 }
 
 impl From<IpAddr> for Network {
     fn from(address: IpAddr) -> Network {
-        Network {
-            address,
-            bits: length(address),
-        }
+        Network(address.into())
     }
 }
 
 impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.bits == length(self.address) {
-            return self.address.fmt(f);
+        match self.0.prefix_len() == self.0.max_prefix_len() {
+            true => self.0.addr().fmt(f),
+            false => self.0.fmt(f),
         }
-        write!(f, "{}/{}", self.address, self.bits)
     }
-}
-
-/// Bits of an address of this family.
-fn length(address: IpAddr) -> u8 {
-    if address.is_ipv4() { 32 } else { 128 }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::forms::NETWORK;
 
     #[test]
     fn a_network_holds_the_addresses_that_begin_like_it() {
@@ -115,8 +79,8 @@ mod tests {
 
     #[test]
     fn what_is_no_network_is_told_with_what_was_expected() {
-        let long = Network::form("192.0.2.1/32");
-        assert_eq!(long.as_deref(), Ok("192.0.2.1"));
+        let long = NETWORK.parse("192.0.2.1/32");
+        assert_eq!(long, Ok(Network::from(IpAddr::from([192, 0, 2, 1]))));
         for text in [
             "",
             "10.0.0.0/33",
@@ -126,8 +90,8 @@ mod tests {
             "h",
             "[::1]",
         ] {
-            let message = format!("expected {EXPECTED}, found {text:?}");
-            assert_eq!(Network::form(text), Err(message));
+            let message = format!("expected {}, found {text:?}", NETWORK.expected);
+            assert_eq!(NETWORK.parse(text), Err(message));
         }
     }
 }

@@ -1,21 +1,22 @@
-//! Proxies: through which one a source is reached, as the environment says it.
+//! Proxies: the HTTP proxy of each source, from the variables that most programs read.
 //!
-//! Owns the forms of a proxy's address and of the exceptions in `NO_PROXY`, and the order in which
-//! the variables count. It is given a way to ask for a variable, and never reads one itself.
+//! Reads the address of a proxy and the exceptions in `NO_PROXY`. The caller passes in a way to look
+//! up a variable.
 //!
-//! It never tells what a variable says: a proxy's address may hold a password. Faults name the
-//! variable, [`Proxy`] prints as host and port, and a configuration that is printed holds none.
+//! The address of a proxy may hold a password, so no message repeats it: faults name the variable,
+//! [`Proxy`] prints as host and port, and a printed configuration holds no proxy.
 
-use super::url::split_port;
-use super::{Network, Url};
+use super::fault::Fault;
+use super::network::Network;
+use super::url::{Url, in_brackets, split_port};
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
-/// What a variable may say.
+/// What a variable must hold.
 const EXPECTED: &str = "expected http://HOST:PORT or http://USER:PASSWORD@HOST:PORT";
 
-/// Variables for https addresses, the first that says something counts. The lower case wins, as
-/// with curl and most others.
+/// Variables for https addresses. The first that is not empty counts, so lower case wins, as with
+/// curl and most other programs.
 const FOR_HTTPS: [&str; 4] = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
 
 /// The same for http addresses.
@@ -31,7 +32,7 @@ pub struct Proxy {
     pub host: String,
     /// TCP port.
     pub port: u16,
-    /// What it wants to know of whoever asks.
+    /// User and password that it asks for.
     pub credentials: Option<Credentials>,
 }
 
@@ -40,7 +41,7 @@ pub struct Proxy {
 pub struct Credentials {
     /// Without its escapes.
     pub user: Vec<u8>,
-    /// Without its escapes; empty where none is said.
+    /// Without its escapes; empty if none is given.
     pub password: Vec<u8>,
 }
 
@@ -53,16 +54,12 @@ impl fmt::Debug for Credentials {
 impl fmt::Display for Proxy {
     /// Host and port, without the credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.host.contains(':') {
-            write!(f, "[{}]:{}", self.host, self.port)
-        } else {
-            write!(f, "{}:{}", self.host, self.port)
-        }
+        write!(f, "{}:{}", in_brackets(&self.host), self.port)
     }
 }
 
 impl Proxy {
-    /// Reads what a variable says. The error says what was expected, and nothing of the value.
+    /// Reads the value of a variable. The error says what was expected, and nothing of the value.
     fn parse(text: &str) -> Result<Proxy, String> {
         let refused = |why: &str| Err(format!("{EXPECTED}{why}"));
         let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
@@ -77,21 +74,16 @@ impl Proxy {
             Some((userinfo, place)) => (Some(userinfo), place),
             None => (None, authority),
         };
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
-        let place = Some(place).filter(|place| place.bytes().all(plain));
-        let Some((host, port)) = place.and_then(split_port) else {
-            return refused("");
-        };
-        let credentials = match userinfo.map(credentials) {
-            Some(None) => return refused(" (user and password hold a bad escape)"),
-            Some(Some(credentials)) => Some(credentials),
-            None => None,
-        };
-        Ok(Proxy {
-            host: host.to_ascii_lowercase(),
-            port: port.unwrap_or(80),
-            credentials,
-        })
+        let credentials = userinfo.map(credentials);
+        match Url::parse(&format!("http://{place}")) {
+            Err(_) => refused(""),
+            Ok(_) if credentials == Some(None) => refused(" (user and password hold a bad escape)"),
+            Ok(Url { host, port, .. }) => Ok(Proxy {
+                host,
+                port,
+                credentials: credentials.flatten(),
+            }),
+        }
     }
 }
 
@@ -105,44 +97,37 @@ fn credentials(userinfo: &str) -> Option<Credentials> {
 }
 
 fn unescaped(text: &str) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
+    let mut next = || {
+        let byte = bytes.next()?;
         if byte != b'%' {
-            out.push(byte);
-            continue;
+            return Some(Some(byte));
         }
         let mut digit = || char::from(bytes.next()?).to_digit(16);
-        let (high, low) = (digit()?, digit()?);
-        out.push((high * 16 + low) as u8);
-    }
-    Some(out)
+        let (high, low) = (digit(), digit());
+        Some(high.zip(low).map(|(high, low)| (high * 16 + low) as u8))
+    };
+    std::iter::from_fn(&mut next).collect()
 }
 
-/// What the environment says of proxies.
+/// The proxies that the environment names.
 #[derive(Default)]
 pub(super) struct Proxies {
-    https: Option<Said>,
-    http: Option<Said>,
-    except: Vec<Except>,
+    https: Option<Variable>,
+    http: Option<Variable>,
+    exceptions: Vec<Exception>,
 }
 
-/// A variable and its value, which is read only when a source needs it: what is meant for other
-/// programs may be of a sort that this one does not know.
-struct Said {
-    by: &'static str,
+/// A variable and its value. The value is parsed only when a source needs it: it may be of a sort
+/// that only other programs know.
+struct Variable {
+    name: &'static str,
     text: String,
 }
 
-/// An entry of `NO_PROXY`.
-#[derive(Debug, PartialEq, Eq)]
-struct Except {
-    place: Place,
-    /// `None`: any.
-    port: Option<u16>,
-}
+/// An entry of `NO_PROXY`: a place, and a port if only that one is meant.
+struct Exception(Place, Option<u16>);
 
-#[derive(Debug, PartialEq, Eq)]
 enum Place {
     /// `*`
     Any,
@@ -153,93 +138,77 @@ enum Place {
 }
 
 impl Proxies {
-    /// Asks for every variable.
+    /// Looks up every variable.
     pub(super) fn read(mut variable: impl FnMut(&'static str) -> Option<String>) -> Proxies {
         let mut first = |names: &[&'static str]| {
-            let mut said = names.iter().filter_map(|&by| {
-                let text = variable(by)?.trim().to_string();
-                (!text.is_empty()).then_some(Said { by, text })
-            });
-            said.next()
+            names.iter().find_map(|&name| {
+                let text = variable(name)?.trim().to_string();
+                (!text.is_empty()).then_some(Variable { name, text })
+            })
         };
-        let except = first(&EXCEPT).map_or(String::new(), |said| said.text);
+        let except = first(&EXCEPT).map_or(String::new(), |found| found.text);
         Proxies {
             https: first(&FOR_HTTPS),
             http: first(&FOR_HTTP),
-            except: (except.split([',', ' ', '\t']))
-                .filter_map(Except::parse)
+            exceptions: (except.split([',', ' ', '\t']))
+                .filter_map(Exception::parse)
                 .collect(),
         }
     }
 
-    /// The proxy for an address, `None` where it is reached directly. The error is the variable
-    /// and what is wrong with it.
-    pub(super) fn of(&self, url: &Url) -> Result<Option<Proxy>, (&'static str, String)> {
-        let said = if url.https { &self.https } else { &self.http };
-        let Some(said) = said else {
+    /// The proxy for an address, `None` where it is reached directly.
+    pub(super) fn of(&self, url: &Url) -> Result<Option<Proxy>, Fault> {
+        let variable = if url.https { &self.https } else { &self.http };
+        let is_direct = is_loopback(&url.host) || self.exceptions.iter().any(|it| it.holds(url));
+        let Some(Variable { name, text }) = variable.as_ref().filter(|_| !is_direct) else {
             return Ok(None);
         };
-        if is_loopback(&url.host) || self.except.iter().any(|except| except.fits(url)) {
-            return Ok(None);
-        }
-        let proxy = Proxy::parse(&said.text).map_err(|message| (said.by, message))?;
+        let proxy = Proxy::parse(text).map_err(|message| Fault::of(name, message))?;
         Ok(Some(proxy))
     }
 }
 
-impl Except {
+impl Exception {
     /// `host`, `.suffix`, `*.suffix`, an address, a network (`10.0.0.0/8`) or `*`, each with or
-    /// without a port. What is none of them fits nothing, as with every other program.
-    fn parse(text: &str) -> Option<Except> {
+    /// without a port. Any other entry is ignored, as by every other program.
+    fn parse(text: &str) -> Option<Exception> {
         let text = text.to_ascii_lowercase();
-        // An IPv6 address without brackets is all colons, and none of them begins a port.
+        // First, since no colon of an IPv6 address without brackets begins a port.
         if let Some(network) = Network::parse(&text) {
-            let place = Place::Network(network);
-            return Some(Except { place, port: None });
+            return Some(Exception(Place::Network(network), None));
         }
-        if text.contains('/') {
-            return None;
-        }
-        let (host, port) = split_port(&text)?;
-        if let Ok(address) = host.parse::<IpAddr>() {
-            let place = Place::Network(address.into());
-            return Some(Except { place, port });
-        }
-        if host == "*" {
-            let place = Place::Any;
-            return Some(Except { place, port });
-        }
+        let (host, port) = split_port(&text).filter(|_| !text.contains('/'))?;
         let name = host.strip_prefix('*').unwrap_or(host);
         let name = name.strip_prefix('.').unwrap_or(name).trim_end_matches('.');
-        let place = Place::Name(name.to_string());
-        (!name.is_empty()).then_some(Except { place, port })
+        let place = match host.parse::<IpAddr>() {
+            Ok(address) => Place::Network(address.into()),
+            Err(_) if host == "*" => Place::Any,
+            Err(_) if name.is_empty() => return None,
+            Err(_) => Place::Name(name.to_string()),
+        };
+        Some(Exception(place, port))
     }
 
-    fn fits(&self, url: &Url) -> bool {
-        let address: Option<IpAddr> = url.host.parse().ok();
-        let place = match (&self.place, address) {
+    fn holds(&self, url: &Url) -> bool {
+        let Exception(place, port) = self;
+        let fits = match (place, url.host.parse()) {
             (Place::Any, _) => true,
-            (Place::Network(network), Some(address)) => network.holds(address),
-            (Place::Name(name), None) => {
-                let host = url.host.trim_end_matches('.');
-                let below = host.strip_suffix(name.as_str());
+            (Place::Network(network), Ok(address)) => network.holds(address),
+            (Place::Name(name), Err(_)) => {
+                let below = (url.host.trim_end_matches('.')).strip_suffix(name.as_str());
                 below.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
             }
             _ => false,
         };
-        place && self.port.is_none_or(|port| port == url.port)
+        fits && port.is_none_or(|port| port == url.port)
     }
 }
 
-/// Whether this machine itself is meant, which no proxy can reach.
+/// True for this machine itself, which no proxy can reach.
 fn is_loopback(host: &str) -> bool {
     let name = host.trim_end_matches('.');
-    let v4 = |address: Ipv4Addr| address.is_loopback();
-    match host.parse() {
-        Ok(IpAddr::V4(address)) => v4(address),
-        Ok(IpAddr::V6(address)) => {
-            address == Ipv6Addr::LOCALHOST || address.to_ipv4_mapped().is_some_and(v4)
-        }
+    match host.parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback(),
         Err(_) => name == "localhost" || name.ends_with(".localhost"),
     }
 }
@@ -391,8 +360,8 @@ mod tests {
         let of = |url: &str| said.of(&Url::parse(url).expect("well-formed"));
         assert_eq!(of("https://a.corp"), Ok(None));
         assert_eq!(of("http://localhost:1"), Ok(None));
-        let (by, message) = of("https://a.com").expect_err("not spoken");
-        assert_eq!(by, "ALL_PROXY");
-        assert!(!message.contains("hunter2"), "{message}");
+        let fault = of("https://a.com").expect_err("not spoken");
+        assert_eq!(fault.key, "ALL_PROXY");
+        assert!(!fault.message.contains("hunter2"), "{fault}");
     }
 }

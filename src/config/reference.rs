@@ -1,82 +1,87 @@
-//! The reference: every key of the file as tables of Markdown, made from the rows that read it.
+//! The reference: flags and keys as tables of Markdown, made from the tables that read them.
 //!
-//! Owns the words around the tables' cells, nothing else. A test holds the documentation to it.
+//! A test checks that the documentation holds it.
 
-use super::keys::{Key, Kind};
-use super::limits::LIMITS;
-use super::schema::{
-    BOUNDS, CATEGORY, DEMO_KEYS, DEPTH, ECOSYSTEM, HISTORY, MARKET, ORDER_LIMITS, PRECISION, ROOT,
-    RULES, SOURCE, TLS,
-};
-use super::{Config, DemoConfig, SourceConfig};
-use crate::record::{Bounds, MarketRules};
-use std::fmt::Write as _;
+use super::flags::FLAGS;
+use super::schema::Config;
+use super::values::{Object as _, Value, Visitor};
 
-/// Every key of the file: its name, what it may say, its default and what it means.
-pub fn reference() -> String {
-    let config = Config::default();
-    let rules = MarketRules::default();
-    let mut out = String::new();
-    table("The file", ROOT, Some(&config), &mut out);
-    table("`sources[]`", SOURCE, Some(&SourceConfig::of("")), &mut out);
-    table("`history`", HISTORY, Some(&config.history), &mut out);
-    table(
-        "`history.1m`, `history.1h`, `history.1d`",
-        DEPTH,
-        None,
-        &mut out,
-    );
-    table("`demo`", DEMO_KEYS, Some(&DemoConfig::default()), &mut out);
-    table("`categories[]`", CATEGORY, None, &mut out);
-    table("`ecosystem`", ECOSYSTEM, Some(&config), &mut out);
-    table("`ecosystem.markets[]`", MARKET, None, &mut out);
-    table(
-        "`ecosystem.markets[].metadata`",
-        RULES,
-        Some(&rules),
-        &mut out,
-    );
-    table("`metadata.precision`", PRECISION, Some(&rules), &mut out);
-    table("`metadata.limits`", ORDER_LIMITS, Some(&rules), &mut out);
-    table(
-        "`metadata.limits.amount`, `.price`, `.cost`",
-        BOUNDS,
-        Some(&Bounds::default()),
-        &mut out,
-    );
-    table("`tls`", TLS, Some(&config.tls), &mut out);
-    table("`limits`", LIMITS, Some(&config.limits), &mut out);
-    out
-}
+const FLAGS_HEAD: &str = "\
+### The command line
 
-/// One table; the column of defaults is there when there is a value to take them from.
-fn table<T>(title: &str, keys: &[Key<T>], defaults: Option<&T>, out: &mut String) {
-    let (name, line) = match defaults {
-        Some(_) => (" default |", "---|"),
-        None => ("", ""),
-    };
-    let head = format!("### {title}\n\n| key | value |{name} meaning |\n|---|---|{line}---|\n");
-    out.push_str(&head);
-    for key in keys {
-        let default = defaults.map_or(String::new(), |owner| match &key.kind {
-            Kind::Part { .. } => " |".to_string(),
-            _ => format!(" `{}` |", key.print(owner)).replace(" `\"\"` |", " |"),
-        });
-        let (name, expected, about) = (key.name, key.expected(), phrase(key.about));
-        writeln!(out, "| `{name}` | {expected} |{default} {about} |")
-            .expect("a String takes every text");
+| flag | variable | key | meaning |
+|---|---|---|---|
+";
+
+/// Every flag, and every key of the file: its name, what it may be, its default and what it means.
+fn reference() -> String {
+    let mut out = FLAGS_HEAD.to_string();
+    for flag in FLAGS {
+        let name = format!("{} {}", flag.name, flag.value);
+        let [name, variable, key] = [name.trim_end(), flag.variable, flag.key].map(code);
+        let about = flag.about.replace('\n', " ");
+        out += &format!("| {name} | {variable} | {key} | {about} |\n");
     }
-    out.push('\n');
+    let mut tables = Tables::default();
+    Config::default().keys(&mut tables);
+    let mut tables = tables.finish("The file".to_string());
+    // Equal neighbours are one table.
+    tables.dedup_by(|(next, rows), (title, others)| {
+        let is_same = rows == others;
+        if is_same {
+            *title += &format!(", {next}");
+        }
+        is_same
+    });
+    for (title, rows) in tables {
+        out += &format!(
+            "\n### {title}\n\n| key | value | default | meaning |\n|---|---|---|---|\n{rows}"
+        );
+    }
+    out + "\n"
 }
 
-/// What a row says of its key. The limits take theirs from sentences.
-fn phrase(about: &str) -> String {
-    let about = about.trim().trim_end_matches('.');
-    let (first, rest) = about.split_at(about.chars().next().map_or(0, char::len_utf8));
-    // "URL" stays as it is.
-    match rest.starts_with(char::is_uppercase) {
-        true => about.to_string(),
-        false => first.to_lowercase() + rest,
+/// The rows of the table of an object, and the tables of the objects in it: title and rows.
+#[derive(Default)]
+struct Tables {
+    path: String,
+    rows: String,
+    inner: Vec<(String, String)>,
+}
+
+impl Tables {
+    fn finish(mut self, title: String) -> Vec<(String, String)> {
+        self.inner.insert(0, (title, self.rows));
+        self.inner
+    }
+}
+
+impl Visitor for Tables {
+    fn key<T: Value>(&mut self, name: &'static str, about: &str, value: &mut T, rule: &T::Rule) {
+        let (expected, default) = (T::expected(rule), value.print());
+        // A default of several lines is left out: the keys in it have a table of their own.
+        let is_short = !default.contains('\n') && default != "\"\"";
+        let default = code(if is_short { &default } else { "" });
+        let (key, about) = (code(name), about.trim());
+        self.rows += &format!("| {key} | {expected} | {default} | {about} |\n");
+        if let Some(suffix) = T::INNER {
+            let dot = if self.path.is_empty() { "" } else { "." };
+            let path = format!("{}{dot}{name}{suffix}", self.path);
+            let title = code(&path);
+            let mut tables = Tables {
+                path,
+                ..Tables::default()
+            };
+            T::visit(Some(value), &mut tables);
+            self.inner.extend(tables.finish(title));
+        }
+    }
+}
+
+fn code(text: &str) -> String {
+    match text {
+        "" => String::new(),
+        text => format!("`{text}`"),
     }
 }
 
@@ -99,6 +104,7 @@ mod tests {
             std::fs::write(path, page).expect("the page can be written");
             return;
         }
-        assert_eq!(&page[begin..end], expected, "UPDATE_DOCS=1 writes it anew");
+        let is_current = page[begin..end] == expected;
+        assert!(is_current, "UPDATE_DOCS=1 writes it anew");
     }
 }

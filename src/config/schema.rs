@@ -1,301 +1,313 @@
-//! The schema: every key of the file, object by object.
+//! The schema: every key of the file beside the field that holds it.
 //!
-//! Owns the tables that say which keys there are, what they may be, where their values live and
-//! what the documentation says of them; the keys of `limits` alone stand beside the limits. To
-//! add a key is to add a row. It never compares one key with another: `check` does.
+//! A row gives the meaning of a key, its field, type and default, its name in the file and the rule of
+//! its value. The reader, `--print-config` and the reference are made from the rows. The keys of
+//! `limits` are in `limits`.
+//!
+//! To add a key:
+//!
+//! 1. Add a row to its struct.
+//! 2. If its value is a text of a new form, add the form to `forms`.
+//! 3. If it depends on other keys, compare them in `check`.
+//! 4. Let `UPDATE_DOCS=1 cargo test reference` write the reference.
 
-use super::fault::Report;
-use super::forms;
-use super::json::{Json, Node};
-use super::keys::{Key, Kind, print_object, print_objects, read_object, read_objects};
-use super::limits::LIMITS;
-use super::network;
-use super::rows::{decimal, number, part, places, switch, text, texts};
-use super::{
-    CategoryConfig, Config, DEMO, DemoConfig, Depth, EcosystemMarket, History, Network,
-    SourceConfig, Tls, Url,
+use super::forms::{
+    ADDRESS, AMOUNT, BASE_PATH, CATEGORY_ID, DATA, DIALECT, Data, FILE, FRACTION, ICON, MARKET_ID,
+    NETWORK, PLACES, QUOTE_ASSET, SOURCE_ID, SYMBOL, URL, WORDS,
 };
-use crate::decimal::Decimal;
+use super::json::Node;
+use super::limits::Limits;
+use super::network::Network;
+use super::proxy::Proxy;
+use super::url::Url;
+use super::values::{Object, Unit, Value as _, Visitor, number, object};
+use crate::interval::Stored;
 use crate::record::{Bounds, MarketRules};
+use std::mem::take;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
 
-/// Each source has connections, a table of quotes and a poll of its own.
-const SOURCES: usize = 64;
+/// The demo exchange: its name as a dialect, and the id of its source.
+pub const DEMO: &str = "demo";
 
-/// Categories are read by people.
-const CATEGORIES: usize = 1000;
-
-/// As many markets as a service can have symbols (`limits.symbols`).
-const MARKETS: usize = 1_000_000;
-
-// rustfmt gives every argument of a row a line of its own; a table reads by its rows.
-
-/// The whole file.
-#[rustfmt::skip]
-pub(super) const ROOT: &[Key<Config>] = &[
-    text!(Config, listen, "listen", forms::ADDRESS, forms::address,
-        "where the service listens; port 0 picks a free one"),
-    text!(Config, ecosystem_listen?, "ecosystemListen", forms::ADDRESS, forms::address,
-        "where `/api/ecosystem` listens; null: on `listen` as well"),
-    text!(Config, base_path, "basePath", forms::BASE_PATH, forms::base_path,
-        "path in front of every address; a slash at its end is dropped"),
-    text!(Config, ecosystem_base_path, "ecosystemBasePath", forms::BASE_PATH, forms::base_path,
-        "the same for the addresses of the ecosystem"),
-    text!(Config, data, "data", forms::DATA, forms::data,
-        "where history is kept; a relative name starts from the working directory"),
-    Key {
-        name: "sources",
-        about: "the exchanges to poll, in order of failover; none: the demo exchange",
-        kind: Kind::Part {
-            expected: "a list of objects",
-            read: |config, node, report| config.sources = read_sources(node, report),
-            print: |config| print_objects(&config.sources, SOURCE),
-        },
-    },
-    part!(Config, history, "history", HISTORY, "how much is kept and fetched, by stored interval"),
-    Key {
-        name: "demo",
-        about: "settings of the demo exchange; they alone do not start it",
-        kind: Kind::Part {
-            expected: "an object or null",
-            read: |config, node, report| config.demo = Some(read_demo(node, report)),
-            print: |config| {
-                config.demo.as_ref().map_or(Json::NULL, |demo| print_object(demo, DEMO_KEYS))
-            },
-        },
-    },
-    Key {
-        name: "categories",
-        about: "named groups of markets, in the order in which they are listed",
-        kind: Kind::Part {
-            expected: "a list of objects",
-            read: |config, node, report| config.categories = read_categories(node, report),
-            print: |config| print_objects(&config.categories, CATEGORY),
-        },
-    },
-    Key {
-        name: "ecosystem",
-        about: "what `/api/ecosystem` lists",
-        kind: Kind::Part {
-            expected: "an object",
-            read: |config, node, report| read_object(config, ECOSYSTEM, node, report),
-            print: |config| print_object(config, ECOSYSTEM),
-        },
-    },
-    Key {
-        name: "trustedProxies",
-        about: "proxies in front: behind one of them, the client is whom its `X-Forwarded-For` names",
-        kind: Kind::Texts {
-            each: network::EXPECTED,
-            parse: Network::form,
-            get: |config| config.trusted_proxies.iter().map(ToString::to_string).collect(),
-            set: |config, texts| {
-                let networks = texts.iter().filter_map(|text| Network::parse(text));
-                config.trusted_proxies = networks.collect();
-            },
-        },
-    },
-    switch!(Config, access_log, "accessLog",
-        "a line in the log for each answer, as with `--log access=info`"),
-    part!(Config, tls, "tls", TLS, "how https is spoken with exchanges"),
-    part!(Config, limits, "limits", LIMITS, "every cap and deadline, by name"),
-];
-
-/// An entry of `sources`.
-#[rustfmt::skip]
-pub(super) const SOURCE: &[Key<SourceConfig>] = &[
-    text!(SourceConfig, id, "id", forms::SOURCE_ID, forms::source_id,
-        "unique name; the default is the dialect's"),
-    text!(SourceConfig, dialect, "dialect", "the name of an exchange", forms::words,
-        "which exchange it is; \"demo\": the built-in one; required"),
-    text!(SourceConfig, url?, "url", "http://HOST or https://HOST", Url::parse,
-        "base address; null: the exchange's own"),
-    texts!(SourceConfig, symbols, "symbols", forms::SYMBOL, forms::symbol,
-        "tracked whatever their status; their candles are polled too"),
-    texts!(SourceConfig, quote_assets, "quoteAssets", forms::QUOTE_ASSET, forms::quote_asset,
-        "track every active market quoted in one of these; neither these nor `symbols`: all"),
-    number!(SourceConfig, poll, "pollMs", Ms, 100..=3_600_000,
-        "from the begin of one poll of quotes to the next"),
-    number!(SourceConfig, stale_after, "staleAfterMs", Ms, 1..=86_400_000,
-        "age from which a quote is stale"),
-    number!(SourceConfig, frozen_after, "frozenAfterMs", Ms, 1..=604_800_000,
-        "time without a change of any quote from which the whole source is frozen"),
-    number!(SourceConfig, timeout, "timeoutMs", Ms, 100..=600_000,
-        "longest time of one request"),
-];
-
-/// `history`.
-#[rustfmt::skip]
-pub(super) const HISTORY: &[Key<History>] = &[
-    part!(History, m1, "1m", DEPTH, "candles of one minute"),
-    part!(History, h1, "1h", DEPTH, "candles of one hour"),
-    part!(History, d1, "1d", DEPTH, "candles of one day"),
-];
-
-/// An entry of `history`.
-#[rustfmt::skip]
-pub(super) const DEPTH: &[Key<Depth>] = &[
-    number!(Depth, keep, "keep", Slots, 1..=1_000_000_000,
-        "window of time that is kept, in slots; the most that is fetched on request"),
-    number!(Depth, backfill, "backfill", Slots, 0..=1_000_000_000,
-        "how much of it is fetched unasked; more than `keep` means `keep`"),
-];
-
-/// `demo`.
-#[rustfmt::skip]
-pub(super) const DEMO_KEYS: &[Key<DemoConfig>] = &[
-    number!(DemoConfig, seed, "seed", Count, 0..=18_446_744_073_709_551_615,
-        "the same seed gives the same prices at the same time"),
-];
-
-/// An entry of `categories`.
-#[rustfmt::skip]
-pub(super) const CATEGORY: &[Key<CategoryConfig>] = &[
-    text!(CategoryConfig, id, "id", forms::CATEGORY_ID, forms::category_id,
-        "unique, stands in addresses; required"),
-    text!(CategoryConfig, name, "name", "a text", forms::words,
-        "for people; the default is the id"),
-    text!(CategoryConfig, description?, "description", "a text", forms::words, "for people"),
-    texts!(CategoryConfig, symbols, "symbols", forms::SYMBOL, forms::symbol,
-        "its markets, in their order"),
-];
-
-/// `ecosystem`.
-#[rustfmt::skip]
-pub(super) const ECOSYSTEM: &[Key<Config>] = &[Key {
-    name: "markets",
-    about: "the markets that are listed, in their order; null: every tracked one",
-    kind: Kind::Part {
-        expected: "a list of objects or null",
-        read: |config, node, report| config.ecosystem = read_markets(node, report),
-        print: |config| {
-            let markets = config.ecosystem.as_ref();
-            markets.map_or(Json::NULL, |markets| print_objects(markets, MARKET))
-        },
-    },
-}];
-
-/// An entry of `ecosystem.markets`.
-#[rustfmt::skip]
-pub(super) const MARKET: &[Key<EcosystemMarket>] = &[
-    text!(EcosystemMarket, symbol, "symbol", forms::SYMBOL, forms::symbol, "unique; required"),
-    text!(EcosystemMarket, id?, "id", forms::MARKET_ID, forms::market_id,
-        "unique, stands in addresses; null: like \"BTC-USDT\""),
-    switch!(EcosystemMarket, is_trending, "isTrending", "passed on"),
-    switch!(EcosystemMarket, is_hot, "isHot", "passed on"),
-    text!(EcosystemMarket, icon?, "icon", "a text", forms::icon, "URL of a picture, passed on"),
-    switch!(EcosystemMarket, status?, "status",
-        "whether it is active; null: as the exchange says"),
-    part!(EcosystemMarket, rules, "metadata", RULES,
-        "overrides what the exchange says, field by field; null leaves it"),
-];
-
-/// `tls`.
-#[rustfmt::skip]
-pub(super) const TLS: &[Key<Tls>] = &[
-    text!(Tls, ca_file?, "caFile", forms::FILE, forms::file,
-        "root certificates (PEM) that count besides the built-in ones; a relative name starts from \
-         the working directory"),
-];
-
-/// `metadata` of an ecosystem market.
-#[rustfmt::skip]
-pub(super) const RULES: &[Key<MarketRules>] = &[
-    Key {
-        name: "precision",
-        about: "decimal places",
-        kind: Kind::Part {
-            expected: "an object",
-            read: |rules, node, report| read_object(rules, PRECISION, node, report),
-            print: |rules| print_object(rules, PRECISION),
-        },
-    },
-    Key {
-        name: "limits",
-        about: "the least and the most of an order",
-        kind: Kind::Part {
-            expected: "an object",
-            read: |rules, node, report| read_object(rules, ORDER_LIMITS, node, report),
-            print: |rules| print_object(rules, ORDER_LIMITS),
-        },
-    },
-    decimal!(MarketRules, taker, "taker", "a decimal fraction between -1 and 1", is_fraction,
-        "fee of a taker; 0.001 is 0.1 %"),
-    decimal!(MarketRules, maker, "maker", "a decimal fraction between -1 and 1", is_fraction,
-        "fee of a maker; below zero: a rebate"),
-];
-
-/// `metadata.precision`.
-#[rustfmt::skip]
-pub(super) const PRECISION: &[Key<MarketRules>] = &[
-    places!(MarketRules, amount_places, "amount", "of an amount"),
-    places!(MarketRules, price_places, "price", "of a price"),
-];
-
-/// `metadata.limits`.
-#[rustfmt::skip]
-pub(super) const ORDER_LIMITS: &[Key<MarketRules>] = &[
-    part!(MarketRules, amount, "amount", BOUNDS, "base asset of an order"),
-    part!(MarketRules, price, "price", BOUNDS, "price of an order"),
-    part!(MarketRules, cost, "cost", BOUNDS, "quote asset of an order"),
-];
-
-/// An entry of `metadata.limits`.
-#[rustfmt::skip]
-pub(super) const BOUNDS: &[Key<Bounds>] = &[
-    decimal!(Bounds, min, "min", "a decimal of 0 or more", is_amount, "the least"),
-    decimal!(Bounds, max, "max", "a decimal of 0 or more", is_amount, "the most"),
-];
-
-fn read_demo(node: &Node<'_>, report: &mut Report) -> DemoConfig {
-    let mut demo = DemoConfig::default();
-    if !node.is_null() {
-        read_object(&mut demo, DEMO_KEYS, node, report);
+object! {
+    /// The configuration of a running marketd.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Config {
+        /// Where the service listens; port 0 picks a free one.
+        listen: SocketAddr = (Ipv4Addr::LOCALHOST, 8080).into(), "listen" ADDRESS;
+        /// Where `/api/ecosystem` listens; null: on `listen` as well.
+        ecosystem_listen: Option<SocketAddr>, "ecosystemListen" ADDRESS;
+        /// Path in front of the path of every endpoint; a slash at its end is dropped.
+        base_path: String, "basePath" BASE_PATH;
+        /// The same for the endpoints of the ecosystem.
+        ecosystem_base_path: String, "ecosystemBasePath" BASE_PATH;
+        /// File of the history; a relative name starts from the working directory.
+        data: Data = Data::File(PathBuf::from("marketd.db")), "data" DATA;
+        /// The exchanges to poll, in order of failover; none: the demo exchange.
+        sources: Vec<SourceConfig>, "sources";
+        /// How much history is kept and fetched, by stored interval.
+        history: History, "history";
+        /// Settings of the demo exchange; it runs only as one of the sources.
+        // `None` when it does not run; else one of `sources` has the id `DEMO`.
+        demo: Option<DemoConfig>, "demo";
+        /// Named groups of markets, in the order in which they are listed.
+        categories: Vec<CategoryConfig>, "categories";
+        /// What `/api/ecosystem` lists.
+        ecosystem: Ecosystem, "ecosystem";
+        /// Proxies in front: from them, `X-Forwarded-For` names the client.
+        trusted_proxies: Vec<Network>, "trustedProxies" NETWORK;
+        /// Logs a line for each response, as `--log access=info` does.
+        access_log: bool, "accessLog";
+        /// How https is spoken with exchanges.
+        tls: Tls, "tls";
+        /// Every cap and deadline, by name.
+        limits: Limits, "limits";
     }
-    demo
 }
 
-fn read_sources(node: &Node<'_>, report: &mut Report) -> Vec<SourceConfig> {
-    let start = |node: &Node<'_>| match node.member("dialect").and_then(|it| it.text()) {
-        Some(dialect) if dialect == DEMO => SourceConfig {
-            dialect,
-            ..SourceConfig::demo()
-        },
-        dialect => SourceConfig::of(dialect.as_deref().unwrap_or_default()),
-    };
-    read_objects(SOURCE, "dialect", SOURCES, start, node, report)
-}
-
-fn read_categories(node: &Node<'_>, report: &mut Report) -> Vec<CategoryConfig> {
-    let start = |node: &Node<'_>| CategoryConfig {
-        id: String::new(),
-        name: (node.member("id").and_then(|id| id.text())).unwrap_or_default(),
-        description: None,
-        symbols: Vec::new(),
-    };
-    read_objects(CATEGORY, "id", CATEGORIES, start, node, report)
-}
-
-fn read_markets(node: &Node<'_>, report: &mut Report) -> Option<Vec<EcosystemMarket>> {
-    if node.is_null() {
-        return None;
+object! {
+    /// One exchange to poll: an entry of `sources`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct SourceConfig [64, "dialect", source] {
+        /// Unique name; the default is the dialect's.
+        id: String, "id" SOURCE_ID;
+        /// The exchange; "demo": the built-in one; required.
+        dialect: String, "dialect" DIALECT;
+        /// Base address; null: that of the exchange.
+        url: Option<Url>, "url" URL;
+        /// Markets to track whatever their status; their candles are polled too.
+        symbols: Vec<String>, "symbols" SYMBOL;
+        /// Assets: every active market quoted in one of them is tracked. Without them and `symbols`: all.
+        quote_assets: Vec<String>, "quoteAssets" QUOTE_ASSET;
+        /// Time from the start of one poll of quotes to the start of the next.
+        // A bulk poll of a large exchange is 2 MB: one a second would be rude.
+        poll: Duration = Duration::from_secs(2), "pollMs" number(Unit::Ms, 100, 3_600_000);
+        /// Age at which a quote is stale.
+        // Seven polls: one or two may fail.
+        stale_after: Duration = Duration::from_secs(15), "staleAfterMs" number(Unit::Ms, 1, 86_400_000);
+        /// Time without a change of any quote after which the whole source is frozen.
+        // On a whole exchange something changes every second.
+        frozen_after: Duration = Duration::from_secs(300),
+            "frozenAfterMs" number(Unit::Ms, 1, 604_800_000);
+        /// Longest time of one request.
+        // A bulk response takes below two seconds, also from far away.
+        timeout: Duration = Duration::from_secs(5), "timeoutMs" number(Unit::Ms, 100, 600_000);
+        /// Proxy of its connections, from the environment.
+        proxy: Option<Proxy>;
     }
-    let start = |_: &Node<'_>| EcosystemMarket {
-        symbol: String::new(),
-        id: None,
-        is_trending: false,
-        is_hot: false,
-        icon: None,
-        status: None,
-        rules: MarketRules::default(),
-    };
-    let markets = read_objects(MARKET, "symbol", MARKETS, start, node, report);
-    Some(markets)
 }
 
-fn is_amount(value: &Decimal) -> bool {
-    !value.is_negative()
+object! {
+    /// How https is spoken with exchanges.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Tls {
+        /// Root certificates (PEM) besides the built-in ones; a relative name starts from the working
+        /// directory.
+        ca_file: Option<String>, "caFile" FILE;
+        /// The text of that file; empty if there is none.
+        ca_text: String;
+    }
 }
 
-fn is_fraction(value: &Decimal) -> bool {
-    Decimal::from(-1) < *value && *value < Decimal::from(1)
+object! {
+    /// Kept and fetched history, by stored interval.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct History {
+        /// Candles of one minute.
+        // 30 days.
+        m1: Depth = Depth { keep: 43_200, ..Depth::default() }, "1m";
+        /// Candles of one hour.
+        // Five years.
+        h1: Depth = Depth { keep: 43_800, ..Depth::default() }, "1h";
+        /// Candles of one day.
+        // Twenty years.
+        d1: Depth = Depth { keep: 7_300, ..Depth::default() }, "1d";
+    }
+}
+
+object! {
+    /// How much history of one interval is kept and fetched.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Depth {
+        /// Candles that are kept, back from now; no more are fetched on request.
+        keep: i64, "keep" number(Unit::Slots, 1, 1_000_000_000);
+        /// Candles that are fetched without a request; at most `keep`.
+        backfill: i64 = 1500, "backfill" number(Unit::Slots, 0, 1_000_000_000);
+    }
+}
+
+object! {
+    /// The built-in exchange.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct DemoConfig {
+        /// The same seed gives the same prices at the same time.
+        seed: u64 = 1, "seed" number(Unit::Count, 0, u64::MAX);
+    }
+}
+
+object! {
+    /// A named group of markets: an entry of `categories`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct CategoryConfig [1000, "id", category] {
+        /// Unique name, part of addresses; required.
+        id: String, "id" CATEGORY_ID;
+        /// Name for people; the default is the id.
+        name: String, "name" WORDS;
+        /// Description for people.
+        description: Option<String>, "description" WORDS;
+        /// Its markets, in order.
+        symbols: Vec<String>, "symbols" SYMBOL;
+    }
+}
+
+object! {
+    /// What `/api/ecosystem` lists.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Ecosystem {
+        /// The markets that are listed, in order; null: every tracked one.
+        markets: Option<Vec<EcosystemMarket>>, "markets";
+    }
+}
+
+object! {
+    /// An entry of `ecosystem.markets`: `None` leaves what the exchange says.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct EcosystemMarket [1_000_000, "symbol"] {
+        /// The market; unique, required.
+        symbol: String, "symbol" SYMBOL;
+        /// Unique name, part of addresses; null: like "BTC-USDT".
+        id: Option<String>, "id" MARKET_ID;
+        /// Passed on.
+        is_trending: bool, "isTrending";
+        /// Passed on.
+        is_hot: bool, "isHot";
+        /// Address of a picture, passed on.
+        icon: Option<String>, "icon" ICON;
+        /// True: active; null: as the exchange says.
+        status: Option<bool>, "status";
+        /// Overrides what the exchange says, key by key; null does not.
+        rules: MarketRules, "metadata";
+    }
+}
+
+object! {
+    /// `metadata.precision` of an ecosystem market.
+    #[derive(Clone)]
+    pub struct Precision {
+        /// Of an amount.
+        amount: Option<u8>, "amount" PLACES;
+        /// Of a price.
+        price: Option<u8>, "price" PLACES;
+    }
+}
+
+object! {
+    /// `metadata.limits` of an ecosystem market.
+    #[derive(Clone)]
+    pub struct OrderLimits {
+        /// Amount of an order, in base asset.
+        amount: Bounds, "amount";
+        /// Price of an order.
+        price: Bounds, "price";
+        /// Cost of an order, in quote asset.
+        cost: Bounds, "cost";
+    }
+}
+
+// `MarketRules` and `Bounds` are types of `record`, so their keys stand beside them.
+#[rustfmt::skip]
+impl Object for MarketRules {
+    fn keys(&mut self, visitor: &mut impl Visitor) {
+        let mut precision = Precision { amount: self.amount_places, price: self.price_places };
+        visitor.key("precision", "Decimal places.", &mut precision, &());
+        (self.amount_places, self.price_places) = (precision.amount, precision.price);
+        let [amount, price, cost] = [&mut self.amount, &mut self.price, &mut self.cost].map(take);
+        let mut limits = OrderLimits { amount, price, cost };
+        visitor.key("limits", "The least and the most of an order.", &mut limits, &());
+        (self.amount, self.price, self.cost) = (limits.amount, limits.price, limits.cost);
+        visitor.key("taker", "Fee of a taker; 0.001 is 0.1 %.", &mut self.taker, &FRACTION);
+        visitor.key("maker", "Fee of a maker; below zero: a rebate.", &mut self.maker, &FRACTION);
+    }
+}
+
+impl Object for Bounds {
+    fn keys(&mut self, visitor: &mut impl Visitor) {
+        visitor.key("min", "The least.", &mut self.min, &AMOUNT);
+        visitor.key("max", "The most.", &mut self.max, &AMOUNT);
+    }
+}
+
+/// A source with the defaults of its dialect.
+fn source(node: &Node) -> SourceConfig {
+    SourceConfig::of(&text_of("dialect", node))
+}
+
+/// A category that is named after its id.
+fn category(node: &Node) -> CategoryConfig {
+    CategoryConfig {
+        name: text_of("id", node),
+        ..CategoryConfig::default()
+    }
+}
+
+/// The text of one key of an entry, on which other defaults depend.
+fn text_of(name: &str, entry: &Node) -> String {
+    let value = entry.member(name).and_then(|value| value.text());
+    value.unwrap_or_default()
+}
+
+impl Config {
+    /// This configuration as the text of a file that reads back as the same.
+    pub fn to_json(&self) -> String {
+        self.print()
+    }
+
+    /// The index in `sources` of the demo exchange, whose address is known only once it listens.
+    pub fn demo_source(&self) -> Option<usize> {
+        self.demo.as_ref()?;
+        self.sources.iter().position(|source| source.id == DEMO)
+    }
+}
+
+impl SourceConfig {
+    /// A source of this dialect, named after it, with the defaults of everything else.
+    pub fn of(dialect: &str) -> SourceConfig {
+        let source = SourceConfig {
+            id: dialect.to_string(),
+            dialect: dialect.to_string(),
+            ..SourceConfig::default()
+        };
+        match dialect {
+            // All markets, and candles of two. Prices move each second, and the exchange is near.
+            DEMO => SourceConfig {
+                symbols: vec!["BTC/USDT".to_string(), "ETH/USDT".to_string()],
+                quote_assets: vec!["*".to_string()],
+                poll: Duration::from_secs(1),
+                stale_after: Duration::from_secs(5),
+                ..source
+            },
+            _ => source,
+        }
+    }
+
+    /// The dialect that its exchange speaks. The demo exchange speaks that of another.
+    pub fn spoken(&self) -> &str {
+        match &*self.dialect {
+            DEMO => "binance",
+            dialect => dialect,
+        }
+    }
+}
+
+impl History {
+    /// The depth of one interval.
+    pub fn of(&self, interval: Stored) -> Depth {
+        match interval {
+            Stored::M1 => self.m1,
+            Stored::H1 => self.h1,
+            Stored::D1 => self.d1,
+        }
+    }
 }

@@ -1,8 +1,14 @@
 //! Tests of the way from words, variables and files to a configuration.
 
+use super::check::tls_available;
+use super::fault::Report;
+use super::flags::Flags;
+use super::proxy::Proxies;
 use super::*;
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
 
 /// Exchanges as a build without https could know them, and one that it cannot reach.
 fn dialects() -> Vec<KnownDialect> {
@@ -20,13 +26,32 @@ fn dialects() -> Vec<KnownDialect> {
     ]
 }
 
-/// A file of this name and text, in the build's directory for tests' files.
-fn file(name: &str, text: &str) -> String {
-    let place = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tmp");
-    std::fs::create_dir_all(&place).expect("the directory can be made");
-    let path = place.join(format!("marketd-config-{name}"));
-    std::fs::write(&path, text).expect("the directory can be written");
-    path.display().to_string()
+/// A file in the build's directory for the files of tests. It is deleted with the test.
+struct TestFile(String);
+
+impl TestFile {
+    fn new(name: &str, text: &str) -> TestFile {
+        let place = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tmp");
+        std::fs::create_dir_all(&place).expect("the directory can be made");
+        let path = place.join(format!("marketd-config-{}-{name}", std::process::id()));
+        std::fs::write(&path, text).expect("the directory can be written");
+        TestFile(path.display().to_string())
+    }
+}
+
+impl std::ops::Deref for TestFile {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Drop for TestFile {
+    fn drop(&mut self) {
+        // A failed test must not panic twice.
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 fn run(line: &[&str], variables: &[(&str, &str)]) -> Result<Command, Vec<String>> {
@@ -44,8 +69,16 @@ fn loaded(line: &[&str], variables: &[(&str, &str)]) -> Loaded {
     }
 }
 
+/// The configuration of a file alone, and its warnings.
+fn from_json(name: &str, text: &str) -> Result<(Config, Vec<Fault>), Vec<Fault>> {
+    let (mut config, mut report) = (Config::default(), Report::default());
+    load::read_file(&mut config, name, text, &mut report);
+    let (flags, proxies) = (Flags::default(), Proxies::default());
+    load::finish(config, &flags, &proxies, &dialects(), report)
+}
+
 fn faults(text: &str) -> Vec<String> {
-    let read = Config::from_json("m.json", text, &dialects());
+    let read = from_json("m.json", text);
     let faults = read.err().unwrap_or_default();
     faults.iter().map(Fault::to_string).collect()
 }
@@ -60,8 +93,8 @@ fn nothing_said_is_the_demo_exchange_with_the_defaults() {
     assert_eq!(config.data, Data::File(PathBuf::from("marketd.db")));
     assert_eq!(config.demo, Some(DemoConfig { seed: 1 }));
     assert_eq!(config.demo_source(), Some(0));
-    assert_eq!(config.sources, [SourceConfig::demo()]);
-    assert_eq!(config.sources[0].dialect, "binance");
+    assert_eq!(config.sources, [SourceConfig::of(DEMO)]);
+    assert_eq!(config.sources[0].spoken(), "binance");
 }
 
 #[test]
@@ -86,6 +119,13 @@ fn every_fault_of_a_file_names_its_place_and_what_was_expected() {
     check(
         "{ \"listen\": \":1\",\n\n\"listen\": \":2\" }",
         &["m.json:3: listen: given twice, first on line 1"],
+    );
+    check(
+        "{ \"listen\": 1,\n\"listen\": \":2\" }",
+        &[
+            "m.json:1: listen: expected ADDR:PORT, found 1",
+            "m.json:2: listen: given twice, first on line 1",
+        ],
     );
     check(
         "{ \"listen\": 8080,\n\"ecosystemListen\": \"example.com:80\",\n\"basePath\": \"api\",\n\"data\": \"\",\n\"demo\": [],\n\"history\": null }",
@@ -219,10 +259,10 @@ fn a_build_without_tls_says_that_it_cannot_speak_https() {
 #[test]
 fn a_file_of_roots_is_read_and_its_faults_name_the_key() {
     let pem = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
-    let good = file("roots.pem", pem);
+    let good = TestFile::new("roots.pem", pem);
     let text = |path: &str| format!("{{\n\"tls\": {{ \"caFile\": {path:?} }} }}");
-    let (config, warnings) = Config::from_json("m.json", &text(&good), &dialects()).expect("good");
-    assert_eq!(config.tls.ca_file.as_deref(), Some(good.as_str()));
+    let (config, warnings) = from_json("m.json", &text(&good)).expect("good");
+    assert_eq!(config.tls.ca_file.as_deref(), Some(&*good));
     assert_eq!(config.tls.ca_text, pem);
     assert_eq!(warnings.len(), usize::from(!tls_available()));
     let check = |path: &str, expected: &str| {
@@ -234,13 +274,11 @@ fn a_file_of_roots_is_read_and_its_faults_name_the_key() {
         "\"/nowhere\": cannot be read: No such file or directory (os error 2)",
     );
     check("", "expected a file name, found \"\"");
-    let other = file("key.pem", "-----BEGIN PRIVATE KEY-----\n");
-    check(
-        &other,
-        &format!("{other:?} holds no certificate in PEM form"),
-    );
-    std::fs::write(&other, [0x30, 0x82, 0xff]).expect("the file can be written");
-    check(&other, &format!("{other:?}: not UTF-8"));
+    let other = TestFile::new("key.pem", "-----BEGIN PRIVATE KEY-----\n");
+    let name = format!("{:?}", &*other);
+    check(&other, &format!("{name} holds no certificate in PEM form"));
+    std::fs::write(&*other, [0x30, 0x82, 0xff]).expect("the file can be written");
+    check(&other, &format!("{name}: not UTF-8"));
     assert!(faults("{ \"tls\": { \"caFile\": null } }").is_empty());
 }
 
@@ -369,6 +407,25 @@ fn every_fault_of_categories_markets_and_limits_is_told() {
     );
 }
 
+#[test]
+fn digits_in_a_text_are_good_wherever_a_decimal_is() {
+    let metadata = r#"{ "precision": { "amount": "8" }, "taker": "0.001", "limits": { "cost": { "min": "5" } } }"#;
+    let markets = format!(r#"[{{ "symbol": "A/B", "metadata": {metadata} }}]"#);
+    let text = format!(r#"{{ "ecosystem": {{ "markets": {markets} }} }}"#);
+    let (config, _) = from_json("m.json", &text).expect("no fault");
+    let rules = &config.ecosystem.markets.expect("it is there")[0].rules;
+    let decimals = [&rules.taker, &rules.cost.min].map(|it| it.as_ref().map(ToString::to_string));
+    assert_eq!(rules.amount_places, Some(8));
+    assert_eq!(decimals, [Some("0.001".into()), Some("5".into())]);
+}
+
+#[test]
+fn what_may_be_null_says_so_when_it_is_wrong() {
+    let expected = "expected a list of at most 1000000 objects or null, found 5";
+    let found = faults("{ \"ecosystem\": { \"markets\": 5 } }");
+    assert_eq!(found, [format!("m.json:1: ecosystem.markets: {expected}")]);
+}
+
 /// One of everything, each unlike its default.
 const FULL: &str = r#"{
   "listen": "[::1]:81", "ecosystemListen": "localhost:82", "basePath": "/a/", "ecosystemBasePath": "/b", "data": ":memory:",
@@ -390,12 +447,12 @@ const FULL: &str = r#"{
 fn what_is_printed_reads_back_as_the_same() {
     let check = |config: &Config| {
         let text = config.to_json();
-        let (again, _) = Config::from_json("printed", &text, &dialects()).expect("no fault");
+        let (again, _) = from_json("printed", &text).expect("no fault");
         assert_eq!(&again, config, "{text}");
         assert_eq!(again.to_json(), text);
     };
     let text = FULL.replace("\\n", "");
-    let (full, warnings) = Config::from_json("m.json", &text, &dialects()).expect("no fault");
+    let (full, warnings) = from_json("m.json", &text).expect("no fault");
     assert_eq!(warnings, []);
     assert_eq!(full.sources[0].symbols, ["BTC/USDT"]);
     assert_eq!(full.base_path, "/a");
@@ -429,7 +486,7 @@ fn a_control_character_in_a_name_is_a_fault_that_shows_it_escaped() {
 
 #[test]
 fn flags_win_over_variables_over_the_file_over_defaults() {
-    let path = file(
+    let path = TestFile::new(
         "order.json",
         "{ \"listen\": \":1\", \"ecosystemListen\": \":2\", \"data\": \"file.db\" }",
     );
@@ -444,7 +501,7 @@ fn flags_win_over_variables_over_the_file_over_defaults() {
         assert_eq!(found, expected, "{line:?} {variables:?}");
     };
     let variables = [
-        ("MARKETD_CONFIG", path.as_str()),
+        ("MARKETD_CONFIG", &*path),
         ("MARKETD_LISTEN", ":3"),
         ("MARKETD_ECOSYSTEM_LISTEN", ":4"),
         ("MARKETD_DATA", "variable.db"),
@@ -487,12 +544,11 @@ fn flags_win_over_variables_over_the_file_over_defaults() {
         &[("MARKETD_CONFIG", "/nowhere")],
         ["0.0.0.0:1", "0.0.0.0:2", "file.db"],
     );
-    std::fs::remove_file(path).expect("the file is there");
 }
 
 #[test]
 fn faults_of_flags_and_variables_are_told_beside_those_of_the_file() {
-    let path = file(
+    let path = TestFile::new(
         "faulty.json",
         "{ \"listen\": \":1\",\n\"pollMs\": 5, \"sources\": 7 }",
     );
@@ -532,8 +588,11 @@ fn faults_of_flags_and_variables_are_told_beside_those_of_the_file() {
             "--wrong: unknown option, see --help",
             "MARKETD_LISTEN: expected ADDR:PORT, found \"y\"",
             "--data: expected a file name or \":memory:\", found \"\"",
-            &format!("{path}:2: pollMs: unknown key"),
-            &format!("{path}:2: sources: expected a list of at most 64 objects, found 7"),
+            &format!("{}:2: pollMs: unknown key", &*path),
+            &format!(
+                "{}:2: sources: expected a list of at most 64 objects, found 7",
+                &*path
+            ),
         ],
     );
     check(
@@ -541,7 +600,6 @@ fn faults_of_flags_and_variables_are_told_beside_those_of_the_file() {
         &[],
         &["--ecosystem-listen: 0.0.0.0:1 is taken by listen; leave it out to serve both there"],
     );
-    std::fs::remove_file(path).expect("the file is there");
 }
 
 #[test]
@@ -552,12 +610,11 @@ fn files_that_are_no_text_or_endless_are_told() {
             Err(vec![format!("{path}{expected}")])
         );
     };
-    let path = file("latin.json", "");
-    std::fs::write(&path, b"{\n\"listen\": \"\xe4\" }").expect("the directory can be written");
+    let path = TestFile::new("latin.json", "");
+    std::fs::write(&*path, b"{\n\"listen\": \"\xe4\" }").expect("the directory can be written");
     check(&path, ":2: not UTF-8");
-    std::fs::write(&path, b"\xef\xbb\xbf{ \"x\": 1 }").expect("the directory can be written");
+    std::fs::write(&*path, b"\xef\xbb\xbf{ \"x\": 1 }").expect("the directory can be written");
     check(&path, ":1: x: unknown key");
-    std::fs::remove_file(&path).expect("the file is there");
     check("/dev/zero", ": larger than 16777216 bytes");
     check("/", ": cannot be read: Is a directory (os error 21)");
 }
@@ -607,14 +664,14 @@ fn sources(config: &Config) -> Vec<String> {
     let each = config.sources.iter().map(|it| {
         let url = it.url.as_ref().map_or(String::new(), Url::to_string);
         let (symbols, assets) = (it.symbols.join(","), it.quote_assets.join(","));
-        format!("{}|{}|{url}|{symbols}|{assets}", it.id, it.dialect)
+        format!("{}|{}|{url}|{symbols}|{assets}", it.id, it.spoken())
     });
     each.collect()
 }
 
 #[test]
 fn sources_come_from_flags_else_from_the_file_else_the_demo_exchange_runs() {
-    let path = file(
+    let path = TestFile::new(
         "sources.json",
         "{ \"sources\": [ { \"dialect\": \"okx\", \"symbols\": [\"X/Y\"] } ], \"demo\": { \"seed\": 7 } }",
     );
@@ -668,12 +725,11 @@ fn sources_come_from_flags_else_from_the_file_else_the_demo_exchange_runs() {
         Some(1),
         &[demo, "okx|okx|||"],
     );
-    std::fs::remove_file(path).expect("the file is there");
 }
 
 #[test]
 fn faults_of_source_flags_name_the_flag() {
-    let path = file("own.json", "{ \"sources\": [ { \"dialect\": \"okx\" } ] }");
+    let path = TestFile::new("own.json", "{ \"sources\": [ { \"dialect\": \"okx\" } ] }");
     let check = |line: &[&str], expected: &[&str]| {
         assert_eq!(run(line, &[]).expect_err("a fault"), expected, "{line:?}");
     };
@@ -716,13 +772,12 @@ fn faults_of_source_flags_name_the_flag() {
         &["--config", &path, "--symbols", "A/B"],
         &["--symbols: needs --source: the file's sources say their own symbols"],
     );
-    std::fs::remove_file(path).expect("the file is there");
 }
 
 #[test]
 fn what_is_unwise_is_warned_of() {
     let check = |text: &str, expected: &[&str]| {
-        let (_, warnings) = Config::from_json("m.json", text, &dialects()).expect("no fault");
+        let (_, warnings) = from_json("m.json", text).expect("no fault");
         let warnings: Vec<String> = warnings.iter().map(Fault::to_string).collect();
         assert_eq!(warnings, expected, "{text}");
     };
@@ -780,6 +835,11 @@ fn the_command_says_what_to_do() {
         Ok(Command::Help)
     ));
     assert!(matches!(run(&["-V"], &[]), Ok(Command::Version)));
+    // Whoever asks for help has a reason.
+    let help_wins = |line: &[&str]| matches!(run(line, &[]), Ok(Command::Help));
+    assert!(help_wins(&["--wrong", "--help"]) && help_wins(&["-h", "--listen", "x"]));
+    let line = ["--wrong", "x", "-V"];
+    assert!(matches!(run(&line, &[]), Ok(Command::Version)));
 }
 
 #[test]
@@ -790,8 +850,7 @@ fn the_examples_of_the_documentation_are_good() {
             .split("```json\n")
             .nth(1)
             .and_then(|rest| rest.split("```").next());
-        let (config, _) = Config::from_json("example", example.expect("it is there"), &dialects())
-            .expect("no fault");
+        let (config, _) = from_json("example", example.expect("it is there")).expect("no fault");
         assert_eq!(config.sources.len(), 2);
     }
 }

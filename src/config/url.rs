@@ -1,6 +1,6 @@
 //! The base address of an exchange: scheme, host, port, path.
 
-use super::fault::quoted;
+use super::fault::wrong;
 use std::fmt;
 
 /// An `http` or `https` address without user, query and fragment.
@@ -17,28 +17,24 @@ pub struct Url {
 }
 
 impl Url {
-    /// Reads an address. The error says what was expected.
+    /// Reads an address. The error says what was expected and found.
     pub fn parse(text: &str) -> Result<Url, String> {
-        let (https, rest) = if let Some(rest) = strip_scheme(text, "https://") {
-            (true, rest)
-        } else if let Some(rest) = strip_scheme(text, "http://") {
-            (false, rest)
-        } else {
-            return Err(format!(
-                "expected http://HOST or https://HOST, found {}",
-                quoted(text)
-            ));
+        let scheme = |scheme: &str| {
+            let head = text.get(..scheme.len())?;
+            (head.eq_ignore_ascii_case(scheme)).then(|| &text[scheme.len()..])
         };
-        if rest.contains(['?', '#', '@', ' ', '\\']) || !rest.is_ascii() {
-            return Err(format!(
-                "expected an address without user, query and fragment, found {}",
-                quoted(text)
-            ));
+        let (https, rest) = match (scheme("https://"), scheme("http://")) {
+            (Some(rest), _) => (true, rest),
+            (None, Some(rest)) => (false, rest),
+            (None, None) => return Err(wrong("http://HOST or https://HOST", text)),
+        };
+        let is_plain = |char: char| char.is_ascii_graphic() && !"?#@\\".contains(char);
+        if !rest.chars().all(is_plain) {
+            return Err(wrong("an address without user, query and fragment", text));
         }
         let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
-        let (host, port) = split_port(authority).ok_or_else(|| {
-            format!("expected HOST or HOST:PORT with a port from 1 to 65535, found {authority:?}")
-        })?;
+        let expected = "HOST or HOST:PORT with a port from 1 to 65535";
+        let (host, port) = split_port(authority).ok_or_else(|| wrong(expected, authority))?;
         Ok(Url {
             https,
             host: host.to_ascii_lowercase(),
@@ -47,18 +43,13 @@ impl Url {
         })
     }
 
-    /// Host and port as a `Host` field carries them: the port only where it is not the scheme's
-    /// own (RFC 9110, 7.2).
+    /// Host and port as in a `Host` field: the port only if it is not the default of the scheme (RFC
+    /// 9110, 7.2).
     pub fn authority(&self) -> String {
-        let host = if self.host.contains(':') {
-            format!("[{}]", self.host)
-        } else {
-            self.host.clone()
-        };
-        if self.port == if self.https { 443 } else { 80 } {
-            host
-        } else {
-            format!("{host}:{}", self.port)
+        let host = in_brackets(&self.host);
+        match self.port == if self.https { 443 } else { 80 } {
+            true => host,
+            false => format!("{host}:{}", self.port),
         }
     }
 }
@@ -70,42 +61,32 @@ impl fmt::Display for Url {
     }
 }
 
-fn strip_scheme<'a>(text: &'a str, scheme: &str) -> Option<&'a str> {
-    let head = text.get(..scheme.len())?;
-    head.eq_ignore_ascii_case(scheme)
-        .then(|| &text[scheme.len()..])
+/// A host as it stands in an address: IPv6 in brackets.
+pub(super) fn in_brackets(host: &str) -> String {
+    match host.contains(':') {
+        true => format!("[{host}]"),
+        false => host.to_string(),
+    }
 }
 
-/// Host, and the port where one is named. `None` when either is malformed.
+/// The host, and the port if there is one. `None` if either is malformed.
 pub(super) fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
-    let (host, port) = if let Some(rest) = authority.strip_prefix('[') {
-        let (host, rest) = rest.split_once(']')?;
-        host.parse::<std::net::Ipv6Addr>().ok()?;
-        (
-            host,
-            if rest.is_empty() {
-                None
-            } else {
-                Some(rest.strip_prefix(':')?)
-            },
-        )
-    } else {
-        match authority.split_once(':') {
-            Some((host, port)) => (host, Some(port)),
-            None => (authority, None),
-        }
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => rest.split_once(']')?,
+        None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
     };
-    if host.is_empty() || host.contains('[') || host.contains(']') {
-        return None;
-    }
-    let port = match port {
-        Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
-            Some(port.parse().ok().filter(|port| *port > 0)?)
-        }
-        Some(_) => return None,
-        None => None,
+    let is_good = match authority.starts_with('[') {
+        true => host.parse::<std::net::Ipv6Addr>().is_ok(),
+        false => !host.is_empty() && !host.contains(['[', ']']),
     };
-    Some((host, port))
+    let port = match port.strip_prefix(':') {
+        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Some(digits.parse().ok().filter(|port| *port > 0)?)
+        }
+        None if port.is_empty() => None,
+        _ => return None,
+    };
+    is_good.then_some((host, port))
 }
 
 #[cfg(test)]

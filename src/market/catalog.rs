@@ -82,7 +82,7 @@ impl Catalog {
         });
         let rosters: Vec<Roster> = rosters.collect();
         let groups = Groups::new(&config.categories, &mut symbol_of);
-        let ecosystem = Ecosystem::new(config.ecosystem.as_deref(), &mut symbol_of);
+        let ecosystem = Ecosystem::new(config.ecosystem.markets.as_deref(), &mut symbol_of);
         let mut catalog = Catalog {
             standings: Vec::new(),
             rosters,

@@ -543,7 +543,7 @@ fn configured_entries_are_all_there_are_and_override_field_by_field() {
         maker: Some(decimal("0")),
         ..MarketRules::default()
     };
-    config.ecosystem = Some(vec![
+    config.ecosystem.markets = Some(vec![
         EcosystemMarket {
             is_trending: true,
             is_hot: true,
@@ -614,7 +614,7 @@ fn the_version_counts_only_what_is_shown() {
     let mut config = config(vec![source("a", &[], &[])]);
     let mut market = ecosystem_market("BTC/USDT", None);
     market.rules.amount_places = Some(8);
-    config.ecosystem = Some(vec![market]);
+    config.ecosystem.markets = Some(vec![market]);
     let mut catalog = Catalog::new(&config);
     let mut give = |places, price_min: &str, ticker_id: &str, now| {
         catalog.begin_list(A);

@@ -1,0 +1,400 @@
+//! Values of the file: how each type is read, printed and described.
+//!
+//! A [`Value`] is a type that a key can have. A rule says what the file may give for it: the bounds of
+//! a number, the form of a text. `Option` and `Vec` are made of other values.
+//!
+//! An [`Object`] is a struct whose fields are keys; `object!` makes one from a table. It hands each key
+//! to a [`Visitor`]. The reader, the printer and the reference are visitors, so they cannot disagree.
+//! The keys themselves are in `schema` and `limits`.
+
+use super::fault::{Report, suggestion};
+use super::forms::{Data, Form};
+use super::json::{self, Node};
+use super::network::Network;
+use super::url::Url;
+use crate::decimal::Decimal;
+use std::collections::HashMap;
+use std::fmt::{self, Display};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// A type that a key can have.
+pub(super) trait Value: Clone {
+    /// What the file may give, beyond what the type says.
+    type Rule;
+
+    /// What follows the path of a value in the paths of its keys: nothing, or `[]` for a list. `None`
+    /// if it has no keys.
+    const INNER: Option<&'static str> = None;
+
+    /// Most values in a list.
+    const MOST: usize = usize::MAX;
+
+    /// What the file may give, in words, for messages and the reference.
+    fn expected(rule: &Self::Rule) -> String;
+
+    /// Reads a value. An object keeps from the `old` one what the file does not give.
+    fn read(rule: &Self::Rule, old: Option<&Self>, node: &Node, report: &mut Report) -> Read<Self>;
+
+    /// The value as JSON that reads back as the same.
+    fn print(&self) -> String;
+
+    /// Visits the keys of a value, or of a new one if there is none.
+    #[cfg(test)]
+    fn visit(_value: Option<&Self>, _visitor: &mut impl Visitor) {}
+}
+
+/// A value, or the message for what is wrong; `None` for "expected, found".
+pub(super) type Read<T> = Result<T, Option<String>>;
+
+/// A struct whose fields are keys of the file.
+pub(super) trait Object: Clone + Default {
+    /// Most of them in a list.
+    const ENTRIES: usize = usize::MAX;
+
+    /// The key that has no default; empty: there is none.
+    const NEEDED: &'static str = "";
+
+    /// An object with its defaults, which may depend on what the file gives.
+    fn start(_node: &Node) -> Self {
+        Self::default()
+    }
+
+    /// Hands each key to a visitor, in the order of the reference.
+    fn keys(&mut self, visitor: &mut impl Visitor);
+}
+
+/// Does something with each key of an object.
+pub(super) trait Visitor {
+    /// Visits a key: its name, its meaning, its value and the rule of the value.
+    fn key<T: Value>(&mut self, name: &'static str, about: &str, value: &mut T, rule: &T::Rule);
+}
+
+/// Makes a struct whose fields are keys. A row is a documented field, its type, its default if it is
+/// not that of the type, its key, and its rule if the type has one. A row without a key is a field
+/// that the file cannot set. Doc comments go into the reference, line comments do not. For an entry of
+/// a list, the brackets say how many entries there may be, which key each needs, and which function
+/// makes one if not `Default`.
+macro_rules! object {
+    ($(#[$meta:meta])* pub struct $name:ident $([$entries:literal, $needed:literal $(, $start:path)?])? { $(
+        $(#[doc = $about:literal])+
+        $field:ident: $type:ty $(= $default:expr)? $(, $key:literal $($rule:expr)?)?;
+    )+ }) => {
+        $(#[$meta])*
+        pub struct $name {
+            $( $(#[doc = $about])+ pub $field: $type, )+
+        }
+
+        impl Default for $name {
+            fn default() -> $name {
+                $name { $( $field: $crate::config::values::object!(@ $($default)?), )+ }
+            }
+        }
+
+        impl $crate::config::values::Object for $name {
+            $(
+                const ENTRIES: usize = $entries;
+                const NEEDED: &'static str = $needed;
+
+                $(
+                    fn start(node: &$crate::config::json::Node) -> $name {
+                        $start(node)
+                    }
+                )?
+            )?
+
+            fn keys(&mut self, visitor: &mut impl $crate::config::values::Visitor) {
+                $(
+                    let _about = concat!($($about),+);
+                    $( visitor.key($key, _about, &mut self.$field, &($($rule)?)); )?
+                )+
+            }
+        }
+    };
+    (@) => { Default::default() };
+    (@ $default:expr) => { $default };
+}
+pub(super) use object;
+
+/// Reads an object. Each key that is unknown, given twice or wrong is a fault of its own, and so is
+/// the needed key if it is missing; all other keys are read.
+pub(super) fn read_object<T: Object>(object: &mut T, node: &Node, report: &mut Report) {
+    let Some(members) = node.members() else {
+        return node.refuse(None, T::expected(&()), report);
+    };
+    let mut seen: HashMap<&str, usize> = HashMap::new();
+    for (name, value) in &members {
+        report.place(&value.path, value.offset);
+        let line = report.line(value.offset);
+        let read = match seen.insert(name, line) {
+            Some(first) => Err(format!("given twice, first on line {first}")),
+            None => read_key(object, name, value, report),
+        };
+        if let Err(message) = read {
+            report.add(report.located(&value.path, message));
+        }
+    }
+    if !T::NEEDED.is_empty() && !seen.contains_key(T::NEEDED) {
+        let missing = Node::of(format!("{}.{}", node.path, T::NEEDED), "");
+        let known = read_key(object, T::NEEDED, &missing, report);
+        debug_assert!(known.is_ok(), "what is needed is a key");
+    }
+}
+
+/// Reads the value of one key of an object. The error is the message that there is no such key.
+pub(super) fn read_key(
+    object: &mut impl Object,
+    name: &str,
+    node: &Node,
+    report: &mut Report,
+) -> Result<(), String> {
+    let mut known = Vec::new();
+    object.keys(&mut Reader {
+        name,
+        node,
+        report,
+        known: &mut known,
+    });
+    match known.contains(&name) {
+        true => Ok(()),
+        false => Err(format!("unknown key{}", suggestion(name, known))),
+    }
+}
+
+/// Reads the key that has this name, and collects the names of all keys.
+struct Reader<'a> {
+    name: &'a str,
+    node: &'a Node<'a>,
+    report: &'a mut Report,
+    known: &'a mut Vec<&'static str>,
+}
+
+impl Visitor for Reader<'_> {
+    fn key<T: Value>(&mut self, name: &'static str, _: &str, value: &mut T, rule: &T::Rule) {
+        self.known.push(name);
+        if name == self.name {
+            match T::read(rule, Some(value), self.node, self.report) {
+                Ok(read) => *value = read,
+                Err(message) => self.node.refuse(message, T::expected(rule), self.report),
+            }
+        }
+    }
+}
+
+/// Names of keys, and their values as JSON.
+struct Printer(Vec<(&'static str, String)>);
+
+impl Visitor for Printer {
+    fn key<T: Value>(&mut self, name: &'static str, _: &str, value: &mut T, _: &T::Rule) {
+        self.0.push((name, value.print()));
+    }
+}
+
+impl<T: Object> Value for T {
+    type Rule = ();
+    const INNER: Option<&'static str> = Some("");
+    const MOST: usize = T::ENTRIES;
+
+    fn expected((): &()) -> String {
+        "an object".to_string()
+    }
+
+    fn read((): &(), old: Option<&T>, node: &Node, report: &mut Report) -> Read<T> {
+        let mut value = old.cloned().unwrap_or_else(|| T::start(node));
+        read_object(&mut value, node, report);
+        Ok(value)
+    }
+
+    fn print(&self) -> String {
+        let mut printer = Printer(Vec::new());
+        self.clone().keys(&mut printer);
+        json::object(&printer.0)
+    }
+
+    #[cfg(test)]
+    fn visit(value: Option<&T>, visitor: &mut impl Visitor) {
+        value.cloned().unwrap_or_default().keys(visitor);
+    }
+}
+
+/// `None` is `null`.
+impl<T: Value> Value for Option<T> {
+    type Rule = T::Rule;
+    const INNER: Option<&'static str> = T::INNER;
+
+    fn expected(rule: &T::Rule) -> String {
+        T::expected(rule) + " or null"
+    }
+
+    fn read(rule: &T::Rule, old: Option<&Self>, node: &Node, report: &mut Report) -> Read<Self> {
+        if node.is_null() {
+            return Ok(None);
+        }
+        T::read(rule, old.and_then(Option::as_ref), node, report).map(Some)
+    }
+
+    fn print(&self) -> String {
+        self.as_ref().map_or("null".to_string(), T::print)
+    }
+
+    #[cfg(test)]
+    fn visit(value: Option<&Self>, visitor: &mut impl Visitor) {
+        T::visit(value.and_then(Option::as_ref), visitor);
+    }
+}
+
+/// A list of objects, or of texts, each at most once.
+impl<T: Value> Value for Vec<T> {
+    type Rule = T::Rule;
+    const INNER: Option<&'static str> = if T::INNER.is_some() { Some("[]") } else { None };
+
+    fn expected(rule: &T::Rule) -> String {
+        match Self::INNER {
+            Some(_) => format!("a list of at most {} objects", T::MOST),
+            None => format!("a list, each {}", T::expected(rule)),
+        }
+    }
+
+    fn read(rule: &T::Rule, _: Option<&Self>, node: &Node, report: &mut Report) -> Read<Self> {
+        let items = node.items().ok_or(None)?;
+        if items.len() > T::MOST {
+            let expected = Self::expected(rule);
+            return Err(Some(format!("expected {expected}, found {}", items.len())));
+        }
+        let mut values = Vec::with_capacity(items.len());
+        let mut seen: HashMap<String, usize> = HashMap::new();
+        for (at, item) in items.iter().enumerate() {
+            report.place(&item.path, item.offset);
+            match T::read(rule, None, item, report) {
+                Err(message) => item.refuse(message, T::expected(rule), report),
+                Ok(value) => {
+                    // Objects have names, which `check` compares.
+                    if T::INNER.is_none() {
+                        let text = value.print();
+                        let first = *seen.entry(text.clone()).or_insert(at);
+                        if first != at {
+                            let text = text.trim_matches('"');
+                            let message = format!("{text} is given twice, first as [{first}]");
+                            report.fault(&item.path, message);
+                        }
+                    }
+                    values.push(value);
+                }
+            }
+        }
+        Ok(values)
+    }
+
+    fn print(&self) -> String {
+        json::list(&self.iter().map(T::print).collect::<Vec<_>>())
+    }
+
+    #[cfg(test)]
+    fn visit(_: Option<&Self>, visitor: &mut impl Visitor) {
+        T::visit(None, visitor);
+    }
+}
+
+/// What a number counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    Count,
+    Ms,
+    Bytes,
+    Slots,
+}
+
+/// The bounds of a whole number.
+pub(super) struct Number {
+    pub(super) unit: Unit,
+    pub(super) min: u64,
+    pub(super) max: u64,
+    /// The reason of these bounds; empty if it is obvious.
+    pub(super) why: &'static str,
+}
+
+/// The bounds of a whole number that need no reason.
+#[rustfmt::skip]
+pub(super) const fn number(unit: Unit, min: u64, max: u64) -> Number {
+    Number { unit, min, max, why: "" }
+}
+
+impl Number {
+    fn read<T: TryFrom<u64>>(&self, node: &Node) -> Read<T> {
+        let number = node.number().and_then(|digits| digits.parse().ok());
+        let number = number.filter(|number| (self.min..=self.max).contains(number));
+        number.and_then(|number| number.try_into().ok()).ok_or(None)
+    }
+}
+
+impl Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = match self.unit {
+            Unit::Count => "",
+            Unit::Ms => " of milliseconds",
+            Unit::Bytes => " of bytes",
+            Unit::Slots => " of candles",
+        };
+        write!(f, "a whole number{unit} from {} to {}", self.min, self.max)?;
+        match self.why {
+            "" => Ok(()),
+            why => write!(f, " ({why})"),
+        }
+    }
+}
+
+/// Makes types values that are neither lists nor objects: the types, their rule, its words, how a
+/// node is read and how a value is printed.
+macro_rules! leaves {
+    ($($type:ty)+, $rule:ty, $expected:expr, $read:expr, $print:expr) => { $(
+        impl Value for $type {
+            type Rule = $rule;
+
+            fn expected(rule: &$rule) -> String {
+                $expected(rule)
+            }
+
+            fn read(rule: &$rule, _: Option<&$type>, node: &Node, _: &mut Report) -> Read<$type> {
+                $read(rule, node)
+            }
+
+            fn print(&self) -> String {
+                $print(self)
+            }
+        }
+    )+ };
+}
+
+leaves!(u32 u64 usize i64, Number, Number::to_string, Number::read, Self::to_string);
+leaves!(
+    Duration,
+    Number,
+    Number::to_string,
+    |rule: &Number, node| rule.read(node).map(Duration::from_millis),
+    |time: &Duration| time.as_millis().to_string()
+);
+leaves!(
+    bool,
+    (),
+    |(): &()| "true or false".to_string(),
+    |(): &(), node: &Node| node.switch().ok_or(None),
+    bool::to_string
+);
+// Digits may also stand in a text: some writers of JSON round numbers.
+leaves!(
+    u8 Decimal,
+    Form<Self>,
+    |form: &Form<Self>| form.expected.to_string(),
+    |form: &Form<Self>, node: &Node| {
+        let digits = node.text().or(node.number().map(str::to_string));
+        digits.and_then(|digits| form.parse(&digits).ok()).ok_or(None)
+    },
+    Self::to_string
+);
+leaves!(
+    String SocketAddr Data Network Url,
+    Form<Self>,
+    |form: &Form<Self>| form.expected.to_string(),
+    |form: &Form<Self>, node: &Node| form.parse(&node.text().ok_or(None)?).map_err(Some),
+    |value: &Self| json::text(&value.to_string())
+);
