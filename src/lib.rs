@@ -31,7 +31,8 @@
 //! row 2   http                 messages: bytes to requests and answers, and back
 //!         market               meaning: symbols, quotes, candle series, charts
 //!         exchange             dialects: what one exchange's addresses and JSON mean
-//! row 1   time  table  rng  decimal  fingerprint  interval  record  history  log_targets  config
+//! row 1   time  table  rng  decimal  fingerprint  interval  record  history  json  log_targets
+//!         config
 //! ```
 //!
 //! # Three walks
@@ -66,6 +67,7 @@ pub mod fingerprint;
 pub mod history;
 pub mod http;
 pub mod interval;
+pub mod json;
 pub mod log_targets;
 pub mod market;
 pub mod net;

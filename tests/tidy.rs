@@ -16,8 +16,9 @@ use source::{Source, Word};
 ///     row 4   main  net  store         sockets, files, clock, process
 ///     row 3   server  demo             decisions; no I/O, no clock
 ///     row 2   http  market  exchange   messages | meaning | dialects
-///     row 1   time  table  rng  decimal  fingerprint  interval  record  history  log_targets  config
-const ROOMS: [(&str, u8, &[&str]); 19] = [
+///     row 1   time  table  rng  decimal  fingerprint  interval  record  history  json  log_targets
+///             config
+const ROOMS: [(&str, u8, &[&str]); 20] = [
     // Plain tools, in the order in which they stand on each other.
     ("time", 1, &[]),
     ("table", 1, &[]),
@@ -26,6 +27,7 @@ const ROOMS: [(&str, u8, &[&str]); 19] = [
     ("fingerprint", 1, &[]),
     ("interval", 1, &["time"]),
     ("record", 1, &["time", "decimal"]),
+    ("json", 1, &["time", "decimal"]),
     ("log_targets", 1, &[]),
     (
         "config",

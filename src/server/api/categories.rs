@@ -2,11 +2,12 @@
 
 use super::error::echo;
 use super::packed::{self, Question};
-use super::params::{self, Decimals};
-use super::write::{Body, LongList, Object, Rows};
+use super::params;
+use super::write::{Body, LongList, Rows};
 use super::{Error, Outcome, View};
 use crate::fingerprint::Part;
 use crate::http::{Head, Responder, decode_segment};
+use crate::json::{Decimals, Object};
 use crate::market::{Category, Quote, SymbolId};
 
 /// Answers `/api/v1/categories`.
@@ -20,15 +21,14 @@ pub fn list(
     params::decimals(&decimals)?;
     let catalog = &view.market.catalog;
     let mut body = Body::default();
-    body.fixed(b"{\"categories\":[");
     let out = body.part(Part::Catalog(catalog.version()));
-    for (at, category) in catalog.categories().iter().enumerate() {
-        if at > 0 {
-            out.push(b',');
-        }
-        write_category(out, category);
+    let mut object = Object::open(out);
+    let mut array = object.array("categories");
+    for category in catalog.categories() {
+        write_category(array.item(), category);
     }
-    body.fixed(b"]}");
+    array.close();
+    object.close();
     let (body, etag) = body.finish(view, b'c');
     let head = Head::json(Some(etag), view.until_any_poll());
     let question = || Question::Categories;
@@ -60,11 +60,11 @@ pub fn markets(
 
 /// A category as both answers show it.
 pub fn write_category(out: &mut Vec<u8>, category: &Category) {
-    let mut object = Object::open(out, Decimals::Number);
-    object.text("id", &category.id);
-    object.text("name", &category.name);
-    object.maybe_text("description", category.description.as_deref());
-    object.integer("marketCount", Some(category.symbols.len() as i64));
+    let mut object = Object::open(out);
+    object.put("id", &*category.id);
+    object.put("name", &*category.name);
+    object.put("description", category.description.as_deref());
+    object.put("marketCount", category.symbols.len());
     object.close();
 }
 
@@ -79,23 +79,19 @@ pub fn write_market(
     let name = view.market.catalog.name(symbol);
     let ticker = quote.map(|quote| &quote.ticker);
     let source = quote.map(|quote| view.config.sources[quote.source.index()].id.as_str());
-    let mut object = Object::open(out, decimals);
-    object.text("symbol", name.as_str());
-    object.text("base", name.base());
-    object.text("quote", name.quote());
-    object.boolean("active", Some(view.market.catalog.active(symbol)));
-    object.maybe_text("source", source);
-    object.decimal("last", ticker.map(|ticker| &ticker.last));
-    object.decimal(
-        "percentage",
-        ticker.and_then(|ticker| ticker.percentage.as_ref()),
-    );
-    object.decimal(
-        "quoteVolume",
-        ticker.and_then(|ticker| ticker.quote_volume.as_ref()),
-    );
-    object.time("timestamp", ticker.and_then(|ticker| ticker.timestamp));
-    object.time("receivedAt", quote.map(|quote| quote.received_at));
-    object.boolean("stale", quote.map(Quote::stale));
+    let mut object = Object::open(out);
+    object.put("symbol", name.as_str());
+    object.put("base", name.base());
+    object.put("quote", name.quote());
+    object.put("active", view.market.catalog.active(symbol));
+    object.put("source", source);
+    object.put("last", decimals.value(ticker.map(|ticker| &ticker.last)));
+    let percentage = ticker.and_then(|ticker| ticker.percentage.as_ref());
+    object.put("percentage", decimals.value(percentage));
+    let volume = ticker.and_then(|ticker| ticker.quote_volume.as_ref());
+    object.put("quoteVolume", decimals.value(volume));
+    object.put("timestamp", ticker.and_then(|ticker| ticker.timestamp));
+    object.put("receivedAt", quote.map(|quote| quote.received_at));
+    object.put("stale", quote.map(Quote::stale));
     object.close();
 }

@@ -7,10 +7,10 @@
 mod asked;
 
 use super::packed::{self, Question, ToPack};
-use super::params::Decimals;
-use super::{Error, Long, Outcome, View, quotes, send_error, write};
+use super::{Error, Long, Outcome, View, quotes, send_error};
 use crate::fingerprint::Fingerprint;
 use crate::http::{Cache, Head, Responder};
+use crate::json::{Decimals, Value as _};
 use crate::market::{
     ChartInfo, ChartMaker, ChartPlan, REREAD, Series, SeriesKey, SourceId, floor_slot, needed,
 };
@@ -340,10 +340,10 @@ fn fields(view: &View<'_>, asked: &Asked, key: SeriesKey, info: &ChartInfo) -> V
     out.extend_from_slice(view.config.sources[key.source.index()].id.as_bytes());
     if let Some(closed) = info.last_closed {
         out.extend_from_slice(b"\r\nChart-Last-Closed: ");
-        write::write_integer(&mut out, closed.0);
+        closed.write(&mut out);
     }
     out.extend_from_slice(b"\r\nChart-Gaps: ");
-    write::write_integer(&mut out, i64::try_from(info.gaps).unwrap_or(i64::MAX));
+    info.gaps.write(&mut out);
     out.extend_from_slice(match info.complete {
         true => b"\r\nChart-Coverage: complete\r\n",
         false => b"\r\nChart-Coverage: partial\r\n".as_slice(),

@@ -11,7 +11,8 @@ use super::packed::{self, Question};
 use super::{Error, Outcome, Service, View};
 use crate::config::Config;
 use crate::fingerprint::{Fingerprint, Part};
-use crate::http::{Cache, Head, Responder, write_json_string};
+use crate::http::{Cache, Head, Responder};
+use crate::json::Value as _;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -164,7 +165,7 @@ impl Document {
 fn servers(base: &str) -> Vec<u8> {
     let mut out = b"\"servers\":[{\"url\":".to_vec();
     let base = if base.is_empty() { "/" } else { base };
-    write_json_string(&mut out, base.as_bytes());
+    base.write(&mut out);
     out.extend_from_slice(b"}]");
     out
 }

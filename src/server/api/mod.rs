@@ -23,8 +23,6 @@ pub mod write;
 
 pub use error::{Error, send_error};
 pub use packed::{Packed, Question, ToPack};
-#[cfg(test)]
-pub use params::Decimals;
 
 use super::packing::Packing;
 use super::{Endpoint, ProcessFacts, Service, Status};

@@ -10,9 +10,9 @@
 //! It never packs anything: [`Packing`](crate::server::packing::Packing) does.
 
 use super::View;
-use super::params::Decimals;
 use super::write::Rows;
 use crate::http::{Coding, ETag, Head, Output, Responder};
+use crate::json::Decimals;
 use crate::market::{ChartSpec, SeriesKey, SourceId, SymbolId};
 use crate::server::packing::Found;
 use std::sync::Arc;

@@ -2,29 +2,11 @@
 
 use super::Error;
 use crate::http::Query;
+use crate::json::Decimals;
 use crate::market::SourceId;
 use crate::server::api::View;
 use crate::server::api::error::echo;
 use std::borrow::Cow;
-
-/// How decimals leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Decimals {
-    /// As JSON numbers.
-    Number,
-    /// As JSON strings of the same digits.
-    String,
-}
-
-impl Decimals {
-    /// The letter that it has in an entity tag.
-    pub fn variant(self) -> u8 {
-        match self {
-            Decimals::Number => b'n',
-            Decimals::String => b's',
-        }
-    }
-}
 
 /// The values of some known parameters, in the order of their names.
 pub type Values<'a, const N: usize> = [Option<Cow<'a, [u8]>>; N];

@@ -5,11 +5,12 @@
 
 use super::error::echo;
 use super::packed::{self, Question, ToPack};
-use super::params::{self, Decimals};
-use super::write::{self, LongList, Rows};
+use super::params;
+use super::write::{LongList, Rows};
 use super::{Error, Outcome, View};
 use crate::fingerprint::{Fingerprint, Part};
-use crate::http::{Cache, ETag, Head, Output, Responder, decode_segment, write_json_string};
+use crate::http::{Cache, ETag, Head, Output, Responder, decode_segment};
+use crate::json::{Decimals, Object};
 use crate::market::{Lookup, Quote, SourceId, SymbolId};
 use std::borrow::Cow;
 
@@ -157,13 +158,11 @@ fn write_item_error(out: &mut Vec<u8>, asked: &[u8], error: &Error) {
     if !out.is_empty() {
         out.push(b',');
     }
-    out.extend_from_slice(b"{\"symbol\":");
-    write_json_string(out, echo(asked).as_bytes());
-    out.extend_from_slice(b",\"code\":\"");
-    out.extend_from_slice(error.code.as_bytes());
-    out.extend_from_slice(b"\",\"message\":");
-    write_json_string(out, error.message.as_bytes());
-    out.push(b'}');
+    let mut object = Object::open(out);
+    object.put("symbol", echo(asked).as_str());
+    object.put("code", error.code);
+    object.put("message", error.message.as_str());
+    object.close();
 }
 
 fn send_batch(
@@ -364,26 +363,26 @@ pub fn rendered(view: &View<'_>, quote: &Quote, decimals: Decimals) -> Vec<u8> {
     let name = view.market.catalog.name(quote.symbol);
     let source = &view.config.sources[quote.source.index()].id;
     let ticker = &quote.ticker;
-    let mut object = write::Object::open(&mut out, decimals);
-    object.text("symbol", name.as_str());
-    object.text("base", name.base());
-    object.text("quote", name.quote());
-    object.text("source", source);
-    object.decimal("last", Some(&ticker.last));
-    object.decimal("bid", ticker.bid.as_ref());
-    object.decimal("ask", ticker.ask.as_ref());
-    object.decimal("bidVolume", ticker.bid_volume.as_ref());
-    object.decimal("askVolume", ticker.ask_volume.as_ref());
-    object.decimal("open", ticker.open.as_ref());
-    object.decimal("high", ticker.high.as_ref());
-    object.decimal("low", ticker.low.as_ref());
-    object.decimal("change", ticker.change.as_ref());
-    object.decimal("percentage", ticker.percentage.as_ref());
-    object.decimal("baseVolume", ticker.base_volume.as_ref());
-    object.decimal("quoteVolume", ticker.quote_volume.as_ref());
-    object.time("timestamp", ticker.timestamp);
-    object.time("receivedAt", Some(quote.received_at));
-    object.boolean("stale", Some(quote.stale()));
+    let mut object = Object::open(&mut out);
+    object.put("symbol", name.as_str());
+    object.put("base", name.base());
+    object.put("quote", name.quote());
+    object.put("source", source.as_str());
+    object.put("last", decimals.value(Some(&ticker.last)));
+    object.put("bid", decimals.value(ticker.bid.as_ref()));
+    object.put("ask", decimals.value(ticker.ask.as_ref()));
+    object.put("bidVolume", decimals.value(ticker.bid_volume.as_ref()));
+    object.put("askVolume", decimals.value(ticker.ask_volume.as_ref()));
+    object.put("open", decimals.value(ticker.open.as_ref()));
+    object.put("high", decimals.value(ticker.high.as_ref()));
+    object.put("low", decimals.value(ticker.low.as_ref()));
+    object.put("change", decimals.value(ticker.change.as_ref()));
+    object.put("percentage", decimals.value(ticker.percentage.as_ref()));
+    object.put("baseVolume", decimals.value(ticker.base_volume.as_ref()));
+    object.put("quoteVolume", decimals.value(ticker.quote_volume.as_ref()));
+    object.put("timestamp", ticker.timestamp);
+    object.put("receivedAt", quote.received_at);
+    object.put("stale", quote.stale());
     object.close();
     out
 }

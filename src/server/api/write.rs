@@ -1,146 +1,14 @@
-//! Writing JSON: objects field by field, and long lists part by part.
-//!
-//! Answers are written straight into bytes: a list of thousands of markets is made a hundred
-//! times a minute, and a tree of values would cost ten times as much.
+//! Bodies that name what they are made of, and long lists, which are written part by part.
 
 use super::packed::{self, Question, ToPack};
-use super::params::Decimals;
 use super::{Long, Outcome, View, categories, ecosystem, quotes};
-use crate::decimal::Decimal;
 use crate::fingerprint::{Fingerprint, Part};
-use crate::http::{Cache, ETag, Head, Responder, write_json_string};
+use crate::http::{Cache, ETag, Head, Responder};
+use crate::json::{Decimals, Object};
 use crate::market::{Quote, SourceId, SymbolId};
-use crate::time::UnixMs;
 
 /// Rows made in one part: some 0.2 ms.
 const ROWS_A_PART: usize = 128;
-
-/// One JSON object on its way into bytes.
-pub struct Object<'a> {
-    out: &'a mut Vec<u8>,
-    decimals: Decimals,
-    first: bool,
-}
-
-impl<'a> Object<'a> {
-    /// Opens an object.
-    pub fn open(out: &'a mut Vec<u8>, decimals: Decimals) -> Object<'a> {
-        out.push(b'{');
-        Object {
-            out,
-            decimals,
-            first: true,
-        }
-    }
-
-    /// An object that is open and has members.
-    pub fn resume(out: &'a mut Vec<u8>, decimals: Decimals) -> Object<'a> {
-        Object {
-            out,
-            decimals,
-            first: false,
-        }
-    }
-
-    /// Writes a key; its value is the caller's to write.
-    pub fn key(&mut self, key: &str) -> &mut Vec<u8> {
-        if !std::mem::take(&mut self.first) {
-            self.out.push(b',');
-        }
-        self.out.push(b'"');
-        self.out.extend_from_slice(key.as_bytes());
-        self.out.extend_from_slice(b"\":");
-        self.out
-    }
-
-    /// A text that may need escaping.
-    pub fn text(&mut self, key: &str, value: &str) {
-        write_json_string(self.key(key), value.as_bytes());
-    }
-
-    /// A text, or null.
-    pub fn maybe_text(&mut self, key: &str, value: Option<&str>) {
-        match value {
-            Some(value) => self.text(key, value),
-            None => self.null(key),
-        }
-    }
-
-    /// A decimal, or null.
-    pub fn decimal(&mut self, key: &str, value: Option<&Decimal>) {
-        let decimals = self.decimals;
-        write_decimal(self.key(key), value, decimals);
-    }
-
-    /// Milliseconds since the epoch, or null.
-    pub fn time(&mut self, key: &str, value: Option<UnixMs>) {
-        self.integer(key, value.map(|time| time.0));
-    }
-
-    /// An integer, or null.
-    pub fn integer(&mut self, key: &str, value: Option<i64>) {
-        match value {
-            Some(value) => write_integer(self.key(key), value),
-            None => self.null(key),
-        }
-    }
-
-    /// True, false or null.
-    pub fn boolean(&mut self, key: &str, value: Option<bool>) {
-        let text: &[u8] = match value {
-            Some(true) => b"true",
-            Some(false) => b"false",
-            None => b"null",
-        };
-        self.key(key).extend_from_slice(text);
-    }
-
-    /// Null.
-    pub fn null(&mut self, key: &str) {
-        self.key(key).extend_from_slice(b"null");
-    }
-
-    /// An object inside.
-    pub fn object(&mut self, key: &str) -> Object<'_> {
-        let decimals = self.decimals;
-        Object::open(self.key(key), decimals)
-    }
-
-    /// Closes the object.
-    pub fn close(self) {
-        self.out.push(b'}');
-    }
-}
-
-/// A decimal as a number or a string, or null.
-pub fn write_decimal(out: &mut Vec<u8>, value: Option<&Decimal>, decimals: Decimals) {
-    match (value, decimals) {
-        (None, _) => out.extend_from_slice(b"null"),
-        (Some(value), Decimals::Number) => value.write(out),
-        (Some(value), Decimals::String) => {
-            out.push(b'"');
-            value.write(out);
-            out.push(b'"');
-        }
-    }
-}
-
-/// Appends an integer: without the standard formatter, which takes ten times as long.
-pub fn write_integer(out: &mut Vec<u8>, value: i64) {
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
-}
-
-/// A list of texts.
-pub fn write_texts<'a>(out: &mut Vec<u8>, texts: impl Iterator<Item = &'a str>) {
-    out.push(b'[');
-    for (at, text) in texts.enumerate() {
-        if at > 0 {
-            out.push(b',');
-        }
-        write_json_string(out, text.as_bytes());
-    }
-    out.push(b']');
-}
 
 /// A body in the making. What is written to it is either the same in all bodies of its address, or
 /// a part that is named: so its tag names all of its bytes.
@@ -306,8 +174,8 @@ impl LongList {
                     return;
                 };
                 let decimals = self.decimals;
-                let mut object = Object::open(self.begin_row(&[listed]), decimals);
-                ecosystem::write_item(&mut object, view, &entry);
+                let mut object = Object::open(self.begin_row(&[listed]));
+                ecosystem::write_item(&mut object, view, &entry, decimals);
                 object.close();
             }
         }

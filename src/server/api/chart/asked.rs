@@ -1,9 +1,10 @@
 //! The parameters of a chart's request.
 
 use super::super::error::echo;
-use super::super::params::{self, Decimals};
+use super::super::params;
 use super::super::{Error, View, quotes};
 use crate::interval::Interval;
+use crate::json::Decimals;
 use crate::market::{ChartSpec, SeriesKey, SourceId, SymbolId};
 use crate::time::UnixMs;
 use std::borrow::Cow;
