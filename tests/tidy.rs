@@ -205,16 +205,16 @@ fn the_clock_is_read_only_in_time() {
 }
 
 #[test]
-fn serde_is_named_only_where_json_comes_in_or_goes_out() {
+fn serde_is_named_only_where_json_comes_in() {
     fn rule(source: &Source) -> Findings {
-        let free = is_in(source, &["src/exchange", "src/server/api", "src/config"]);
+        let free = is_in(source, &["src/exchange", "src/config"]);
         named(source, |word| {
             !free && (word == "serde" || word == "serde_json")
         })
     }
     let rule = Rule(rule);
     rule.finds("src/exchange/binance.rs", "use serde::Deserialize;", &[]);
-    rule.finds("src/server/api/mod.rs", "serde_json::to_vec(&x)", &[]);
+    rule.finds("src/server/api/mod.rs", "serde_json::to_vec(&x)", &[1]);
     rule.finds("src/config.rs", "use serde::Deserialize;", &[]);
     rule.finds("src/server/core.rs", "use serde_json::Value;", &[1]);
     rule.finds(

@@ -15,6 +15,19 @@ pub struct Histogram<const N: usize> {
     pub sum_us: u64,
 }
 
+/// A histogram of any number of buckets, with its bounds.
+#[derive(Clone, Copy, Debug)]
+pub struct Buckets<'a> {
+    /// Upper bounds.
+    pub bounds_us: &'a [u64],
+    /// Counts up to each bound, each without those of the bound before.
+    pub counts: &'a [u64],
+    /// Those above the last bound.
+    pub above: u64,
+    /// All durations together.
+    pub sum_us: u64,
+}
+
 impl<const N: usize> Default for Histogram<N> {
     fn default() -> Histogram<N> {
         Histogram {
@@ -34,6 +47,16 @@ impl<const N: usize> Histogram<N> {
             None => self.above += count,
         }
         self.sum_us = self.sum_us.saturating_add(took_us.saturating_mul(count));
+    }
+
+    /// What is told of it, given its bounds.
+    pub fn buckets<'a>(&'a self, bounds_us: &'a [u64; N]) -> Buckets<'a> {
+        Buckets {
+            bounds_us,
+            counts: &self.counts,
+            above: self.above,
+            sum_us: self.sum_us,
+        }
     }
 
     /// How many were counted.

@@ -4,9 +4,8 @@
 //! read-only is a type here, [`View`]. What cannot be answered within one turn is handed back as a
 //! [`Long`], to be made in parts.
 //!
-//! One file a family: [`quotes`], [`categories`], [`ecosystem`], [`chart`], [`metrics`] with
-//! `prometheus`, [`health`], and `described`, which describes them. Most answers leave by way of
-//! `packed`.
+//! One file a family: [`quotes`], [`categories`], [`ecosystem`], [`chart`], [`metrics`], [`health`],
+//! and `described`, which describes them. Most answers leave by way of `packed`.
 
 pub mod categories;
 pub mod chart;
@@ -17,7 +16,6 @@ pub mod health;
 pub mod metrics;
 mod packed;
 mod params;
-mod prometheus;
 pub mod quotes;
 pub mod write;
 
@@ -298,7 +296,7 @@ pub fn answer(
             asked.and_then(|asked| meant.insert(Meaning::Chart(asked)).answer(view, responder))
         }
         Some(Route::Metrics) => metrics::json(view, responder),
-        Some(Route::Prometheus) => metrics::text(view, responder),
+        Some(Route::Prometheus) => metrics::prometheus(view, responder),
         Some(Route::Health(kind)) => (meant.insert(Meaning::Health(kind))).answer(view, responder),
         Some(Route::OpenApi) => described::document(view, service, responder),
     };
