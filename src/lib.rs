@@ -57,7 +57,8 @@
 //!
 //! Begin with [`decimal`], [`interval`] and [`record`]; then [`market`] and [`exchange`]; then
 //! [`server`], whose page tells what the core is told and asked; then [`net`], which does what it says.
-//! To add an endpoint: [`server::api`]. To add an exchange: [`exchange`]. To add a limit: [`config`].
+//! To add an endpoint: [`server::api`]. To add a metric: `server::api::metrics::table`. To add an
+//! exchange: [`exchange`]. To add a limit: [`config`].
 
 pub mod config;
 pub mod decimal;

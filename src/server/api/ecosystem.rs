@@ -1,11 +1,13 @@
 //! `/api/ecosystem/market` and `/api/ecosystem/market/{id}`.
 
-use super::error::echo;
-use super::packed::{self, Question};
-use super::params;
-use super::quotes::{self, path_text};
-use super::write::{Body, LongList, Rows};
-use super::{Error, Outcome, View};
+use super::error::{Error, echo};
+use super::list::{Body, LongList};
+use super::outcome::Outcome;
+use super::packed::{self, Question, Rows};
+use super::params::{self, Call};
+use super::records::{rendered, write_item};
+use super::symbols::path_text;
+use super::view::View;
 use crate::fingerprint::Part;
 use crate::history::Extent;
 use crate::http::{Cache, Head, Responder};
@@ -16,9 +18,10 @@ use crate::market::{EcosystemEntry, Quote, Series, SeriesKey, SymbolId};
 /// Answers `/api/ecosystem/market`: the active markets.
 pub fn list(
     view: &View<'_>,
-    query: &[u8],
+    call: &Call<'_>,
     responder: &mut Responder<'_>,
 ) -> Result<Outcome, Error> {
+    let query = call.query;
     let [decimals] = params::read(query, &["decimals"])?;
     let decimals = params::decimals(&decimals)?;
     let list = LongList::new(view, Rows::Ecosystem, decimals);
@@ -29,13 +32,13 @@ pub fn list(
 /// Answers `/api/ecosystem/market/{id}`: the full record, of an inactive market too.
 pub fn one(
     view: &View<'_>,
-    id: &[u8],
-    query: &[u8],
+    call: &Call<'_>,
     responder: &mut Responder<'_>,
 ) -> Result<Outcome, Error> {
+    let query = call.query;
     let [decimals] = params::read(query, &["decimals"])?;
     let decimals = params::decimals(&decimals)?;
-    let text = path_text(id)?;
+    let text = path_text(call)?;
     let catalog = &view.market.catalog;
     let found = catalog.ecosystem_market(&text);
     let entry = found.and_then(|symbol| catalog.ecosystem_entry(symbol));
@@ -88,7 +91,7 @@ fn record(
     body.fixed(b",\"quote\":");
     match quote {
         Some(quote) => {
-            let made = quotes::rendered(view, quote, decimals);
+            let made = rendered(view, quote, decimals);
             let out = body.part(Part::Quote(quote.version));
             out.extend_from_slice(&made);
         }
@@ -100,46 +103,6 @@ fn record(
     object.put("updatedAt", iso(catalog.updated_at(symbol)).as_deref());
     object.close();
     body
-}
-
-/// The fields that the list and the record share.
-pub fn write_item(
-    object: &mut Object<'_>,
-    view: &View<'_>,
-    entry: &EcosystemEntry<'_>,
-    decimals: Decimals,
-) {
-    let name = view.market.catalog.name(entry.symbol);
-    object.put("id", &*entry.id);
-    object.put("name", name.as_str());
-    object.put("symbol", name.as_str());
-    object.put("currency", name.base());
-    object.put("pair", name.quote());
-    object.put("isTrending", entry.is_trending);
-    object.put("isHot", entry.is_hot);
-    object.put("icon", entry.icon);
-    object.put("status", entry.status);
-    let rules = &entry.rules;
-    let mut metadata = object.object("metadata");
-    let mut precision = metadata.object("precision");
-    precision.put("amount", rules.amount_places.map(u64::from));
-    precision.put("price", rules.price_places.map(u64::from));
-    precision.close();
-    let mut limits = metadata.object("limits");
-    for (key, bounds) in [
-        ("amount", &rules.amount),
-        ("price", &rules.price),
-        ("cost", &rules.cost),
-    ] {
-        let mut object = limits.object(key);
-        object.put("min", decimals.value(bounds.min.as_ref()));
-        object.put("max", decimals.value(bounds.max.as_ref()));
-        object.close();
-    }
-    limits.close();
-    metadata.put("taker", decimals.value(rules.taker.as_ref()));
-    metadata.put("maker", decimals.value(rules.maker.as_ref()));
-    metadata.close();
 }
 
 /// The extent of what is stored of each interval, of the first source that has any: in the history

@@ -1,6 +1,8 @@
 //! `/health`, `/health/live` and `/health/ready`: constant cost, no I/O.
 
-use super::{Error, Outcome, View};
+use super::error::Error;
+use super::outcome::Outcome;
+use super::view::View;
 use crate::http::{Cache, Head, Responder};
 use crate::json::Array;
 use crate::server::SourceState;

@@ -9,8 +9,7 @@
 //!
 //! It never packs anything: [`Packing`](crate::server::packing::Packing) does.
 
-use super::View;
-use super::write::Rows;
+use super::view::View;
 use crate::http::{Coding, ETag, Head, Output, Responder};
 use crate::json::Decimals;
 use crate::market::{ChartSpec, SeriesKey, SourceId, SymbolId};
@@ -45,6 +44,17 @@ pub enum Question {
     Chart(SeriesKey, ChartSpec),
     /// The description of all addresses.
     OpenApi,
+}
+
+/// What the rows of a list are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Rows {
+    /// All known quotes, of one source or each of its first fresh one.
+    Quotes(Option<SourceId>),
+    /// The markets of a category, by its id.
+    Category(Box<str>),
+    /// The active markets of the ecosystem.
+    Ecosystem,
 }
 
 impl Question {
@@ -113,13 +123,13 @@ impl Packed {
     }
 
     /// Sends it.
-    pub fn finish(self, responder: &mut Responder<'_>) {
-        let bytes = self.bytes.expect("it is finished when it is ready");
+    pub fn send(&self, responder: &mut Responder<'_>) {
+        let bytes = (self.bytes.as_ref()).expect("it is sent when it is ready");
         let head = Head {
             fields: &self.fields,
             ..self.head
         };
-        send_packed(&head, &bytes, responder);
+        send_packed(&head, bytes, responder);
     }
 }
 

@@ -7,7 +7,9 @@ mod table;
 pub use render::schema;
 pub use table::Figures;
 
-use super::{Error, Outcome, View};
+use super::error::Error;
+use super::outcome::Outcome;
+use super::view::View;
 use crate::http::{Cache, ContentType, Head, Responder};
 
 /// The figures as JSON.

@@ -10,7 +10,7 @@
 //! bytes), `_total` on counters, labels from closed sets alone (sources, statuses, reasons).
 
 use crate::market::{ChartCounts, QuoteCounts, SourceId};
-use crate::server::api::View;
+use crate::server::api::view::View;
 use crate::server::durations::{Buckets, POLL_BOUNDS_US, REQUEST_BOUNDS_US};
 use crate::server::status::{HistoryStatus, HttpStatus, TURN_BOUNDS};
 use crate::server::{CloseReason, ProcessFacts, SourceState, SourceStatus};

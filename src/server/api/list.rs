@@ -1,11 +1,14 @@
 //! Bodies that name what they are made of, and long lists, which are written part by part.
 
-use super::packed::{self, Question, ToPack};
-use super::{Long, Outcome, View, categories, ecosystem, quotes};
+use super::outcome::{Long, Outcome};
+use super::packed::{self, Question, Rows, ToPack};
+use super::records::{ready, rendered, write_category, write_item, write_market};
+use super::symbols::answering;
+use super::view::View;
 use crate::fingerprint::{Fingerprint, Part};
 use crate::http::{Cache, ETag, Head, Responder};
 use crate::json::{Decimals, Object};
-use crate::market::{Quote, SourceId, SymbolId};
+use crate::market::{Quote, SymbolId};
 
 /// Rows made in one part: some 0.2 ms.
 const ROWS_A_PART: usize = 128;
@@ -41,17 +44,6 @@ impl Body {
     }
 }
 
-/// What the rows of a list are.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Rows {
-    /// All known quotes, of one source or each of its first fresh one.
-    Quotes(Option<SourceId>),
-    /// The markets of a category, by its id.
-    Category(Box<str>),
-    /// The active markets of the ecosystem.
-    Ecosystem,
-}
-
 /// Times that a list is begun again because the catalog changed on the way. Market lists come once
 /// an hour; a list takes some turns.
 const MAX_RESTARTS: u8 = 2;
@@ -85,7 +77,7 @@ impl LongList {
                 let category = catalog.category(id.as_bytes())?;
                 body.fixed(b"{\"category\":");
                 let out = body.part(Part::Catalog(catalog.version()));
-                categories::write_category(out, category);
+                write_category(out, category);
                 body.fixed(b",\"markets\":[");
                 category.symbols.clone()
             }
@@ -108,22 +100,12 @@ impl LongList {
     }
 
     /// Answers at once when the first part is all of it.
-    pub fn start(mut self, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
-        if self.step(view) {
-            return self.finish(view, responder).into();
+    pub fn start(self, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
+        let mut list = Box::new(self);
+        if list.step(view) {
+            return list.finish(view, responder).into();
         }
-        Outcome::Later(Long::List(Box::new(self)))
-    }
-
-    /// Makes one part. `true`: that was the last one.
-    pub fn step(&mut self, view: &View<'_>) -> bool {
-        self.watch(view);
-        let end = self.symbols.len().min(self.next + ROWS_A_PART);
-        for at in self.next..end {
-            self.write_row(view, self.symbols[at]);
-        }
-        self.next = end;
-        end == self.symbols.len()
+        Outcome::Later(list)
     }
 
     /// Begins again when the catalog has changed since the last step. Where that has happened too
@@ -146,26 +128,26 @@ impl LongList {
         let listed = Part::Catalog(catalog.version());
         match &self.rows {
             Rows::Quotes(source) => {
-                let Some(quote) = quotes::answering(view, symbol, *source) else {
+                let Some(quote) = answering(view, symbol, *source) else {
                     return;
                 };
                 self.stale |= quote.stale();
                 let decimals = self.decimals;
                 let out = self.begin_row(&[Part::Quote(quote.version)]);
                 match decimals {
-                    Decimals::Number => out.extend_from_slice(quotes::ready(view, quote)),
+                    Decimals::Number => out.extend_from_slice(ready(view, quote)),
                     Decimals::String => {
-                        out.extend_from_slice(&quotes::rendered(view, quote, decimals));
+                        out.extend_from_slice(&rendered(view, quote, decimals));
                     }
                 }
             }
             Rows::Category(_) => {
-                let quote = quotes::answering(view, symbol, None);
+                let quote = answering(view, symbol, None);
                 self.stale |= quote.is_some_and(Quote::stale);
                 let shown = quote.map_or(Part::Nothing, |quote| Part::Quote(quote.version));
                 let decimals = self.decimals;
                 let out = self.begin_row(&[listed, shown]);
-                categories::write_market(out, view, symbol, quote, decimals);
+                write_market(out, view, symbol, quote, decimals);
             }
             Rows::Ecosystem => {
                 let entry = catalog.ecosystem_entry(symbol);
@@ -175,7 +157,7 @@ impl LongList {
                 };
                 let decimals = self.decimals;
                 let mut object = Object::open(self.begin_row(&[listed]));
-                ecosystem::write_item(&mut object, view, &entry, decimals);
+                write_item(&mut object, view, &entry, decimals);
                 object.close();
             }
         }
@@ -192,16 +174,27 @@ impl LongList {
         }
         &mut self.body.bytes
     }
+}
 
-    /// Sends the list, unless it is to be packed first.
-    pub fn finish(self, view: &View<'_>, responder: &mut Responder<'_>) -> Option<ToPack> {
+impl Long for LongList {
+    fn step(&mut self, view: &View<'_>) -> bool {
+        self.watch(view);
+        let end = self.symbols.len().min(self.next + ROWS_A_PART);
+        for at in self.next..end {
+            self.write_row(view, self.symbols[at]);
+        }
+        self.next = end;
+        end == self.symbols.len()
+    }
+
+    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Option<ToPack> {
         let LongList {
             rows,
             decimals,
             mut body,
             stale,
             ..
-        } = self;
+        } = *self;
         body.fixed(match rows {
             Rows::Quotes(_) => b"],\"errors\":[]}".as_slice(),
             Rows::Category(_) => b"]}",
