@@ -33,7 +33,7 @@ pub fn list(
     object.close();
     let (body, etag) = body.finish(view, b'c');
     let head = Head::json(Some(etag), view.until_any_poll());
-    let question = || Question::Categories;
+    let question = || Question::Address("/api/v1/categories", Box::default());
     let length = body.len();
     let to_pack = packed::send(view, responder, head, question, length, |out| {
         out.give(body)

@@ -71,7 +71,7 @@ pub fn document(
     let etag = view.tag(made_of, b'o');
     let head = Head::json(Some(etag), Cache::MaxAge(KEPT_S));
     let length = pieces.iter().map(Piece::len).sum();
-    let question = || Question::OpenApi;
+    let question = || Question::Address("/openapi.json", Box::default());
     let to_pack = packed::send(view, responder, head, question, length, |out| {
         for piece in pieces {
             match piece {

@@ -12,10 +12,11 @@
 //! # To add an endpoint
 //!
 //! 1. In the file of its family, or one of its own: a function that reads its parameters by
-//!    `params::read`, sends a body by `packed::send`, and returns an [`Error`] for what is wrong.
+//!    `params::read`, sends its body by `packed::send` as a [`Question::Address`], and returns an
+//!    [`Error`] for what is wrong. `categories::list` is the shortest to begin with.
 //! 2. Here: its name in the metrics, with the next number, and its row in the table.
-//! 3. In `openapi.json`: its path, with an example of each response. Tests hold it to the code.
-//! 4. A test of it in `tests/loopback`.
+//! 3. In `openapi.json`: its path, with an example of a response. Tests hold it to the code.
+//! 4. A test in `tests/loopback`, where `described.rs` counts the addresses.
 
 mod categories;
 pub mod chart;

@@ -36,14 +36,12 @@ pub enum Question {
     },
     /// A list of any length.
     List(Rows, Decimals),
-    /// The categories.
-    Categories,
     /// The record of a market.
     Market(SymbolId, Decimals),
     /// A chart of a series.
     Chart(SeriesKey, ChartSpec),
-    /// The description of all addresses.
-    OpenApi,
+    /// What this address answers, given what of its parameters the body depends on.
+    Address(&'static str, Box<[u8]>),
 }
 
 /// What the rows of a list are.
@@ -65,6 +63,7 @@ impl Question {
                 symbols, errors, ..
             } => size_of_val(&**symbols) + errors.len(),
             Question::List(Rows::Category(id), _) => id.len(),
+            Question::Address(_, parameters) => parameters.len(),
             _ => 0,
         };
         size_of::<Question>() + apart

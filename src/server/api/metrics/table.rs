@@ -4,7 +4,8 @@
 //! 1. Count it where it happens; the counters are the fields of `server::status`.
 //! 2. Add one row here: its key in `/api/v1/metrics`, its name at `/metrics` without `marketd_`, one
 //!    sentence, and how it is read. A row without a key, or without a name, is not on that page.
-//! 3. Nothing else: both pages and their schema in `/openapi.json` are made from the rows.
+//! 3. If it has a key: its value in the example of `/api/v1/metrics` in `openapi.json`; a test asks for
+//!    it. Nothing else: both pages and the schema in `/openapi.json` are made from the rows.
 //!
 //! Rows appear in the order of the table. Names follow the rules of Prometheus: base units (seconds,
 //! bytes), `_total` on counters, labels from closed sets alone (sources, statuses, reasons).
