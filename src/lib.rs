@@ -31,7 +31,8 @@
 //! row 2   http                 messages: bytes to requests and answers, and back
 //!         market               meaning: symbols, quotes, candle series, charts
 //!         exchange             dialects: what one exchange's addresses and JSON mean
-//! row 1   time  table  rng  decimal  fingerprint  interval  record  history  log_targets  config
+//! row 1   time  table  rng  decimal  fingerprint  interval  record  history  json  log_targets
+//!         config
 //! ```
 //!
 //! # Three walks
@@ -56,7 +57,8 @@
 //!
 //! Begin with [`decimal`], [`interval`] and [`record`]; then [`market`] and [`exchange`]; then
 //! [`server`], whose page tells what the core is told and asked; then [`net`], which does what it says.
-//! To add an endpoint: [`server::api`]. To add an exchange: [`exchange`]. To add a limit: [`config`].
+//! To add an endpoint: [`server::api`]. To add a metric: `server::api::metrics::table`. To add an
+//! exchange: [`exchange`]. To add a limit: [`config`].
 //! The manual is in [`docs`].
 
 pub mod config;
@@ -68,6 +70,7 @@ pub mod fingerprint;
 pub mod history;
 pub mod http;
 pub mod interval;
+pub mod json;
 pub mod log_targets;
 pub mod market;
 pub mod net;

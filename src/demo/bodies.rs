@@ -6,9 +6,9 @@
 use super::assets::{MARKETS, Market};
 use super::candle::Candle;
 use super::generator::{DAY, Generator};
-use super::json::{Value, write_list};
 use super::random::{Random, derive_key};
 use crate::interval::Interval;
+use crate::json::{Array, Object, Value};
 use crate::time::UnixMs;
 
 /// The candles that a request asks for.
@@ -42,48 +42,47 @@ pub(super) fn write_ticker(seed: u64, market: &Market, now: UnixMs, out: &mut Ve
     let mut random = Random::new(derive_key(seed, market.symbol), SIZES_TAG, second);
     // At most the volume of a minute is offered on each side of the order book.
     let mut size = || 1 + random.below(market.half_daily_volume() / 720);
-    let price = |ticks| Value::Fixed(ticks, market.price_places);
-    let amount = |steps| Value::Fixed(steps, market.amount_places);
-    let members = [
-        ("symbol", Value::Text(market.symbol)),
-        ("priceChange", price(window.close - window.open)),
-        (
-            "priceChangePercent",
-            Value::Thousandths(percent(window.close - window.open, window.open)),
-        ),
-        (
-            "weightedAvgPrice",
-            Value::Fixed(average(market, &window), 8),
-        ),
-        ("prevClosePrice", price(window.open)),
-        ("lastPrice", price(window.close)),
-        ("lastQty", amount(size() / 100 + 1)),
-        ("bidPrice", price(window.close - 1)),
-        ("bidQty", amount(size())),
-        ("askPrice", price(window.close + 1)),
-        ("askQty", amount(size())),
-        ("openPrice", price(window.open)),
-        ("highPrice", price(window.high)),
-        ("lowPrice", price(window.low)),
-        ("volume", amount(2 * window.half_volume)),
-        (
-            "quoteVolume",
-            quote_amount(market, 2 * window.half_turnover),
-        ),
-        ("openTime", Value::Int((start - 1).max(0) * 1000)),
-        ("closeTime", Value::Int(second * 1000)),
-        ("firstId", Value::Int(last_id - window.trades + 1)),
-        ("lastId", Value::Int(last_id)),
-        ("count", Value::Int(window.trades)),
-    ];
-    Value::Object(&members).write(out);
+    let price = |ticks| Fixed(ticks, market.price_places);
+    let amount = |steps| Fixed(steps, market.amount_places);
+    let change = window.close - window.open;
+    let mut object = Object::open(out);
+    object.put("symbol", market.symbol);
+    object.put("priceChange", price(change));
+    object.put(
+        "priceChangePercent",
+        Thousandths(percent(change, window.open)),
+    );
+    object.put("weightedAvgPrice", Fixed(average(market, &window), 8));
+    object.put("prevClosePrice", price(window.open));
+    object.put("lastPrice", price(window.close));
+    object.put("lastQty", amount(size() / 100 + 1));
+    object.put("bidPrice", price(window.close - 1));
+    object.put("bidQty", amount(size()));
+    object.put("askPrice", price(window.close + 1));
+    object.put("askQty", amount(size()));
+    object.put("openPrice", price(window.open));
+    object.put("highPrice", price(window.high));
+    object.put("lowPrice", price(window.low));
+    object.put("volume", amount(2 * window.half_volume));
+    object.put(
+        "quoteVolume",
+        quote_amount(market, 2 * window.half_turnover),
+    );
+    object.put("openTime", (start - 1).max(0) * 1000);
+    object.put("closeTime", second * 1000);
+    object.put("firstId", last_id - window.trades + 1);
+    object.put("lastId", last_id);
+    object.put("count", window.trades);
+    object.close();
 }
 
 /// Appends the 24-hour statistics of all markets.
 pub(super) fn write_tickers(seed: u64, now: UnixMs, out: &mut Vec<u8>) {
-    write_list(MARKETS.iter(), out, |market, out| {
-        write_ticker(seed, market, now, out);
-    });
+    let mut array = Array::open(out);
+    for market in &MARKETS {
+        write_ticker(seed, market, now, array.item());
+    }
+    array.close();
 }
 
 /// Appends a page of candles, oldest first. The first candle in the history is the first that opens
@@ -97,11 +96,13 @@ pub(super) fn write_klines(
 ) {
     let mut generator = Generator::new(seed, market);
     let end = now.0 / 1000 + 1;
-    write_list(open_times(page, now), out, |open, out| {
+    let mut array = Array::open(out);
+    for open in open_times(page, now) {
         let next = page.interval.end_of(open);
         let candle = generator.candle(open.0 / 1000, end.min(next.0 / 1000));
-        write_row(market, open, next, &candle, out);
-    });
+        write_row(market, open, next, &candle, array.array());
+    }
+    array.close();
 }
 
 /// The open times of a page's candles, oldest first.
@@ -127,114 +128,110 @@ fn open_times(page: &Page, now: UnixMs) -> impl Iterator<Item = UnixMs> {
         .take(page.limit as usize)
 }
 
-/// Appends one candle as a Binance row of twelve values.
-fn write_row(market: &Market, open: UnixMs, next: UnixMs, candle: &Candle, out: &mut Vec<u8>) {
-    let price = |ticks| Value::Fixed(ticks, market.price_places);
-    let amount = |steps| Value::Fixed(steps, market.amount_places);
-    let row = [
-        Value::Int(open.0),
-        price(candle.open),
-        price(candle.high),
-        price(candle.low),
-        price(candle.close),
-        amount(2 * candle.half_volume),
-        Value::Int(next.0 - 1),
-        quote_amount(market, 2 * candle.half_turnover),
-        Value::Int(candle.trades),
-        amount(candle.half_volume),
-        quote_amount(market, candle.half_turnover),
-        Value::Text("0"),
-    ];
-    Value::List(&row).write(out);
+/// Writes one candle as a Binance row of twelve values.
+fn write_row(market: &Market, open: UnixMs, next: UnixMs, candle: &Candle, mut row: Array<'_>) {
+    let price = |ticks| Fixed(ticks, market.price_places);
+    let amount = |steps| Fixed(steps, market.amount_places);
+    row.put(open);
+    row.put(price(candle.open));
+    row.put(price(candle.high));
+    row.put(price(candle.low));
+    row.put(price(candle.close));
+    row.put(amount(2 * candle.half_volume));
+    row.put(next.0 - 1);
+    row.put(quote_amount(market, 2 * candle.half_turnover));
+    row.put(candle.trades);
+    row.put(amount(candle.half_volume));
+    row.put(quote_amount(market, candle.half_turnover));
+    row.put("0");
+    row.close();
 }
 
 /// Appends the market list of these markets, with their rules for orders.
 pub(super) fn write_exchange_info(markets: &[Market], now: UnixMs, out: &mut Vec<u8>) {
-    let weight_limit = [
-        ("rateLimitType", Value::Text("REQUEST_WEIGHT")),
-        ("interval", Value::Text("MINUTE")),
-        ("intervalNum", Value::Int(1)),
-        ("limit", Value::Int(6000)),
-    ];
-    out.extend_from_slice(b"{\"timezone\":\"UTC\",\"serverTime\":");
-    Value::Int(now.0).write(out);
-    out.extend_from_slice(b",\"rateLimits\":");
-    Value::List(&[Value::Object(&weight_limit)]).write(out);
-    out.extend_from_slice(b",\"exchangeFilters\":[],\"symbols\":");
-    write_list(markets.iter(), out, write_symbol);
-    out.push(b'}');
+    let mut object = Object::open(out);
+    object.put("timezone", "UTC");
+    object.put("serverTime", now);
+    let mut limits = object.array("rateLimits");
+    let mut limit = limits.object();
+    limit.put("rateLimitType", "REQUEST_WEIGHT");
+    limit.put("interval", "MINUTE");
+    limit.put("intervalNum", 1i64);
+    limit.put("limit", 6000i64);
+    limit.close();
+    limits.close();
+    object.array("exchangeFilters").close();
+    let mut symbols = object.array("symbols");
+    for market in markets {
+        write_symbol(market, symbols.object());
+    }
+    symbols.close();
+    object.close();
 }
 
-/// Appends one market of the market list.
-fn write_symbol(market: &Market, out: &mut Vec<u8>) {
-    let price = |ticks| Value::Fixed(ticks, market.price_places);
-    let amount = |steps| Value::Fixed(steps, market.amount_places);
-    let price_filter = [
-        ("filterType", Value::Text("PRICE_FILTER")),
-        ("minPrice", price(1)),
-        ("maxPrice", price(100_000_000)),
-        ("tickSize", price(1)),
-    ];
-    let lot_size = [
-        ("filterType", Value::Text("LOT_SIZE")),
-        ("minQty", amount(1)),
-        ("maxQty", amount(market.half_daily_volume() / 10)),
-        ("stepSize", amount(1)),
-    ];
-    let notional = [
-        ("filterType", Value::Text("NOTIONAL")),
-        ("minNotional", Value::Fixed(market.quote.min_order, 8)),
-        ("applyMinToMarket", Value::Bool(true)),
-        ("maxNotional", Value::Fixed(9_000_000, 0)),
-        ("applyMaxToMarket", Value::Bool(false)),
-        ("avgPriceMins", Value::Int(5)),
-    ];
-    let filters = [
-        Value::Object(&price_filter),
-        Value::Object(&lot_size),
-        Value::Object(&notional),
-    ];
-    let members = [
-        ("symbol", Value::Text(market.symbol)),
-        ("status", Value::Text("TRADING")),
-        ("baseAsset", Value::Text(market.base.name)),
-        ("baseAssetPrecision", Value::Int(8)),
-        ("quoteAsset", Value::Text(market.quote.name)),
-        ("quotePrecision", Value::Int(8)),
-        ("quoteAssetPrecision", Value::Int(8)),
-        ("baseCommissionPrecision", Value::Int(8)),
-        ("quoteCommissionPrecision", Value::Int(8)),
-        (
-            "orderTypes",
-            Value::List(&[Value::Text("LIMIT"), Value::Text("MARKET")]),
-        ),
-        ("icebergAllowed", Value::Bool(false)),
-        ("ocoAllowed", Value::Bool(false)),
-        ("otoAllowed", Value::Bool(false)),
-        ("quoteOrderQtyMarketAllowed", Value::Bool(true)),
-        ("allowTrailingStop", Value::Bool(false)),
-        ("cancelReplaceAllowed", Value::Bool(false)),
-        ("amendAllowed", Value::Bool(false)),
-        ("isSpotTradingAllowed", Value::Bool(true)),
-        ("isMarginTradingAllowed", Value::Bool(false)),
-        ("filters", Value::List(&filters)),
-        ("permissions", Value::List(&[])),
-        (
-            "permissionSets",
-            Value::List(&[Value::List(&[Value::Text("SPOT")])]),
-        ),
-        ("defaultSelfTradePreventionMode", Value::Text("NONE")),
-        (
-            "allowedSelfTradePreventionModes",
-            Value::List(&[Value::Text("NONE")]),
-        ),
-    ];
-    Value::Object(&members).write(out);
+/// Writes one market of the market list.
+fn write_symbol(market: &Market, mut object: Object<'_>) {
+    object.put("symbol", market.symbol);
+    object.put("status", "TRADING");
+    object.put("baseAsset", market.base.name);
+    object.put("baseAssetPrecision", 8i64);
+    object.put("quoteAsset", market.quote.name);
+    object.put("quotePrecision", 8i64);
+    object.put("quoteAssetPrecision", 8i64);
+    object.put("baseCommissionPrecision", 8i64);
+    object.put("quoteCommissionPrecision", 8i64);
+    object.list("orderTypes", ["LIMIT", "MARKET"]);
+    object.put("icebergAllowed", false);
+    object.put("ocoAllowed", false);
+    object.put("otoAllowed", false);
+    object.put("quoteOrderQtyMarketAllowed", true);
+    object.put("allowTrailingStop", false);
+    object.put("cancelReplaceAllowed", false);
+    object.put("amendAllowed", false);
+    object.put("isSpotTradingAllowed", true);
+    object.put("isMarginTradingAllowed", false);
+    write_filters(market, object.array("filters"));
+    object.array("permissions").close();
+    let mut sets = object.array("permissionSets");
+    let mut set = sets.array();
+    set.put("SPOT");
+    set.close();
+    sets.close();
+    object.put("defaultSelfTradePreventionMode", "NONE");
+    object.list("allowedSelfTradePreventionModes", ["NONE"]);
+    object.close();
+}
+
+/// Writes the rules for orders of a market.
+fn write_filters(market: &Market, mut filters: Array<'_>) {
+    let price = |ticks| Fixed(ticks, market.price_places);
+    let amount = |steps| Fixed(steps, market.amount_places);
+    let mut filter = filters.object();
+    filter.put("filterType", "PRICE_FILTER");
+    filter.put("minPrice", price(1));
+    filter.put("maxPrice", price(100_000_000));
+    filter.put("tickSize", price(1));
+    filter.close();
+    let mut filter = filters.object();
+    filter.put("filterType", "LOT_SIZE");
+    filter.put("minQty", amount(1));
+    filter.put("maxQty", amount(market.half_daily_volume() / 10));
+    filter.put("stepSize", amount(1));
+    filter.close();
+    let mut filter = filters.object();
+    filter.put("filterType", "NOTIONAL");
+    filter.put("minNotional", Fixed(market.quote.min_order, 8));
+    filter.put("applyMinToMarket", true);
+    filter.put("maxNotional", Fixed(9_000_000, 0));
+    filter.put("applyMaxToMarket", false);
+    filter.put("avgPriceMins", 5i64);
+    filter.close();
+    filters.close();
 }
 
 /// An amount of the quote asset, from a turnover in ticks times steps.
-fn quote_amount(market: &Market, turnover: i64) -> Value<'static> {
-    Value::Fixed(turnover, market.price_places + market.amount_places)
+fn quote_amount(market: &Market, turnover: i64) -> Fixed {
+    Fixed(turnover, market.price_places + market.amount_places)
 }
 
 /// The volume-weighted average price, in 10^-8 of the quote asset, rounded down.
@@ -248,4 +245,65 @@ fn average(market: &Market, candle: &Candle) -> i64 {
 fn percent(part: i64, whole: i64) -> i64 {
     let twice = 2 * 100_000 * i128::from(part.abs()) / i128::from(whole);
     part.signum() * ((twice + 1) / 2) as i64
+}
+
+/// `units / 10^scale`, as a string with eight decimal places. `scale` is at most 8.
+#[derive(Clone, Copy, Debug)]
+struct Fixed(i64, u32);
+
+impl Value for Fixed {
+    fn write(self, out: &mut Vec<u8>) {
+        write_fixed(self.0, self.1, 8, out);
+    }
+}
+
+/// A number of thousandths, as a string with three decimal places.
+#[derive(Clone, Copy, Debug)]
+struct Thousandths(i64);
+
+impl Value for Thousandths {
+    fn write(self, out: &mut Vec<u8>) {
+        write_fixed(self.0, 3, 3, out);
+    }
+}
+
+/// Appends `units / 10^scale` as a string with `places` decimal places. `scale` is at most
+/// `places`.
+fn write_fixed(units: i64, scale: u32, places: u32, out: &mut Vec<u8>) {
+    let (unit, magnitude) = (10u64.pow(scale), units.unsigned_abs());
+    let mut buffer = itoa::Buffer::new();
+    out.push(b'"');
+    if units < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(buffer.format(magnitude / unit).as_bytes());
+    out.push(b'.');
+    let fraction = buffer.format(magnitude % unit * 10u64.pow(places - scale));
+    out.resize(out.len() + places as usize - fraction.len(), b'0');
+    out.extend_from_slice(fraction.as_bytes());
+    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_written_as_binance_writes_them() {
+        #[track_caller]
+        fn check(value: impl Value, expected: &str) {
+            let mut out = Vec::new();
+            value.write(&mut out);
+            assert_eq!(String::from_utf8(out).expect("UTF-8"), expected);
+        }
+        check(Fixed(6_412_345, 2), r#""64123.45000000""#);
+        check(Fixed(1234, 8), r#""0.00001234""#);
+        check(Fixed(-16_682, 2), r#""-166.82000000""#);
+        check(Fixed(-5, 2), r#""-0.05000000""#);
+        check(Fixed(7, 0), r#""7.00000000""#);
+        check(Fixed(0, 0), r#""0.00000000""#);
+        check(Fixed(i64::MAX, 8), r#""92233720368.54775807""#);
+        check(Thousandths(-2427), r#""-2.427""#);
+        check(Thousandths(0), r#""0.000""#);
+    }
 }

@@ -20,16 +20,15 @@ mod assets;
 mod bodies;
 mod candle;
 mod generator;
-mod json;
 mod random;
 #[cfg(test)]
 mod tests;
 
 use crate::interval::Interval;
+use crate::json::Object;
 use crate::time::UnixMs;
 use assets::{MARKETS, Market};
 use bodies::Page;
-use json::Value;
 
 /// Rows of a page of candles if the request has no `limit` (Binance, "Kline/Candlestick data").
 const DEFAULT_ROWS: i64 = 500;
@@ -91,8 +90,12 @@ impl Demo {
                 };
                 bodies::write_exchange_info(markets, now, body);
             }
-            b"/api/v3/time" => Value::Object(&[("serverTime", Value::Int(now.0))]).write(body),
-            b"/api/v3/ping" => Value::Object(&[]).write(body),
+            b"/api/v3/time" => {
+                let mut object = Object::open(body);
+                object.put("serverTime", now);
+                object.close();
+            }
+            b"/api/v3/ping" => Object::open(body).close(),
             _ => return Err(ApiError::NotFound),
         }
         Ok(())
@@ -125,7 +128,7 @@ impl ApiError {
     }
 
     fn write(self, body: &mut Vec<u8>) {
-        let (code, message) = match self {
+        let (code, message): (i64, String) = match self {
             ApiError::NotFound => (-1000, "No such path.".to_owned()),
             ApiError::Illegal(name, pattern) => (
                 -1100,
@@ -144,8 +147,10 @@ impl ApiError {
                 format!("Data sent for parameter '{name}' is not valid."),
             ),
         };
-        let members = [("code", Value::Int(code)), ("msg", Value::Text(&message))];
-        Value::Object(&members).write(body);
+        let mut object = Object::open(body);
+        object.put("code", code);
+        object.put("msg", message.as_str());
+        object.close();
     }
 }
 

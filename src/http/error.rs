@@ -4,6 +4,7 @@
 //! that every error of the service is answered with. It never decides whether to close.
 
 use super::body::BodyError;
+use crate::json::Object;
 use std::fmt;
 
 /// Why a request cannot be answered as HTTP. Each but [`RequestError::PreconditionFailed`] closes the
@@ -133,76 +134,17 @@ impl From<&RequestError> for ErrorAnswer<'static> {
 
 /// Appends `{"status":404,"code":"...","message":"...","param":null}`.
 pub fn write_error_body(out: &mut Vec<u8>, error: &ErrorAnswer) {
-    out.extend_from_slice(b"{\"status\":");
-    out.extend_from_slice(error.status.to_string().as_bytes());
-    out.extend_from_slice(b",\"code\":");
-    write_json_string(out, error.code.as_bytes());
-    out.extend_from_slice(b",\"message\":");
-    write_json_string(out, error.message);
-    out.extend_from_slice(b",\"param\":");
-    match error.param {
-        Some(param) => write_json_string(out, param.as_bytes()),
-        None => out.extend_from_slice(b"null"),
-    }
-    out.push(b'}');
-}
-
-/// Appends a JSON string (RFC 8259, 7): quotes, backslashes and control bytes are escaped, each
-/// run of bytes that is no UTF-8 becomes `\ufffd`. DEL is escaped too, so that an echo of what a
-/// client sent is safe to show in a terminal.
-pub fn write_json_string(out: &mut Vec<u8>, text: &[u8]) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
-    out.push(b'"');
-    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
-    // Nearly every text is, and is copied whole.
-    let plain = text.iter().take_while(|byte| is_plain(byte)).count();
-    out.extend_from_slice(&text[..plain]);
-    for chunk in text[plain..].utf8_chunks() {
-        for &byte in chunk.valid().as_bytes() {
-            match byte {
-                b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
-                0..=0x1f | 0x7f => {
-                    out.extend_from_slice(b"\\u00");
-                    out.push(HEX[usize::from(byte >> 4)]);
-                    out.push(HEX[usize::from(byte & 15)]);
-                }
-                _ => out.push(byte),
-            }
-        }
-        if !chunk.invalid().is_empty() {
-            out.extend_from_slice(b"\\ufffd");
-        }
-    }
-    out.push(b'"');
+    let mut object = Object::open(out);
+    object.put("status", error.status);
+    object.put("code", error.code);
+    object.put("message", error.message);
+    object.put("param", error.param);
+    object.close();
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn any_bytes_become_a_json_string_that_reads_back() {
-        let check = |text: &[u8], expected: &str| {
-            let mut out = Vec::new();
-            write_json_string(&mut out, text);
-            let out = String::from_utf8(out).expect("UTF-8");
-            assert_eq!(out, expected);
-            let back: String = serde_json::from_str(&out).expect("JSON");
-            assert_eq!(back, String::from_utf8_lossy(text));
-        };
-        check(b"", r#""""#);
-        check(b"BTC/USDT", r#""BTC/USDT""#);
-        check(br#"a"b\c"#, r#""a\"b\\c""#);
-        check(b"\0\n\x1f\x7f", r#""\u0000\u000a\u001f\u007f""#);
-        check("\u{20ac} \u{1f980}".as_bytes(), "\"\u{20ac} \u{1f980}\"");
-        check(b"x\xffy\xe2\x82", r#""x\ufffdy\ufffd""#);
-        check(b"\xed\xa0\x80", r#""\ufffd\ufffd\ufffd""#);
-        let all: Vec<u8> = (0..=255).collect();
-        let mut out = Vec::new();
-        write_json_string(&mut out, &all);
-        let back: String = serde_json::from_slice(&out).expect("JSON");
-        assert_eq!(back, String::from_utf8_lossy(&all));
-    }
 
     #[test]
     fn an_error_body_has_four_members_in_order() {

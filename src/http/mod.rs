@@ -25,7 +25,7 @@ pub mod upstream;
 
 pub use accept::Accept;
 pub use body::{BodyError, BodyReader, Framing, Piece};
-pub use error::{ErrorAnswer, RequestError, write_error_body, write_json_string};
+pub use error::{ErrorAnswer, RequestError, write_error_body};
 pub use gzip::{Compressor, DecompressError, Decompressor};
 pub use head::{Fields, HeadLimits};
 pub use output::{Outgoing, Output};

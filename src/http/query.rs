@@ -4,6 +4,7 @@
 //! twice, and never splits what it has decoded: an escaped slash or ampersand is a character of
 //! its segment or value.
 
+use super::target::has_any;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -29,7 +30,7 @@ pub fn decode_segment(raw: &[u8]) -> Result<Cow<'_, [u8]>, BadEscape> {
 /// (RFC 3986, 6.2.2.2), all others stay, so that each segment can still be decoded, once. A path
 /// with a bad escape stays as it is.
 pub fn normal_path(raw: &[u8]) -> Cow<'_, [u8]> {
-    if !raw.contains(&b'%') {
+    if !has_any(raw, [b'%']) {
         return Cow::Borrowed(raw);
     }
     let mut normal = Vec::with_capacity(raw.len());

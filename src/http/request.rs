@@ -129,8 +129,6 @@ pub struct Request<'a> {
     pub accept_encoding: Option<&'a [u8]>,
     /// Whether there is another field of this name.
     pub accept_encoding_repeats: bool,
-    /// First field of this name.
-    pub origin: Option<&'a [u8]>,
     /// The client holds its body back until it is told to go on (RFC 9110, 10.1.1).
     pub expect_continue: bool,
     /// What follows the head.
@@ -347,7 +345,6 @@ fn read<'a>(
         none_match_repeats: seen.none_match_repeats,
         accept_encoding: seen.accept_encoding,
         accept_encoding_repeats: seen.accept_encoding_repeats,
-        origin: seen.origin,
         // RFC 9110, 10.1.1: not from a 1.0 client, and nothing is held back without a body.
         expect_continue: seen.expects && version == Version::Http11 && body != RequestBody::None,
         body,
@@ -402,7 +399,6 @@ mod tests {
         assert_eq!(request.body, RequestBody::None);
         assert_eq!(request.if_none_match, Some(&b"\"a\""[..]));
         assert_eq!(request.accept_encoding, Some(&b"gzip, br"[..]));
-        assert_eq!(request.origin, Some(&b"https://o"[..]));
         assert_eq!(request.fields.get("host"), Some(&b"h:80"[..]));
         assert_eq!(request.fields.get("x"), Some(&b"y"[..]));
         assert_eq!(request.fields.count(), 5);

@@ -58,18 +58,25 @@ fn split_origin(raw: &[u8]) -> Result<Target<'_>, RequestError> {
     })
 }
 
-/// Whether it is all path, and nothing in it needs a second look. Eight bytes at a time; the
-/// last eight overlap those before them.
+/// Whether it is all path, and nothing in it needs a second look.
 fn is_plain(raw: &[u8]) -> bool {
-    let needs_a_look =
-        |word: u64| has(word, b'.') | has(word, b'%') | has(word, b'?') | has(word, b'#');
+    !has_any(raw, *b".%?#")
+}
+
+/// Whether one of these bytes is in there. Eight bytes at a time; the last eight overlap those
+/// before them.
+#[inline]
+pub(super) fn has_any<const N: usize>(raw: &[u8], bytes: [u8; N]) -> bool {
     let Some(last) = raw.last_chunk() else {
-        return !raw.iter().any(|byte| b".%?#".contains(byte));
+        return raw.iter().any(|byte| bytes.contains(byte));
     };
     let words = raw.as_chunks().0.iter().chain([last]);
     words.fold(0, |found, &word| {
-        found | needs_a_look(u64::from_ne_bytes(word))
-    }) == 0
+        let word = u64::from_ne_bytes(word);
+        bytes
+            .iter()
+            .fold(found, |found, &byte| found | has(word, byte))
+    }) != 0
 }
 
 /// Not zero when one of the eight bytes is this one (Mycroft's test for a zero byte).

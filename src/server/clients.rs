@@ -426,7 +426,7 @@ impl Rest {
                 status: error.status,
                 bytes: session.output.len() - before,
             };
-            self.count_answer(Endpoint::Unread, error.status);
+            self.count_answer(&Endpoint::UNREAD, error.status);
             self.access.note(answer, line.as_deref());
         }
         session.inbox = Vec::new();

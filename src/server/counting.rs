@@ -64,7 +64,7 @@ impl Core {
 
 impl Rest {
     /// Counts an answer that was made within the turn that read its request.
-    pub(super) fn count_answer(&mut self, endpoint: Endpoint, status: u16) {
+    pub(super) fn count_answer(&mut self, endpoint: &'static Endpoint, status: u16) {
         self.count_status(status);
         self.status.http.durations.note(endpoint, status);
     }

@@ -15,6 +15,19 @@ pub struct Histogram<const N: usize> {
     pub sum_us: u64,
 }
 
+/// A histogram of any number of buckets, with its bounds.
+#[derive(Clone, Copy, Debug)]
+pub struct Buckets<'a> {
+    /// Upper bounds.
+    pub bounds_us: &'a [u64],
+    /// Counts up to each bound, each without those of the bound before.
+    pub counts: &'a [u64],
+    /// Those above the last bound.
+    pub above: u64,
+    /// All durations together.
+    pub sum_us: u64,
+}
+
 impl<const N: usize> Default for Histogram<N> {
     fn default() -> Histogram<N> {
         Histogram {
@@ -36,6 +49,16 @@ impl<const N: usize> Histogram<N> {
         self.sum_us = self.sum_us.saturating_add(took_us.saturating_mul(count));
     }
 
+    /// What is told of it, given its bounds.
+    pub fn buckets<'a>(&'a self, bounds_us: &'a [u64; N]) -> Buckets<'a> {
+        Buckets {
+            bounds_us,
+            counts: &self.counts,
+            above: self.above,
+            sum_us: self.sum_us,
+        }
+    }
+
     /// How many were counted.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum::<u64>() + self.above
@@ -53,72 +76,58 @@ pub const POLL_BOUNDS_US: [u64; 8] = [
     10_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 10_000_000,
 ];
 
-/// What a request was for: a closed set, so that no client can make a new series.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Endpoint {
-    /// `/api/v1/quotes/:symbol`
-    Quote,
-    /// `/api/v1/quotes`
-    Quotes,
-    /// `/api/v1/categories`
-    Categories,
-    /// `/api/v1/categories/:categoryId/markets`
-    CategoryMarkets,
-    /// `/api/ecosystem/market`
-    EcosystemMarkets,
-    /// `/api/ecosystem/market/{id}`
-    EcosystemMarket,
-    /// `/api/ecosystem/chart`
-    Chart,
-    /// `/api/v1/metrics`
-    Metrics,
-    /// `/metrics`
-    Prometheus,
-    /// `/health` and what is below it.
-    Health,
-    /// `/openapi.json`
-    OpenApi,
-    /// OPTIONS of any address.
-    Options,
-    /// An address that does not exist.
-    Unknown,
-    /// None that was read: malformed, not in time, or of a client that was turned away.
-    Unread,
+/// What a request was for: a closed set, so that no client can make a new series of metrics.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    number: u8,
+    name: &'static str,
+    is_limited: bool,
 }
 
 impl Endpoint {
-    /// How many there are.
-    pub const COUNT: usize = Endpoint::NAMES.len();
+    /// How many there can be: for each class of status, each has one bit of a word.
+    pub const MOST: usize = 16;
 
-    /// All of them, in the order of their numbers, and the words that metrics use.
-    const NAMES: [(Endpoint, &str); 14] = {
-        use Endpoint::*;
-        [
-            (Quote, "quote"),
-            (Quotes, "quotes"),
-            (Categories, "categories"),
-            (CategoryMarkets, "category_markets"),
-            (EcosystemMarkets, "ecosystem_markets"),
-            (EcosystemMarket, "ecosystem_market"),
-            (Chart, "chart"),
-            (Metrics, "metrics"),
-            (Prometheus, "prometheus"),
-            (Health, "health"),
-            (OpenApi, "openapi"),
-            (Options, "options"),
-            (Unknown, "unknown"),
-            (Unread, "unread"),
-        ]
-    };
+    /// OPTIONS of any address.
+    pub const OPTIONS: Endpoint = Endpoint::new(13, "options").without_limit();
 
-    /// All of them, in the order of their numbers.
-    pub fn all() -> impl Iterator<Item = Endpoint> {
-        Endpoint::NAMES.into_iter().map(|(it, _)| it)
+    /// An address that does not exist.
+    pub const UNKNOWN: Endpoint = Endpoint::new(14, "unknown");
+
+    /// None that was read: malformed, not in time, or of a client that was turned away.
+    pub const UNREAD: Endpoint = Endpoint::new(15, "unread");
+
+    /// The endpoint with this number, which no other has, and this word in the metrics, where
+    /// endpoints stand in the order of their numbers.
+    pub const fn new(number: u8, name: &'static str) -> Endpoint {
+        assert!((number as usize) < Endpoint::MOST);
+        let is_limited = true;
+        Endpoint {
+            number,
+            name,
+            is_limited,
+        }
+    }
+
+    /// The same, where the rate limit of an address counts no request for it.
+    pub const fn without_limit(mut self) -> Endpoint {
+        self.is_limited = false;
+        self
+    }
+
+    /// Its number.
+    pub fn number(&self) -> usize {
+        usize::from(self.number)
     }
 
     /// The word that metrics use.
-    pub fn name(self) -> &'static str {
-        Endpoint::NAMES[self as usize].1
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Whether the rate limit counts its requests.
+    pub fn is_limited(&self) -> bool {
+        self.is_limited
     }
 }
 
@@ -126,7 +135,7 @@ impl Endpoint {
 const CLASSES: usize = 4;
 
 /// One for each endpoint and class of status.
-const CELLS: usize = Endpoint::COUNT * CLASSES;
+const CELLS: usize = Endpoint::MOST * CLASSES;
 
 // One bit of `Requests::touched` each.
 const _: () = assert!(CELLS <= u64::BITS as usize);
@@ -139,6 +148,8 @@ pub struct Requests {
     turn: [u32; CELLS],
     /// Which of them are not zero.
     touched: u64,
+    /// The endpoints that were counted, by their numbers.
+    endpoints: [&'static Endpoint; Endpoint::MOST],
 }
 
 impl Default for Requests {
@@ -147,21 +158,23 @@ impl Default for Requests {
             cells: [Histogram::default(); CELLS],
             turn: [0; CELLS],
             touched: 0,
+            endpoints: [&Endpoint::UNKNOWN; Endpoint::MOST],
         }
     }
 }
 
 impl Requests {
     /// Counts a request that was answered within the turn that read it.
-    pub fn note(&mut self, endpoint: Endpoint, status: u16) {
-        let cell = cell(endpoint, status);
+    pub fn note(&mut self, endpoint: &'static Endpoint, status: u16) {
+        let cell = self.cell(endpoint, status);
         self.turn[cell] += 1;
         self.touched |= 1 << cell;
     }
 
     /// Counts one that took longer.
-    pub fn note_long(&mut self, endpoint: Endpoint, status: u16, took_us: u64) {
-        self.cells[cell(endpoint, status)].note(&REQUEST_BOUNDS_US, took_us, 1);
+    pub fn note_long(&mut self, endpoint: &'static Endpoint, status: u16, took_us: u64) {
+        let cell = self.cell(endpoint, status);
+        self.cells[cell].note(&REQUEST_BOUNDS_US, took_us, 1);
     }
 
     /// The turn has ended.
@@ -177,19 +190,23 @@ impl Requests {
     /// What was counted, where there is something: endpoint, first digit of the status, durations.
     pub fn counted(
         &self,
-    ) -> impl Iterator<Item = (Endpoint, usize, &Histogram<{ REQUEST_BOUNDS_US.len() }>)> {
+    ) -> impl Iterator<
+        Item = (
+            &'static Endpoint,
+            usize,
+            &Histogram<{ REQUEST_BOUNDS_US.len() }>,
+        ),
+    > {
         let places = self.cells.iter().enumerate();
         let counted = places.filter(|(_, histogram)| histogram.count() > 0);
-        counted.map(|(at, histogram)| {
-            let endpoint = Endpoint::NAMES[at / CLASSES].0;
-            (endpoint, at % CLASSES + 2, histogram)
-        })
+        counted.map(|(at, histogram)| (self.endpoints[at / CLASSES], at % CLASSES + 2, histogram))
     }
-}
 
-fn cell(endpoint: Endpoint, status: u16) -> usize {
-    let class = usize::from(status / 100).clamp(2, 5) - 2;
-    endpoint as usize * CLASSES + class
+    fn cell(&mut self, endpoint: &'static Endpoint, status: u16) -> usize {
+        self.endpoints[endpoint.number()] = endpoint;
+        let class = usize::from(status / 100).clamp(2, 5) - 2;
+        endpoint.number() * CLASSES + class
+    }
 }
 
 #[cfg(test)]
@@ -216,14 +233,16 @@ mod tests {
 
     #[test]
     fn requests_of_a_turn_are_counted_at_its_end() {
+        static QUOTE: Endpoint = Endpoint::new(3, "quote");
+        static CHART: Endpoint = Endpoint::new(5, "chart");
         let mut requests = Requests::default();
-        requests.note(Endpoint::Quote, 200);
-        requests.note(Endpoint::Quote, 204);
-        requests.note(Endpoint::Unread, 505);
+        requests.note(&QUOTE, 200);
+        requests.note(&QUOTE, 204);
+        requests.note(&Endpoint::UNREAD, 505);
         assert_eq!(requests.counted().count(), 0);
         requests.end_turn(120);
         requests.end_turn(7);
-        requests.note_long(Endpoint::Chart, 200, 2_000_000);
+        requests.note_long(&CHART, 200, 2_000_000);
         let counted = requests.counted();
         let counted: Vec<(&str, usize, u64, u64)> = counted
             .map(|(endpoint, class, it)| (endpoint.name(), class, it.count(), it.sum_us))
@@ -234,12 +253,5 @@ mod tests {
             ("unread", 5, 1, 120),
         ];
         assert_eq!(counted, expected);
-    }
-
-    #[test]
-    fn endpoints_are_numbered_as_they_are_listed() {
-        for (at, endpoint) in Endpoint::all().enumerate() {
-            assert_eq!(endpoint as usize, at);
-        }
     }
 }

@@ -43,7 +43,7 @@ pub struct Visit {
 /// One that has not: its address has had all it may.
 pub(super) struct TooMany {
     visit: Visit,
-    endpoint: Endpoint,
+    endpoint: &'static Endpoint,
     retry_s: u32,
 }
 
@@ -138,7 +138,7 @@ impl Rest {
         let endpoint = api::endpoint(&self.config, session.service, request);
         // A probe that is turned away takes the service out of its balancer, and a page that is
         // turned away before its request cannot read why. Neither costs more than a 429 does.
-        if matches!(endpoint, Endpoint::Health | Endpoint::Options) {
+        if !endpoint.is_limited() {
             return Ok(visit);
         }
         let taken = self.gate.rates.take(address, now.mono);

@@ -141,7 +141,7 @@ impl Rest {
         }
         match self.longs.insert(key, long, reply, held.then_some(until)) {
             Ok(job) => session.enter(Phase::Waiting(job), now.mono, &self.config.limits),
-            Err(reply) => self.turn_away(session, reply, FULL_TABLE, now),
+            Err(reply) => self.turn_away(session, *reply, FULL_TABLE, now),
         }
     }
 
@@ -160,12 +160,12 @@ impl Rest {
             body,
             answer,
         } = to_pack;
-        match self.longs.set_aside(key, api::Long::Packed(answer), reply) {
+        match self.longs.set_aside(key, answer, reply) {
             Ok(job) => {
                 self.packing.insert(question, tag, body, job);
                 session.enter(Phase::Waiting(job), now.mono, &self.config.limits);
             }
-            Err(reply) => self.turn_away(session, reply, FULL_TABLE, now),
+            Err(reply) => self.turn_away(session, *reply, FULL_TABLE, now),
         }
     }
 

@@ -39,7 +39,7 @@ pub struct Longs {
 
 struct Job {
     client: Key,
-    long: Long,
+    long: Box<dyn Long>,
     reply: Reply,
     held_until: Option<Mono>,
 }
@@ -49,7 +49,7 @@ pub struct Reply {
     /// Why the connection ends with this answer, if it does.
     pub closing: Option<CloseReason>,
     /// What it was for.
-    pub endpoint: Endpoint,
+    pub endpoint: &'static Endpoint,
     /// When it was asked.
     pub asked_at: Mono,
     /// What the access log says of the request.
@@ -66,7 +66,7 @@ impl Reply {
     /// Remembers what is needed of a request.
     pub fn of(
         request: &Request<'_>,
-        endpoint: Endpoint,
+        endpoint: &'static Endpoint,
         closing: Option<CloseReason>,
         visit: Visit,
         line: Option<Box<str>>,
@@ -139,12 +139,12 @@ impl Longs {
     pub fn insert(
         &mut self,
         client: Key,
-        long: Long,
+        long: Box<dyn Long>,
         reply: Reply,
         held_until: Option<Mono>,
-    ) -> Result<Key, Reply> {
+    ) -> Result<Key, Box<Reply>> {
         if self.jobs.is_full() {
-            return Err(reply);
+            return Err(Box::new(reply));
         }
         let held_until = held_until.filter(|_| self.held < HELD);
         let key = self.jobs.insert(Job {
@@ -166,9 +166,14 @@ impl Longs {
 
     /// Takes an answer in that waits for its body to be packed. The error gives the reply back:
     /// there is no room.
-    pub fn set_aside(&mut self, client: Key, long: Long, reply: Reply) -> Result<Key, Reply> {
+    pub fn set_aside(
+        &mut self,
+        client: Key,
+        long: Box<dyn Long>,
+        reply: Reply,
+    ) -> Result<Key, Box<Reply>> {
         if self.jobs.is_full() {
-            return Err(reply);
+            return Err(Box::new(reply));
         }
         let key = self.jobs.insert(Job {
             client,
@@ -188,9 +193,8 @@ impl Longs {
     /// next.
     pub fn go_on(&mut self, key: Key, bytes: &Arc<[u8]>) {
         if let Some(job) = self.jobs.get_mut(key)
-            && let Long::Packed(packed) = &mut job.long
+            && job.long.packed(bytes)
         {
-            packed.ready(bytes);
             self.running.push_front(key);
         }
     }
@@ -238,7 +242,7 @@ impl Longs {
     }
 
     /// Does a part of the next running answer. `Some` when that has finished it.
-    pub fn step(&mut self, view: &View<'_>) -> Option<(Key, Reply, Long)> {
+    pub fn step(&mut self, view: &View<'_>) -> Option<(Key, Reply, Box<dyn Long>)> {
         let key = self.running.pop_front()?;
         // Gone: its client has left.
         let job = self.jobs.get_mut(key)?;

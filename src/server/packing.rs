@@ -254,9 +254,9 @@ impl Job {
 mod tests {
     use super::*;
     use crate::http::Decompressor;
+    use crate::json::Decimals;
     use crate::market::SymbolId;
     use crate::rng::Rng;
-    use crate::server::api::Decimals;
     use crate::table::Table;
 
     fn tag(version: u64) -> ETag {

@@ -195,14 +195,12 @@ pub enum SourceState {
 }
 
 impl SourceState {
+    /// The words that metrics use, in the order of the states.
+    pub const NAMES: [&str; 4] = ["starting", "up", "backoff", "down"];
+
     /// The word that metrics use.
     pub fn name(self) -> &'static str {
-        match self {
-            SourceState::Starting => "starting",
-            SourceState::Up => "up",
-            SourceState::Backoff => "backoff",
-            SourceState::Down => "down",
-        }
+        SourceState::NAMES[self as usize]
     }
 }
 

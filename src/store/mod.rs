@@ -95,11 +95,6 @@ pub struct Store {
     thread: JoinHandle<()>,
 }
 
-/// Whether this build can keep a file.
-pub const fn available() -> bool {
-    cfg!(feature = "sqlite")
-}
-
 /// Tells what keeps the file of this name from being opened, without changing anything.
 pub fn check(path: &Path) -> Result<(), OpenError> {
     #[cfg(feature = "sqlite")]

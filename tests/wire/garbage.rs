@@ -7,8 +7,9 @@ use super::{check_prefixes, defaults};
 use crate::support::{Rng, damaged};
 use marketd::http::{
     Framing, HeadLimits, Method, Parsed, Query, Request, RequestBody, Version, decode_segment,
-    parse, write_json_string,
+    parse,
 };
+use marketd::json::Value as _;
 use std::time::{Duration, Instant};
 
 /// A limit below this.
@@ -197,7 +198,7 @@ fn garbage_text_becomes_json_and_garbage_escapes_do_no_harm() {
                 _ => damaged(rng, b"a=b&c=%41%2f%e2%82%ac+d&%=%zz"),
             };
             let mut out = Vec::new();
-            write_json_string(&mut out, &bytes);
+            bytes[..].write(&mut out);
             let back: String = serde_json::from_slice(&out).expect("JSON");
             assert_eq!(back, String::from_utf8_lossy(&bytes));
             if let Ok(decoded) = decode_segment(&bytes) {

@@ -25,7 +25,6 @@ pub(super) struct Seen<'a> {
     pub(super) none_match_repeats: bool,
     pub(super) accept_encoding: Option<&'a [u8]>,
     pub(super) accept_encoding_repeats: bool,
-    pub(super) origin: Option<&'a [u8]>,
 }
 
 impl<'a> Seen<'a> {
@@ -45,7 +44,6 @@ impl<'a> Seen<'a> {
     fn seldom(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), RequestError> {
         match (name.len(), name[0] | CASE) {
             (6, b'e') if is(name, b"expect") => return self.expect(value),
-            (6, b'o') if is(name, b"origin") => keep_first(&mut self.origin, value),
             (8, b'i') if is(name, b"if-match") => self.has_if_match = true,
             (10, b'c') if is(name, b"connection") => self.connection(value),
             (13, b'i') if is(name, b"if-none-match") => {

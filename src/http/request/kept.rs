@@ -19,7 +19,6 @@ pub struct KeptRequest {
     lines: Place,
     if_none_match: Option<Place>,
     accept_encoding: Option<Place>,
-    origin: Option<Place>,
 }
 
 /// First byte and the byte behind the last.
@@ -54,7 +53,6 @@ impl KeptRequest {
             lines: place(request.fields.lines()),
             if_none_match: request.if_none_match.map(place),
             accept_encoding: request.accept_encoding.map(place),
-            origin: request.origin.map(place),
         };
         // What was made up, as the path of a bare authority is, stands nowhere in the head.
         (kept.request(head) == *request).then_some(kept)
@@ -75,7 +73,6 @@ impl KeptRequest {
             none_match_repeats: self.none_match_repeats,
             accept_encoding_repeats: self.accept_encoding_repeats,
             accept_encoding: self.accept_encoding.map(part),
-            origin: self.origin.map(part),
             expect_continue: self.expect_continue,
             body: self.body,
             fields: Fields::of_parsed(part(self.lines)),

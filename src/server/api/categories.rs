@@ -1,37 +1,39 @@
 //! `/api/v1/categories` and `/api/v1/categories/:categoryId/markets`.
 
-use super::error::echo;
-use super::packed::{self, Question};
-use super::params::{self, Decimals};
-use super::write::{Body, LongList, Object, Rows};
-use super::{Error, Outcome, View};
+use super::error::{Error, echo};
+use super::list::{Body, LongList};
+use super::outcome::Outcome;
+use super::packed::{self, Question, Rows};
+use super::params::{self, Call};
+use super::records::write_category;
+use super::view::View;
 use crate::fingerprint::Part;
 use crate::http::{Head, Responder, decode_segment};
-use crate::market::{Category, Quote, SymbolId};
+use crate::json::Object;
 
 /// Answers `/api/v1/categories`.
 pub fn list(
     view: &View<'_>,
-    query: &[u8],
+    call: &Call<'_>,
     responder: &mut Responder<'_>,
 ) -> Result<Outcome, Error> {
+    let query = call.query;
     let [decimals] = params::read(query, &["decimals"])?;
     // There is no decimal in this answer; a wrong value is a mistake all the same.
     params::decimals(&decimals)?;
     let catalog = &view.market.catalog;
     let mut body = Body::default();
-    body.fixed(b"{\"categories\":[");
     let out = body.part(Part::Catalog(catalog.version()));
-    for (at, category) in catalog.categories().iter().enumerate() {
-        if at > 0 {
-            out.push(b',');
-        }
-        write_category(out, category);
+    let mut object = Object::open(out);
+    let mut array = object.array("categories");
+    for category in catalog.categories() {
+        write_category(array.item(), category);
     }
-    body.fixed(b"]}");
+    array.close();
+    object.close();
     let (body, etag) = body.finish(view, b'c');
     let head = Head::json(Some(etag), view.until_any_poll());
-    let question = || Question::Categories;
+    let question = || Question::Address("/api/v1/categories", Box::default());
     let length = body.len();
     let to_pack = packed::send(view, responder, head, question, length, |out| {
         out.give(body)
@@ -42,60 +44,18 @@ pub fn list(
 /// Answers `/api/v1/categories/:categoryId/markets`.
 pub fn markets(
     view: &View<'_>,
-    id: &[u8],
-    query: &[u8],
+    call: &Call<'_>,
     responder: &mut Responder<'_>,
 ) -> Result<Outcome, Error> {
+    let query = call.query;
     let [decimals] = params::read(query, &["decimals"])?;
     let decimals = params::decimals(&decimals)?;
-    let text = decode_segment(id).unwrap_or_default();
+    let text = decode_segment(call.rest).unwrap_or_default();
     let category = view.market.catalog.category(&text);
     let rows = category.map(|category| Rows::Category(category.id.clone()));
     let Some(list) = rows.and_then(|rows| LongList::new(view, rows, decimals)) else {
-        let message = format!("Unknown category \"{}\".", echo(id));
+        let message = format!("Unknown category \"{}\".", echo(call.rest));
         return Err(Error::new(404, "category_not_found", message));
     };
     Ok(list.start(view, responder))
-}
-
-/// A category as both answers show it.
-pub fn write_category(out: &mut Vec<u8>, category: &Category) {
-    let mut object = Object::open(out, Decimals::Number);
-    object.text("id", &category.id);
-    object.text("name", &category.name);
-    object.maybe_text("description", category.description.as_deref());
-    object.integer("marketCount", Some(category.symbols.len() as i64));
-    object.close();
-}
-
-/// One market of a category: nulls where there is no quote yet.
-pub fn write_market(
-    out: &mut Vec<u8>,
-    view: &View<'_>,
-    symbol: SymbolId,
-    quote: Option<&Quote>,
-    decimals: Decimals,
-) {
-    let name = view.market.catalog.name(symbol);
-    let ticker = quote.map(|quote| &quote.ticker);
-    let source = quote.map(|quote| view.config.sources[quote.source.index()].id.as_str());
-    let mut object = Object::open(out, decimals);
-    object.text("symbol", name.as_str());
-    object.text("base", name.base());
-    object.text("quote", name.quote());
-    object.boolean("active", Some(view.market.catalog.active(symbol)));
-    object.maybe_text("source", source);
-    object.decimal("last", ticker.map(|ticker| &ticker.last));
-    object.decimal(
-        "percentage",
-        ticker.and_then(|ticker| ticker.percentage.as_ref()),
-    );
-    object.decimal(
-        "quoteVolume",
-        ticker.and_then(|ticker| ticker.quote_volume.as_ref()),
-    );
-    object.time("timestamp", ticker.and_then(|ticker| ticker.timestamp));
-    object.time("receivedAt", quote.map(|quote| quote.received_at));
-    object.boolean("stale", quote.map(Quote::stale));
-    object.close();
 }

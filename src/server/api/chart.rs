@@ -7,11 +7,14 @@
 mod asked;
 mod settled;
 
+use super::error::{Error, send_error};
+use super::outcome::{Long, Outcome};
 use super::packed::{self, Question, ToPack};
-use super::params::Decimals;
-use super::{Error, Long, Outcome, View, quotes, send_error, write};
+use super::symbols::untracked;
+use super::view::View;
 use crate::fingerprint::Fingerprint;
 use crate::http::{Cache, Head, Responder};
+use crate::json::{Decimals, Value as _};
 use crate::market::{ChartInfo, ChartMaker, ChartPlan, Series, SeriesKey, SourceId, needed};
 use crate::server::fetches::UNSETTLED;
 use crate::time::UnixMs;
@@ -78,40 +81,36 @@ pub fn chart(
         uncovered(series, &settled(key, now, needed.clone()))
             .or_else(|| uncovered(series, &settled(key, now, depends)))
     };
-    let mut long = LongChart {
+    let mut long = Box::new(LongChart {
         needed,
         wanted,
         asked: asked.clone(),
         key,
         maker: None,
-    };
+    });
     if long.wanted.is_none() && long.step(view) {
         responder.weigh(PART_BYTES);
         return Ok(long.finish(view, responder).into());
     }
-    Ok(Outcome::Later(Long::Chart(Box::new(long))))
+    Ok(Outcome::Later(long))
 }
 
-impl LongChart {
-    /// The candles that it waits for.
-    pub fn wants(&self) -> Option<(SeriesKey, Range<i64>)> {
+impl Long for LongChart {
+    fn wants(&self) -> Option<(SeriesKey, Range<i64>)> {
         Some((self.key, self.wanted.clone()?))
     }
 
-    /// The candles that are to be there while it is made.
-    pub fn needs(&self) -> (SeriesKey, Range<i64>) {
-        (self.key, self.needed.clone())
+    fn needs(&self) -> Option<(SeriesKey, Range<i64>)> {
+        Some((self.key, self.needed.clone()))
     }
 
-    /// Those that it waits for and that have not come yet.
-    pub fn lacks(&self, view: &View<'_>) -> Option<(SeriesKey, Range<i64>)> {
+    fn lacks(&self, view: &View<'_>) -> Option<(SeriesKey, Range<i64>)> {
         let wanted = self.wanted.as_ref()?;
         let missing = uncovered(view.market.charts.get(self.key), wanted)?;
         Some((self.key, missing))
     }
 
-    /// Makes one part. `true`: that was the last one.
-    pub fn step(&mut self, view: &View<'_>) -> bool {
+    fn step(&mut self, view: &View<'_>) -> bool {
         let series = view.market.charts.get(self.key);
         let now = exchange_time(view, self.key);
         let keep = view.market.charts.keep(self.key.interval);
@@ -123,11 +122,10 @@ impl LongChart {
         maker.step(series, ROWS_A_PART)
     }
 
-    /// Sends what was made, unless it is to be packed first.
-    pub fn finish(self, view: &View<'_>, responder: &mut Responder<'_>) -> Option<ToPack> {
+    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Option<ToPack> {
         let LongChart {
             asked, key, maker, ..
-        } = self;
+        } = *self;
         let Some(maker) = maker else {
             let series = view.market.charts.get(key);
             let keep = view.market.charts.keep(key.interval);
@@ -245,7 +243,7 @@ fn choose(view: &View<'_>, asked: &Asked) -> Result<SeriesKey, Error> {
         Some(source) => std::slice::from_ref(source),
         None => all,
     };
-    let untracked = |source| quotes::untracked(view, asked.symbol, source);
+    let untracked = |source| untracked(view, asked.symbol, source);
     if let Some(error) = asked.source.and_then(untracked) {
         return Err(error);
     }
@@ -321,10 +319,10 @@ fn fields(view: &View<'_>, asked: &Asked, key: SeriesKey, info: &ChartInfo) -> V
     out.extend_from_slice(view.config.sources[key.source.index()].id.as_bytes());
     if let Some(closed) = info.last_closed {
         out.extend_from_slice(b"\r\nChart-Last-Closed: ");
-        write::write_integer(&mut out, closed.0);
+        closed.write(&mut out);
     }
     out.extend_from_slice(b"\r\nChart-Gaps: ");
-    write::write_integer(&mut out, i64::try_from(info.gaps).unwrap_or(i64::MAX));
+    info.gaps.write(&mut out);
     out.extend_from_slice(match info.complete {
         true => b"\r\nChart-Coverage: complete\r\n",
         false => b"\r\nChart-Coverage: partial\r\n".as_slice(),

@@ -1,24 +1,27 @@
 //! `/api/ecosystem/market` and `/api/ecosystem/market/{id}`.
 
-use super::error::echo;
-use super::packed::{self, Question};
-use super::params::{self, Decimals};
-use super::quotes::{self, path_text};
-use super::write::{Body, LongList, Object, Rows, write_integer, write_texts};
-use super::{Error, Outcome, View};
+use super::error::{Error, echo};
+use super::list::{Body, LongList};
+use super::outcome::Outcome;
+use super::packed::{self, Question, Rows};
+use super::params::{self, Call};
+use super::records::{rendered, write_item};
+use super::symbols::path_text;
+use super::view::View;
 use crate::fingerprint::Part;
 use crate::history::Extent;
 use crate::http::{Cache, Head, Responder};
 use crate::interval::{Interval, Stored};
+use crate::json::{Decimals, Object};
 use crate::market::{EcosystemEntry, Quote, Series, SeriesKey, SymbolId};
-use crate::record::Bounds;
 
 /// Answers `/api/ecosystem/market`: the active markets.
 pub fn list(
     view: &View<'_>,
-    query: &[u8],
+    call: &Call<'_>,
     responder: &mut Responder<'_>,
 ) -> Result<Outcome, Error> {
+    let query = call.query;
     let [decimals] = params::read(query, &["decimals"])?;
     let decimals = params::decimals(&decimals)?;
     let list = LongList::new(view, Rows::Ecosystem, decimals);
@@ -29,13 +32,13 @@ pub fn list(
 /// Answers `/api/ecosystem/market/{id}`: the full record, of an inactive market too.
 pub fn one(
     view: &View<'_>,
-    id: &[u8],
-    query: &[u8],
+    call: &Call<'_>,
     responder: &mut Responder<'_>,
 ) -> Result<Outcome, Error> {
+    let query = call.query;
     let [decimals] = params::read(query, &["decimals"])?;
     let decimals = params::decimals(&decimals)?;
-    let text = path_text(id)?;
+    let text = path_text(call)?;
     let catalog = &view.market.catalog;
     let found = catalog.ecosystem_market(&text);
     let entry = found.and_then(|symbol| catalog.ecosystem_entry(symbol));
@@ -72,15 +75,15 @@ fn record(
     let listed = Part::Catalog(catalog.version());
     let symbol = entry.symbol;
     let mut body = Body::default();
-    let mut object = Object::open(body.part(listed), decimals);
-    write_item(&mut object, view, entry);
+    let mut object = Object::open(body.part(listed));
+    write_item(&mut object, view, entry, decimals);
     let categories = catalog.categories_of(symbol).map(|category| &*category.id);
-    write_texts(object.key("categories"), categories);
+    object.list("categories", categories);
     let sources = catalog.sources_of(symbol).iter();
     let sources = sources.map(|source| view.config.sources[source.index()].id.as_str());
-    write_texts(object.key("sources"), sources);
+    object.list("sources", sources);
     let intervals = Interval::ALL.iter().map(|interval| interval.name());
-    write_texts(object.key("intervals"), intervals);
+    object.list("intervals", intervals);
     let mut chart = Vec::with_capacity(256);
     write_chart(&mut chart, view, symbol);
     body.fixed(b",\"chart\":");
@@ -88,70 +91,31 @@ fn record(
     body.fixed(b",\"quote\":");
     match quote {
         Some(quote) => {
-            let made = quotes::rendered(view, quote, decimals);
+            let made = rendered(view, quote, decimals);
             let out = body.part(Part::Quote(quote.version));
             out.extend_from_slice(&made);
         }
         None => body.part(Part::Nothing).extend_from_slice(b"null"),
     }
     let iso = |time: Option<crate::time::UnixMs>| time.map(|time| time.to_string());
-    let mut object = Object::resume(body.part(listed), decimals);
-    object.maybe_text("createdAt", iso(catalog.created_at(symbol)).as_deref());
-    object.maybe_text("updatedAt", iso(catalog.updated_at(symbol)).as_deref());
+    let mut object = Object::resume(body.part(listed));
+    object.put("createdAt", iso(catalog.created_at(symbol)).as_deref());
+    object.put("updatedAt", iso(catalog.updated_at(symbol)).as_deref());
     object.close();
     body
-}
-
-/// The fields that the list and the record share.
-pub fn write_item(object: &mut Object<'_>, view: &View<'_>, entry: &EcosystemEntry<'_>) {
-    let name = view.market.catalog.name(entry.symbol);
-    object.text("id", &entry.id);
-    object.text("name", name.as_str());
-    object.text("symbol", name.as_str());
-    object.text("currency", name.base());
-    object.text("pair", name.quote());
-    object.boolean("isTrending", Some(entry.is_trending));
-    object.boolean("isHot", Some(entry.is_hot));
-    object.maybe_text("icon", entry.icon);
-    object.boolean("status", Some(entry.status));
-    let rules = &entry.rules;
-    let mut metadata = object.object("metadata");
-    let mut precision = metadata.object("precision");
-    precision.integer("amount", rules.amount_places.map(i64::from));
-    precision.integer("price", rules.price_places.map(i64::from));
-    precision.close();
-    let mut limits = metadata.object("limits");
-    for (key, bounds) in [
-        ("amount", &rules.amount),
-        ("price", &rules.price),
-        ("cost", &rules.cost),
-    ] {
-        write_bounds(&mut limits, key, bounds);
-    }
-    limits.close();
-    metadata.decimal("taker", rules.taker.as_ref());
-    metadata.decimal("maker", rules.maker.as_ref());
-    metadata.close();
-}
-
-fn write_bounds(limits: &mut Object<'_>, key: &str, bounds: &Bounds) {
-    let mut object = limits.object(key);
-    object.decimal("min", bounds.min.as_ref());
-    object.decimal("max", bounds.max.as_ref());
-    object.close();
 }
 
 /// The extent of what is stored of each interval, of the first source that has any: in the history
 /// file, or in memory where there is none.
 fn write_chart(out: &mut Vec<u8>, view: &View<'_>, symbol: SymbolId) {
-    let mut object = Object::open(out, Decimals::Number);
+    let mut object = Object::open(out);
     for interval in Stored::ALL {
         let stored = stored(view, symbol, interval).next().unwrap_or_default();
         let open_of = |slot: Option<i64>| slot.map(|slot| interval.open_of(slot));
         let mut extent = object.object(interval.name());
-        extent.time("from", open_of(stored.first));
-        extent.time("to", open_of(stored.last));
-        write_integer(extent.key("count"), stored.count as i64);
+        extent.put("from", open_of(stored.first));
+        extent.put("to", open_of(stored.last));
+        extent.put("count", stored.count);
         extent.close();
     }
     object.close();

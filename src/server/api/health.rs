@@ -1,10 +1,12 @@
 //! `/health`, `/health/live` and `/health/ready`: constant cost, no I/O.
 
-use super::{Error, Outcome, View};
+use super::error::Error;
+use super::outcome::Outcome;
+use super::view::View;
 use crate::http::{Cache, Head, Responder};
+use crate::json::Array;
 use crate::server::SourceState;
 use crate::server::health::{self, State};
-use serde::Serialize;
 
 /// Which of the three was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,21 +93,18 @@ pub fn health(
     Ok(Outcome::Answered)
 }
 
-/// A reason as the body tells it.
-#[derive(Serialize)]
-struct Reason<'a> {
-    code: &'static str,
-    source: Option<&'a str>,
-    message: String,
-}
-
 fn write_reasons(view: &View<'_>, out: &mut Vec<u8>) {
     let (status, quotes) = (view.status, &view.market.quotes);
-    let told = health::reasons(status, quotes).map(|reason| Reason {
-        code: reason.code.name(),
-        source: reason.source.map(|id| &*status.sources[id.index()].id),
-        message: reason.message(status, quotes, view.now),
-    });
-    let told: Vec<Reason<'_>> = told.collect();
-    serde_json::to_writer(out, &told).expect("texts in memory can always be written");
+    let mut array = Array::open(out);
+    for reason in health::reasons(status, quotes) {
+        let mut object = array.object();
+        object.put("code", reason.code.name());
+        object.put(
+            "source",
+            reason.source.map(|id| &*status.sources[id.index()].id),
+        );
+        object.put("message", reason.message(status, quotes, view.now).as_str());
+        object.close();
+    }
+    array.close();
 }

@@ -1,196 +1,112 @@
 //! The endpoints: which address means what, and the JSON that each answers with.
 //!
-//! Owns the wire format of every answer. It reads the market and the status, and changes neither:
-//! read-only is a type here, [`View`]. What cannot be answered within one turn is handed back as a
-//! [`Long`], to be made in parts.
+//! Owns the wire format of every response, and the table of endpoints below; one file a family of
+//! them. An endpoint sees the core through a [`View`], which lets it fill caches and change nothing
+//! else: the JSON of a quote is kept with the quote, the rows of a chart with its series, and what a
+//! request means with the request's head. What cannot be answered within one turn is handed back as
+//! a [`Long`], which is made in parts.
 //!
-//! One file a family: [`quotes`], [`categories`], [`ecosystem`], [`chart`], [`metrics`] with
-//! `prometheus`, [`health`], and `described`, which describes them. Most answers leave by way of
-//! `packed`.
+//! `params`, `symbols`, `records`, `list` and `packed` are what endpoints share: the parameters, the
+//! symbol that is asked for, JSON of several endpoints, long lists, bodies in gzip.
+//!
+//! # To add an endpoint
+//!
+//! 1. In the file of its family, or one of its own: a function that reads its parameters by
+//!    `params::read`, sends its body by `packed::send` as a [`Question::Address`], and returns an
+//!    [`Error`] for what is wrong. `categories::list` is the shortest to begin with.
+//! 2. Here: its name in the metrics, with the next number, and its row in the table.
+//! 3. In `openapi.json`: its path, with an example of a response. Tests hold it to the code.
+//! 4. A test in `tests/loopback`, where `described.rs` counts the addresses.
 
-pub mod categories;
+mod categories;
 pub mod chart;
 mod described;
-pub mod ecosystem;
+mod ecosystem;
 mod error;
-pub mod health;
-pub mod metrics;
+mod health;
+mod list;
+mod metrics;
+mod outcome;
 mod packed;
 mod params;
-mod prometheus;
-pub mod quotes;
-pub mod write;
+mod quotes;
+mod records;
+mod symbols;
+mod view;
 
 pub use error::{Error, send_error};
+pub use outcome::{Long, Outcome};
 pub use packed::{Packed, Question, ToPack};
-#[cfg(test)]
-pub use params::Decimals;
+pub use view::View;
 
-use super::packing::Packing;
-use super::{Endpoint, ProcessFacts, Service, Status};
+use super::{Endpoint, Service};
 use crate::config::Config;
-use crate::fingerprint::Fingerprint;
-use crate::http::{Cache, ETag, Head, Method, Request, Responder, normal_path};
-use crate::market::{Market, SeriesKey, SourceId};
-use crate::time::{Mono, Now};
-use std::ops::Range;
+use crate::http::{Head, Method, Request, Responder, normal_path};
+use Handler::{Answer, Read};
+use Path::{Below, Between, Exactly};
+use health::Kind;
+use params::Call;
 
-/// What answers are made from.
-#[derive(Clone, Copy)]
-pub struct View<'a> {
-    /// The configuration.
-    pub config: &'a Config,
-    /// Quotes, catalog and charts.
-    pub market: &'a Market,
-    /// Counters and the state of each source.
-    pub status: &'a Status,
-    /// Bodies in gzip.
-    pub packing: &'a Packing,
-    /// Tells the versions of this run from those of another.
-    pub boot: u64,
-    /// The time of this turn.
-    pub now: Now,
-    /// How to ask the system about the process.
-    pub facts: Option<fn() -> ProcessFacts>,
+static QUOTE: Endpoint = Endpoint::new(0, "quote");
+static QUOTES: Endpoint = Endpoint::new(1, "quotes");
+static CATEGORIES: Endpoint = Endpoint::new(2, "categories");
+static CATEGORY_MARKETS: Endpoint = Endpoint::new(3, "category_markets");
+static ECOSYSTEM_MARKETS: Endpoint = Endpoint::new(4, "ecosystem_markets");
+static ECOSYSTEM_MARKET: Endpoint = Endpoint::new(5, "ecosystem_market");
+static CHART: Endpoint = Endpoint::new(6, "chart");
+static METRICS: Endpoint = Endpoint::new(7, "metrics");
+static PROMETHEUS: Endpoint = Endpoint::new(8, "prometheus");
+static HEALTH: Endpoint = Endpoint::new(9, "health").without_limit();
+static OPENAPI: Endpoint = Endpoint::new(10, "openapi");
+
+/// What is served under `basePath`.
+#[rustfmt::skip]
+static API: &[Row] = &[
+    Row(&QUOTE, Below("/api/v1/quotes/"),
+        Read(|view, call| Ok(Meaning::Quote(quotes::read(view, call)?)))),
+    Row(&QUOTES, Exactly("/api/v1/quotes"), Answer(quotes::many)),
+    Row(&CATEGORIES, Exactly("/api/v1/categories"), Answer(categories::list)),
+    Row(&CATEGORY_MARKETS, Between("/api/v1/categories/", "/markets"), Answer(categories::markets)),
+    Row(&METRICS, Exactly("/api/v1/metrics"), Answer(|view, _, responder| metrics::json(view, responder))),
+];
+
+/// What is served under `ecosystemBasePath`.
+#[rustfmt::skip]
+static ECOSYSTEM: &[Row] = &[
+    Row(&CHART, Exactly("/api/ecosystem/chart"),
+        Read(|view, call| Ok(Meaning::Chart(chart::read(view, call)?)))),
+    Row(&ECOSYSTEM_MARKETS, Exactly("/api/ecosystem/market"), Answer(ecosystem::list)),
+    Row(&ECOSYSTEM_MARKET, Below("/api/ecosystem/market/"), Answer(ecosystem::one)),
+];
+
+/// What is served under both.
+#[rustfmt::skip]
+static COMMON: &[Row] = &[
+    Row(&HEALTH, Exactly("/health"), Read(|_, _| Ok(Meaning::Health(Kind::Whole)))),
+    Row(&HEALTH, Exactly("/health/live"), Read(|_, _| Ok(Meaning::Health(Kind::Live)))),
+    Row(&HEALTH, Exactly("/health/ready"), Read(|_, _| Ok(Meaning::Health(Kind::Ready)))),
+    Row(&PROMETHEUS, Exactly("/metrics"), Answer(|view, _, responder| metrics::prometheus(view, responder))),
+    Row(&OPENAPI, Exactly("/openapi.json"), Answer(described::document)),
+];
+
+/// A row of the table: an endpoint, its address, and who answers.
+struct Row(&'static Endpoint, Path, Handler);
+
+/// An address without what stands in front of it.
+enum Path {
+    /// This one.
+    Exactly(&'static str),
+    /// Whatever begins with this and goes on.
+    Below(&'static str),
+    /// One segment between these two.
+    Between(&'static str, &'static str),
 }
 
-/// What came of a request.
-pub enum Outcome {
-    /// It is answered.
-    Answered,
-    /// Its answer is made in parts.
-    Later(Long),
-    /// Its answer is packed before it is sent.
-    Pack(Box<ToPack>),
-}
-
-impl From<Option<ToPack>> for Outcome {
-    /// What is not handed back has been sent.
-    fn from(to_pack: Option<ToPack>) -> Outcome {
-        to_pack.map_or(Outcome::Answered, |it| Outcome::Pack(Box::new(it)))
-    }
-}
-
-/// An answer that is made in parts.
-pub enum Long {
-    /// A chart that is rolled up, transformed or very long, or that waits for candles.
-    Chart(Box<chart::LongChart>),
-    /// A list of many quotes or markets.
-    List(Box<write::LongList>),
-    /// Any answer whose body is being packed.
-    Packed(Box<Packed>),
-}
-
-impl Long {
-    /// The candles that it waits for: of which series, which slots.
-    pub fn wants(&self) -> Option<(SeriesKey, Range<i64>)> {
-        match self {
-            Long::Chart(chart) => chart.wants(),
-            Long::List(_) | Long::Packed(_) => None,
-        }
-    }
-
-    /// The candles that are to be there while it is made.
-    pub fn needs(&self) -> Option<(SeriesKey, Range<i64>)> {
-        match self {
-            Long::Chart(chart) => Some(chart.needs()),
-            Long::List(_) | Long::Packed(_) => None,
-        }
-    }
-
-    /// Those that it waits for and that have not come yet.
-    pub fn lacks(&self, view: &View<'_>) -> Option<(SeriesKey, Range<i64>)> {
-        match self {
-            Long::Chart(chart) => chart.lacks(view),
-            Long::List(_) | Long::Packed(_) => None,
-        }
-    }
-
-    /// Makes one part. `true`: that was the last one.
-    pub fn step(&mut self, view: &View<'_>) -> bool {
-        match self {
-            Long::Chart(chart) => chart.step(view),
-            Long::List(list) => list.step(view),
-            Long::Packed(packed) => packed.is_ready(),
-        }
-    }
-
-    /// Sends what was made, unless it is to be packed first.
-    pub fn finish(self, view: &View<'_>, responder: &mut Responder<'_>) -> Option<ToPack> {
-        match self {
-            Long::Chart(chart) => chart.finish(view, responder),
-            Long::List(list) => list.finish(view, responder),
-            Long::Packed(packed) => {
-                packed.finish(responder);
-                None
-            }
-        }
-    }
-}
-
-impl<'a> View<'a> {
-    /// A view of the core's parts.
-    pub fn new(
-        config: &'a Config,
-        market: &'a Market,
-        status: &'a Status,
-        packing: &'a Packing,
-        (boot, now): (u64, Now),
-    ) -> View<'a> {
-        View {
-            config,
-            market,
-            status,
-            packing,
-            boot,
-            now,
-            facts: None,
-        }
-    }
-
-    /// How long an answer with this source's quotes may be kept: until its next poll, in whole
-    /// seconds, at least one.
-    pub fn until_poll(&self, source: SourceId) -> Cache {
-        self.until(self.status.sources[usize::from(source.0)].next_poll)
-    }
-
-    /// The same for what any source may change.
-    pub fn until_any_poll(&self) -> Cache {
-        let next = self.status.sources.iter().map(|source| source.next_poll);
-        self.until(next.min().unwrap_or_default())
-    }
-
-    fn until(&self, next: Mono) -> Cache {
-        let wait_ms = next.0.saturating_sub(self.now.mono.0) / 1000;
-        Cache::MaxAge(wait_ms.div_ceil(1000).max(1) as u32)
-    }
-
-    /// The tag of a body that is made of these parts.
-    pub fn tag(&self, made_of: Fingerprint, variant: u8) -> ETag {
-        ETag::of_parts(self.boot, made_of, variant)
-    }
-
-    /// The source of this id.
-    pub fn source(&self, id: &[u8]) -> Option<SourceId> {
-        let at = (self.config.sources.iter()).position(|source| source.id.as_bytes() == id)?;
-        Some(SourceId(at as u16))
-    }
-}
-
-/// An address, and what of it is left to be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Route<'a> {
-    Quote(&'a [u8]),
-    Quotes,
-    Categories,
-    CategoryMarkets(&'a [u8]),
-    EcosystemMarkets,
-    EcosystemMarket(&'a [u8]),
-    Chart,
-    Metrics,
-    Prometheus,
-    Health(health::Kind),
-    OpenApi,
+enum Handler {
+    /// Answers, or says how the response is to be made.
+    Answer(fn(&View<'_>, &Call<'_>, &mut Responder<'_>) -> Result<Outcome, Error>),
+    /// Reads what a request means: that is worth to be kept until the same request comes again.
+    Read(fn(&View<'_>, &Call<'_>) -> Result<Meaning, Error>),
 }
 
 /// What a request asks for, as far as it can be told without the market's figures: the same for
@@ -202,19 +118,20 @@ pub enum Meaning {
     /// A chart.
     Chart(chart::Asked),
     /// How the service does.
-    Health(health::Kind),
+    Health(Kind),
 }
 
 impl Meaning {
-    fn endpoint(&self) -> Endpoint {
+    fn endpoint(&self) -> &'static Endpoint {
         match self {
-            Meaning::Quote(_) => Endpoint::Quote,
-            Meaning::Chart(_) => Endpoint::Chart,
-            Meaning::Health(_) => Endpoint::Health,
+            Meaning::Quote(_) => &QUOTE,
+            Meaning::Chart(_) => &CHART,
+            Meaning::Health(_) => &HEALTH,
         }
     }
 
-    /// Answers a request that means this, or says how its answer is to be made.
+    /// Answers a request that means this, or says how its response is to be made.
+    #[inline]
     fn answer(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
         match self {
             Meaning::Quote(asked) => quotes::one(view, asked, responder),
@@ -224,31 +141,31 @@ impl Meaning {
     }
 }
 
-impl Route<'_> {
-    fn endpoint(self) -> Endpoint {
+impl Path {
+    /// What of this path is left open, if it is such an address.
+    #[inline]
+    fn rest<'a>(&self, path: &'a [u8]) -> Option<&'a [u8]> {
         match self {
-            Route::Quote(_) => Endpoint::Quote,
-            Route::Quotes => Endpoint::Quotes,
-            Route::Categories => Endpoint::Categories,
-            Route::CategoryMarkets(_) => Endpoint::CategoryMarkets,
-            Route::EcosystemMarkets => Endpoint::EcosystemMarkets,
-            Route::EcosystemMarket(_) => Endpoint::EcosystemMarket,
-            Route::Chart => Endpoint::Chart,
-            Route::Metrics => Endpoint::Metrics,
-            Route::Prometheus => Endpoint::Prometheus,
-            Route::Health(_) => Endpoint::Health,
-            Route::OpenApi => Endpoint::OpenApi,
+            Exactly(whole) => (path == whole.as_bytes()).then_some(b""),
+            Below(start) => path
+                .strip_prefix(start.as_bytes())
+                .filter(|it| !it.is_empty()),
+            Between(start, end) => {
+                let rest = path.strip_prefix(start.as_bytes())?;
+                let segment = rest.strip_suffix(end.as_bytes())?;
+                (!segment.is_empty() && !segment.contains(&b'/')).then_some(segment)
+            }
         }
     }
 }
 
 /// What a request is for.
-pub fn endpoint(config: &Config, service: Service, request: &Request<'_>) -> Endpoint {
+pub fn endpoint(config: &Config, service: Service, request: &Request<'_>) -> &'static Endpoint {
     if request.method == Method::Options {
-        return Endpoint::Options;
+        return &Endpoint::OPTIONS;
     }
     let path = normal_path(request.path);
-    route(config, service, &path).map_or(Endpoint::Unknown, Route::endpoint)
+    find(config, service, &path).map_or(&Endpoint::UNKNOWN, |(row, _)| row.0)
 }
 
 /// Answers a request that was understood before.
@@ -257,116 +174,123 @@ pub fn answer_again(
     view: &View<'_>,
     meaning: &Meaning,
     responder: &mut Responder<'_>,
-) -> (Endpoint, Outcome) {
-    let outcome = meaning.answer(view, responder).unwrap_or_else(|error| {
-        send_error(&error, responder);
-        Outcome::Answered
-    });
+) -> (&'static Endpoint, Outcome) {
+    let outcome = or_error(meaning.answer(view, responder), responder);
     (meaning.endpoint(), outcome)
 }
 
-/// Answers one request, or says how its answer is to be made; and what it was for. What it means is
-/// left in `meant`, where that is worth to be kept.
+/// Answers one request, or says how its response is to be made; and what it was for. What it means
+/// is left in `meant`, where that is worth to be kept.
 pub fn answer(
     view: &View<'_>,
     service: Service,
     request: &Request<'_>,
     responder: &mut Responder<'_>,
     meant: &mut Option<Meaning>,
-) -> (Endpoint, Outcome) {
+) -> (&'static Endpoint, Outcome) {
     if request.method == Method::Options {
         responder.send(&Head::options(), b"");
-        return (Endpoint::Options, Outcome::Answered);
+        return (&Endpoint::OPTIONS, Outcome::Answered);
     }
     let path = normal_path(request.path);
-    let route = route(view.config, service, &path);
-    let endpoint = route.map_or(Endpoint::Unknown, Route::endpoint);
-    let result = match route {
+    let found = find(view.config, service, &path);
+    let endpoint = found.map_or(&Endpoint::UNKNOWN, |(row, _)| row.0);
+    let result = match found {
         // No address at all, but the far end of a tunnel: CONNECT.
         None if !path.starts_with(b"/") => Err(Error::method_not_allowed()),
         None => Err(Error::not_found(request.path)),
         Some(_) if !request.method.is_served() => Err(Error::method_not_allowed()),
-        Some(Route::Quote(symbol)) => {
-            let asked = quotes::read(view, symbol, request.query);
-            asked.and_then(|asked| meant.insert(Meaning::Quote(asked)).answer(view, responder))
+        Some((Row(_, _, handler), rest)) => {
+            let call = Call {
+                service,
+                path: request.path,
+                rest,
+                query: request.query,
+            };
+            match handler {
+                Answer(answer) => answer(view, &call, responder),
+                Read(read) => read(view, &call)
+                    .and_then(|meaning| meant.insert(meaning).answer(view, responder)),
+            }
         }
-        Some(Route::Quotes) => quotes::many(view, request.query, responder),
-        Some(Route::Categories) => categories::list(view, request.query, responder),
-        Some(Route::CategoryMarkets(id)) => categories::markets(view, id, request.query, responder),
-        Some(Route::EcosystemMarkets) => ecosystem::list(view, request.query, responder),
-        Some(Route::EcosystemMarket(id)) => ecosystem::one(view, id, request.query, responder),
-        Some(Route::Chart) => {
-            let asked = chart::read(view, request.query);
-            asked.and_then(|asked| meant.insert(Meaning::Chart(asked)).answer(view, responder))
-        }
-        Some(Route::Metrics) => metrics::json(view, responder),
-        Some(Route::Prometheus) => metrics::text(view, responder),
-        Some(Route::Health(kind)) => (meant.insert(Meaning::Health(kind))).answer(view, responder),
-        Some(Route::OpenApi) => described::document(view, service, responder),
     };
-    let outcome = result.unwrap_or_else(|error| {
-        // Below, only the end of the address is seen.
-        let error = match error.code {
-            "not_found" => Error::not_found(request.path),
-            _ => error,
-        };
-        send_error(&error, responder);
-        Outcome::Answered
-    });
-    (endpoint, outcome)
+    (endpoint, or_error(result, responder))
 }
 
-/// What an address means on a listener of this service.
-fn route<'a>(config: &Config, service: Service, path: &'a [u8]) -> Option<Route<'a>> {
-    let api = matches!(service, Service::Api | Service::Both);
-    let ecosystem = matches!(service, Service::Ecosystem | Service::Both);
-    let under = |base: &str| path.strip_prefix(base.as_bytes());
-    let in_api = api.then(|| under(&config.base_path)).flatten();
-    let found = in_api.and_then(|path| api_route(path).or_else(|| common_route(path)));
-    found.or_else(|| {
-        let in_ecosystem = ecosystem
-            .then(|| under(&config.ecosystem_base_path))
-            .flatten();
-        in_ecosystem.and_then(|path| ecosystem_route(path).or_else(|| common_route(path)))
+/// Sends the error, where there is one.
+#[inline]
+fn or_error(result: Result<Outcome, Error>, responder: &mut Responder<'_>) -> Outcome {
+    result.unwrap_or_else(|error| {
+        send_error(&error, responder);
+        Outcome::Answered
     })
 }
 
-fn api_route(path: &[u8]) -> Option<Route<'_>> {
-    let rest = path.strip_prefix(b"/api/v1/")?;
-    if let Some(symbol) = rest.strip_prefix(b"quotes/") {
-        return (!symbol.is_empty()).then_some(Route::Quote(symbol));
+/// The row of an address on a listener of this service, and what of the path it leaves open.
+fn find<'a>(config: &Config, service: Service, path: &'a [u8]) -> Option<(&'static Row, &'a [u8])> {
+    let under = |base: &str| match base {
+        "" => Some(path),
+        base => path.strip_prefix(base.as_bytes()),
+    };
+    let is_api = matches!(service, Service::Api | Service::Both);
+    let is_ecosystem = matches!(service, Service::Ecosystem | Service::Both);
+    let api = is_api.then(|| under(&config.base_path)).flatten();
+    let ecosystem = (is_ecosystem.then(|| under(&config.ecosystem_base_path))).flatten();
+    // Most rows are not looked at: what they begin with is compared first.
+    if let Some(path) = api
+        && path.starts_with(b"/api/v1/")
+        && let Some(found) = among(API, path)
+    {
+        return Some(found);
     }
-    if let Some(rest) = rest.strip_prefix(b"categories/") {
-        let id = rest.strip_suffix(b"/markets")?;
-        return (!id.is_empty() && !id.contains(&b'/')).then_some(Route::CategoryMarkets(id));
+    if let Some(path) = ecosystem
+        && path.starts_with(b"/api/ecosystem/")
+        && let Some(found) = among(ECOSYSTEM, path)
+    {
+        return Some(found);
     }
-    match rest {
-        b"quotes" => Some(Route::Quotes),
-        b"categories" => Some(Route::Categories),
-        b"metrics" => Some(Route::Metrics),
-        _ => None,
-    }
+    let mut common = [api, ecosystem].into_iter().flatten();
+    common.find_map(|path| among(COMMON, path))
 }
 
-fn ecosystem_route(path: &[u8]) -> Option<Route<'_>> {
-    let rest = path.strip_prefix(b"/api/ecosystem/")?;
-    if let Some(id) = rest.strip_prefix(b"market/") {
-        return (!id.is_empty()).then_some(Route::EcosystemMarket(id));
+#[inline]
+fn among<'a>(rows: &'static [Row], path: &'a [u8]) -> Option<(&'static Row, &'a [u8])> {
+    for row in rows {
+        if let Some(rest) = row.1.rest(path) {
+            return Some((row, rest));
+        }
     }
-    match rest {
-        b"market" => Some(Route::EcosystemMarkets),
-        b"chart" => Some(Route::Chart),
-        _ => None,
-    }
+    None
 }
 
-fn common_route(path: &[u8]) -> Option<Route<'_>> {
-    match path {
-        b"/health" => Some(Route::Health(health::Kind::Whole)),
-        b"/health/live" => Some(Route::Health(health::Kind::Live)),
-        b"/health/ready" => Some(Route::Health(health::Kind::Ready)),
-        b"/metrics" => Some(Route::Prometheus),
-        b"/openapi.json" => Some(Route::OpenApi),
-        _ => None,
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_endpoint_is_described_and_every_path_leads_somewhere() {
+        let document = described::file();
+        let paths = document["paths"].as_object().expect("paths");
+        let config = Config::default();
+        let mut found = BTreeSet::new();
+        for path in paths.keys() {
+            let asked = path.replace('{', "a").replace('}', "z");
+            let row = find(&config, Service::Both, asked.as_bytes());
+            let (row, _) = row.unwrap_or_else(|| panic!("{path} leads nowhere"));
+            found.insert(std::ptr::from_ref(row));
+        }
+        let rows = [API, ECOSYSTEM, COMMON].into_iter().flatten();
+        assert_eq!(found, rows.map(std::ptr::from_ref).collect());
+        assert_eq!(paths.len(), found.len());
+    }
+
+    #[test]
+    fn endpoints_of_one_number_are_the_same() {
+        let rows = || [API, ECOSYSTEM, COMMON].into_iter().flatten();
+        for (one, other) in rows().flat_map(|one| rows().map(move |other| (one.0, other.0))) {
+            let (names, numbers) = (one.name() == other.name(), one.number() == other.number());
+            assert_eq!(names, numbers, "{} {}", one.name(), other.name());
+        }
     }
 }

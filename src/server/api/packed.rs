@@ -9,10 +9,9 @@
 //!
 //! It never packs anything: [`Packing`](crate::server::packing::Packing) does.
 
-use super::View;
-use super::params::Decimals;
-use super::write::Rows;
+use super::view::View;
 use crate::http::{Coding, ETag, Head, Output, Responder};
+use crate::json::Decimals;
 use crate::market::{ChartSpec, SeriesKey, SourceId, SymbolId};
 use crate::server::packing::Found;
 use std::sync::Arc;
@@ -37,14 +36,23 @@ pub enum Question {
     },
     /// A list of any length.
     List(Rows, Decimals),
-    /// The categories.
-    Categories,
     /// The record of a market.
     Market(SymbolId, Decimals),
     /// A chart of a series.
     Chart(SeriesKey, ChartSpec),
-    /// The description of all addresses.
-    OpenApi,
+    /// What this address answers, given what of its parameters the body depends on.
+    Address(&'static str, Box<[u8]>),
+}
+
+/// What the rows of a list are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Rows {
+    /// All known quotes, of one source or each of its first fresh one.
+    Quotes(Option<SourceId>),
+    /// The markets of a category, by its id.
+    Category(Box<str>),
+    /// The active markets of the ecosystem.
+    Ecosystem,
 }
 
 impl Question {
@@ -55,6 +63,7 @@ impl Question {
                 symbols, errors, ..
             } => size_of_val(&**symbols) + errors.len(),
             Question::List(Rows::Category(id), _) => id.len(),
+            Question::Address(_, parameters) => parameters.len(),
             _ => 0,
         };
         size_of::<Question>() + apart
@@ -113,13 +122,13 @@ impl Packed {
     }
 
     /// Sends it.
-    pub fn finish(self, responder: &mut Responder<'_>) {
-        let bytes = self.bytes.expect("it is finished when it is ready");
+    pub fn send(&self, responder: &mut Responder<'_>) {
+        let bytes = (self.bytes.as_ref()).expect("it is sent when it is ready");
         let head = Head {
             fields: &self.fields,
             ..self.head
         };
-        send_packed(&head, &bytes, responder);
+        send_packed(&head, bytes, responder);
     }
 }
 

@@ -1,29 +1,25 @@
-//! The parameters of a query, by name: each at most once, unknown ones ignored.
+//! A request as its endpoint sees it, and the parameters of its query, by name: each at most once,
+//! unknown ones ignored.
 
-use super::Error;
+use super::error::{Error, echo};
+use super::view::View;
 use crate::http::Query;
+use crate::json::Decimals;
 use crate::market::SourceId;
-use crate::server::api::View;
-use crate::server::api::error::echo;
+use crate::server::Service;
 use std::borrow::Cow;
 
-/// How decimals leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Decimals {
-    /// As JSON numbers.
-    Number,
-    /// As JSON strings of the same digits.
-    String,
-}
-
-impl Decimals {
-    /// The letter that it has in an entity tag.
-    pub fn variant(self) -> u8 {
-        match self {
-            Decimals::Number => b'n',
-            Decimals::String => b's',
-        }
-    }
+/// A request as its endpoint sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// What the listener serves.
+    pub service: Service,
+    /// The path, as the client has sent it.
+    pub path: &'a [u8],
+    /// The part of the path that the table of endpoints leaves open.
+    pub rest: &'a [u8],
+    /// The query, without its question mark.
+    pub query: &'a [u8],
 }
 
 /// The values of some known parameters, in the order of their names.

@@ -3,15 +3,18 @@
 //! A quote's JSON is made at the first read after it has changed and kept with it: many quotes are
 //! joined fragments.
 
-use super::error::echo;
-use super::packed::{self, Question, ToPack};
-use super::params::{self, Decimals};
-use super::write::{self, LongList, Rows};
-use super::{Error, Outcome, View};
+use super::error::{Error, echo};
+use super::list::LongList;
+use super::outcome::Outcome;
+use super::packed::{self, Question, Rows, ToPack};
+use super::params::{self, Call};
+use super::records::{ready, rendered};
+use super::symbols::{answering, look_up, symbol_in_path, untracked};
+use super::view::View;
 use crate::fingerprint::{Fingerprint, Part};
-use crate::http::{Cache, ETag, Head, Output, Responder, decode_segment, write_json_string};
-use crate::market::{Lookup, Quote, SourceId, SymbolId};
-use std::borrow::Cow;
+use crate::http::{Cache, ETag, Head, Output, Responder};
+use crate::json::{Decimals, Object};
+use crate::market::{Quote, SourceId, SymbolId};
 
 /// Which quote is asked for, and how it is to be written.
 #[derive(Clone, Debug)]
@@ -21,12 +24,13 @@ pub struct Asked {
     decimals: Decimals,
 }
 
-/// Reads a request for `/api/v1/quotes/:symbol`. `path` is what follows the last fixed slash.
-pub fn read(view: &View<'_>, path: &[u8], query: &[u8]) -> Result<Asked, Error> {
+/// Reads a request for `/api/v1/quotes/:symbol`.
+pub fn read(view: &View<'_>, call: &Call<'_>) -> Result<Asked, Error> {
+    let query = call.query;
     let [decimals, source] = params::read(query, &["decimals", "source"])?;
     let decimals = params::decimals(&decimals)?;
     let source = params::source(view, &source)?;
-    let symbol = symbol_in_path(view, path)?;
+    let symbol = symbol_in_path(view, call)?;
     Ok(Asked {
         symbol,
         source,
@@ -61,9 +65,10 @@ pub fn one(
 /// Answers `/api/v1/quotes?symbols=...`.
 pub fn many(
     view: &View<'_>,
-    query: &[u8],
+    call: &Call<'_>,
     responder: &mut Responder<'_>,
 ) -> Result<Outcome, Error> {
+    let query = call.query;
     let names = ["symbols", "decimals", "source"];
     let [symbols, decimals, source] = params::read(query, &names)?;
     let decimals = params::decimals(&decimals)?;
@@ -157,13 +162,11 @@ fn write_item_error(out: &mut Vec<u8>, asked: &[u8], error: &Error) {
     if !out.is_empty() {
         out.push(b',');
     }
-    out.extend_from_slice(b"{\"symbol\":");
-    write_json_string(out, echo(asked).as_bytes());
-    out.extend_from_slice(b",\"code\":\"");
-    out.extend_from_slice(error.code.as_bytes());
-    out.extend_from_slice(b"\",\"message\":");
-    write_json_string(out, error.message.as_bytes());
-    out.push(b'}');
+    let mut object = Object::open(out);
+    object.put("symbol", echo(asked).as_str());
+    object.put("code", error.code);
+    object.put("message", error.message.as_str());
+    object.close();
 }
 
 fn send_batch(
@@ -223,57 +226,6 @@ fn send_batch(
     packed::send(view, responder, head, question, length, write)
 }
 
-/// The symbol that a path names: one segment, or two of which each is one side of it, since
-/// proxies decode `%2F`. Split first, then decoded, each segment once.
-pub fn symbol_in_path(view: &View<'_>, path: &[u8]) -> Result<SymbolId, Error> {
-    look_up(view, &path_text(path)?)
-}
-
-/// The text of one or two raw segments, decoded.
-pub fn path_text(path: &[u8]) -> Result<Cow<'_, [u8]>, Error> {
-    let plain = |byte: &u8| *byte != b'%' && *byte != b'/';
-    if path.iter().all(plain) {
-        return Ok(Cow::Borrowed(path));
-    }
-    let decode = |raw| decode_segment(raw).map_err(|_| invalid(path));
-    let mut segments = path.splitn(3, |byte| *byte == b'/');
-    let first = decode(segments.next().unwrap_or_default())?;
-    let Some(second) = segments.next() else {
-        return Ok(first);
-    };
-    if segments.next().is_some() {
-        return Err(Error::not_found(path));
-    }
-    let second = decode(second)?;
-    if first.contains(&b'/') || second.contains(&b'/') {
-        return Err(invalid(path));
-    }
-    Ok(Cow::Owned([&first, &b"/"[..], &second].concat()))
-}
-
-/// The symbol of a decoded text, in any accepted form.
-pub fn look_up(view: &View<'_>, text: &[u8]) -> Result<SymbolId, Error> {
-    match view.market.catalog.find(text) {
-        Lookup::Known(symbol) => Ok(symbol),
-        Lookup::Unknown => {
-            let message = format!("Unknown symbol \"{}\".", echo(text));
-            let mut error = Error::new(404, "symbol_not_found", message);
-            error.param = Some("symbol");
-            Err(error)
-        }
-        Lookup::Malformed => Err(invalid(text)),
-    }
-}
-
-fn invalid(text: &[u8]) -> Error {
-    let message = format!(
-        "\"{}\" is no symbol: expected BASE/QUOTE, BASE-QUOTE, BASE_QUOTE or BASEQUOTE, letters \
-         and digits, at most 20 each.",
-        echo(text)
-    );
-    Error::bad("invalid_symbol", "symbol", message)
-}
-
 /// The quote that answers for a symbol: of that source, or the first fresh one in the order of
 /// failover.
 fn find<'v>(
@@ -283,21 +235,6 @@ fn find<'v>(
 ) -> Result<&'v Quote, Error> {
     let sources = view.market.catalog.sources_of(symbol);
     answering(view, symbol, source).ok_or_else(|| missing(view, symbol, source, sources))
-}
-
-/// The same, where there may be none.
-pub fn answering<'v>(
-    view: &View<'v>,
-    symbol: SymbolId,
-    source: Option<SourceId>,
-) -> Option<&'v Quote> {
-    let sources = view.market.catalog.sources_of(symbol);
-    match source {
-        // What it has told of a market that it does not list any more leaves piece by piece.
-        Some(source) if !sources.contains(&source) => None,
-        Some(source) => view.market.quotes.of(source, symbol),
-        None => view.market.quotes.best(sources, symbol),
-    }
 }
 
 /// Why there is no quote: not collected yet, or the exchange has none.
@@ -329,61 +266,10 @@ fn missing(
     error
 }
 
-/// What is said where a source is asked for a symbol that others track, and it does not. `None`: it
-/// does, or its list of markets has not come yet and may say so.
-pub fn untracked(view: &View<'_>, symbol: SymbolId, source: SourceId) -> Option<Error> {
-    let catalog = &view.market.catalog;
-    let tracks = catalog.sources_of(symbol).contains(&source);
-    if tracks || catalog.may_track(source, symbol) {
-        return None;
-    }
-    let id = &view.config.sources[source.index()].id;
-    let name = catalog.name(symbol).as_str();
-    let message = format!("Source \"{id}\" does not track \"{name}\".");
-    let mut error = Error::new(404, "symbol_not_found", message);
-    error.param = Some("source");
-    Some(error)
-}
-
 /// Gives the JSON of a quote to `use_it`, from the cache where that holds it.
 fn with_fragment(view: &View<'_>, quote: &Quote, decimals: Decimals, use_it: impl FnOnce(&[u8])) {
     match decimals {
         Decimals::Number => use_it(ready(view, quote)),
         Decimals::String => use_it(&rendered(view, quote, Decimals::String)),
     }
-}
-
-/// The JSON of a quote with decimals as numbers: made once for each change.
-pub fn ready<'v>(view: &View<'_>, quote: &'v Quote) -> &'v [u8] {
-    quote.rendered(|quote| rendered(view, quote, Decimals::Number).into_boxed_slice())
-}
-
-/// The JSON of a quote.
-pub fn rendered(view: &View<'_>, quote: &Quote, decimals: Decimals) -> Vec<u8> {
-    let mut out = Vec::with_capacity(448);
-    let name = view.market.catalog.name(quote.symbol);
-    let source = &view.config.sources[quote.source.index()].id;
-    let ticker = &quote.ticker;
-    let mut object = write::Object::open(&mut out, decimals);
-    object.text("symbol", name.as_str());
-    object.text("base", name.base());
-    object.text("quote", name.quote());
-    object.text("source", source);
-    object.decimal("last", Some(&ticker.last));
-    object.decimal("bid", ticker.bid.as_ref());
-    object.decimal("ask", ticker.ask.as_ref());
-    object.decimal("bidVolume", ticker.bid_volume.as_ref());
-    object.decimal("askVolume", ticker.ask_volume.as_ref());
-    object.decimal("open", ticker.open.as_ref());
-    object.decimal("high", ticker.high.as_ref());
-    object.decimal("low", ticker.low.as_ref());
-    object.decimal("change", ticker.change.as_ref());
-    object.decimal("percentage", ticker.percentage.as_ref());
-    object.decimal("baseVolume", ticker.base_volume.as_ref());
-    object.decimal("quoteVolume", ticker.quote_volume.as_ref());
-    object.time("timestamp", ticker.timestamp);
-    object.time("receivedAt", Some(quote.received_at));
-    object.boolean("stale", Some(quote.stale()));
-    object.close();
-    out
 }

@@ -1,9 +1,11 @@
 //! The parameters of a chart's request.
 
-use super::super::error::echo;
-use super::super::params::{self, Decimals};
-use super::super::{Error, View, quotes};
+use super::super::error::{Error, echo};
+use super::super::params::{self, Call};
+use super::super::symbols::look_up;
+use super::super::view::View;
 use crate::interval::Interval;
+use crate::json::Decimals;
 use crate::market::{ChartSpec, SeriesKey, SourceId, SymbolId};
 use crate::time::UnixMs;
 use std::borrow::Cow;
@@ -55,7 +57,8 @@ impl Asked {
 }
 
 /// Reads the parameters.
-pub fn read(view: &View<'_>, query: &[u8]) -> Result<Asked, Error> {
+pub fn read(view: &View<'_>, call: &Call<'_>) -> Result<Asked, Error> {
+    let query = call.query;
     let names = [
         "symbol",
         "interval",
@@ -137,7 +140,7 @@ fn read_symbol(view: &View<'_>, value: Value<'_>) -> Result<SymbolId, Error> {
         let message = "\"symbol\" is empty.";
         return Err(Error::bad("empty_parameter", "symbol", message));
     }
-    quotes::look_up(view, text)
+    look_up(view, text)
 }
 
 fn read_interval(interval: Value<'_>, resolution: Value<'_>) -> Result<Interval, Error> {

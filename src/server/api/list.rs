@@ -1,147 +1,18 @@
-//! Writing JSON: objects field by field, and long lists part by part.
-//!
-//! Answers are written straight into bytes: a list of thousands of markets is made a hundred
-//! times a minute, and a tree of values would cost ten times as much.
+//! Bodies that name what they are made of, and long lists, which are written part by part.
 
-use super::packed::{self, Question, ToPack};
-use super::params::Decimals;
-use super::{Long, Outcome, View, categories, ecosystem, quotes};
-use crate::decimal::Decimal;
+use super::outcome::{Long, Outcome};
+use super::packed::{self, Question, Rows, ToPack};
+use super::records::{ready, rendered, write_category, write_item, write_market};
+use super::symbols::answering;
+use super::view::View;
 use crate::fingerprint::{Fingerprint, Part};
-use crate::http::{Cache, ETag, Head, Responder, write_json_string};
-use crate::market::{Quote, SourceId, SymbolId};
-use crate::time::UnixMs;
+use crate::http::{Cache, ETag, Head, Responder};
+use crate::json::{Decimals, Object};
+use crate::market::{Quote, SymbolId};
 
 /// Rows made in one part, and bytes after which it ends in any case: some 0.1 ms.
 const ROWS_A_PART: usize = 128;
 const PART_BYTES: usize = 32 * 1024;
-
-/// One JSON object on its way into bytes.
-pub struct Object<'a> {
-    out: &'a mut Vec<u8>,
-    decimals: Decimals,
-    first: bool,
-}
-
-impl<'a> Object<'a> {
-    /// Opens an object.
-    pub fn open(out: &'a mut Vec<u8>, decimals: Decimals) -> Object<'a> {
-        out.push(b'{');
-        Object {
-            out,
-            decimals,
-            first: true,
-        }
-    }
-
-    /// An object that is open and has members.
-    pub fn resume(out: &'a mut Vec<u8>, decimals: Decimals) -> Object<'a> {
-        Object {
-            out,
-            decimals,
-            first: false,
-        }
-    }
-
-    /// Writes a key; its value is the caller's to write.
-    pub fn key(&mut self, key: &str) -> &mut Vec<u8> {
-        if !std::mem::take(&mut self.first) {
-            self.out.push(b',');
-        }
-        self.out.push(b'"');
-        self.out.extend_from_slice(key.as_bytes());
-        self.out.extend_from_slice(b"\":");
-        self.out
-    }
-
-    /// A text that may need escaping.
-    pub fn text(&mut self, key: &str, value: &str) {
-        write_json_string(self.key(key), value.as_bytes());
-    }
-
-    /// A text, or null.
-    pub fn maybe_text(&mut self, key: &str, value: Option<&str>) {
-        match value {
-            Some(value) => self.text(key, value),
-            None => self.null(key),
-        }
-    }
-
-    /// A decimal, or null.
-    pub fn decimal(&mut self, key: &str, value: Option<&Decimal>) {
-        let decimals = self.decimals;
-        write_decimal(self.key(key), value, decimals);
-    }
-
-    /// Milliseconds since the epoch, or null.
-    pub fn time(&mut self, key: &str, value: Option<UnixMs>) {
-        self.integer(key, value.map(|time| time.0));
-    }
-
-    /// An integer, or null.
-    pub fn integer(&mut self, key: &str, value: Option<i64>) {
-        match value {
-            Some(value) => write_integer(self.key(key), value),
-            None => self.null(key),
-        }
-    }
-
-    /// True, false or null.
-    pub fn boolean(&mut self, key: &str, value: Option<bool>) {
-        let text: &[u8] = match value {
-            Some(true) => b"true",
-            Some(false) => b"false",
-            None => b"null",
-        };
-        self.key(key).extend_from_slice(text);
-    }
-
-    /// Null.
-    pub fn null(&mut self, key: &str) {
-        self.key(key).extend_from_slice(b"null");
-    }
-
-    /// An object inside.
-    pub fn object(&mut self, key: &str) -> Object<'_> {
-        let decimals = self.decimals;
-        Object::open(self.key(key), decimals)
-    }
-
-    /// Closes the object.
-    pub fn close(self) {
-        self.out.push(b'}');
-    }
-}
-
-/// A decimal as a number or a string, or null.
-pub fn write_decimal(out: &mut Vec<u8>, value: Option<&Decimal>, decimals: Decimals) {
-    match (value, decimals) {
-        (None, _) => out.extend_from_slice(b"null"),
-        (Some(value), Decimals::Number) => value.write(out),
-        (Some(value), Decimals::String) => {
-            out.push(b'"');
-            value.write(out);
-            out.push(b'"');
-        }
-    }
-}
-
-/// Appends an integer: without the standard formatter, which takes ten times as long.
-pub fn write_integer(out: &mut Vec<u8>, value: i64) {
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
-}
-
-/// A list of texts.
-pub fn write_texts<'a>(out: &mut Vec<u8>, texts: impl Iterator<Item = &'a str>) {
-    out.push(b'[');
-    for (at, text) in texts.enumerate() {
-        if at > 0 {
-            out.push(b',');
-        }
-        write_json_string(out, text.as_bytes());
-    }
-    out.push(b']');
-}
 
 /// A body in the making. What is written to it is either the same in all bodies of its address, or
 /// a part that is named: so its tag names all of its bytes.
@@ -172,17 +43,6 @@ impl Body {
     pub fn finish(self, view: &View<'_>, variant: u8) -> (Vec<u8>, ETag) {
         (self.bytes, view.tag(self.made_of, variant))
     }
-}
-
-/// What the rows of a list are.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Rows {
-    /// All known quotes, of one source or each of its first fresh one.
-    Quotes(Option<SourceId>),
-    /// The markets of a category, by its id.
-    Category(Box<str>),
-    /// The active markets of the ecosystem.
-    Ecosystem,
 }
 
 /// Times that a list is begun again because the catalog changed on the way. Market lists come once
@@ -221,7 +81,7 @@ impl LongList {
                 let category = catalog.category(id.as_bytes())?;
                 body.fixed(b"{\"category\":");
                 let out = body.part(Part::Catalog(catalog.version()));
-                categories::write_category(out, category);
+                write_category(out, category);
                 body.fixed(b",\"markets\":[");
                 category.symbols.clone()
             }
@@ -245,28 +105,12 @@ impl LongList {
     }
 
     /// Answers at once when the first part is all of it.
-    pub fn start(mut self, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
-        if self.step(view) {
-            return self.finish(view, responder).into();
+    pub fn start(self, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
+        let mut list = Box::new(self);
+        if list.step(view) {
+            return list.finish(view, responder).into();
         }
-        Outcome::Later(Long::List(Box::new(self)))
-    }
-
-    /// Makes one part. `true`: that was the last one.
-    pub fn step(&mut self, view: &View<'_>) -> bool {
-        self.watch(view);
-        let end = self.symbols.len().min(self.next + ROWS_A_PART);
-        while self.next < end && self.body.bytes.len() < PART_BYTES {
-            self.write_row(view, self.symbols[self.next]);
-            self.next += 1;
-        }
-        let is_done = self.next == self.symbols.len();
-        if !is_done && self.body.bytes.len() >= PART_BYTES {
-            let next = Vec::with_capacity(PART_BYTES + PART_BYTES / 8);
-            let done = std::mem::replace(&mut self.body.bytes, next);
-            self.done.push(done);
-        }
-        is_done
+        Outcome::Later(list)
     }
 
     /// Begins again when the catalog has changed since the last step. Where that has happened too
@@ -289,26 +133,26 @@ impl LongList {
         let listed = Part::Catalog(catalog.version());
         match &self.rows {
             Rows::Quotes(source) => {
-                let Some(quote) = quotes::answering(view, symbol, *source) else {
+                let Some(quote) = answering(view, symbol, *source) else {
                     return;
                 };
                 self.stale |= quote.stale();
                 let decimals = self.decimals;
                 let out = self.begin_row(&[Part::Quote(quote.version)]);
                 match decimals {
-                    Decimals::Number => out.extend_from_slice(quotes::ready(view, quote)),
+                    Decimals::Number => out.extend_from_slice(ready(view, quote)),
                     Decimals::String => {
-                        out.extend_from_slice(&quotes::rendered(view, quote, decimals));
+                        out.extend_from_slice(&rendered(view, quote, decimals));
                     }
                 }
             }
             Rows::Category(_) => {
-                let quote = quotes::answering(view, symbol, None);
+                let quote = answering(view, symbol, None);
                 self.stale |= quote.is_some_and(Quote::stale);
                 let shown = quote.map_or(Part::Nothing, |quote| Part::Quote(quote.version));
                 let decimals = self.decimals;
                 let out = self.begin_row(&[listed, shown]);
-                categories::write_market(out, view, symbol, quote, decimals);
+                write_market(out, view, symbol, quote, decimals);
             }
             Rows::Ecosystem => {
                 let entry = catalog.ecosystem_entry(symbol);
@@ -317,8 +161,8 @@ impl LongList {
                     return;
                 };
                 let decimals = self.decimals;
-                let mut object = Object::open(self.begin_row(&[listed]), decimals);
-                ecosystem::write_item(&mut object, view, &entry);
+                let mut object = Object::open(self.begin_row(&[listed]));
+                write_item(&mut object, view, &entry, decimals);
                 object.close();
             }
         }
@@ -335,9 +179,26 @@ impl LongList {
         }
         &mut self.body.bytes
     }
+}
 
-    /// Sends the list, unless it is to be packed first.
-    pub fn finish(self, view: &View<'_>, responder: &mut Responder<'_>) -> Option<ToPack> {
+impl Long for LongList {
+    fn step(&mut self, view: &View<'_>) -> bool {
+        self.watch(view);
+        let end = self.symbols.len().min(self.next + ROWS_A_PART);
+        while self.next < end && self.body.bytes.len() < PART_BYTES {
+            self.write_row(view, self.symbols[self.next]);
+            self.next += 1;
+        }
+        let is_done = self.next == self.symbols.len();
+        if !is_done && self.body.bytes.len() >= PART_BYTES {
+            let next = Vec::with_capacity(PART_BYTES + PART_BYTES / 8);
+            let done = std::mem::replace(&mut self.body.bytes, next);
+            self.done.push(done);
+        }
+        is_done
+    }
+
+    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Option<ToPack> {
         let LongList {
             rows,
             decimals,
@@ -345,7 +206,7 @@ impl LongList {
             done,
             stale,
             ..
-        } = self;
+        } = *self;
         body.fixed(match rows {
             Rows::Quotes(_) => b"],\"errors\":[]}".as_slice(),
             Rows::Category(_) => b"]}",

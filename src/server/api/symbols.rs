@@ -1,0 +1,92 @@
+//! Which symbol a request is about, and which quote answers for it.
+
+use super::error::{Error, echo};
+use super::params::Call;
+use super::view::View;
+use crate::http::decode_segment;
+use crate::market::{Lookup, Quote, SourceId, SymbolId};
+use std::borrow::Cow;
+
+/// The symbol that a path names: one segment, or two of which each is one side of it, since
+/// proxies decode `%2F`. Split first, then decoded, each segment once.
+pub fn symbol_in_path(view: &View<'_>, call: &Call<'_>) -> Result<SymbolId, Error> {
+    look_up(view, &path_text(call)?)
+}
+
+/// The text of one or two raw segments, decoded.
+pub fn path_text<'a>(call: &Call<'a>) -> Result<Cow<'a, [u8]>, Error> {
+    let path = call.rest;
+    let plain = |byte: &u8| *byte != b'%' && *byte != b'/';
+    if path.iter().all(plain) {
+        return Ok(Cow::Borrowed(path));
+    }
+    let decode = |raw| decode_segment(raw).map_err(|_| invalid(path));
+    let mut segments = path.splitn(3, |byte| *byte == b'/');
+    let first = decode(segments.next().unwrap_or_default())?;
+    let Some(second) = segments.next() else {
+        return Ok(first);
+    };
+    if segments.next().is_some() {
+        return Err(Error::not_found(call.path));
+    }
+    let second = decode(second)?;
+    if first.contains(&b'/') || second.contains(&b'/') {
+        return Err(invalid(path));
+    }
+    Ok(Cow::Owned([&first, &b"/"[..], &second].concat()))
+}
+
+/// The symbol of a decoded text, in any accepted form.
+pub fn look_up(view: &View<'_>, text: &[u8]) -> Result<SymbolId, Error> {
+    match view.market.catalog.find(text) {
+        Lookup::Known(symbol) => Ok(symbol),
+        Lookup::Unknown => {
+            let message = format!("Unknown symbol \"{}\".", echo(text));
+            let mut error = Error::new(404, "symbol_not_found", message);
+            error.param = Some("symbol");
+            Err(error)
+        }
+        Lookup::Malformed => Err(invalid(text)),
+    }
+}
+
+fn invalid(text: &[u8]) -> Error {
+    let message = format!(
+        "\"{}\" is no symbol: expected BASE/QUOTE, BASE-QUOTE, BASE_QUOTE or BASEQUOTE, letters \
+         and digits, at most 20 each.",
+        echo(text)
+    );
+    Error::bad("invalid_symbol", "symbol", message)
+}
+
+/// The quote that answers for a symbol, where there is one: of that source, or the first fresh one in
+/// the order of failover.
+pub fn answering<'v>(
+    view: &View<'v>,
+    symbol: SymbolId,
+    source: Option<SourceId>,
+) -> Option<&'v Quote> {
+    let sources = view.market.catalog.sources_of(symbol);
+    match source {
+        // What it has told of a market that it does not list any more leaves piece by piece.
+        Some(source) if !sources.contains(&source) => None,
+        Some(source) => view.market.quotes.of(source, symbol),
+        None => view.market.quotes.best(sources, symbol),
+    }
+}
+
+/// What is said where a source is asked for a symbol that others track, and it does not. `None`: it
+/// does, or its list of markets has not come yet and may say so.
+pub fn untracked(view: &View<'_>, symbol: SymbolId, source: SourceId) -> Option<Error> {
+    let catalog = &view.market.catalog;
+    let tracks = catalog.sources_of(symbol).contains(&source);
+    if tracks || catalog.may_track(source, symbol) {
+        return None;
+    }
+    let id = &view.config.sources[source.index()].id;
+    let name = catalog.name(symbol).as_str();
+    let message = format!("Source \"{id}\" does not track \"{name}\".");
+    let mut error = Error::new(404, "symbol_not_found", message);
+    error.param = Some("source");
+    Some(error)
+}
