@@ -109,6 +109,8 @@ pub struct Table<T> {
     free: Vec<u32>,
     len: usize,
     capacity: usize,
+    /// The index of the first slot: two tables whose indexes do not overlap share one range of keys.
+    first: usize,
 }
 
 #[derive(Debug)]
@@ -140,12 +142,20 @@ impl<T> Table<T> {
     /// A table of at most `capacity` entries, or of `MAX_CAPACITY` if that is less. It allocates
     /// memory as entries are inserted.
     pub fn new(capacity: usize) -> Table<T> {
+        Table::behind(0, capacity)
+    }
+
+    /// The same, whose keys have the indexes from `first` on. A key of another table finds nothing here
+    /// as long as their indexes do not overlap.
+    pub fn behind(first: usize, capacity: usize) -> Table<T> {
+        let first = first.min(MAX_CAPACITY);
         Table {
             slots: Pages::default(),
             used: 0,
             free: Vec::new(),
             len: 0,
-            capacity: capacity.min(MAX_CAPACITY),
+            capacity: capacity.min(MAX_CAPACITY - first),
+            first,
         }
     }
 
@@ -162,12 +172,12 @@ impl<T> Table<T> {
         self.len += 1;
         let slot = self.slots.grow_to(index);
         slot.entry = Some(entry);
-        Some(slot.key(index))
+        Some(slot.key(self.first + index))
     }
 
     /// Removes and returns the entry of this key. The key is stale from then on.
     pub fn remove(&mut self, key: Key) -> Option<T> {
-        let slot = self.slots.get_mut(key.index())?;
+        let slot = self.slots.get_mut(key.index().checked_sub(self.first)?)?;
         if slot.generation != key.generation {
             return None;
         }
@@ -176,14 +186,14 @@ impl<T> Table<T> {
             LAST_GENERATION => 0,
             generation => generation + 1,
         };
-        self.free.push(key.index);
+        self.free.push(key.index - self.first as u32);
         self.len -= 1;
         Some(entry)
     }
 
     /// The entry of this key, unless the key is stale.
     pub fn get(&self, key: Key) -> Option<&T> {
-        let slot = self.slots.get(key.index())?;
+        let slot = self.slots.get(key.index().checked_sub(self.first)?)?;
         slot.entry
             .as_ref()
             .filter(|_| slot.generation == key.generation)
@@ -191,7 +201,7 @@ impl<T> Table<T> {
 
     /// The entry of this key, unless the key is stale.
     pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
-        let slot = self.slots.get_mut(key.index())?;
+        let slot = self.slots.get_mut(key.index().checked_sub(self.first)?)?;
         slot.entry
             .as_mut()
             .filter(|_| slot.generation == key.generation)
@@ -202,8 +212,8 @@ impl<T> Table<T> {
         self.len
     }
 
-    /// One more than the highest index that an entry ever had.
-    pub fn indexes(&self) -> usize {
+    /// Slots that have ever held an entry.
+    pub fn slots(&self) -> usize {
         self.used
     }
 
@@ -220,7 +230,7 @@ impl<T> Table<T> {
     /// All entries with their keys, in the order of their slots.
     pub fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
         let slots = self.slots.iter().enumerate();
-        slots.filter_map(|(index, slot)| Some((slot.key(index), slot.entry.as_ref()?)))
+        slots.filter_map(|(at, slot)| Some((slot.key(self.first + at), slot.entry.as_ref()?)))
     }
 
     /// All entries with their keys, in the order of their slots.
@@ -228,11 +238,17 @@ impl<T> Table<T> {
         self.range_mut(0..usize::MAX)
     }
 
-    /// The entries with these indexes.
-    pub fn range_mut(&mut self, indexes: Range<usize>) -> impl Iterator<Item = (Key, &mut T)> {
-        let slots = self.slots.iter_mut().enumerate();
-        let slots = slots.skip(indexes.start).take(indexes.len());
-        slots.filter_map(|(index, slot)| Some((slot.key(index), slot.entry.as_mut()?)))
+    /// The entries in these slots, counted from the first one of this table.
+    pub fn range_mut(&mut self, slots: Range<usize>) -> impl Iterator<Item = (Key, &mut T)> {
+        let first = self.first;
+        let places = self.slots.iter_mut().enumerate();
+        let places = places.skip(slots.start).take(slots.len());
+        places.filter_map(move |(at, slot)| Some((slot.key(first + at), slot.entry.as_mut()?)))
+    }
+
+    /// The slot of this key, counted from the first one of this table.
+    pub fn slot(&self, key: Key) -> usize {
+        key.index().saturating_sub(self.first)
     }
 }
 
@@ -267,6 +283,26 @@ mod tests {
         }
         assert_eq!(last.token(), usize::MAX - MAX_CAPACITY - 1);
         const { assert!(MAX_CAPACITY >= 1_000_000, "the most that may be configured") };
+    }
+
+    #[test]
+    fn a_key_finds_nothing_in_a_table_with_other_indexes() {
+        let (mut low, mut high) = (Table::new(2), Table::behind(2, 1));
+        let (first, second) = (low.insert("low"), high.insert("high"));
+        let (first, second) = first.zip(second).expect("room in both");
+        assert_eq!(
+            (first.index(), second.index(), high.slot(second)),
+            (0, 2, 0)
+        );
+        assert_eq!((low.get(second), high.get(first)), (None, None));
+        assert_eq!((low.remove(second), high.remove(first)), (None, None));
+        assert_eq!(
+            (low.get(first), high.get(second)),
+            (Some(&"low"), Some(&"high"))
+        );
+        assert_eq!(high.range_mut(0..1).count(), 1);
+        assert_eq!(high.remove(second), Some("high"));
+        assert_eq!(high.insert("again").map(Key::index), Some(2));
     }
 
     #[test]
@@ -313,7 +349,7 @@ mod tests {
             part.map(|(_, entry)| *entry).collect::<Vec<_>>(),
             [PAGE - 1, PAGE + 1]
         );
-        assert_eq!(table.indexes(), count);
+        assert_eq!(table.slots(), count);
         let found: Vec<(Key, usize)> = table.iter().map(|(key, entry)| (key, *entry)).collect();
         let expected = (0..count).filter(|n| *n != PAGE).map(|n| (keys[n], n));
         assert_eq!(found, expected.collect::<Vec<_>>());

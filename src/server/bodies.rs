@@ -3,13 +3,12 @@
 //! Owns the way from a request's head to the end of its body, which is read and thrown away; then
 //! the request is answered as if it had none. It never keeps a byte of a body.
 
-use super::Rest;
 use super::session::{PendingBody, Phase, Session};
+use super::{Context, Shared};
 use crate::http::{BodyReader, CONTINUE, HeadLimits, Parsed, Request, RequestBody, parse};
 use crate::table::Key;
-use crate::time::Now;
 
-impl Rest {
+impl Shared {
     /// Begins with a request whose head is whole.
     pub(super) fn take(
         &mut self,
@@ -17,16 +16,16 @@ impl Rest {
         session: &mut Session,
         request: &Request<'_>,
         head: &[u8],
-        now: Now,
+        cx: &mut Context<'_>,
     ) {
-        let cap = self.config.limits.body_bytes as u64;
+        let cap = cx.config.limits.body_bytes as u64;
         let reader = match request.body {
-            RequestBody::None => return self.answer(key, session, request, None, now),
+            RequestBody::None => return self.answer(key, session, request, None, cx),
             body => BodyReader::new(body.into(), cap),
         };
         let reader = match reader {
             Ok(reader) => reader,
-            Err(error) => return self.reject(session, error.into(), b"", now),
+            Err(error) => return self.reject(session, error.into(), b"", cx),
         };
         if request.expect_continue {
             session.output.bytes().extend_from_slice(CONTINUE);
@@ -36,7 +35,7 @@ impl Rest {
             reader,
         };
         let phase = Phase::Body(Box::new(pending));
-        session.enter(phase, now.mono, &self.config.limits);
+        session.enter(phase, cx.now.mono, &cx.config.limits);
     }
 
     /// Throws away a part of a request's body, and answers the request at the body's end. `None`
@@ -46,7 +45,7 @@ impl Rest {
         key: Key,
         session: &mut Session,
         mut bytes: &[u8],
-        now: Now,
+        cx: &mut Context<'_>,
     ) -> Option<usize> {
         let before = bytes.len();
         let Phase::Body(pending) = &mut session.phase else {
@@ -64,16 +63,16 @@ impl Rest {
                     }
                 }
                 Err(error) => {
-                    self.reject(session, error.into(), b"", now);
+                    self.reject(session, error.into(), b"", cx);
                     return None;
                 }
             }
         }
         let head = std::mem::take(&mut pending.head);
-        session.enter(Phase::Idle, now.mono, &self.config.limits);
-        let head_limits = HeadLimits::from(&self.config.limits);
+        session.enter(Phase::Idle, cx.now.mono, &cx.config.limits);
+        let head_limits = HeadLimits::from(&cx.config.limits);
         if let Ok(Parsed::Complete { request, .. }) = parse(&head, &head_limits) {
-            self.answer(key, session, &request, None, now);
+            self.answer(key, session, &request, None, cx);
         }
         Some(before - bytes.len())
     }

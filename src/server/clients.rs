@@ -12,12 +12,11 @@ use super::api::{self, Outcome, View};
 use super::familiar::Mark;
 use super::long::Reply;
 use super::session::{Phase, Session};
-use super::{CloseReason, Conn, Core, Endpoint, Event, Rest, Service, turns};
+use super::{Clients, CloseReason, Context, Endpoint, Event, Service, Shared, turns};
 use crate::http::{
     Cache, Head, HeadLimits, Parsed, Request, RequestError, Responder, empty_lines, parse,
 };
 use crate::table::Key;
-use crate::time::Now;
 use std::ops::Range;
 
 /// Largest output buffers that are kept for the next answer.
@@ -44,108 +43,128 @@ enum Next {
     Heavy,
 }
 
-impl Core {
+impl Clients {
     /// Tells a client above the cap, or one that came too late, that there is no room.
-    pub(super) fn refuse_client(&mut self, key: Key, now: Now) {
-        let Some(Conn::Client(session)) = self.conns.get_mut(key) else {
+    pub(super) fn refuse_client(&mut self, key: Key, cx: &mut Context<'_>) {
+        let Clients {
+            sessions, shared, ..
+        } = self;
+        let Some(session) = sessions.get_mut(key) else {
             return;
         };
-        let rest = &mut self.rest;
-        rest.status.http.rejected += 1;
+        cx.stats.http.rejected += 1;
         let error = api::Error::unavailable("Too many connections.", RETRY_REFUSED_S);
-        rest.fail(session, &error, CloseReason::Refused, None, now);
-        rest.recount(session);
+        shared.fail(session, &error, CloseReason::Refused, None, cx);
+        shared.recount(session, cx);
     }
 
     /// Looks through the sessions in some of the places for deadlines that have passed. `false`: there
     /// are more places to look at. A crowd whose deadlines pass together goes over several turns.
-    pub(super) fn sweep_some(&mut self, now: Now) -> bool {
-        let begin = self.rest.swept;
-        let end = self.sweep(begin..begin + SWEEP_PLACES, SWEEP_ENDS, now);
-        let done = end >= self.conns.indexes();
-        self.rest.swept = if done { 0 } else { end };
+    pub(super) fn sweep_some(&mut self, cx: &mut Context<'_>) -> bool {
+        let begin = self.swept;
+        let end = self.sweep(begin..begin + SWEEP_PLACES, SWEEP_ENDS, cx);
+        let done = end >= self.sessions.slots();
+        self.swept = if done { 0 } else { end };
         done
     }
 
     /// The same for these places, until so many deadlines have passed; the place to go on at.
-    pub(super) fn sweep(&mut self, places: Range<usize>, ends: usize, now: Now) -> usize {
-        let Core { conns, rest } = self;
+    pub(super) fn sweep(
+        &mut self,
+        places: Range<usize>,
+        ends: usize,
+        cx: &mut Context<'_>,
+    ) -> usize {
+        let Clients {
+            sessions, shared, ..
+        } = self;
         let mut expired = 0;
         let next = places.end;
-        for (key, conn) in conns.range_mut(places) {
-            let Conn::Client(session) = conn else {
-                continue;
-            };
-            if session.deadline <= now.mono {
+        let mut rest = None;
+        for (key, session) in sessions.range_mut(places) {
+            if session.deadline <= cx.now.mono {
                 if expired == ends {
-                    return key.index();
+                    rest = Some(key);
+                    break;
                 }
                 expired += 1;
-                rest.expire(key, session, now);
-            } else if rest.status.stopping && matches!(session.phase, Phase::Idle) {
-                rest.part(key, session, CloseReason::Stopping, now);
+                shared.expire(key, session, cx);
+            } else if cx.stats.stopping && matches!(session.phase, Phase::Idle) {
+                shared.part(key, session, CloseReason::Stopping, cx);
             }
-            rest.recount(session);
+            shared.recount(session, cx);
         }
-        next
+        rest.map_or(next, |key| sessions.slot(key))
     }
 }
 
-impl Rest {
+impl Shared {
     /// Takes in what happened to a client's connection.
-    pub(super) fn handle(&mut self, key: Key, session: &mut Session, event: Event<'_>, now: Now) {
+    pub(super) fn handle(
+        &mut self,
+        key: Key,
+        session: &mut Session,
+        event: Event<'_>,
+        cx: &mut Context<'_>,
+    ) {
         match event {
-            Event::Received(bytes) => self.received(key, session, bytes, now),
-            Event::Late(bytes) => self.received_late(key, session, bytes, now),
-            Event::Sent(count) => self.sent(key, session, count, now),
-            Event::Eof => self.ended(key, session, now),
-            Event::Failed(_) => self.broken(key, session),
+            Event::Received(bytes) => self.received(key, session, bytes, cx),
+            Event::Late(bytes) => self.received_late(key, session, bytes, cx),
+            Event::Sent(count) => self.sent(key, session, count, cx),
+            Event::Eof => self.ended(key, session, cx),
+            Event::Failed(_) => self.broken(key, session, cx),
             Event::Connected | Event::Secured => {}
         }
-        self.recount(session);
+        self.recount(session, cx);
     }
 
-    fn received(&mut self, key: Key, session: &mut Session, bytes: &[u8], now: Now) {
+    fn received(&mut self, key: Key, session: &mut Session, bytes: &[u8], cx: &mut Context<'_>) {
         match session.phase {
             Phase::Lingering if session.is_parting => {
-                return self.received_late(key, session, bytes, now);
+                return self.received_late(key, session, bytes, cx);
             }
             Phase::Lingering | Phase::Closed => return,
             _ => {}
         }
         if session.inbox.is_empty() {
-            let used = self.serve(key, session, bytes, now);
+            let used = self.serve(key, session, bytes, cx);
             if used < bytes.len() {
                 session.inbox.extend_from_slice(&bytes[used..]);
             }
         } else {
             session.inbox.extend_from_slice(bytes);
-            self.resume(key, session, now);
+            self.resume(key, session, cx);
         }
     }
 
     /// Our side is about to be shut: what has come until now is answered, and nothing after it.
     #[cold]
-    fn received_late(&mut self, key: Key, session: &mut Session, bytes: &[u8], now: Now) {
+    fn received_late(
+        &mut self,
+        key: Key,
+        session: &mut Session,
+        bytes: &[u8],
+        cx: &mut Context<'_>,
+    ) {
         let is_parting = std::mem::take(&mut session.is_parting);
         if !matches!(session.phase, Phase::Lingering) || !is_parting || bytes.is_empty() {
             return;
         }
-        session.enter(Phase::Idle, now.mono, &self.config.limits);
-        let used = self.serve(key, session, bytes, now);
+        session.enter(Phase::Idle, cx.now.mono, &cx.config.limits);
+        let used = self.serve(key, session, bytes, cx);
         session.inbox.extend_from_slice(&bytes[used..]);
         // A part of a request is not waited for.
         let is_part = matches!(session.phase, Phase::Idle | Phase::Head | Phase::Body(_));
         if is_part && session.output.is_empty() {
             session.inbox = Vec::new();
-            session.enter(Phase::Lingering, now.mono, &self.config.limits);
+            session.enter(Phase::Lingering, cx.now.mono, &cx.config.limits);
         }
     }
 
     /// Serves what is in the inbox.
-    pub(super) fn resume(&mut self, key: Key, session: &mut Session, now: Now) {
+    pub(super) fn resume(&mut self, key: Key, session: &mut Session, cx: &mut Context<'_>) {
         let mut inbox = std::mem::take(&mut session.inbox);
-        let used = self.serve(key, session, &inbox, now);
+        let used = self.serve(key, session, &inbox, cx);
         if used < inbox.len() {
             inbox.drain(..used);
             if inbox.len() < inbox.capacity() / 4 {
@@ -156,7 +175,13 @@ impl Rest {
     }
 
     /// Serves requests from `bytes` as far as possible; answers how many bytes are done with.
-    fn serve(&mut self, key: Key, session: &mut Session, bytes: &[u8], now: Now) -> usize {
+    fn serve(
+        &mut self,
+        key: Key,
+        session: &mut Session,
+        bytes: &[u8],
+        cx: &mut Context<'_>,
+    ) -> usize {
         let mut used = 0;
         let share_ends = self.turns.spent() + turns::SHARE;
         session.has_more = false;
@@ -164,20 +189,20 @@ impl Rest {
             // No further request is begun; what has begun goes on as it is.
             let is_between = matches!(session.phase, Phase::Idle | Phase::Head | Phase::Writing);
             let pending = session.output.len();
-            let is_full = pending >= self.config.limits.output_high_water;
+            let is_full = pending >= cx.config.limits.output_high_water;
             if is_between && (is_full || pending > 0 && self.turns.spent() >= share_ends) {
                 session.has_more = true;
-                session.enter(Phase::Writing, now.mono, &self.config.limits);
+                session.enter(Phase::Writing, cx.now.mono, &cx.config.limits);
                 break;
             }
             let rest = &bytes[used..];
             match &mut session.phase {
-                Phase::Body(_) => match self.read_body(key, session, rest, now) {
+                Phase::Body(_) => match self.read_body(key, session, rest, cx) {
                     Some(count) => used += count,
                     None => return bytes.len(),
                 },
                 Phase::Idle | Phase::Head | Phase::Writing if !rest.is_empty() => {
-                    match self.next_request(key, session, rest, now) {
+                    match self.next_request(key, session, rest, cx) {
                         Next::Taken(head) => {
                             self.turns.charge_request(head);
                             used += head;
@@ -189,13 +214,13 @@ impl Rest {
                         Next::Rejected => return bytes.len(),
                         Next::Heavy => {
                             session.has_more = true;
-                            self.await_turn(key, session, now);
+                            self.await_turn(key, session, cx);
                             break;
                         }
                     }
                 }
                 Phase::Head => {
-                    session.enter(Phase::Idle, now.mono, &self.config.limits);
+                    session.enter(Phase::Idle, cx.now.mono, &cx.config.limits);
                 }
                 _ => break,
             }
@@ -204,13 +229,19 @@ impl Rest {
             }
         }
         if matches!(session.phase, Phase::Idle | Phase::Head) && !session.output.is_empty() {
-            session.enter(Phase::Writing, now.mono, &self.config.limits);
+            session.enter(Phase::Writing, cx.now.mono, &cx.config.limits);
         }
         used
     }
 
     /// Takes the request at the begin of `bytes`, if its head is whole.
-    fn next_request(&mut self, key: Key, session: &mut Session, bytes: &[u8], now: Now) -> Next {
+    fn next_request(
+        &mut self,
+        key: Key,
+        session: &mut Session,
+        bytes: &[u8],
+        cx: &mut Context<'_>,
+    ) -> Next {
         // A head behind empty lines may measure less than others: it is not looked for.
         let mark = (session.blank == 0).then(|| Mark::of(bytes));
         if let Some(mark) = mark
@@ -219,10 +250,10 @@ impl Rest {
             if self.is_heavy(&request) {
                 return Next::Heavy;
             }
-            self.answer(key, session, &request, Some(mark), now);
+            self.answer(key, session, &request, Some(mark), cx);
             return Next::Taken(head);
         }
-        match parse(bytes, &self.head_limits(session)) {
+        match parse(bytes, &Shared::head_limits(session, cx)) {
             Ok(Parsed::Complete { request, .. }) if self.is_heavy(&request) => Next::Heavy,
             Ok(Parsed::Complete { request, used }) => {
                 session.blank = 0;
@@ -230,7 +261,7 @@ impl Rest {
                 if let Some(mark) = mark {
                     self.familiar.met(mark, &request, head);
                 }
-                self.take(key, session, &request, head, now);
+                self.take(key, session, &request, head, cx);
                 Next::Taken(used)
             }
             Ok(Parsed::Partial) => {
@@ -238,25 +269,25 @@ impl Rest {
                 // it, and it renews no deadline.
                 let blank = empty_lines(bytes);
                 session.blank += blank;
-                if session.blank >= self.config.limits.head_bytes {
-                    self.reject(session, RequestError::HeadersTooLarge, bytes, now);
+                if session.blank >= cx.config.limits.head_bytes {
+                    self.reject(session, RequestError::HeadersTooLarge, bytes, cx);
                     return Next::Rejected;
                 }
                 if !matches!(&bytes[blank..], [] | [b'\r']) {
-                    session.enter(Phase::Head, now.mono, &self.config.limits);
+                    session.enter(Phase::Head, cx.now.mono, &cx.config.limits);
                 }
                 Next::Partial(blank)
             }
             Err(error) => {
-                self.reject(session, error, bytes, now);
+                self.reject(session, error, bytes, cx);
                 Next::Rejected
             }
         }
     }
 
     /// What the next head may measure: empty lines before it count, also those that are gone.
-    fn head_limits(&self, session: &Session) -> HeadLimits {
-        let mut limits = HeadLimits::from(&self.config.limits);
+    fn head_limits(session: &Session, cx: &Context<'_>) -> HeadLimits {
+        let mut limits = HeadLimits::from(&cx.config.limits);
         limits.head_bytes -= session.blank.min(limits.head_bytes);
         limits
     }
@@ -269,15 +300,15 @@ impl Rest {
         session: &mut Session,
         request: &Request<'_>,
         mark: Option<Mark>,
-        now: Now,
+        cx: &mut Context<'_>,
     ) {
         session.served += 1;
-        let last = session.served >= self.config.limits.requests_per_connection;
+        let last = session.served >= cx.config.limits.requests_per_connection;
         let closing = if last {
             Some(CloseReason::RequestLimit)
         } else if session.reason.is_some() {
             session.reason
-        } else if self.status.stopping {
+        } else if cx.stats.stopping {
             Some(CloseReason::Stopping)
         } else if request.keep_alive {
             None
@@ -285,20 +316,23 @@ impl Rest {
             Some(CloseReason::Answered)
         };
         if session.service == Service::Demo {
-            return self.answer_demo(session, request, closing, now);
+            return self.answer_demo(session, request, closing, cx);
         }
-        let visit = match self.admit(session, request, now) {
+        let visit = match self.admit(session, request, cx) {
             Ok(visit) => visit,
-            Err(refused) => return self.turn_back(session, request, &refused, closing, now),
+            Err(refused) => return self.turn_back(session, request, &refused, closing, cx),
         };
         session.output.borrow(&mut self.spare);
         let before = session.output.len();
         let mut responder =
             Responder::new(&mut session.output, &self.stamp, request, closing.is_none());
         responder.tell_quota(visit.quota);
-        self.status.http.requests += 1;
-        let view = self.view(now);
-        let (service, catalog) = (session.service, self.market.catalog.version());
+        cx.stats.http.requests += 1;
+        let view = View {
+            facts: Some(self.facts),
+            ..self.view(cx)
+        };
+        let (service, catalog) = (session.service, cx.market.catalog.version());
         let known = mark.and_then(|mark| self.familiar.meaning(mark, service, catalog));
         let (endpoint, outcome) = match known {
             Some(meaning) => api::answer_again(&view, meaning, &mut responder),
@@ -315,7 +349,7 @@ impl Rest {
             Outcome::Answered => {
                 let status = responder.status();
                 self.turns.charge_body(responder.weight());
-                self.count_answer(endpoint, status);
+                self.count_answer(endpoint, status, cx);
                 if self.access.is_on() {
                     let answer = Answer {
                         peer: visit.client,
@@ -325,28 +359,26 @@ impl Rest {
                     let line = self.access.describe(request);
                     self.access.note(answer, line.as_deref());
                 }
-                self.after_answer(session, closing, now);
+                self.after_answer(session, closing, cx);
             }
             later => {
                 self.turns.charge_share();
                 let line = self.access.describe(request);
-                let reply = Reply::of(request, endpoint, closing, visit, line, now.mono);
-                self.put_off(key, session, later, reply, now);
+                let reply = Reply::of(request, endpoint, closing, visit, line, cx.now.mono);
+                self.put_off(key, session, later, reply, cx);
             }
         }
     }
 
-    fn view(&self, now: Now) -> View<'_> {
-        let (status, packing) = (&self.status, &self.packing);
-        let mut view = View::new(
-            &self.config,
-            &self.market,
-            status,
-            packing,
-            (self.boot, now),
-        );
-        view.facts = Some(self.facts);
-        view
+    /// What endpoints see.
+    pub(super) fn view<'v>(&'v self, cx: &'v Context<'_>) -> View<'v> {
+        View::new(
+            cx.config,
+            cx.market,
+            cx.stats,
+            &self.packing,
+            (self.boot, cx.now),
+        )
     }
 
     /// Answers a request to the demo exchange, which is nobody's service.
@@ -355,14 +387,14 @@ impl Rest {
         session: &mut Session,
         request: &Request<'_>,
         closing: Option<CloseReason>,
-        now: Now,
+        cx: &mut Context<'_>,
     ) {
         session.output.borrow(&mut self.spare);
         let keep = closing.is_none();
         let mut responder = Responder::new(&mut session.output, &self.stamp, request, keep);
         if let Some(demo) = &mut self.demo {
             self.scratch.clear();
-            let status = demo.respond(request.path, request.query, now.unix, &mut self.scratch);
+            let status = demo.respond(request.path, request.query, cx.now.unix, &mut self.scratch);
             let head = Head {
                 status,
                 ..Head::json(None, Cache::NoStore)
@@ -371,14 +403,14 @@ impl Rest {
             // Candles are made up one by one.
             self.turns.charge_share();
         }
-        self.after_answer(session, closing, now);
+        self.after_answer(session, closing, cx);
     }
 
     pub(super) fn after_answer(
         &mut self,
         session: &mut Session,
         closing: Option<CloseReason>,
-        now: Now,
+        cx: &mut Context<'_>,
     ) {
         let phase = match closing {
             Some(reason) => {
@@ -387,7 +419,7 @@ impl Rest {
             }
             None => Phase::Idle,
         };
-        session.enter(phase, now.mono, &self.config.limits);
+        session.enter(phase, cx.now.mono, &cx.config.limits);
     }
 
     /// Answers what could not be understood, and ends the connection: nobody knows where the next
@@ -397,16 +429,16 @@ impl Rest {
         session: &mut Session,
         error: RequestError,
         head: &[u8],
-        now: Now,
+        cx: &mut Context<'_>,
     ) {
-        self.status.http.requests += 1;
-        self.status.http.bad_requests += 1;
+        cx.stats.http.requests += 1;
+        cx.stats.http.bad_requests += 1;
         let line = match error {
             RequestError::UnknownMethod => self.access.describe_unknown(head),
             _ => None,
         };
         let error = api::Error::from(error);
-        self.fail(session, &error, CloseReason::BadRequest, line, now);
+        self.fail(session, &error, CloseReason::BadRequest, line, cx);
     }
 
     pub(super) fn fail(
@@ -415,7 +447,7 @@ impl Rest {
         error: &api::Error,
         reason: CloseReason,
         line: Option<Box<str>>,
-        now: Now,
+        cx: &mut Context<'_>,
     ) {
         let before = session.output.len();
         let mut responder = Responder::closing(&mut session.output, &self.stamp);
@@ -426,22 +458,22 @@ impl Rest {
                 status: error.status,
                 bytes: session.output.len() - before,
             };
-            self.count_answer(&Endpoint::UNREAD, error.status);
+            self.count_answer(&Endpoint::UNREAD, error.status, cx);
             self.access.note(answer, line.as_deref());
         }
         session.inbox = Vec::new();
         session.reason = Some(reason);
-        session.enter(Phase::Finishing, now.mono, &self.config.limits);
+        session.enter(Phase::Finishing, cx.now.mono, &cx.config.limits);
     }
 
-    fn sent(&mut self, key: Key, session: &mut Session, count: usize, now: Now) {
+    fn sent(&mut self, key: Key, session: &mut Session, count: usize, cx: &mut Context<'_>) {
         session.output.advance(count);
         if session.service != Service::Demo {
-            self.status.http.bytes_out += count as u64;
+            cx.stats.http.bytes_out += count as u64;
         }
         if !session.output.is_empty() {
             if matches!(session.phase, Phase::Writing | Phase::Finishing) {
-                session.deadline = now.mono + self.config.limits.write_timeout;
+                session.deadline = cx.now.mono + cx.config.limits.write_timeout;
             }
             return;
         }
@@ -451,15 +483,15 @@ impl Rest {
         match session.phase {
             // At the end of the service too: this client has not been told that its answer was the
             // last one, and may have asked for more. The next sweep closes it.
-            Phase::Writing if session.has_more => self.enqueue(key, session, now),
+            Phase::Writing if session.has_more => self.enqueue(key, session, cx),
             Phase::Writing => {
-                session.enter(Phase::Idle, now.mono, &self.config.limits);
+                session.enter(Phase::Idle, cx.now.mono, &cx.config.limits);
                 // A part of a head.
                 if !session.inbox.is_empty() {
-                    self.resume(key, session, now);
+                    self.resume(key, session, cx);
                 }
             }
-            Phase::Finishing => self.finish(key, session, now),
+            Phase::Finishing => self.finish(key, session, cx),
             _ => {}
         }
     }

@@ -5,75 +5,59 @@
 use super::access::Answer;
 use super::long::Reply;
 use super::session::Session;
-use super::{Census, Conn, Core, Endpoint, Rest, Service};
-use crate::time::Now;
+use super::{Clients, Context, Endpoint, Service, Shared, Status};
 use std::time::Duration;
 
-impl Core {
-    /// Counts what there is. Costs a look at every connection.
-    pub fn census(&self) -> Census {
-        let clients = self.conns.iter().filter_map(|(_, conn)| match conn {
-            Conn::Client(session) => Some(session),
-            Conn::Upstream { .. } => None,
-        });
-        let (mut count, mut in_flight) = (0, 0);
-        for session in clients {
-            count += 1;
-            in_flight += usize::from(session.is_busy());
-        }
-        Census {
-            clients: count,
-            upstreams: self.conns.len() - count,
-            in_flight,
-            long_answers: self.rest.longs.len(),
-        }
+impl Clients {
+    /// How many there are, and how many of them are being answered.
+    pub fn count(&self) -> (usize, usize) {
+        let busy = self.sessions.iter().filter(|(_, it)| it.is_busy());
+        (self.sessions.len(), busy.count())
     }
 
-    /// Counts one turn of the loop, at the end of which so many clients and connections to
-    /// exchanges wait for the next one.
-    pub fn note_turn(&mut self, took: Duration, waiting: (usize, usize), now: Now) {
-        let rest = &mut self.rest;
-        rest.status.turns.note(took, now);
-        rest.status.http.durations.end_turn(took.as_micros() as u64);
-        rest.access.end_turn(took);
-        (rest.status.queues.clients, rest.status.queues.upstreams) = waiting;
-        rest.status.queues.clients += rest.turns.len();
-        (rest.status.queues.held, rest.status.queues.running) = rest.longs.depths();
-        (rest.status.queues.packing, rest.status.packed_bytes) = rest.packing.depths();
-        rest.status.queues.staged = rest.agenda().staged;
+    /// Counts one turn of the loop.
+    pub fn note_turn(&mut self, took: Duration, stats: &mut Status) {
+        stats.http.durations.end_turn(took.as_micros() as u64);
+        let shared = &mut self.shared;
+        shared.access.end_turn(took);
+        stats.queues.clients += shared.turns.len();
+        (stats.queues.held, stats.queues.running) = shared.longs.depths();
+        (stats.queues.packing, stats.packed_bytes) = shared.packing.depths();
+    }
+
+    /// Whether three quarters of what a crowd of clients held, at its most, are free since the last
+    /// time.
+    pub fn has_shrunk(&mut self, stats: &Status) -> bool {
+        let held = stats.http.held + stats.http.pending;
+        self.most_held = self.most_held.max(held);
+        let has_shrunk = self.most_held >= CROWD && held < self.most_held / 4;
+        if has_shrunk {
+            self.most_held = held;
+        }
+        has_shrunk
     }
 }
 
 /// What clients must have held, in bytes, for it to be worth giving back.
 const CROWD: u64 = 8 * 1024 * 1024;
 
-impl Core {
-    /// Whether three quarters of what a crowd of clients held, at its most, are free since the last
-    /// time.
-    pub fn has_shrunk(&mut self) -> bool {
-        let rest = &mut self.rest;
-        let held = rest.status.http.held + rest.status.http.pending;
-        rest.most_held = rest.most_held.max(held);
-        let has_shrunk = rest.most_held >= CROWD && held < rest.most_held / 4;
-        if has_shrunk {
-            rest.most_held = held;
-        }
-        has_shrunk
-    }
-}
-
-impl Rest {
+impl Shared {
     /// Counts an answer that was made within the turn that read its request.
-    pub(super) fn count_answer(&mut self, endpoint: &'static Endpoint, status: u16) {
-        self.count_status(status);
-        self.status.http.durations.note(endpoint, status);
+    pub(super) fn count_answer(
+        &mut self,
+        endpoint: &'static Endpoint,
+        status: u16,
+        cx: &mut Context<'_>,
+    ) {
+        self.count_status(status, cx);
+        cx.stats.http.durations.note(endpoint, status);
     }
 
     /// Counts one that took longer.
-    pub(super) fn count_long(&mut self, answer: Answer, reply: &Reply, now: Now) {
-        self.count_status(answer.status);
-        let took = now.mono.since(reply.asked_at);
-        let durations = &mut self.status.http.durations;
+    pub(super) fn count_long(&mut self, answer: Answer, reply: &Reply, cx: &mut Context<'_>) {
+        self.count_status(answer.status, cx);
+        let took = cx.now.mono.since(reply.asked_at);
+        let durations = &mut cx.stats.http.durations;
         if took.is_zero() {
             // It was made within the turn that read its request after all.
             durations.note(reply.endpoint, answer.status);
@@ -83,8 +67,8 @@ impl Rest {
         (self.access).note_long(answer, reply.line.as_deref(), took);
     }
 
-    fn count_status(&mut self, status: u16) {
-        let http = &mut self.status.http;
+    fn count_status(&mut self, status: u16, cx: &mut Context<'_>) {
+        let http = &mut cx.stats.http;
         http.not_modified += u64::from(status == 304);
         let class = usize::from(status / 100).clamp(2, 5) - 2;
         http.classes[class] += 1;
@@ -92,11 +76,11 @@ impl Rest {
 
     /// Counts what has become of a session since it was last counted. Whoever changes one does so.
     #[inline]
-    pub(super) fn recount(&mut self, session: &mut Session) {
+    pub(super) fn recount(&mut self, session: &mut Session, cx: &mut Context<'_>) {
         if session.service == Service::Demo {
             return;
         }
-        let http = &mut self.status.http;
+        let http = &mut cx.stats.http;
         let after = Weight::of(session);
         let before = std::mem::replace(&mut session.counted, after);
         http.pending = http.pending + after.pending - before.pending;

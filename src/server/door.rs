@@ -7,10 +7,10 @@
 //! Whoever has sent no byte yet makes place for a newcomer when there is no other.
 
 use super::session::{Phase, Session};
-use super::{CloseReason, Conn, Core, DEMO_CLIENTS, LOBBY, Service};
+use super::{Clients, CloseReason, Context, DEMO_CLIENTS, LOBBY, Service, Status};
+use crate::config::Config;
 use crate::log_targets::HTTP;
 use crate::table::{Key, Table};
-use crate::time::Now;
 use std::collections::VecDeque;
 use std::fmt;
 use std::net::IpAddr;
@@ -41,53 +41,45 @@ pub struct Silent(VecDeque<Key>);
 
 impl Silent {
     /// Takes note of one that has come; of at most so many, beside those that have spoken since.
-    fn push(&mut self, key: Key, conns: &Table<Conn>, most: usize) {
+    fn push(&mut self, key: Key, sessions: &Table<Session>, most: usize) {
         if self.0.len() >= 2 * most {
-            self.0.retain(|key| is_silent(conns.get(*key)).is_some());
+            self.0.retain(|key| is_silent(sessions.get(*key)).is_some());
         }
         self.0.push_back(key);
     }
 }
 
 /// The session of a client that has never said anything.
-fn is_silent(conn: Option<&Conn>) -> Option<&Session> {
-    match conn {
-        Some(Conn::Client(it)) if it.served == 0 && it.inbox.is_empty() && it.blank == 0 => {
-            Some(it).filter(|it| matches!(it.phase, Phase::Idle))
-        }
-        _ => None,
-    }
+fn is_silent(session: Option<&Session>) -> Option<&Session> {
+    let is_new = |it: &&Session| it.served == 0 && it.inbox.is_empty() && it.blank == 0;
+    session.filter(|it| matches!(it.phase, Phase::Idle) && is_new(it))
 }
 
-impl Core {
-    /// Takes in a client that counts for no address. `None`: there is no room even to refuse it.
-    pub fn accept(&mut self, service: Service, now: Now) -> Option<Key> {
-        self.take_in(None, service, now)
-    }
-
-    /// The same for a client that counts for its address, where that has a cap.
-    pub fn accept_from(&mut self, peer: IpAddr, service: Service, now: Now) -> Option<Key> {
-        self.take_in(Some(peer), service, now)
-    }
-
-    fn take_in(&mut self, peer: Option<IpAddr>, service: Service, now: Now) -> Option<Key> {
-        self.rest.set_time(now);
-        let limits = &self.rest.config.limits;
-        let mut session = Session::new(service, now.mono, limits);
-        let http = &mut self.rest.status.http;
+impl Clients {
+    /// Takes in a client, which counts for its address where that is known and has a cap. `None`: there
+    /// is no room even to refuse it.
+    pub fn accept(
+        &mut self,
+        peer: Option<IpAddr>,
+        service: Service,
+        cx: &mut Context<'_>,
+    ) -> Option<Key> {
+        let limits = &cx.config.limits;
+        let mut session = Session::new(service, cx.now.mono, limits);
+        let http = &mut cx.stats.http;
         if service == Service::Demo {
-            if self.rest.demo_open >= DEMO_CLIENTS {
+            if self.demo_open >= DEMO_CLIENTS {
                 return None;
             }
-            self.rest.demo_open += 1;
-            return self.conns.insert(Conn::Client(session));
+            self.demo_open += 1;
+            return self.sessions.insert(session);
         }
         let most_of_peer = match limits.connections_per_address {
             0 => usize::MAX,
             most => most,
         };
         let counted = peer.filter(|_| most_of_peer < usize::MAX);
-        let of_peer = counted.map_or(0, |peer| self.rest.guests.count(peer));
+        let of_peer = counted.map_or(0, |peer| self.guests.count(peer));
         if http.open as usize >= limits.max_connections + LOBBY
             || of_peer >= most_of_peer.saturating_add(ADDRESS_LOBBY)
         {
@@ -97,10 +89,9 @@ impl Core {
         }
         let is_full = http.open as usize >= limits.max_connections;
         let most = limits.max_connections + LOBBY;
-        let refused = is_full && !self.rest.status.stopping && !self.make_place(now);
-        let Core { conns, rest } = self;
-        let http = &mut rest.status.http;
-        let refused = refused || of_peer >= most_of_peer || rest.status.stopping;
+        let refused = is_full && !cx.stats.stopping && !self.make_place(cx);
+        let refused = refused || of_peer >= most_of_peer || cx.stats.stopping;
+        let http = &mut cx.stats.http;
         session.peer = peer;
         http.open += 1;
         http.total += 1;
@@ -110,52 +101,56 @@ impl Core {
             Peer(peer),
             http.open
         );
-        let key = conns.insert(Conn::Client(session))?;
+        let key = self.sessions.insert(session)?;
         if let Some(peer) = counted {
-            rest.guests.enter(peer);
+            self.guests.enter(peer);
         }
-        rest.silent.push(key, conns, most);
+        self.silent.push(key, &self.sessions, most);
         if refused {
-            self.refuse_client(key, now);
+            self.refuse_client(key, cx);
         }
         Some(key)
     }
 
     /// Closes the client that has been here for the longest time without a byte. `false`: all have sent
     /// some, or have only just come.
-    fn make_place(&mut self, now: Now) -> bool {
-        let Core { conns, rest } = self;
-        while let Some(&key) = rest.silent.0.front() {
-            let session = is_silent(conns.get(key));
-            let limits = &rest.config.limits;
-            let deadline = now.mono + limits.idle_timeout.saturating_sub(SILENCE);
+    fn make_place(&mut self, cx: &mut Context<'_>) -> bool {
+        let Clients {
+            sessions,
+            shared,
+            silent,
+            ..
+        } = self;
+        while let Some(&key) = silent.0.front() {
+            let session = is_silent(sessions.get(key));
+            let limits = &cx.config.limits;
+            let deadline = cx.now.mono + limits.idle_timeout.saturating_sub(SILENCE);
             if session.is_some_and(|it| it.deadline > deadline) {
                 return false;
             }
-            rest.silent.0.pop_front();
+            silent.0.pop_front();
             if session.is_some()
-                && let Some(Conn::Client(session)) = conns.get_mut(key)
+                && let Some(session) = sessions.get_mut(key)
             {
-                rest.close(key, session, CloseReason::IdleTimeout);
+                shared.close(key, session, CloseReason::IdleTimeout, cx);
                 return true;
             }
         }
         false
     }
 
-    /// Tells that the socket of a connection has been let go: the answer to
-    /// [`super::Action::Close`].
-    pub fn closed(&mut self, key: Key) {
-        if let Some(Conn::Client(session)) = self.conns.remove(key) {
+    /// The socket of a connection has been let go.
+    pub fn closed(&mut self, key: Key, config: &Config, stats: &mut Status) {
+        if let Some(session) = self.sessions.remove(key) {
             if session.service == Service::Demo {
-                self.rest.demo_open -= 1;
+                self.demo_open -= 1;
                 return;
             }
-            let is_capped = self.rest.config.limits.connections_per_address > 0;
+            let is_capped = config.limits.connections_per_address > 0;
             if let Some(peer) = session.peer.filter(|_| is_capped) {
-                self.rest.guests.leave(peer);
+                self.guests.leave(peer);
             }
-            let http = &mut self.rest.status.http;
+            let http = &mut stats.http;
             http.open -= 1;
             http.pending -= session.output.len() as u64;
             http.held -= session.held_bytes() as u64;
@@ -169,9 +164,6 @@ impl Core {
                 session.served,
                 http.open
             );
-            // Nobody is left to wait for: the end need not wait for the next deadline.
-            self.rest.clients_done |= self.rest.stop_at.is_some() && http.open == 0;
-            self.rest.end();
         }
     }
 }

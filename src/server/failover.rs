@@ -12,7 +12,6 @@
 //! Each move is counted at once. Those between the same two sources are told together: quotes of
 //! one poll turn stale some milliseconds apart, those of a round of single requests over seconds.
 
-use super::Rest;
 use super::status::SourceStatus;
 use crate::log_targets::FAILOVER;
 use crate::market::{Market, SourceId, SymbolId};
@@ -80,26 +79,28 @@ struct Story {
     due: Mono,
 }
 
-impl Rest {
-    /// Looks who answers for which symbol, where that may have changed.
-    pub(super) fn watch_failover(&mut self, now: Mono) {
-        let quotes = &self.market.quotes;
-        // What is only half applied, or half marked, would be told in two halves.
-        let applies = || self.pollers.iter().any(super::poller::Poller::has_work);
-        let settled = || !quotes.is_flipping() && !applies();
-        let is_behind = self.failover.looking.is_some() || self.failover.seen != quotes.turned();
-        if is_behind && settled() {
-            let sources = &mut self.status.sources;
-            self.failover.look(&self.market, sources, now);
-            self.upset_agenda();
+impl Failover {
+    /// Looks who answers for which symbol, where that may have changed, and tells the log. `applies`:
+    /// whether tickers are only half applied, which would be told in two halves. `true`: it has looked.
+    pub fn watch(
+        &mut self,
+        market: &Market,
+        sources: &mut [SourceStatus],
+        applies: impl FnOnce() -> bool,
+        now: Mono,
+    ) -> bool {
+        let quotes = &market.quotes;
+        let is_behind = self.looking.is_some() || self.seen != quotes.turned();
+        let looks = is_behind && !quotes.is_flipping() && !applies();
+        if looks {
+            self.look(market, sources, now);
         }
-        for line in self.failover.tell(&self.status.sources, now) {
+        for line in self.tell(sources, now) {
             log::warn!(target: FAILOVER, "{line}");
         }
+        looks
     }
-}
 
-impl Failover {
     /// When there is something to tell, or a look goes on.
     pub fn next_due(&self) -> Option<Mono> {
         let untold = self.stories.iter().filter(|story| story.symbols > 0);

@@ -9,11 +9,11 @@ use super::access::Answer;
 use super::api;
 use super::rates::Rates;
 use super::session::Session;
-use super::{CloseReason, Endpoint, Rest};
+use super::{CloseReason, Context, Endpoint, Shared};
 use crate::config::{Config, Network};
 use crate::http::{Fields, Quota, Request, Responder};
 use crate::log_targets::HTTP;
-use crate::time::{Mono, Now};
+use crate::time::Mono;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -103,14 +103,14 @@ fn read_address(text: &[u8]) -> Option<IpAddr> {
     address.map(|address: IpAddr| address.to_canonical())
 }
 
-impl Rest {
+impl Shared {
     /// Lets a request through the gate, or not.
     #[inline]
     pub(super) fn admit(
         &mut self,
         session: &Session,
         request: &Request<'_>,
-        now: Now,
+        cx: &mut Context<'_>,
     ) -> Result<Visit, TooMany> {
         if !self.gate.is_watched {
             return Ok(Visit {
@@ -118,14 +118,14 @@ impl Rest {
                 quota: None,
             });
         }
-        self.look(session, request, now)
+        self.look(session, request, cx)
     }
 
     fn look(
         &mut self,
         session: &Session,
         request: &Request<'_>,
-        now: Now,
+        cx: &mut Context<'_>,
     ) -> Result<Visit, TooMany> {
         let client = (session.peer).map(|peer| self.gate.client(peer, request.fields));
         let mut visit = Visit {
@@ -135,16 +135,16 @@ impl Rest {
         let Some(address) = client.filter(|_| self.gate.rates.is_on()) else {
             return Ok(visit);
         };
-        let endpoint = api::endpoint(&self.config, session.service, request);
+        let endpoint = api::endpoint(cx.config, session.service, request);
         // A probe that is turned away takes the service out of its balancer, and a page that is
         // turned away before its request cannot read why. Neither costs more than a 429 does.
         if !endpoint.is_limited() {
             return Ok(visit);
         }
-        let taken = self.gate.rates.take(address, now.mono);
+        let taken = self.gate.rates.take(address, cx.now.mono);
         visit.quota = Some(taken.quota);
         if taken.forgot {
-            self.note_forgotten(now);
+            self.note_forgotten(cx);
         }
         match taken.retry_s {
             None => Ok(visit),
@@ -156,14 +156,14 @@ impl Rest {
         }
     }
 
-    fn note_forgotten(&mut self, now: Now) {
-        self.status.http.rates_forgotten += 1;
-        if now.mono >= self.gate.next_complaint {
-            self.gate.next_complaint = now.mono + COMPLAINT;
+    fn note_forgotten(&mut self, cx: &mut Context<'_>) {
+        cx.stats.http.rates_forgotten += 1;
+        if cx.now.mono >= self.gate.next_complaint {
+            self.gate.next_complaint = cx.now.mono + COMPLAINT;
             log::warn!(
                 target: HTTP,
                 "more clients than limits.requestAddresses ({}): some get more requests than they may",
-                self.config.limits.request_addresses
+                cx.config.limits.request_addresses
             );
         }
     }
@@ -175,17 +175,17 @@ impl Rest {
         request: &Request<'_>,
         refused: &TooMany,
         closing: Option<CloseReason>,
-        now: Now,
+        cx: &mut Context<'_>,
     ) {
-        self.status.http.requests += 1;
-        self.status.http.rate_limited += 1;
+        cx.stats.http.requests += 1;
+        cx.stats.http.rate_limited += 1;
         let error = api::Error::too_many_requests(refused.retry_s);
         let before = session.output.len();
         let keep = closing.is_none();
         let mut responder = Responder::new(&mut session.output, &self.stamp, request, keep);
         responder.tell_quota(refused.visit.quota);
         api::send_error(&error, &mut responder);
-        self.count_answer(refused.endpoint, error.status);
+        self.count_answer(refused.endpoint, error.status, cx);
         if self.access.is_on() {
             let answer = Answer {
                 peer: refused.visit.client,
@@ -195,7 +195,7 @@ impl Rest {
             let line = self.access.describe(request);
             self.access.note(answer, line.as_deref());
         }
-        self.after_answer(session, closing, now);
+        self.after_answer(session, closing, cx);
     }
 }
 

@@ -7,7 +7,6 @@
 //! Invariant: the state is `ok` if and only if no reason holds. The judgement looks once at each
 //! source and at nothing else that grows.
 
-use super::Rest;
 use super::status::{SourceState, Status};
 use crate::log_targets::HEALTH;
 use crate::market::{Quotes, SourceId};
@@ -246,6 +245,15 @@ impl Lasting {
 }
 
 impl HealthLog {
+    /// Tells the log what has changed, and what lasts. `true`: there was something.
+    pub fn tell(&mut self, status: &Status, quotes: &Quotes, now: Now) -> bool {
+        let lines = self.lines(status, quotes, now);
+        for (level, line) in &lines {
+            log::log!(target: HEALTH, *level, "{line}");
+        }
+        !lines.is_empty()
+    }
+
     /// Of a service that has just started: that it starts needs no line.
     pub fn new(status: &Status, quotes: &Quotes) -> HealthLog {
         let now = status.started;
@@ -312,17 +320,6 @@ fn reminder(lasting: &Lasting, status: &Status, quotes: &Quotes, now: Now) -> St
     let (code, source) = (reason.code.name(), source.unwrap_or("-"));
     let message = reason.message(status, quotes, now);
     format!("still reason={code} source={source} since={since} message={message:?}")
-}
-
-impl Rest {
-    /// Tells the log what has changed, and what lasts.
-    pub(super) fn watch_health(&mut self, now: Now) {
-        let quotes = &self.market.quotes;
-        for (level, line) in self.health.lines(&self.status, quotes, now) {
-            log::log!(target: HEALTH, level, "{line}");
-            self.agenda.set(None);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -8,10 +8,9 @@ use super::access::Answer;
 use super::api::{self, Outcome, View};
 use super::long::Reply;
 use super::session::{Phase, Session};
-use super::{Action, CloseReason, Conn, Core, Rest};
+use super::{Action, Clients, CloseReason, Context, Shared};
 use crate::market::SeriesKey;
 use crate::table::Key;
-use crate::time::Now;
 use std::ops::Range;
 
 /// Said where the disk thread has as many questions as it may have.
@@ -23,62 +22,88 @@ const SLOW_READERS: &str = "Too many answers wait to be read.";
 /// Said where there are as many such answers as there may be.
 const FULL_TABLE: &str = "Too many long answers are being made.";
 
-impl Core {
+/// Candles that a client waits for. The conductor knows who can bring them.
+pub struct Wish {
+    /// Who waits.
+    pub client: Key,
+    /// The response that is deferred for them.
+    pub job: Key,
+    /// Of this series.
+    pub series: SeriesKey,
+    /// These slots.
+    pub slots: Range<i64>,
+}
+
+impl Clients {
     /// Does one part of one answer in the making, and hands it over when it is done. `false`: there
     /// is none.
-    pub(super) fn step_long(&mut self, now: Now) -> bool {
-        if !self.rest.longs.has_work() {
+    pub(super) fn step_long(&mut self, cx: &mut Context<'_>) -> bool {
+        if !self.shared.longs.has_work() {
             return false;
         }
-        self.make_part(now);
+        self.make_part(cx);
         true
     }
 
-    fn make_part(&mut self, now: Now) {
-        let Core { conns, rest } = self;
+    fn make_part(&mut self, cx: &mut Context<'_>) {
+        let Clients {
+            sessions, shared, ..
+        } = self;
         let view = View::new(
-            &rest.config,
-            &rest.market,
-            &rest.status,
-            &rest.packing,
-            (rest.boot, now),
+            cx.config,
+            cx.market,
+            cx.stats,
+            &shared.packing,
+            (shared.boot, cx.now),
         );
-        let Some((client, mut reply, long)) = rest.longs.step(&view) else {
+        let Some((client, mut reply, long)) = shared.longs.step(&view) else {
             return;
         };
-        let Some(Conn::Client(session)) = conns.get_mut(client) else {
+        let Some(session) = sessions.get_mut(client) else {
             return;
         };
         // What is already here behind it is answered too, and its last answer is the last one.
-        if rest.status.stopping && session.inbox.is_empty() {
+        if cx.stats.stopping && session.inbox.is_empty() {
             reply.end(CloseReason::Stopping);
         }
         let begin = session.output.len();
-        let mut responder = reply.responder(&mut session.output, &rest.stamp);
+        let mut responder = reply.responder(&mut session.output, &shared.stamp);
         if let Some(to_pack) = long.finish(&view, &mut responder) {
             // Nothing was written, and the place that it had is free for it again.
-            return rest.pack(session, client, to_pack, reply, now);
+            return shared.pack(session, client, to_pack, reply, cx);
         }
         let answer = Answer {
             peer: reply.client(),
             status: responder.status(),
             bytes: session.output.len() - begin,
         };
-        rest.count_long(answer, &reply, now);
-        rest.after_answer(session, reply.closing, now);
-        // What is in the inbox behind it waits for the connection's turn.
-        if matches!(session.phase, Phase::Idle) {
-            session.has_more = !session.inbox.is_empty();
-            session.enter(Phase::Writing, now.mono, &rest.config.limits);
+        shared.count_long(answer, &reply, cx);
+        shared.after_answer(session, reply.closing, cx);
+        shared.hand_over(client, session, cx);
+    }
+
+    /// The candles that this response waits for will not come: it is made of what is here.
+    pub(super) fn go_without(&mut self, job: Key) {
+        self.shared.longs.go_without(job);
+    }
+
+    /// Too many wait for the history file: this response is not made.
+    pub(super) fn refuse(&mut self, client: Key, job: Key, cx: &mut Context<'_>) {
+        let Clients {
+            sessions, shared, ..
+        } = self;
+        if let Some(reply) = shared.longs.remove(job)
+            && let Some(session) = sessions.get_mut(client)
+        {
+            shared.turn_away(session, reply, FULL_QUEUE, cx);
+            shared.hand_over(client, session, cx);
         }
-        rest.actions.push_back(Action::Flush(client));
-        rest.recount(session);
     }
 
     /// Packs a slice of one body, and lets the answers go that wait for it when it is done. `false`:
     /// there is none.
-    pub(super) fn step_packing(&mut self, _: Now) -> bool {
-        let Rest { packing, longs, .. } = &mut self.rest;
+    pub(super) fn step_packing(&mut self) -> bool {
+        let Shared { packing, longs, .. } = &mut self.shared;
         if !packing.has_work() {
             return false;
         }
@@ -90,25 +115,25 @@ impl Core {
         true
     }
 
-    /// Looks again at the answers that wait for candles.
-    pub(super) fn wake_longs(&mut self, now: Now) {
-        let rest = &mut self.rest;
-        let view = View::new(
-            &rest.config,
-            &rest.market,
-            &rest.status,
-            &rest.packing,
-            (rest.boot, now),
-        );
-        let (pollers, archive) = (&rest.pollers, &rest.archive);
-        rest.longs.wake(&view, |key, range| {
-            archive.is_recalling(key, range)
-                || pollers[usize::from(key.source.0)].is_asking(key, range)
-        });
+    /// Looks again at the responses that wait for candles. `comes`: whether these slots of a series are
+    /// asked for.
+    pub(super) fn wake(
+        &mut self,
+        comes: impl Fn(SeriesKey, &Range<i64>) -> bool,
+        cx: &mut Context<'_>,
+    ) {
+        let Shared {
+            packing,
+            longs,
+            boot,
+            ..
+        } = &mut self.shared;
+        let view = View::new(cx.config, cx.market, cx.stats, packing, (*boot, cx.now));
+        longs.wake(&view, comes);
     }
 }
 
-impl Rest {
+impl Shared {
     /// Parks an answer that takes longer than one turn, and asks for the candles that it lacks.
     pub(super) fn put_off(
         &mut self,
@@ -116,32 +141,36 @@ impl Rest {
         session: &mut Session,
         later: Outcome,
         reply: Reply,
-        now: Now,
+        cx: &mut Context<'_>,
     ) {
         let long = match later {
             Outcome::Answered => return,
             Outcome::Later(long) => long,
-            Outcome::Pack(to_pack) => return self.pack(session, key, *to_pack, reply, now),
+            Outcome::Pack(to_pack) => return self.pack(session, key, *to_pack, reply, cx),
         };
         // The rest of the room is for answers that are at hand.
-        if self.status.http.pending >= self.config.limits.output_total as u64 / 2 {
-            return self.turn_away(session, reply, SLOW_READERS, now);
+        if cx.stats.http.pending >= cx.config.limits.output_total as u64 / 2 {
+            return self.turn_away(session, reply, SLOW_READERS, cx);
         }
-        let until = now.mono + self.config.limits.chart_wait;
-        let wanted = long.wants();
-        let held = match &wanted {
-            Some((series, range)) => match self.want(*series, range, now) {
-                Some(held) => held,
-                None => return self.turn_away(session, reply, FULL_QUEUE, now),
-            },
-            None => false,
-        };
+        let until = cx.now.mono + cx.config.limits.chart_wait;
+        let wanted = long.wants().map(|(series, slots)| (series, slots.clone()));
         if let Some((series, slots)) = long.needs() {
-            self.market.charts.want(series, slots);
+            cx.market.charts.want(series, slots);
         }
-        match self.longs.insert(key, long, reply, held.then_some(until)) {
-            Ok(job) => session.enter(Phase::Waiting(job), now.mono, &self.config.limits),
-            Err(reply) => self.turn_away(session, *reply, FULL_TABLE, now),
+        match self
+            .longs
+            .insert(key, long, reply, wanted.as_ref().map(|_| until))
+        {
+            Ok(job) => {
+                session.enter(Phase::Waiting(job), cx.now.mono, &cx.config.limits);
+                self.wishes.extend(wanted.map(|(series, slots)| Wish {
+                    client: key,
+                    job,
+                    series,
+                    slots,
+                }));
+            }
+            Err(reply) => self.turn_away(session, *reply, FULL_TABLE, cx),
         }
     }
 
@@ -152,7 +181,7 @@ impl Rest {
         key: Key,
         to_pack: api::ToPack,
         reply: Reply,
-        now: Now,
+        cx: &mut Context<'_>,
     ) {
         let api::ToPack {
             question,
@@ -163,30 +192,31 @@ impl Rest {
         match self.longs.set_aside(key, answer, reply) {
             Ok(job) => {
                 self.packing.insert(question, tag, body, job);
-                session.enter(Phase::Waiting(job), now.mono, &self.config.limits);
+                session.enter(Phase::Waiting(job), cx.now.mono, &cx.config.limits);
             }
-            Err(reply) => self.turn_away(session, *reply, FULL_TABLE, now),
+            Err(reply) => self.turn_away(session, *reply, FULL_TABLE, cx),
         }
     }
 
-    /// Has candles read from the file, or fetched. Whether they will come; `None`: too many wait for
-    /// the file already.
-    fn want(&mut self, series: SeriesKey, slots: &Range<i64>, now: Now) -> Option<bool> {
-        let is_open = self.with_poller(series.source, |poller, desk| {
-            poller.follow(series, desk, now)
-        });
-        if !is_open {
-            return Some(false);
+    /// A deferred response stands in its connection's output: it is sent. What is in the inbox behind it
+    /// waits for the connection's turn.
+    fn hand_over(&mut self, key: Key, session: &mut Session, cx: &mut Context<'_>) {
+        if matches!(session.phase, Phase::Idle) {
+            session.has_more = !session.inbox.is_empty();
+            session.enter(Phase::Writing, cx.now.mono, &cx.config.limits);
         }
-        let recalled = self.with_archive(|archive, shelf| archive.recall(series, slots, shelf));
-        let asked = self.with_poller(series.source, |poller, desk| {
-            poller.ask(series, slots, desk, now)
-        });
-        recalled.map(|comes| comes || asked)
+        cx.actions.push_back(Action::Flush(key));
+        self.recount(session, cx);
     }
 
     /// Sends 503 in place of an answer that takes longer.
-    fn turn_away(&mut self, session: &mut Session, reply: Reply, why: &'static str, now: Now) {
+    fn turn_away(
+        &mut self,
+        session: &mut Session,
+        reply: Reply,
+        why: &'static str,
+        cx: &mut Context<'_>,
+    ) {
         let error = api::Error::unavailable(why, 1);
         let before = session.output.len();
         let mut responder = reply.responder(&mut session.output, &self.stamp);
@@ -196,8 +226,8 @@ impl Rest {
             status: error.status,
             bytes: session.output.len() - before,
         };
-        self.count_answer(reply.endpoint, error.status);
+        self.count_answer(reply.endpoint, error.status, cx);
         self.access.note(answer, reply.line.as_deref());
-        self.after_answer(session, reply.closing, now);
+        self.after_answer(session, reply.closing, cx);
     }
 }

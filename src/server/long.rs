@@ -199,10 +199,21 @@ impl Longs {
         }
     }
 
-    /// The client has gone.
-    pub fn remove(&mut self, key: Key) {
-        let job = self.jobs.remove(key);
-        self.held -= usize::from(job.is_some_and(|job| job.held_until.is_some()));
+    /// The candles that an answer is held for will not come: it runs.
+    pub fn go_without(&mut self, key: Key) {
+        if let Some(job) = self.jobs.get_mut(key)
+            && job.held_until.take().is_some()
+        {
+            self.held -= 1;
+            self.running.push_back(key);
+        }
+    }
+
+    /// Forgets an answer: it is not wanted any more, or cannot be made.
+    pub fn remove(&mut self, key: Key) -> Option<Reply> {
+        let job = self.jobs.remove(key)?;
+        self.held -= usize::from(job.held_until.is_some());
+        Some(job.reply)
     }
 
     /// Whether [`Longs::step`] has something to do.

@@ -1,9 +1,13 @@
 //! The core: everything that is decided, and nothing that is done.
 //!
-//! Owns the clients' sessions, the sources' pollers, the market, and the answers in the making. It
+//! [`Core`] is the conductor. It owns the clients, the sources, the market, the history and the
+//! figures, hands each event to the part that owns it, and collects actions and the next deadline: it
 //! is told what happened and what time it is ([`Core::handle`], [`Core::handle_timeout`]), and
 //! answers with what is to be done ([`Core::poll_action`], [`Core::outgoing`],
 //! [`Core::poll_timeout`]). So the whole of it runs in a test, in virtual time.
+//!
+//! A part borrows what it works on through a [`Context`]; it never calls another part. What a client
+//! needs of a source or of the history it leaves as a [`Wish`], which the conductor grants.
 //!
 //! It never touches a socket, a file or a clock, and no call takes long: what takes long is done
 //! in slices by [`Core::work`], one a call.
@@ -19,7 +23,7 @@ mod archive;
 mod bodies;
 mod budget;
 mod clients;
-mod clocks;
+mod context;
 mod counting;
 mod dial;
 mod door;
@@ -40,6 +44,7 @@ mod packing;
 mod poller;
 mod rates;
 mod session;
+mod shared;
 mod shelf;
 mod stage;
 mod status;
@@ -55,29 +60,26 @@ pub use status::{SourceState, SourceStatus, Status};
 use crate::config::Config;
 use crate::demo::Demo;
 use crate::history::Answer;
-use crate::http::{Outgoing, Output, Stamp};
-use crate::market::{Market, SourceId};
+use crate::http::Outgoing;
+use crate::log_targets::SOURCE;
+use crate::market::{Market, SeriesKey, SourceId};
 use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now};
-use access::Access;
 use agenda::{Agenda, NEVER};
 use archive::Archive;
+use context::Context;
 use failover::Failover;
-use familiar::Familiar;
-use gate::Gate;
-use guests::Guests;
 use health::HealthLog;
-use long::Longs;
-use packing::Packing;
-use poller::Poller;
-use session::Session;
+use later::Wish;
+use poller::{Desk, Poller};
+use shared::{Clients, SWEEP, SWEEP_PAUSE, Shared};
 use shelf::Shelf;
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
 use std::time::Duration;
-use turns::Turns;
 
 /// Clients above the cap that are told so at once; above that, connections are dropped.
 pub const LOBBY: usize = 64;
@@ -85,72 +87,46 @@ pub const LOBBY: usize = 64;
 /// Connections to the demo exchange: our own, and a few of the curious.
 pub const DEMO_CLIENTS: usize = 32;
 
-/// How often sessions are looked through for passed deadlines: a sweep costs less than a heap,
-/// and no deadline of a client needs to be sharper.
-const SWEEP: Duration = Duration::from_secs(1);
+/// The wall clock has moved against the monotonic one when it did so by more than this: reading one
+/// after the other takes less, also on a busy machine, and both are slewed together.
+const CLOCKS_MOVED_MS: i64 = 2000;
 
-/// Between two parts of a sweep.
-const SWEEP_PAUSE: Duration = Duration::from_millis(1);
-
+/// A connection to an exchange: whose it is, and which of its connections.
 #[derive(Debug)]
-enum Conn {
-    Client(Session),
-    Upstream { source: SourceId, lane: usize },
+struct Upstream {
+    source: SourceId,
+    lane: usize,
 }
 
 /// See the module's page.
 pub struct Core {
-    conns: Table<Conn>,
-    rest: Rest,
-}
-
-/// All of the core but its connections: what a session is served with.
-struct Rest {
     config: Config,
+    clients: Clients,
+    sources: Sources,
     market: Market,
-    status: Status,
-    pollers: Vec<Poller>,
-    archive: Archive,
-    failover: Failover,
+    history: Archive,
+    stats: Status,
     health: HealthLog,
     /// What those above want next, where that is known.
     agenda: Cell<Option<Agenda>>,
-    /// The one behind the poller that worked last.
-    worked: usize,
-    longs: Longs,
-    packing: Packing,
-    turns: Turns,
     /// The kind of long work that is next.
     next_slice: usize,
-    demo: Option<Demo>,
-    stamp: Stamp,
-    silent: door::Silent,
-    /// The most that clients held since memory was last given back.
-    most_held: u64,
-    /// Clients by their address, where that has a cap.
-    guests: Guests,
-    gate: Gate,
-    access: Access,
-    /// Connections to the demo exchange: it is nobody's service, and counts for nothing else.
-    demo_open: usize,
-    boot: u64,
     /// What the wall clock shows when the monotonic one is zero, in milliseconds.
     wall_zero: i64,
-    facts: fn() -> ProcessFacts,
     actions: VecDeque<Action>,
-    /// Reused for the demo exchange's bodies.
-    scratch: Vec<u8>,
-    familiar: Familiar,
-    /// Lent to the next answer.
-    spare: Output,
-    next_sweep: Mono,
-    /// Where the sweep goes on.
-    swept: usize,
-    shed_at: Mono,
     /// When the end comes in any case.
     stop_at: Option<Mono>,
     clients_done: bool,
     finished: bool,
+}
+
+/// The exchanges.
+struct Sources {
+    pollers: Vec<Poller>,
+    connections: Table<Upstream>,
+    /// The one behind the poller that worked last.
+    worked: usize,
+    failover: Failover,
 }
 
 impl Core {
@@ -166,7 +142,8 @@ impl Core {
         boot: u64,
         now: Now,
     ) -> Core {
-        let lanes = config.limits.lanes_per_source * config.sources.len();
+        // One that reconnects holds two places until the driver has let the old one go.
+        let upstreams = 2 * config.limits.lanes_per_source * config.sources.len();
         let mut market = Market::new(&config);
         for at in 0..config.sources.len() {
             market.charts.doubt_clock(SourceId(at as u16), true);
@@ -176,60 +153,84 @@ impl Core {
         let pollers = ids
             .map(|id| Poller::new(id, &config, rng.number(), now))
             .collect();
-        let status = Status::new(config.sources.iter().map(|source| &*source.id), now);
+        let stats = Status::new(config.sources.iter().map(|source| &*source.id), now);
         let mut core = Core {
-            // A lane that reconnects holds two places until the driver has let the old one go.
-            conns: Table::new(config.limits.max_connections + LOBBY + DEMO_CLIENTS + 2 * lanes),
-            rest: Rest {
-                health: HealthLog::new(&status, &market.quotes),
-                status,
-                longs: Longs::new(config.limits.max_connections, config.limits.long_answers),
-                packing: Packing::new(config.limits.packed_bytes),
-                turns: Turns::default(),
-                next_slice: 0,
-                gate: Gate::new(&config),
-                config,
-                market,
+            clients: Clients::new(&config, demo, facts, boot, (upstreams, now.mono)),
+            sources: Sources {
                 pollers,
-                archive: Archive::new(now),
-                failover: Failover::default(),
-                agenda: Cell::new(None),
+                connections: Table::new(upstreams),
                 worked: 0,
-                demo,
-                silent: door::Silent::default(),
-                most_held: 0,
-                guests: Guests::default(),
-                access: Access::new(),
-                demo_open: 0,
-                stamp: Stamp::of_boot(boot),
-                boot,
-                wall_zero: clocks::wall_zero(now),
-                facts,
-                actions: VecDeque::new(),
-                scratch: Vec::new(),
-                familiar: Familiar::new(),
-                spare: Output::default(),
-                next_sweep: now.mono + SWEEP,
-                swept: 0,
-                shed_at: now.mono,
-                stop_at: None,
-                clients_done: false,
-                finished: false,
+                failover: Failover::default(),
             },
+            health: HealthLog::new(&stats, &market.quotes),
+            history: Archive::new(now),
+            config,
+            market,
+            stats,
+            agenda: Cell::new(None),
+            next_slice: 0,
+            wall_zero: wall_zero(now),
+            actions: VecDeque::new(),
+            stop_at: None,
+            clients_done: false,
+            finished: false,
         };
         core.handle_timeout(now);
         core
     }
 
+    /// Takes in a client that counts for no address. `None`: there is no room even to refuse it.
+    pub fn accept(&mut self, service: Service, now: Now) -> Option<Key> {
+        self.take_in(None, service, now)
+    }
+
+    /// The same for a client that counts for its address, where that has a cap.
+    pub fn accept_from(&mut self, peer: IpAddr, service: Service, now: Now) -> Option<Key> {
+        self.take_in(Some(peer), service, now)
+    }
+
+    fn take_in(&mut self, peer: Option<IpAddr>, service: Service, now: Now) -> Option<Key> {
+        self.set_time(now);
+        self.with_clients(now, |clients, cx| clients.accept(peer, service, cx))
+    }
+
+    /// Tells that the socket of a connection has been let go: the answer to [`Action::Close`].
+    pub fn closed(&mut self, key: Key) {
+        self.sources.connections.remove(key);
+        self.clients.closed(key, &self.config, &mut self.stats);
+        // Nobody is left to wait for: the end need not wait for the next deadline.
+        self.clients_done |= self.stop_at.is_some() && self.stats.http.open == 0;
+        self.end();
+    }
+
     /// Tells what happened to a connection. A key that is gone is no fault: the event was late.
     pub fn handle(&mut self, key: Key, event: Event<'_>, now: Now) {
-        self.rest.set_time(now);
-        match self.conns.get_mut(key) {
-            Some(Conn::Client(session)) => self.rest.handle(key, session, event, now),
-            Some(&mut Conn::Upstream { source, lane }) => {
-                self.handle_upstream(key, source, lane, event, now);
+        self.set_time(now);
+        let Core {
+            clients,
+            config,
+            market,
+            stats,
+            actions,
+            ..
+        } = self;
+        if let Some(session) = clients.sessions.get_mut(key) {
+            let mut cx = Context {
+                config,
+                market,
+                stats,
+                actions,
+                now,
+            };
+            clients.shared.handle(key, session, event, &mut cx);
+            self.grant_wishes(now);
+        } else if let Some(&Upstream { source, lane }) = self.sources.connections.get(key) {
+            let ended = self.with_source(source, |poller, connections, desk| {
+                poller.handle(lane, key, event, connections, desk, now)
+            });
+            if ended {
+                self.wake_clients(now);
             }
-            None => {}
         }
     }
 
@@ -240,182 +241,170 @@ impl Core {
         addresses: Result<Vec<SocketAddr>, String>,
         now: Now,
     ) {
-        let Core { conns, rest } = self;
-        rest.with_poller(source, |poller, desk| {
-            poller.resolved(addresses, conns, desk, now);
+        self.with_source(source, |poller, connections, desk| {
+            poller.resolved(addresses, connections, desk, now);
         });
-        self.wake_longs(now);
+        self.wake_clients(now);
     }
 
     /// History is kept in a file from now on; this is what became of opening it.
     pub fn keep_history(&mut self, opened: Answer, now: Now) {
-        self.rest
-            .with_archive(|archive, shelf| archive.begin(opened, shelf, now));
+        self.with_history(|history, shelf| history.begin(opened, shelf, now));
     }
 
     /// Tells what the disk thread has answered.
     pub fn stored(&mut self, answer: Answer, now: Now) {
-        let wakes = self.tell_archive(now, |archive, shelf| archive.answered(answer, shelf, now));
+        let wakes = self.tell_history(now, |history, shelf| history.answered(answer, shelf, now));
         if wakes {
-            self.wake_longs(now);
+            self.wake_clients(now);
         }
         self.check_end(now);
-    }
-
-    /// Lets the archive act. Pollers may have waited for what it has heard, or for room in it.
-    fn tell_archive<R>(
-        &mut self,
-        now: Now,
-        act: impl FnOnce(&mut Archive, &mut Shelf<'_>) -> R,
-    ) -> R {
-        let pace = self.rest.archive.pace();
-        let told = self.rest.with_archive(act);
-        let Rest {
-            pollers, archive, ..
-        } = &mut self.rest;
-        if archive.pace() > pace {
-            pollers.iter_mut().for_each(|it| it.hurry(now));
-        }
-        if archive.has_news() {
-            pollers.iter_mut().for_each(|it| it.note_stored(now));
-        }
-        told
     }
 
     /// Tells that time has passed.
     pub fn handle_timeout(&mut self, now: Now) {
-        self.rest.set_time(now);
-        if !self.conns.is_empty() && now.mono >= self.rest.next_sweep {
-            if self.sweep_some(now) {
-                self.rest.next_sweep = now.mono + SWEEP;
-                self.rest.packing.sweep();
-            } else {
-                self.rest.next_sweep = now.mono + SWEEP_PAUSE;
-            }
+        self.set_time(now);
+        if !self.clients.sessions.is_empty() || !self.sources.connections.is_empty() {
+            self.sweep(now);
         }
-        self.shed_slow_readers(now);
-        self.shed_slow_senders(now);
-        if !self.rest.is_quiet(now.mono) {
+        self.with_clients(now, |clients, cx| {
+            clients.shed_slow_readers(cx);
+            clients.shed_slow_senders(cx);
+        });
+        if !self.is_quiet(now.mono) {
             self.keep_time(now);
         }
-        if self.rest.longs.is_due(now.mono) {
-            self.wake_longs(now);
+        if self.clients.shared.longs.is_due(now.mono) {
+            self.wake_clients(now);
         }
         self.check_end(now);
     }
 
-    /// Tells the pollers, quotes, failover and the archive that time has passed.
-    fn keep_time(&mut self, now: Now) {
-        let flip = self.rest.market.quotes.next_flip();
-        if flip.is_some_and(|at| at <= now.mono) {
-            self.rest.market.quotes.flip(now);
+    /// Looks for clients whose deadline has passed, once in a while.
+    fn sweep(&mut self, now: Now) {
+        if now.mono < self.clients.next_sweep {
+            return;
         }
-        let Core { conns, rest } = self;
+        let is_done = self.with_clients(now, |clients, cx| clients.sweep_some(cx));
+        self.clients.next_sweep = match is_done {
+            true => now.mono + SWEEP,
+            false => now.mono + SWEEP_PAUSE,
+        };
+        if is_done {
+            self.clients.shared.packing.sweep();
+        }
+    }
+
+    /// Tells the sources, quotes, failover and the history that time has passed.
+    fn keep_time(&mut self, now: Now) {
+        let flip = self.market.quotes.next_flip();
+        if flip.is_some_and(|at| at <= now.mono) {
+            self.market.quotes.flip(now);
+        }
         let mut failed = false;
         // Who is stopping asks nothing more.
-        let pollers = match rest.status.stopping {
+        let count = match self.stats.stopping {
             true => 0,
-            false => rest.pollers.len(),
+            false => self.sources.pollers.len(),
         };
-        for at in 0..pollers {
-            if rest.pollers[at].wake_at().is_some_and(|at| at <= now.mono) {
-                rest.with_poller(SourceId(at as u16), |poller, desk| {
-                    failed |= poller.handle_timeout(conns, desk, now);
+        for at in 0..count {
+            let wake = self.sources.pollers[at].wake_at();
+            if wake.is_some_and(|at| at <= now.mono) {
+                failed |= self.with_source(SourceId(at as u16), |poller, connections, desk| {
+                    poller.handle_timeout(connections, desk, now)
                 });
             }
         }
         if failed {
-            self.wake_longs(now);
+            self.wake_clients(now);
         }
-        if self.rest.archive.due().is_some_and(|at| at <= now.mono) {
-            self.tell_archive(now, |archive, shelf| archive.handle_timeout(shelf, now));
+        if self.history.due().is_some_and(|at| at <= now.mono) {
+            self.tell_history(now, |history, shelf| history.handle_timeout(shelf, now));
         }
-        self.rest.watch_failover(now.mono);
-        self.rest.watch_health(now);
-        self.rest.upset_agenda();
+        self.watch_failover(now.mono);
+        self.watch_health(now);
+        self.agenda.set(None);
     }
 
     /// Whether [`Core::work`] has something to do.
     pub fn has_work(&self) -> bool {
-        let rest = &self.rest;
-        rest.turns.is_waiting()
-            || rest.longs.has_work()
-            || rest.packing.has_work()
-            || rest.agenda().has_work
+        self.clients.has_work() || self.agenda().has_work
     }
 
     /// The kinds of long work. Each does one slice, or says that it has nothing to do.
     const SLICES: [fn(&mut Core, Now) -> bool; 5] = [
-        Core::step_turns,
-        Core::step_poll,
-        Core::step_long,
-        Core::step_archive,
-        Core::step_packing,
+        |core, now| core.with_clients(now, Clients::step_turns),
+        Core::step_source,
+        |core, now| core.with_clients(now, Clients::step_long),
+        Core::step_history,
+        |core, _| core.clients.step_packing(),
     ];
 
     /// Does one slice of what takes long: a connection's next requests, a poll, a response, the
-    /// archive or a body in gzip, each kind in its turn. One slice a call, so that the driver can look
+    /// history or a body in gzip, each kind in its turn. One slice a call, so that the driver can look
     /// at the clock between two.
     pub fn work(&mut self, now: Now) {
+        self.set_time(now);
         for _ in Core::SLICES {
-            let slice = Core::SLICES[self.rest.next_slice];
-            self.rest.next_slice = (self.rest.next_slice + 1) % Core::SLICES.len();
+            let slice = Core::SLICES[self.next_slice];
+            self.next_slice = (self.next_slice + 1) % Core::SLICES.len();
             if slice(self, now) {
-                return;
+                break;
             }
         }
+        self.grant_wishes(now);
     }
 
-    fn step_poll(&mut self, now: Now) -> bool {
-        let mut done = false;
-        let Core { conns, rest } = self;
-        let count = rest.pollers.len();
+    fn step_source(&mut self, now: Now) -> bool {
+        let Sources {
+            pollers, worked, ..
+        } = &mut self.sources;
+        let count = pollers.len();
         // In turn: one that always has something to do does not hold up the others.
-        let places = (0..count).map(|step| (rest.worked + step) % count);
-        let Some(at) = { places }.find(|at| rest.pollers[*at].has_work()) else {
+        let places = (0..count).map(|step| (*worked + step) % count);
+        let Some(at) = { places }.find(|at| pollers[*at].has_work()) else {
             return false;
         };
-        rest.worked = at + 1;
-        rest.with_poller(SourceId(at as u16), |poller, desk| {
-            done = poller.work(conns, desk, now);
+        *worked = at + 1;
+        let done = self.with_source(SourceId(at as u16), |poller, connections, desk| {
+            poller.work(connections, desk, now)
         });
         if done {
-            self.wake_longs(now);
-            self.rest.watch_failover(now.mono);
-            self.rest.watch_health(now);
+            self.wake_clients(now);
+            self.watch_failover(now.mono);
+            self.watch_health(now);
         }
         true
     }
 
-    fn step_archive(&mut self, now: Now) -> bool {
-        let has_work = self.rest.archive.has_work();
+    fn step_history(&mut self, now: Now) -> bool {
+        let has_work = self.history.has_work();
         if has_work {
-            self.tell_archive(now, |archive, shelf| archive.work(shelf, now));
+            self.tell_history(now, |history, shelf| history.work(shelf, now));
         }
         has_work
     }
 
     /// The next thing that the driver is to do.
     pub fn poll_action(&mut self) -> Option<Action> {
-        self.rest.actions.pop_front()
+        self.actions.pop_front()
     }
 
     /// Whether [`Core::poll_action`] has one.
     pub fn has_actions(&self) -> bool {
-        !self.rest.actions.is_empty()
+        !self.actions.is_empty()
     }
 
     /// When [`Core::handle_timeout`] is wanted next.
     pub fn poll_timeout(&self) -> Option<Mono> {
-        let rest = &self.rest;
-        let mut next = rest.agenda().due;
-        if !self.conns.is_empty() {
-            next = next.min(rest.next_sweep);
+        let mut next = self.agenda().due;
+        if !self.clients.sessions.is_empty() || !self.sources.connections.is_empty() {
+            next = next.min(self.clients.next_sweep);
         }
-        next = next.min(rest.longs.next_due().unwrap_or(NEVER));
+        next = next.min(self.clients.shared.longs.next_due().unwrap_or(NEVER));
         // Once the clients have had their time, only the history is waited for.
-        if !rest.clients_done {
-            next = next.min(rest.stop_at.unwrap_or(NEVER));
+        if !self.clients_done {
+            next = next.min(self.stop_at.unwrap_or(NEVER));
         }
         (next != NEVER).then_some(next)
     }
@@ -423,11 +412,14 @@ impl Core {
     /// Bytes to be sent on a connection now.
     #[inline]
     pub fn outgoing(&self, key: Key) -> Outgoing<'_> {
-        match self.conns.get(key) {
-            Some(Conn::Client(session)) => session.output.pending(),
-            Some(Conn::Upstream { source, lane }) => self.rest.pollers[usize::from(source.0)]
-                .outgoing(*lane, key)
-                .into(),
+        if let Some(session) = self.clients.sessions.get(key) {
+            return session.output.pending();
+        }
+        match self.sources.connections.get(key) {
+            Some(Upstream { source, lane }) => {
+                let poller = &self.sources.pollers[source.index()];
+                poller.outgoing(*lane, key).into()
+            }
             None => Outgoing::from(&[][..]),
         }
     }
@@ -435,64 +427,291 @@ impl Core {
     /// Whether bytes from this connection are welcome now.
     #[inline]
     pub fn wants_read(&self, key: Key) -> bool {
-        match self.conns.get(key) {
-            Some(Conn::Client(session)) => session.wants_read(),
-            Some(Conn::Upstream { source, lane }) => {
-                self.rest.pollers[usize::from(source.0)].wants_read(*lane, key)
-            }
-            None => false,
+        if let Some(session) = self.clients.sessions.get(key) {
+            return session.wants_read();
         }
+        let upstream = self.sources.connections.get(key);
+        upstream.is_some_and(|it| self.sources.pollers[it.source.index()].wants_read(it.lane, key))
+    }
+
+    /// What all responses have cost so far: it only rises, and tells the driver when to look at the
+    /// clock.
+    #[inline]
+    pub fn spent(&self) -> u64 {
+        self.clients.shared.turns.spent()
+    }
+
+    /// Whether clients hold so much less than they did that memory is worth giving back.
+    pub fn has_shrunk(&mut self) -> bool {
+        self.clients.has_shrunk(&self.stats)
+    }
+
+    /// Counts what there is. Costs a look at every connection.
+    pub fn census(&self) -> Census {
+        let (clients, in_flight) = self.clients.count();
+        Census {
+            clients,
+            upstreams: self.sources.connections.len(),
+            in_flight,
+            long_answers: self.clients.shared.longs.len(),
+        }
+    }
+
+    /// Counts one turn of the loop, at the end of which so many clients and connections to
+    /// exchanges wait for the next one.
+    pub fn note_turn(&mut self, took: Duration, waiting: (usize, usize), now: Now) {
+        self.stats.turns.note(took, now);
+        (self.stats.queues.clients, self.stats.queues.upstreams) = waiting;
+        self.stats.queues.staged = self.agenda().staged;
+        self.clients.note_turn(took, &mut self.stats);
     }
 
     /// Begins the end: no new requests, what is in flight is finished.
     pub fn shut_down(&mut self, now: Now) {
-        if self.rest.status.stopping {
+        if self.stats.stopping {
             return;
         }
-        self.rest.status.stopping = true;
-        self.rest.watch_health(now);
-        self.rest.stop_at = Some(now.mono + self.rest.config.limits.shutdown);
-        self.rest
-            .with_archive(|archive, shelf| archive.shut_down(shelf, now));
-        self.sweep(0..usize::MAX, usize::MAX, now);
+        self.stats.stopping = true;
+        self.watch_health(now);
+        self.stop_at = Some(now.mono + self.config.limits.shutdown);
+        self.with_history(|history, shelf| history.shut_down(shelf, now));
+        self.with_clients(now, |clients, cx| {
+            clients.sweep(0..usize::MAX, usize::MAX, cx);
+        });
         self.check_end(now);
     }
 
     /// Whether all is over.
     pub fn is_finished(&self) -> bool {
-        self.rest.finished
+        self.finished
     }
 
     /// Over when it was asked for, the last client is gone, or has had its time, and the history
     /// is closed.
     fn check_end(&mut self, now: Now) {
-        let Some(stop_at) = self.rest.stop_at else {
+        let Some(stop_at) = self.stop_at else {
             return;
         };
-        self.rest.clients_done |= self.rest.status.http.open == 0 || now.mono >= stop_at;
-        self.rest.end();
-    }
-}
-
-impl Rest {
-    /// Runs `act` with the archive and the rest of the core beside it.
-    fn with_archive<R>(&mut self, act: impl FnOnce(&mut Archive, &mut Shelf<'_>) -> R) -> R {
-        self.upset_agenda();
-        let mut shelf = Shelf {
-            config: &self.config,
-            market: &mut self.market,
-            status: &mut self.status.history,
-            sources: &self.status.sources,
-            actions: &mut self.actions,
-        };
-        act(&mut self.archive, &mut shelf)
+        self.clients_done |= self.stats.http.open == 0 || now.mono >= stop_at;
+        self.end();
     }
 
     /// The clients are done: closes the history, and finishes when that is closed.
     fn end(&mut self) {
         if self.clients_done {
-            self.with_archive(|archive, shelf| archive.close(shelf));
-            self.finished = self.archive.is_closed();
+            self.with_history(|history, shelf| history.close(shelf));
+            self.finished = self.history.is_closed();
         }
     }
+
+    /// Runs `act` with the clients and what they work on.
+    #[inline]
+    fn with_clients<R>(
+        &mut self,
+        now: Now,
+        act: impl FnOnce(&mut Clients, &mut Context<'_>) -> R,
+    ) -> R {
+        let mut cx = Context {
+            config: &self.config,
+            market: &mut self.market,
+            stats: &mut self.stats,
+            actions: &mut self.actions,
+            now,
+        };
+        act(&mut self.clients, &mut cx)
+    }
+
+    /// Runs `act` with a source, the connections of all sources, and what it works on.
+    fn with_source<R>(
+        &mut self,
+        source: SourceId,
+        act: impl FnOnce(&mut Poller, &mut Table<Upstream>, &mut Desk<'_>) -> R,
+    ) -> R {
+        self.agenda.set(None);
+        let mut desk = Desk {
+            config: &self.config,
+            market: &mut self.market,
+            is_stopping: self.stats.stopping,
+            status: &mut self.stats.sources[source.index()],
+            archive: &mut self.history,
+            actions: &mut self.actions,
+        };
+        let Sources {
+            pollers,
+            connections,
+            ..
+        } = &mut self.sources;
+        act(&mut pollers[source.index()], connections, &mut desk)
+    }
+
+    /// Runs `act` with the history and what it works on.
+    fn with_history<R>(&mut self, act: impl FnOnce(&mut Archive, &mut Shelf<'_>) -> R) -> R {
+        self.agenda.set(None);
+        let mut shelf = Shelf {
+            config: &self.config,
+            market: &mut self.market,
+            status: &mut self.stats.history,
+            sources: &self.stats.sources,
+            actions: &mut self.actions,
+        };
+        act(&mut self.history, &mut shelf)
+    }
+
+    /// Lets the history act. Sources may have waited for what it has heard, or for room in it.
+    fn tell_history<R>(
+        &mut self,
+        now: Now,
+        act: impl FnOnce(&mut Archive, &mut Shelf<'_>) -> R,
+    ) -> R {
+        let pace = self.history.pace();
+        let told = self.with_history(act);
+        let pollers = &mut self.sources.pollers;
+        if self.history.pace() > pace {
+            pollers.iter_mut().for_each(|it| it.hurry(now));
+        }
+        if self.history.has_news() {
+            pollers.iter_mut().for_each(|it| it.note_stored(now));
+        }
+        told
+    }
+
+    /// Has the candles brought that clients wait for.
+    #[inline]
+    fn grant_wishes(&mut self, now: Now) {
+        while let Some(wish) = self.clients.next_wish() {
+            self.grant(&wish, now);
+        }
+    }
+
+    /// Has candles read from the file, or fetched.
+    fn grant(&mut self, wish: &Wish, now: Now) {
+        let Wish {
+            client,
+            job,
+            series,
+            ref slots,
+        } = *wish;
+        let source = series.source;
+        if !self.with_source(source, |poller, _, desk| poller.follow(series, desk, now)) {
+            return self.clients.go_without(job);
+        }
+        let recalled = self.with_history(|history, shelf| history.recall(series, slots, shelf));
+        let asked = self.with_source(source, |poller, _, desk| {
+            poller.ask(series, slots, desk, now)
+        });
+        match recalled {
+            Some(comes) if comes || asked => {}
+            Some(_) => self.clients.go_without(job),
+            None => self.with_clients(now, |clients, cx| clients.refuse(client, job, cx)),
+        }
+    }
+
+    /// Lets the clients look again whose candles may have come.
+    fn wake_clients(&mut self, now: Now) {
+        let mut cx = Context {
+            config: &self.config,
+            market: &mut self.market,
+            stats: &mut self.stats,
+            actions: &mut self.actions,
+            now,
+        };
+        let (pollers, history) = (&self.sources.pollers, &self.history);
+        let comes = |series: SeriesKey, slots: &Range<i64>| {
+            history.is_recalling(series, slots)
+                || pollers[series.source.index()].is_asking(series, slots)
+        };
+        self.clients.wake(comes, &mut cx);
+    }
+
+    /// Looks who answers for which symbol, where that may have changed.
+    fn watch_failover(&mut self, now: Mono) {
+        let Sources {
+            pollers, failover, ..
+        } = &mut self.sources;
+        let applies = || pollers.iter().any(Poller::has_work);
+        if failover.watch(&self.market, &mut self.stats.sources, applies, now) {
+            self.agenda.set(None);
+        }
+    }
+
+    /// Tells the log why the service is not ok.
+    fn watch_health(&mut self, now: Now) {
+        if self.health.tell(&self.stats, &self.market.quotes, now) {
+            self.agenda.set(None);
+        }
+    }
+
+    /// Sets the date of responses, and compares the machine's clocks once a second: no smaller move of
+    /// one against the other matters.
+    #[inline]
+    fn set_time(&mut self, now: Now) {
+        if self.clients.shared.stamp.refresh(now.unix) {
+            self.watch_clocks(now);
+        }
+    }
+
+    /// Notices when the machine's clocks move against each other: it slept, or one was set. Nothing that
+    /// was said before is as new as it looks, and nobody knows what time it is at the exchanges.
+    #[cold]
+    fn watch_clocks(&mut self, now: Now) {
+        let zero = wall_zero(now);
+        let moved_ms = zero - self.wall_zero;
+        if moved_ms.abs() <= CLOCKS_MOVED_MS {
+            return;
+        }
+        self.wall_zero = zero;
+        log::warn!(
+            target: SOURCE,
+            "the wall clock moved by {moved_ms} ms: asking the exchanges for their time"
+        );
+        if moved_ms > 0 {
+            let by = Duration::from_millis(moved_ms.unsigned_abs());
+            self.market.quotes.aged(by, now.mono);
+        }
+        for at in 0..self.sources.pollers.len() {
+            self.with_source(SourceId(at as u16), |poller, _, desk| {
+                poller.clocks_moved(desk, now);
+            });
+        }
+        self.watch_failover(now.mono);
+    }
+
+    /// The agenda, worked out where it is not known.
+    ///
+    /// Invariant: what is kept is what would be worked out now. Whoever lets a part of it act forgets
+    /// it; debug builds look each time.
+    #[inline]
+    fn agenda(&self) -> Agenda {
+        let Some(agenda) = self.agenda.get() else {
+            return self.plan();
+        };
+        debug_assert_eq!(agenda, self.work_out(), "somebody acted and did not say so");
+        agenda
+    }
+
+    /// Whether nobody wants to be told that it is `now`.
+    #[inline]
+    fn is_quiet(&self, now: Mono) -> bool {
+        self.agenda.get().is_some() && self.agenda().due > now
+    }
+
+    #[cold]
+    fn plan(&self) -> Agenda {
+        let agenda = self.work_out();
+        self.agenda.set(Some(agenda));
+        agenda
+    }
+
+    fn work_out(&self) -> Agenda {
+        let Sources {
+            pollers, failover, ..
+        } = &self.sources;
+        let time = (self.market.quotes.next_flip(), self.stats.stopping);
+        Agenda::of(pollers, time, failover, &self.health, &self.history)
+    }
+}
+
+/// What the wall clock shows when the monotonic one is zero, in milliseconds.
+fn wall_zero(now: Now) -> i64 {
+    now.unix.0 - (now.mono.0 / 1000) as i64
 }

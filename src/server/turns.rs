@@ -8,10 +8,9 @@
 //! It never reads a clock: the driver does so whenever the count has risen by enough.
 
 use super::session::{Phase, Session};
-use super::{Action, Conn, Core, Rest};
+use super::{Action, Clients, Context, Shared};
 use crate::http::Request;
 use crate::table::Key;
-use crate::time::Now;
 use std::collections::VecDeque;
 
 /// What one connection may cost at a time, in bytes of responses: some 0.05 ms, and 0.3 ms where
@@ -69,39 +68,34 @@ impl Turns {
     }
 }
 
-impl Core {
-    /// What all responses have cost so far, see `Turns`.
-    #[inline]
-    pub fn spent(&self) -> u64 {
-        self.rest.turns.spent()
-    }
-
+impl Clients {
     /// Serves one share of the connection that has waited longest for its turn. `false`: none waits.
-    pub(super) fn step_turns(&mut self, now: Now) -> bool {
-        let Core { conns, rest } = self;
-        let Some(key) = rest.turns.queue.pop_front() else {
+    pub(super) fn step_turns(&mut self, cx: &mut Context<'_>) -> bool {
+        let Clients {
+            sessions, shared, ..
+        } = self;
+        let Some(key) = shared.turns.queue.pop_front() else {
             return false;
         };
         // It may have been closed meanwhile.
-        if let Some(Conn::Client(session)) = conns.get_mut(key)
+        if let Some(session) = sessions.get_mut(key)
             && matches!(session.phase, Phase::Queued)
         {
-            rest.set_time(now);
-            session.enter(Phase::Idle, now.mono, &rest.config.limits);
+            session.enter(Phase::Idle, cx.now.mono, &cx.config.limits);
             // A request for metrics does not count itself as in flight.
-            rest.recount(session);
-            rest.turns.is_turn = true;
-            rest.resume(key, session, now);
-            rest.turns.is_turn = false;
+            shared.recount(session, cx);
+            shared.turns.is_turn = true;
+            shared.resume(key, session, cx);
+            shared.turns.is_turn = false;
             // Also where nothing was written: it may read again.
-            rest.actions.push_back(Action::Flush(key));
-            rest.recount(session);
+            cx.actions.push_back(Action::Flush(key));
+            shared.recount(session, cx);
         }
         true
     }
 }
 
-impl Rest {
+impl Shared {
     /// Whether a request waits for its connection's turn, however short the queue is: hundreds of clients
     /// that ask for metrics at once must not keep those waiting who ask for a quote.
     #[inline]
@@ -110,16 +104,16 @@ impl Rest {
     }
 
     /// Has a connection with requests in its inbox wait for its turn, when its output is sent.
-    pub(super) fn await_turn(&mut self, key: Key, session: &mut Session, now: Now) {
+    pub(super) fn await_turn(&mut self, key: Key, session: &mut Session, cx: &mut Context<'_>) {
         match session.output.is_empty() {
-            true => self.enqueue(key, session, now),
-            false => session.enter(Phase::Writing, now.mono, &self.config.limits),
+            true => self.enqueue(key, session, cx),
+            false => session.enter(Phase::Writing, cx.now.mono, &cx.config.limits),
         }
     }
 
     /// Puts a connection with requests in its inbox at the back of the queue.
-    pub(super) fn enqueue(&mut self, key: Key, session: &mut Session, now: Now) {
-        session.enter(Phase::Queued, now.mono, &self.config.limits);
+    pub(super) fn enqueue(&mut self, key: Key, session: &mut Session, cx: &mut Context<'_>) {
+        session.enter(Phase::Queued, cx.now.mono, &cx.config.limits);
         self.turns.queue.push_back(key);
     }
 }

@@ -34,14 +34,14 @@ use super::fault::Fault;
 use super::fetches::{Fetches, SILENT_FOR_MS};
 use super::lane::Lane;
 use super::status::{SourceState, SourceStatus};
-use super::{Action, Conn, Core, Event, Rest};
+use super::{Action, Upstream};
 use crate::config::{Config, SourceConfig, Url};
 use crate::exchange::{Budget as Limit, Call, Dialect};
 use crate::interval::Stored;
 use crate::log_targets::{FETCH, SOURCE};
 use crate::market::{Market, SeriesKey, SourceId};
 use crate::rng::Rng;
-use crate::table::{Key, Table};
+use crate::table::Table;
 use crate::time::{Mono, Now, UnixMs};
 use addresses::Addresses;
 use clock::ExchangeClock;
@@ -106,46 +106,6 @@ pub struct Desk<'a> {
     pub actions: &'a mut VecDeque<Action>,
     /// Whether the service is stopping: only what a client waits for is still requested.
     pub is_stopping: bool,
-}
-
-impl Rest {
-    /// Runs `act` with a source's poller and the rest of the core beside it.
-    pub(super) fn with_poller<R>(
-        &mut self,
-        source: SourceId,
-        act: impl FnOnce(&mut Poller, &mut Desk<'_>) -> R,
-    ) -> R {
-        self.upset_agenda();
-        let at = usize::from(source.0);
-        let mut desk = Desk {
-            config: &self.config,
-            market: &mut self.market,
-            status: &mut self.status.sources[at],
-            archive: &mut self.archive,
-            actions: &mut self.actions,
-            is_stopping: self.status.stopping,
-        };
-        act(&mut self.pollers[at], &mut desk)
-    }
-}
-
-impl Core {
-    pub(super) fn handle_upstream(
-        &mut self,
-        key: Key,
-        source: SourceId,
-        lane: usize,
-        event: Event<'_>,
-        now: Now,
-    ) {
-        let Core { conns, rest } = self;
-        let ended = rest.with_poller(source, |poller, desk| {
-            poller.handle(lane, key, event, conns, desk, now)
-        });
-        if ended {
-            self.wake_longs(now);
-        }
-    }
 }
 
 impl Poller {
@@ -275,7 +235,7 @@ impl Poller {
     /// Deadlines that have passed, tasks that are due. `true`: a task has ended.
     pub fn handle_timeout(
         &mut self,
-        conns: &mut Table<Conn>,
+        conns: &mut Table<Upstream>,
         desk: &mut Desk<'_>,
         now: Now,
     ) -> bool {

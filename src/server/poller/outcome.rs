@@ -10,7 +10,7 @@ use crate::interval::Stored;
 use crate::log_targets::SOURCE;
 use crate::market::{ListChange, Lookup, Market, SeriesKey, SourceId, SymbolId};
 use crate::record::Ticker;
-use crate::server::Conn;
+use crate::server::Upstream;
 use crate::server::durations::POLL_BOUNDS_US;
 use crate::server::fault::{Blame, Fault};
 use crate::server::lane::{Answered, Staged};
@@ -50,7 +50,7 @@ pub(super) enum Applying {
 impl Poller {
     /// Applies one slice of the items at hand, or unpacks one of an answer, or counts some of what
     /// is known. `true`: the last one of an answer.
-    pub fn work(&mut self, conns: &mut Table<Conn>, desk: &mut Desk<'_>, now: Now) -> bool {
+    pub fn work(&mut self, conns: &mut Table<Upstream>, desk: &mut Desk<'_>, now: Now) -> bool {
         let Some(mut items) = self.applying.pop_front() else {
             if let Some(lane) = self.unpacking() {
                 return self.unpack(lane, conns, desk, now);

@@ -14,7 +14,7 @@ use crate::server::budget::Share;
 use crate::server::fetches::{Page, SILENT_FOR_MS, Urgency, widened};
 use crate::server::lane::{Asking, Lane, open_times};
 use crate::server::task::{Task, describe, time_for};
-use crate::server::{Action, Conn};
+use crate::server::{Action, Upstream};
 use crate::table::Table;
 use crate::time::{Mono, Now, UnixMs};
 use std::ops::Range;
@@ -30,7 +30,7 @@ const FOLLOWED: i64 = 1000;
 
 impl Poller {
     /// Starts every task that is due and has a free lane, then works out when to look again.
-    pub(super) fn start_due(&mut self, conns: &mut Table<Conn>, desk: &mut Desk<'_>, now: Now) {
+    pub(super) fn start_due(&mut self, conns: &mut Table<Upstream>, desk: &mut Desk<'_>, now: Now) {
         self.begin_round(desk, now);
         let mut next = None;
         while let Some(lane) = self.lanes.iter().position(|lane| lane.asking.is_none()) {
@@ -242,7 +242,7 @@ impl Poller {
         &mut self,
         lane: usize,
         task: Task,
-        conns: &mut Table<Conn>,
+        conns: &mut Table<Upstream>,
         desk: &mut Desk<'_>,
         now: Now,
     ) {

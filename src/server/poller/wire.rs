@@ -9,7 +9,7 @@ use crate::exchange::Meter;
 use crate::log_targets::SOURCE;
 use crate::server::dial::{Broken, Phase};
 use crate::server::fault::Fault;
-use crate::server::{Action, Conn, Event};
+use crate::server::{Action, Event, Upstream};
 use crate::table::{Key, Table};
 use crate::time::Now;
 use std::net::SocketAddr;
@@ -39,7 +39,7 @@ impl Poller {
     pub fn resolved(
         &mut self,
         addresses: Result<Vec<SocketAddr>, String>,
-        conns: &mut Table<Conn>,
+        conns: &mut Table<Upstream>,
         desk: &mut Desk<'_>,
         now: Now,
     ) {
@@ -72,12 +72,12 @@ impl Poller {
     }
 
     /// Takes in what happened to a lane's connection. `true`: a task has ended.
-    pub(super) fn handle(
+    pub fn handle(
         &mut self,
         lane: usize,
         key: Key,
         event: Event<'_>,
-        conns: &mut Table<Conn>,
+        conns: &mut Table<Upstream>,
         desk: &mut Desk<'_>,
         now: Now,
     ) -> bool {
@@ -209,7 +209,7 @@ impl Poller {
     pub(super) fn unpack(
         &mut self,
         lane: usize,
-        conns: &mut Table<Conn>,
+        conns: &mut Table<Upstream>,
         desk: &mut Desk<'_>,
         now: Now,
     ) -> bool {
@@ -271,7 +271,7 @@ impl Poller {
         &mut self,
         lane: usize,
         why: Option<&Broken>,
-        conns: &mut Table<Conn>,
+        conns: &mut Table<Upstream>,
         desk: &mut Desk<'_>,
         now: Now,
     ) -> bool {
@@ -319,7 +319,7 @@ impl Poller {
     pub(super) fn connect(
         &mut self,
         lane: usize,
-        conns: &mut Table<Conn>,
+        conns: &mut Table<Upstream>,
         desk: &mut Desk<'_>,
         now: Now,
     ) {
@@ -336,7 +336,7 @@ impl Poller {
     fn attempt(
         &mut self,
         lane: usize,
-        conns: &mut Table<Conn>,
+        conns: &mut Table<Upstream>,
         desk: &mut Desk<'_>,
         now: Now,
     ) -> bool {
@@ -346,7 +346,7 @@ impl Poller {
             return false;
         };
         let source = self.id;
-        let key = conns.insert(Conn::Upstream { source, lane });
+        let key = conns.insert(Upstream { source, lane });
         let key = key.expect("the table has a place for every lane");
         place.conn = Some(key);
         log::debug!(target: SOURCE, "connect source={} address={address}", self.config.id);
@@ -472,14 +472,14 @@ mod tests {
         #[track_caller]
         fn failed(&mut self, expected: &str) {
             assert_eq!(self.actions(), []);
-            let status = &self.core.rest.status.sources[0];
+            let status = &self.core.stats.sources[0];
             assert_eq!(status.last_error.as_deref(), Some(expected));
             let states = [SourceState::Backoff, SourceState::Down];
             assert!(states.contains(&status.state), "{:?}", status.state);
         }
 
         fn errors(&self) -> u64 {
-            self.core.rest.status.sources[0].errors
+            self.core.stats.sources[0].errors
         }
 
         /// Waits for the next poll: the back-off's first steps are below it.
