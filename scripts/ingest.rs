@@ -13,7 +13,7 @@
 mod support;
 
 use marketd::config::{Config, Data, SourceConfig, Url};
-use marketd::server::{Action, Core, Event, ProcessFacts, Service};
+use marketd::core::{Action, Core, Event, ProcessFacts, Service};
 use marketd::table::Key;
 use marketd::time::{Mono, Now, UnixMs};
 use rustix::time::{ClockId, clock_gettime};

@@ -9,42 +9,29 @@
 //! row 4   main                 words to configuration, logger, exit code
 //!         net                  the loop: sockets, TLS, clock, resolver, the way to the store
 //!         store                the disk thread and its SQLite file
-//! row 3   server               the core: what is decided; no I/O, no clock
-//!           clients, session     one client: its phase, its requests in their order
-//!           bodies, familiar     what is sent with a request; requests that come again
-//!           ends                 how its connection ends, and why
-//!           poller, lane, dial   one source: what is asked when; one connection; the way there
-//!           task, stage, fault   what is asked; items read and not yet applied; what goes wrong
-//!           budget               what a source may spend
-//!           agenda               what all sources and the archive want next, worked out once
-//!           failover             which source answers for a symbol, told and counted
-//!           health               why the service is not ok, and what the log was told of it
-//!           fetches              which candles are asked for
-//!           archive              what is in the history file, and on its way there or back
-//!                                (shelf: what it works on; no_archive: without `sqlite`)
-//!           api                  the endpoints
-//!           later, long, packing answers that take several turns; bodies in gzip
-//!           door, guests         who comes in and has left; who is connected from where
-//!           gate, rates          whose request it is; how many its address has left
-//!           status, counting     the figures, and what adds to them: durations, access
+//! row 3   core                 what is decided; no I/O, no clock
+//!           clients              one client connection from accept to close, and every limit on it
+//!           api                  the endpoints; the table of metrics; OpenAPI; compressed bodies
+//!           sources              one exchange: schedule, connections, budget, fetches; failover
+//!           history              what is in the history file, on its way there, on its way back
 //!         demo                 an exchange made of arithmetic
 //! row 2   http                 messages: bytes to requests and answers, and back
 //!         market               meaning: symbols, quotes, candle series, charts
 //!         exchange             dialects: what one exchange's addresses and JSON mean
 //! row 1   time  table  rng  decimal  fingerprint  interval  record  history  json  log_targets
-//!         config
+//!         config  durations
 //! ```
 //!
 //! # Three walks
 //!
 //! *A quote.* [`net`] reads at most 16 KiB from an exchange and tells the core
-//! ([`server::Core::handle`]). The lane strips head and framing ([`http`]), the reading finds
+//! ([`core::Core::handle`]). The lane strips head and framing ([`http`]), the reading finds
 //! ticker after ticker ([`exchange::Reading`]), and those of tracked markets are staged. When the
-//! body has parsed to its end, [`server::Core::work`] puts them into [`market::Quotes`], some hundred a
+//! body has parsed to its end, [`core::Core::work`] puts them into [`market::Quotes`], some hundred a
 //! turn.
 //!
 //! *A request.* [`net`] reads into its one buffer; the session's request is parsed in place
-//! ([`http::parse`]), its address finds an endpoint ([`server::api`]), and the answer is written into
+//! ([`http::parse`]), its address finds an endpoint ([`core::api`]), and the answer is written into
 //! the session's output: a head, and bytes that were rendered when they changed. One write sends it.
 //! What needs candles that are not here, or many of them, is parked, and only that client waits.
 //!
@@ -56,15 +43,17 @@
 //! # To read it
 //!
 //! Begin with [`decimal`], [`interval`] and [`record`]; then [`market`] and [`exchange`]; then
-//! [`server`], whose page tells what the core is told and asked; then [`net`], which does what it says.
-//! To add an endpoint: [`server::api`]. To add a metric: `server::api::metrics::table`. To add an
+//! [`core`], whose page tells what the core is told and asked; then [`net`], which does what it says.
+//! To add an endpoint: [`core::api`]. To add a metric: `core::api::metrics::table`. To add an
 //! exchange: [`exchange`]. To add a limit: [`config`].
 //! The manual is in [`docs`].
 
 pub mod config;
+pub mod core;
 pub mod decimal;
 pub mod demo;
 pub mod docs;
+pub mod durations;
 pub mod exchange;
 pub mod fingerprint;
 pub mod history;
@@ -76,7 +65,6 @@ pub mod market;
 pub mod net;
 pub mod record;
 pub mod rng;
-pub mod server;
 pub mod store;
 pub mod table;
 pub mod time;

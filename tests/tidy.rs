@@ -14,13 +14,14 @@ use source::{Source, Word};
 /// names itself, those of the rows below it, and nobody else.
 ///
 ///     row 4   main  net  store         sockets, files, clock, process
-///     row 3   server  demo             decisions; no I/O, no clock
+///     row 3   core  demo               decisions; no I/O, no clock
 ///     row 2   http  market  exchange   messages | meaning | dialects
 ///     row 1   time  table  rng  decimal  fingerprint  interval  record  history  json  log_targets
-///             config
-const ROOMS: [(&str, u8, &[&str]); 21] = [
+///             config  durations
+const ROOMS: [(&str, u8, &[&str]); 22] = [
     // Plain tools, in the order in which they stand on each other.
     ("time", 1, &[]),
+    ("durations", 1, &["time"]),
     ("table", 1, &[]),
     ("rng", 1, &[]),
     ("decimal", 1, &[]),
@@ -38,10 +39,10 @@ const ROOMS: [(&str, u8, &[&str]); 21] = [
     ("http", 2, &[]),
     ("market", 2, &[]),
     ("exchange", 2, &[]),
-    // It stands beside the server and is used by it, but it is an exchange of its own, which
+    // It stands beside the core and is used by it, but it is an exchange of its own, which
     // shares no code with those who ask it: it knows as little as the second row does.
     ("demo", 2, &[]),
-    ("server", 3, &[]),
+    ("core", 3, &[]),
     ("net", 4, &["store"]),
     ("store", 4, &[]),
     // Puts the house together.
@@ -156,7 +157,7 @@ fn only_net_knows_mio() {
     let rule = Rule(rule);
     rule.finds("src/net/link.rs", "use mio::Token;", &[]);
     rule.finds(
-        "src/server/core.rs",
+        "src/core/part.rs",
         "// no mio\nuse mio::Token;\nlet a = \"mio\";",
         &[2],
     );
@@ -199,7 +200,7 @@ fn the_clock_is_read_only_in_time() {
         &[2, 4],
     );
     rule.finds(
-        "src/server/mod.rs",
+        "src/core/mod.rs",
         "let age = begin.elapsed();\nlet c = Clock::new();",
         &[1, 2],
     );
@@ -216,9 +217,9 @@ fn serde_is_named_only_where_json_comes_in() {
     }
     let rule = Rule(rule);
     rule.finds("src/exchange/binance.rs", "use serde::Deserialize;", &[]);
-    rule.finds("src/server/api/mod.rs", "serde_json::to_vec(&x)", &[1]);
+    rule.finds("src/core/api/mod.rs", "serde_json::to_vec(&x)", &[1]);
     rule.finds("src/config.rs", "use serde::Deserialize;", &[]);
-    rule.finds("src/server/core.rs", "use serde_json::Value;", &[1]);
+    rule.finds("src/core/part.rs", "use serde_json::Value;", &[1]);
     rule.finds(
         "src/record.rs",
         "#[derive(serde::Serialize)]\nstruct A;",
@@ -242,7 +243,7 @@ fn market_does_not_know_that_http_exists() {
         "//! Knows no http.\nuse crate::http::ETag;",
         &[2],
     );
-    rule.finds("src/server/mod.rs", "use crate::http::ETag;", &[]);
+    rule.finds("src/core/mod.rs", "use crate::http::ETag;", &[]);
     rule.holds();
 }
 
@@ -264,7 +265,7 @@ fn http_does_not_know_that_markets_exist() {
         "let key = b\"symbol\";\nlet symbol = 1;",
         &[2],
     );
-    rule.finds("src/server/mod.rs", "use crate::market::Quote;", &[]);
+    rule.finds("src/core/mod.rs", "use crate::market::Quote;", &[]);
     rule.holds();
 }
 
@@ -279,7 +280,7 @@ fn rooms_know_only_the_rooms_below_them() {
     rule.finds("src/http/mod.rs", "use crate::market::Market;", &[1]);
     rule.finds(
         "src/http/mod.rs",
-        "use super::server;\nuse super::time;",
+        "use super::core;\nuse super::time;",
         &[1],
     );
     rule.finds(
@@ -299,18 +300,18 @@ fn rooms_know_only_the_rooms_below_them() {
     );
     rule.finds("src/demo/mod.rs", "use crate::exchange::Dialect;", &[1]);
     rule.finds(
-        "src/server/api/mod.rs",
+        "src/core/api/mod.rs",
         "use crate::{http, market, exchange, demo};",
         &[],
     );
-    rule.finds("src/server/mod.rs", "fn f(l: crate::net::Link) {}", &[1]);
+    rule.finds("src/core/mod.rs", "fn f(l: crate::net::Link) {}", &[1]);
     rule.finds("src/store/mod.rs", "use crate::net::Driver;", &[1]);
     rule.finds(
         "src/store/read.rs",
         "use crate::history::Job;\nuse crate::market::Market;",
         &[2],
     );
-    rule.finds("src/server/mod.rs", "use crate::store::Store;", &[1]);
+    rule.finds("src/core/mod.rs", "use crate::store::Store;", &[1]);
     rule.finds("src/net/mod.rs", "use crate::store::Store;", &[]);
     rule.finds(
         "src/time.rs",
@@ -333,7 +334,7 @@ fn rooms_know_only_the_rooms_below_them() {
         &[],
     );
     rule.finds(
-        "src/server/mod.rs",
+        "src/core/mod.rs",
         "use crate::demo::Demo;\nuse crate::store::Store;",
         &[2],
     );
@@ -635,12 +636,12 @@ fn files_and_sockets_are_opened_only_at_the_top() {
     rule.finds("src/net/mod.rs", "use std::net::TcpStream;", &[]);
     rule.finds("src/config/mod.rs", "std::fs::read_to_string(path)", &[]);
     rule.finds(
-        "src/server/mod.rs",
+        "src/core/mod.rs",
         "use std::net::{SocketAddr, TcpStream};\nuse std::fs;\nfs::read(p);",
         &[1, 2, 3],
     );
     rule.finds(
-        "src/server/mod.rs",
+        "src/core/mod.rs",
         "use std::net::SocketAddr; // File\nenum Data { FilePath }",
         &[],
     );
@@ -797,7 +798,7 @@ fn no_licence_is_claimed_that_nobody_has_named() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let pages = std::fs::read_dir(root.join("src/docs")).expect("the pages are there");
     let mut files: Vec<_> = pages.map(|page| page.expect("a page").path()).collect();
-    let others = ["Cargo.toml", "src/server/api/openapi.json", "README.md"];
+    let others = ["Cargo.toml", "src/core/api/openapi.json", "README.md"];
     files.extend(others.map(|file| root.join(file)));
     for file in files {
         let text = std::fs::read_to_string(&file).expect("it is part of the tree");

@@ -19,7 +19,7 @@ fn reference() -> String {
     for flag in FLAGS {
         let name = format!("{} {}", flag.name, flag.value);
         let [name, variable, key] = [name.trim_end(), flag.variable, flag.key].map(code);
-        let about = flag.about.replace('\n', " ");
+        let about = flag.about.replace('\n', " ").replace('[', "\\[");
         out += &format!("| {name} | {variable} | {key} | {about} |\n");
     }
     let mut tables = Tables::default();

@@ -12,7 +12,7 @@ macro_rules! pages {
             #[doc = "[Charts and history]: crate::docs::charts_and_history"]
             #[doc = "[Operations]: crate::docs::operations"]
             #[doc = "[crate's page]: crate"]
-            #[doc = "[core]: crate::server"]
+            #[doc = "[core]: crate::core"]
             #[doc = "[`config`]: crate::config"]
             #[doc = "[`exchange`]: crate::exchange"]
             #[doc = ""]

@@ -6,7 +6,7 @@
 use super::link::Link;
 use super::listen::{Accepted, Listener};
 use super::{CLIENT_BYTES, Driver, link_of, pace};
-use crate::server::{Broken, Event};
+use crate::core::{Broken, Event};
 use crate::table::Key;
 use crate::time::Now;
 use std::time::Duration;

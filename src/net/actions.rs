@@ -5,7 +5,7 @@
 
 use super::link::{Link, Moved};
 use super::{CLIENT_BYTES, Driver, TURN_BUDGET, link_of, pace};
-use crate::server::{Action, Broken, Event};
+use crate::core::{Action, Broken, Event};
 use crate::table::Key;
 use crate::time::Now;
 use std::net::SocketAddr;

@@ -5,8 +5,8 @@
 //! getrlimit(2)). It never opens anything.
 
 use crate::config::Config;
+use crate::core;
 use crate::log_targets::NET;
-use crate::server;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Standard streams, poller, waker, signals, listeners, the history's file with its log and its
@@ -69,10 +69,10 @@ fn cap(config: &Config, limit: u64) -> usize {
     // A lane that reconnects holds two until the old one is let go.
     let lanes = 2 * config.limits.lanes_per_source * config.sources.len();
     let demo = match config.demo {
-        Some(_) => server::DEMO_CLIENTS,
+        Some(_) => core::DEMO_CLIENTS,
         None => 0,
     };
-    let taken = RESERVE + lanes + demo + server::LOBBY;
+    let taken = RESERVE + lanes + demo + core::LOBBY;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     limit.saturating_sub(taken).max(LEAST)
 }

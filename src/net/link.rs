@@ -13,8 +13,8 @@
 
 use super::socket::Socket;
 use super::tls::Session;
+use crate::core::Broken;
 use crate::http::Outgoing;
-use crate::server::Broken;
 use crate::table::Key;
 use mio::Registry;
 use mio::event::Event;

@@ -5,8 +5,8 @@
 
 use super::RunError;
 use crate::config::{Config, Url};
+use crate::core::Service;
 use crate::log_targets::HTTP;
-use crate::server::Service;
 use crate::time::Mono;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Interest, Registry, Token};

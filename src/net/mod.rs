@@ -41,10 +41,10 @@ mod tls;
 pub use error::RunError;
 
 use crate::config::Config;
+use crate::core::{Core, Event, Service};
 use crate::demo::Demo;
 use crate::history::Answer;
 use crate::log_targets::NET;
-use crate::server::{Core, Event, Service};
 use crate::table::{Key, Pages};
 use crate::time::{Clock, Mono, Now, Watch};
 use history::History;

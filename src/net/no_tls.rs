@@ -5,7 +5,7 @@
 use super::link::{Moved, Progress};
 use super::socket::Socket;
 use crate::config::Config;
-use crate::server::Broken;
+use crate::core::Broken;
 use crate::time::Clock;
 
 /// What would begin sessions.

@@ -3,7 +3,7 @@
 //! Read from `/proc` when metrics are asked for: two short calls, no directory is walked. Where a
 //! system has no `/proc`, the figures are unknown.
 
-use crate::server::ProcessFacts;
+use crate::core::ProcessFacts;
 use std::fs;
 
 /// Reads the figures.

@@ -15,7 +15,7 @@
 use super::link::{Moved, Progress};
 use super::socket::Socket;
 use crate::config::Config;
-use crate::server::Broken;
+use crate::core::Broken;
 use crate::time::{Clock, UnixMs};
 use rustls::client::ClientConnection;
 use rustls::pki_types::pem::PemObject;

@@ -6,7 +6,7 @@
 //! [`World::with_file`].
 
 use marketd::config::{Config, Data, Depth, History, Limits, SourceConfig, Url};
-use marketd::server::{Action, Broken, Core, Event, ProcessFacts, Service};
+use marketd::core::{Action, Broken, Core, Event, ProcessFacts, Service};
 use marketd::table::Key;
 use marketd::time::{Mono, Now, UnixMs};
 use std::collections::BTreeMap;

@@ -9,7 +9,7 @@ use crate::shop::*;
 use crate::support::message::parse_head;
 use crate::support::*;
 use marketd::config::{Config, Data, SourceConfig, Url};
-use marketd::server::{Action, Broken, Core, Event, ProcessFacts, Service};
+use marketd::core::{Action, Broken, Core, Event, ProcessFacts, Service};
 use marketd::table::Key;
 use marketd::time::{Mono, Now, UnixMs};
 use std::collections::{BTreeMap, HashMap};

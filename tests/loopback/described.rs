@@ -253,7 +253,7 @@ fn literal(text: &str) -> &str {
 /// Statuses and codes of all errors that the source makes.
 fn codes_of_source() -> BTreeSet<(u16, String)> {
     let mut codes = BTreeSet::new();
-    for code in sources("src/server/api") {
+    for code in sources("src/core/api") {
         for (begin, fixed) in [("Error::bad(", Some(400)), ("Error::new(", None)] {
             for rest in code.split(begin).skip(1) {
                 let rest = rest.trim_start();
@@ -433,7 +433,7 @@ fn every_parameter_of_the_source_is_described_and_no_other() {
     let document = document(&marketd);
     let schemas = Schemas(&document);
     let mut read: BTreeSet<String> = BTreeSet::new();
-    for code in sources("src/server/api") {
+    for code in sources("src/core/api") {
         for begin in ["params::read(query, &[", "let names = ["] {
             for rest in code.split(begin).skip(1) {
                 let names = rest.split(']').next().unwrap_or_default();

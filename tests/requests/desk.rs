@@ -6,7 +6,7 @@
 use crate::answers::{Answer, read_answers};
 use crate::table::TAGGED;
 use marketd::config::{Config, Data, Limits, SourceConfig, Url};
-use marketd::server::{Action, Broken, Core, Event, ProcessFacts, Service};
+use marketd::core::{Action, Broken, Core, Event, ProcessFacts, Service};
 use marketd::table::Key;
 use marketd::time::{Mono, Now, UnixMs};
 use std::collections::{BTreeMap, HashMap};

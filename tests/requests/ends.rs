@@ -2,7 +2,7 @@
 
 use crate::desk::Desk;
 use marketd::config::Limits;
-use marketd::server::CloseReason;
+use marketd::core::CloseReason;
 use marketd::table::Key;
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -3,7 +3,7 @@
 use crate::answers::read_answers;
 use crate::desk::Desk;
 use marketd::config::Limits;
-use marketd::server::{Action, Core, Event, Service};
+use marketd::core::{Action, Core, Event, Service};
 use marketd::table::Key;
 use marketd::time::{Mono, Now, UnixMs};
 
@@ -199,7 +199,7 @@ fn one_that_leaves_while_it_waits_for_its_turn_is_let_go() {
     core.handle(key, Event::Received(&batch("GET /health")), NOW);
     take(&mut core, key, &mut Vec::new());
     assert_eq!(core.census().in_flight, 1);
-    let broken = marketd::server::Broken::Io(std::io::ErrorKind::ConnectionReset);
+    let broken = marketd::core::Broken::Io(std::io::ErrorKind::ConnectionReset);
     core.handle(key, Event::Failed(&broken), NOW);
     assert_eq!(actions(&mut core), [Action::Close(key)]);
     core.closed(key);

@@ -14,7 +14,7 @@ use super::trace::excerpt;
 use super::verdict::{Allowance, Context};
 use super::wire::{Link, Moved, Peer};
 use super::world::{Event, World};
-use marketd::server::{Action, Broken, Event as Told, Service};
+use marketd::core::{Action, Broken, Event as Told, Service};
 use marketd::table::Key;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -13,7 +13,7 @@ use super::weather::{SECOND, Weather};
 use super::world::{Event, World};
 use crate::support::Rng;
 use marketd::config::{Config, Data, Depth, History, Limits, SourceConfig, Url};
-use marketd::server::{Core, ProcessFacts};
+use marketd::core::{Core, ProcessFacts};
 use marketd::time::{Mono, Now, UnixMs};
 use std::collections::HashMap;
 use std::net::Ipv4Addr;

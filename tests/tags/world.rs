@@ -6,7 +6,7 @@ use crate::exchange::Exchange;
 use crate::support::Rng;
 use crate::support::message::{MessageHead, field, parse_head};
 use marketd::config::{Config, Data, Depth, SourceConfig, Url};
-use marketd::server::{Action, Broken, Core, Event, ProcessFacts, Service};
+use marketd::core::{Action, Broken, Core, Event, ProcessFacts, Service};
 use marketd::table::Key;
 use marketd::time::{Mono, Now, UnixMs};
 use std::collections::{BTreeMap, HashMap};

@@ -1,0 +1,267 @@
+//! The three forms of the table of metrics: JSON, the text format of Prometheus ("Exposition
+//! formats", text version 0.0.4), and the schema of the JSON.
+
+use super::table::{Figures, METRICS, Metric, Read};
+use crate::durations::Buckets;
+use crate::json::{Object, Ready};
+use crate::market::SourceId;
+use crate::time::UnixMs;
+use std::fmt::{Display, Formatter, Write};
+
+/// One figure of one row.
+enum Figure<'a> {
+    None,
+    Count(u64),
+    Flag(bool),
+    /// Milliseconds.
+    Millis(u64),
+    /// Microseconds.
+    Micros(u64),
+    Text(&'a str),
+}
+
+impl Read {
+    /// The figure, of a row that has one.
+    fn figure<'a>(&self, it: &Figures<'a>) -> Figure<'a> {
+        let since_epoch = |time: UnixMs| Figure::Millis(time.0.unsigned_abs());
+        match self {
+            Read::Count(read) => Figure::Count(read(it)),
+            Read::MaybeCount(read) => read(it).map_or(Figure::None, Figure::Count),
+            Read::Flag(read) => Figure::Flag(read(it)),
+            Read::Time(read) => since_epoch(read(it)),
+            Read::MaybeTime(read) => read(it).map_or(Figure::None, since_epoch),
+            Read::Millis(read) => Figure::Millis(read(it)),
+            Read::MaybeMillis(read) => read(it).map_or(Figure::None, Figure::Millis),
+            Read::Micros(read) => Figure::Micros(read(it)),
+            Read::Text(read) => Figure::Text(read(it)),
+            Read::MaybeText(read) => read(it).map_or(Figure::None, Figure::Text),
+            Read::OneOf(_, read) => Figure::Text(read(it)),
+            Read::Each(..) | Read::Durations(_) | Read::Object(_) | Read::Sources(_) => {
+                Figure::None
+            }
+        }
+    }
+}
+
+/// The figures of each source.
+fn of_sources<'a>(it: &Figures<'a>) -> impl Iterator<Item = Figures<'a>> {
+    let it = *it;
+    (0..it.view.status.sources.len()).map(move |at| Figures {
+        source: Some(SourceId(at as u16)),
+        ..it
+    })
+}
+
+/// All of it as JSON.
+pub fn json(it: &Figures<'_>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(2 * 1024);
+    write_rows(Object::open(&mut out), METRICS, it);
+    out
+}
+
+fn write_rows(mut object: Object<'_>, rows: &[Metric], it: &Figures<'_>) {
+    for row in rows.iter().filter(|row| !row.key.is_empty()) {
+        match &row.read {
+            Read::Object(rows) => write_rows(object.object(row.key), rows, it),
+            Read::Sources(rows) => {
+                let mut array = object.array(row.key);
+                of_sources(it).for_each(|it| write_rows(array.object(), rows, &it));
+                array.close();
+            }
+            Read::Each(_, read) => {
+                let mut inner = object.object(row.key);
+                read(it, &mut |value, count| inner.put(value, count));
+                inner.close();
+            }
+            read => match read.figure(it) {
+                Figure::None => object.put(row.key, None::<&str>),
+                Figure::Count(number) | Figure::Millis(number) => object.put(row.key, number),
+                Figure::Flag(flag) => object.put(row.key, flag),
+                Figure::Text(text) => object.put(row.key, text),
+                Figure::Micros(micros) => {
+                    let text = format!("{}.{:03}", micros / 1000, micros % 1000);
+                    let short = text.strip_suffix("00").or(text.strip_suffix('0'));
+                    object.put(row.key, Ready(short.unwrap_or(&text).as_bytes()));
+                }
+            },
+        }
+    }
+    object.close();
+}
+
+/// The schema of the JSON, in which the document's schemas of common things are named.
+pub fn schema(it: &Figures<'_>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(8 * 1024);
+    describe_rows(Object::open(&mut out), METRICS, it);
+    out
+}
+
+fn describe_rows(mut schema: Object<'_>, rows: &[Metric], it: &Figures<'_>) {
+    let rows = rows.iter().filter(|row| !row.key.is_empty());
+    schema.put("type", "object");
+    schema.put("additionalProperties", false);
+    schema.list("required", rows.clone().map(|row| row.key));
+    let mut properties = schema.object("properties");
+    for row in rows {
+        let mut schema = properties.object(row.key);
+        schema.put("description", row.help);
+        describe(schema, &row.read, it);
+    }
+    properties.close();
+    schema.close();
+}
+
+/// Writes the rest of a row's schema.
+fn describe(mut schema: Object<'_>, read: &Read, it: &Figures<'_>) {
+    match read {
+        Read::Object(rows) => return describe_rows(schema, rows, it),
+        Read::Sources(rows) => {
+            schema.put("type", "array");
+            describe_rows(schema.object("items"), rows, it);
+        }
+        Read::Each(_, read) => {
+            let mut keys = Vec::new();
+            read(it, &mut |value, _| keys.push(value.to_string()));
+            schema.put("type", "object");
+            schema.put("additionalProperties", false);
+            schema.list("required", keys.iter().map(String::as_str));
+            let mut properties = schema.object("properties");
+            for key in &keys {
+                let mut count = properties.object(key);
+                count.put("$ref", "#/components/schemas/Count");
+                count.close();
+            }
+            properties.close();
+        }
+        Read::Count(_) | Read::Millis(_) => schema.put("$ref", "#/components/schemas/Count"),
+        Read::Time(_) => schema.put("$ref", "#/components/schemas/Time"),
+        Read::MaybeTime(_) => schema.put("$ref", "#/components/schemas/TimeOrNull"),
+        Read::MaybeCount(_) | Read::MaybeMillis(_) => {
+            schema.list("type", ["integer", "null"]);
+            schema.put("minimum", 0u64);
+        }
+        Read::Micros(_) => {
+            schema.put("type", "number");
+            schema.put("minimum", 0u64);
+        }
+        Read::Flag(_) => schema.put("type", "boolean"),
+        Read::Text(_) => schema.put("type", "string"),
+        Read::MaybeText(_) => schema.list("type", ["string", "null"]),
+        Read::OneOf(words, _) => {
+            schema.put("type", "string");
+            schema.list("enum", words.iter().copied());
+        }
+        Read::Durations(_) => {}
+    }
+    schema.close();
+}
+
+/// All of it as Prometheus reads it.
+pub fn prometheus(it: &Figures<'_>) -> String {
+    let mut page = Page(String::with_capacity(8 * 1024));
+    page.rows(METRICS, &[*it]);
+    page.0
+}
+
+/// The text so far.
+struct Page(String);
+
+impl Page {
+    /// Writes the families of these rows, with a sample of each of the subjects.
+    fn rows(&mut self, rows: &[Metric], subjects: &[Figures<'_>]) {
+        for row in rows {
+            match &row.read {
+                Read::Object(rows) => self.rows(rows, subjects),
+                Read::Sources(rows) => {
+                    let sources: Vec<_> = subjects.iter().flat_map(of_sources).collect();
+                    self.rows(rows, &sources);
+                }
+                _ if row.name.is_empty() => {}
+                _ => {
+                    let Metric {
+                        name, kind, help, ..
+                    } = row;
+                    self.line(format_args!("# HELP marketd_{name} {help}"));
+                    self.line(format_args!("# TYPE marketd_{name} {kind}"));
+                    subjects.iter().for_each(|it| self.samples(row, it));
+                }
+            }
+        }
+    }
+
+    fn samples(&mut self, row: &Metric, it: &Figures<'_>) {
+        // An id is checked to be `[a-z0-9-]`, which needs no escapes; the other labels are ours.
+        let source =
+            (it.source).map_or(String::new(), |_| format!("source=\"{}\"", it.source().id));
+        match &row.read {
+            Read::OneOf(words, read) => {
+                let found = read(it);
+                for word in *words {
+                    let label = format!("{}=\"{word}\"", row.key);
+                    self.sample(row.name, &[&source, &label], u8::from(*word == found));
+                }
+            }
+            Read::Each(label, read) => read(it, &mut |value, count| {
+                let label = format!("{label}=\"{value}\"");
+                self.sample(row.name, &[&source, &label], count);
+            }),
+            Read::Durations(read) => read(it, &mut |labels, buckets| {
+                self.histogram(row.name, &[&source, labels], &buckets);
+            }),
+            read => match read.figure(it) {
+                Figure::None => {}
+                Figure::Text(text) => {
+                    let label = format!("{}=\"{text}\"", row.key);
+                    self.sample(row.name, &[&source, &label], 1);
+                }
+                Figure::Count(number) => self.sample(row.name, &[&source], number),
+                Figure::Flag(flag) => self.sample(row.name, &[&source], u8::from(flag)),
+                Figure::Millis(millis) => self.sample(row.name, &[&source], Seconds(millis, 3)),
+                Figure::Micros(micros) => self.sample(row.name, &[&source], Seconds(micros, 6)),
+            },
+        }
+    }
+
+    fn histogram(&mut self, name: &str, labels: &[&str; 2], buckets: &Buckets<'_>) {
+        let [source, labels] = labels;
+        let bucket = format!("{name}_bucket");
+        let mut sum = 0;
+        for (bound, count) in buckets.bounds_us.iter().zip(buckets.counts) {
+            sum += count;
+            let bound = format!("le=\"{}\"", Seconds(*bound, 6));
+            self.sample(&bucket, &[source, labels, &bound], sum);
+        }
+        let count = sum + buckets.above;
+        self.sample(&bucket, &[source, labels, "le=\"+Inf\""], count);
+        let sum = Seconds(buckets.sum_us, 6);
+        self.sample(&format!("{name}_sum"), &[source, labels], sum);
+        self.sample(&format!("{name}_count"), &[source, labels], count);
+    }
+
+    /// Writes one sample, with the labels that are not empty.
+    fn sample(&mut self, name: &str, labels: &[&str], value: impl Display) {
+        let labels: Vec<&str> = labels.iter().copied().filter(|it| !it.is_empty()).collect();
+        match labels.as_slice() {
+            [] => self.line(format_args!("marketd_{name} {value}")),
+            labels => self.line(format_args!(
+                "marketd_{name}{{{}}} {value}",
+                labels.join(",")
+            )),
+        }
+    }
+
+    fn line(&mut self, line: impl Display) {
+        writeln!(self.0, "{line}").expect("a string takes every character");
+    }
+}
+
+/// Seconds, exactly: a number of units, of which one has ten to this power.
+struct Seconds(u64, usize);
+
+impl Display for Seconds {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let Seconds(number, places) = *self;
+        let unit = 10u64.pow(places as u32);
+        write!(f, "{}.{:0places$}", number / unit, number % unit)
+    }
+}

@@ -1,0 +1,382 @@
+//! The table of metrics: every figure that marketd tells of itself.
+//!
+//! **To add a metric:**
+//! 1. Count it where it happens; the counters are the fields of `core::stats`.
+//! 2. Add one row here: its key in `/api/v1/metrics`, its name at `/metrics` without `marketd_`, one
+//!    sentence, and how it is read. A row without a key, or without a name, is not on that page.
+//! 3. If it has a key: its value in the example of `/api/v1/metrics` in `openapi.json`; a test asks for
+//!    it. Nothing else: both pages and the schema in `/openapi.json` are made from the rows.
+//!
+//! Rows appear in the order of the table. Names follow the rules of Prometheus: base units (seconds,
+//! bytes), `_total` on counters, labels from closed sets alone (sources, statuses, reasons).
+
+use crate::core::api::view::View;
+use crate::core::stats::{HistoryStatus, HttpStatus, TURN_BOUNDS};
+use crate::core::{CloseReason, ProcessFacts, SourceState, SourceStatus};
+use crate::durations::{Buckets, POLL_BOUNDS_US, REQUEST_BOUNDS_US};
+use crate::market::{ChartCounts, QuoteCounts, SourceId};
+use crate::time::UnixMs;
+use Read::*;
+
+/// A row.
+pub struct Metric {
+    /// Its key in `/api/v1/metrics`; empty: it is not there.
+    pub key: &'static str,
+    /// Its name at `/metrics` without `marketd_`; empty: it is not there.
+    pub name: &'static str,
+    /// Its type at `/metrics`.
+    pub kind: &'static str,
+    /// What it tells, in one sentence.
+    pub help: &'static str,
+    /// How it is read.
+    pub read: Read,
+}
+
+/// How a metric is read, and what it is: durations and times are seconds at `/metrics`,
+/// milliseconds in JSON.
+pub enum Read {
+    /// A number of things or bytes.
+    Count(fn(&Figures<'_>) -> u64),
+    /// The same; null where it is not known.
+    MaybeCount(fn(&Figures<'_>) -> Option<u64>),
+    /// Yes or no.
+    Flag(fn(&Figures<'_>) -> bool),
+    /// A time.
+    Time(fn(&Figures<'_>) -> UnixMs),
+    /// The same; null: never.
+    MaybeTime(fn(&Figures<'_>) -> Option<UnixMs>),
+    /// Milliseconds.
+    Millis(fn(&Figures<'_>) -> u64),
+    /// The same; null where there are none.
+    MaybeMillis(fn(&Figures<'_>) -> Option<u64>),
+    /// Microseconds.
+    Micros(fn(&Figures<'_>) -> u64),
+    /// A text; at `/metrics` a label of the figure 1.
+    Text(for<'a> fn(&Figures<'a>) -> &'a str),
+    /// The same; null where there is none.
+    MaybeText(for<'a> fn(&Figures<'a>) -> Option<&'a str>),
+    /// One of these words; at `/metrics` a label of as many figures, one of them 1.
+    OneOf(&'static [&'static str], fn(&Figures<'_>) -> &'static str),
+    /// A number for each value of this label. The values are always the same.
+    Each(&'static str, fn(&Figures<'_>, TellCount<'_>)),
+    /// Durations in buckets, each with the labels that tell it from others of the name.
+    Durations(fn(&Figures<'_>, TellDurations<'_>)),
+    /// An object of these.
+    Object(&'static [Metric]),
+    /// A list of such objects, one for each source.
+    Sources(&'static [Metric]),
+}
+
+/// Takes values of a label, each with its number.
+pub type TellCount<'a> = &'a mut dyn FnMut(&str, u64);
+
+/// Takes labels, each with its durations.
+pub type TellDurations<'a> = &'a mut dyn FnMut(&str, Buckets<'_>);
+
+/// What the rows read.
+#[derive(Clone, Copy)]
+pub struct Figures<'a> {
+    /// Everything.
+    pub view: &'a View<'a>,
+    /// What the system says.
+    pub facts: ProcessFacts,
+    /// For the rows of a source: which one.
+    pub source: Option<SourceId>,
+}
+
+/// All rows.
+#[rustfmt::skip]
+pub const METRICS: &[Metric] = &[
+    counter("quotesCollected", "quotes_collected_total", "Tickers applied.",
+        Count(|it| it.quotes().collected)),
+    gauge("cachedEntries", "quotes_cached", "Quotes held.", Count(|it| it.quotes().cached as u64)),
+    gauge("chartsStored", "charts_stored",
+        "Candle series stored: in the history file, or in memory where there is none.",
+        Count(|it| it.stored().0)),
+    gauge("candlesStored", "candles_stored",
+        "Closed candles stored: in the history file, or in memory where there is none.",
+        Count(|it| it.stored().1)),
+    gauge("startedAt", "start_time_seconds", "When marketd started.",
+        Time(|it| it.view.status.started.unix)),
+    gauge("uptimeMs", "uptime_seconds", "Time since the start.", Millis(|it| it.uptime_ms())),
+    gauge("version", "build_info", "Version of marketd.", Text(|_| env!("CARGO_PKG_VERSION"))),
+    object("quotes", "Quotes of all sources.", QUOTES),
+    object("charts", "Candles in memory.", CHARTS),
+    object("history", "The history file.", HISTORY),
+    sources("upstreams", "The sources.", SOURCE),
+    object("http", "Clients and their requests.", HTTP),
+    object("process", "The process and its event loop.", PROCESS),
+];
+
+#[rustfmt::skip]
+const QUOTES: &[Metric] = &[
+    shown("collected", "Tickers applied.", Count(|it| it.quotes().collected)),
+    counter("rejected", "quotes_rejected_total", "Tickers refused.", Count(|it| it.quotes().rejected)),
+    gauge("stale", "quotes_stale", "Quotes held that are stale.", Count(|it| it.quotes().stale as u64)),
+    gauge("symbols", "quote_symbols", "Symbols with a quote.", Count(|it| it.quotes().symbols as u64)),
+    shown("failovers", "Quotes that another source took over.", Count(|it| it.sum(|of| of.failovers))),
+    shown("returns", "Quotes that came back to the first source.", Count(|it| it.sum(|of| of.returns))),
+];
+
+#[rustfmt::skip]
+const CHARTS: &[Metric] = &[
+    gauge("series", "chart_series", "Candle series followed.", Count(|it| it.charts().series as u64)),
+    gauge("candles", "chart_candles", "Closed candles held.", Count(|it| it.charts().candles as u64)),
+    counter("written", "chart_candles_written_total", "Candles stored.", Count(|it| it.charts().written)),
+    counter("updated", "chart_candles_updated_total", "Candles revised.", Count(|it| it.charts().updated)),
+    gauge("gaps", "chart_gaps", "Slots without a candle among those answered.",
+        Count(|it| it.charts().gaps)),
+    counter("evicted", "chart_candles_evicted_total", "Candles dropped.", Count(|it| it.charts().evicted)),
+    gauge("bytes", "chart_bytes", "Bytes of rendered candles.", Count(|it| it.charts().bytes as u64)),
+    counter("persistErrors", "chart_persist_errors_total", "Writes of history that failed.",
+        Count(|it| it.history().persist_errors)),
+];
+
+#[rustfmt::skip]
+const HISTORY: &[Metric] = &[
+    shown("enabled", "Whether there is to be one.", Flag(|it| it.history().enabled)),
+    gauge("usable", "history_usable", "Whether the history file can be used; no where there is none.",
+        Flag(|it| it.history().enabled && !it.history().unusable)),
+    counter("inserted", "history_candles_inserted_total", "Candles written to the history file.",
+        Count(|it| it.history().inserted)),
+    counter("updated", "history_candles_updated_total", "Candles revised in the history file.",
+        Count(|it| it.history().updated)),
+    counter("evicted", "history_candles_evicted_total", "Candles that left the history file for their age.",
+        Count(|it| it.history().evicted)),
+    gauge("bytes", "history_bytes", "Size of the history file.", Count(|it| it.history().bytes)),
+];
+
+#[rustfmt::skip]
+const SOURCE: &[Metric] = &[
+    shown("id", "Its id in the configuration.", Text(|it| &it.source().id)),
+    gauge("state", "source_state",
+        "The state of the source. `starting`: no quotes have come yet, and the last request did not fail. \
+         `up`: quotes are served. `backoff`: a request failed, and the next one waits. `down`: the same, and \
+         no quotes have come for `staleAfterMs`, counted from the start where none ever came.",
+        OneOf(&SourceState::NAMES, |it| it.source().state.name())),
+    counter("polls", "source_polls_total", "Requests sent.", Count(|it| it.source().polls)),
+    counter("ok", "source_successes_total", "Requests answered well.", Count(|it| it.source().ok)),
+    counter("errors", "source_errors_total", "Requests that failed.", Count(|it| it.source().errors)),
+    counter("timeouts", "source_timeouts_total", "Requests that timed out.",
+        Count(|it| it.source().timeouts)),
+    counter("rateLimited", "source_rate_limited_total", "Requests that the exchange refused as too many.",
+        Count(|it| it.source().rate_limited)),
+    gauge("lastSuccessAt", "source_last_success_timestamp_seconds", "When a request was last answered well.",
+        MaybeTime(|it| it.source().last_success_at)),
+    gauge("lastErrorAt", "source_last_error_timestamp_seconds", "When a request last failed.",
+        MaybeTime(|it| it.source().last_error_at)),
+    shown("lastError", "Why it failed.", MaybeText(|it| it.source().last_error.as_deref())),
+    gauge("lastLatencyMs", "source_last_latency_seconds", "Duration of the last request answered well.",
+        MaybeMillis(|it| it.source().last_latency_ms)),
+    counter("bytesReceived", "source_received_bytes_total", "Bytes received.",
+        Count(|it| it.source().bytes_received)),
+    gauge("nextPollAt", "source_next_poll_timestamp_seconds", "When quotes are polled next.",
+        MaybeTime(|it| it.source().next_poll_at)),
+    gauge("backoffUntil", "source_backoff_until_timestamp_seconds", "Until when nothing is asked.",
+        MaybeTime(|it| it.source().backoff_until)),
+    counter("", "source_items_rejected_total", "Items of responses that were refused.",
+        Count(|it| it.source().rejected)),
+    counter("budgetSpent", "source_budget_spent_total", "Units of the exchange's limit spent.",
+        Count(|it| it.source().budget_spent)),
+    gauge("budgetLeft", "source_budget_left", "Units of the exchange's limit that may be spent at once.",
+        Count(|it| it.source().budget_left)),
+    counter("failovers", "source_failovers_total", "Symbols that another source took over.",
+        Count(|it| it.source().failovers)),
+    counter("returns", "source_returns_total", "Symbols that came back to the source.",
+        Count(|it| it.source().returns)),
+    gauge("stale", "source_quotes_stale", "Quotes of the source that are stale.",
+        Count(|it| it.view.market.quotes.stale_of(it.id()) as u64)),
+    gauge("frozen", "source_frozen",
+        "Whether its polls succeed and none of its figures has changed for `frozenAfterMs`.",
+        Flag(|it| it.view.market.quotes.frozen(it.id()))),
+    histogram("source_poll_duration_seconds",
+        "From a request's first byte to its response's last, of those answered well.",
+        Durations(|it, tell| tell("", it.source().latencies.buckets(&POLL_BOUNDS_US)))),
+    object("backfill", "Candles of the past, fetched unasked.", BACKFILL),
+];
+
+#[rustfmt::skip]
+const BACKFILL: &[Metric] = &[
+    gauge("wanted", "source_backfill_wanted_candles", "Candles of history that the configuration wants.",
+        Count(|it| it.source().backfill.wanted)),
+    gauge("done", "source_backfill_done_candles", "Candles of history that are known.",
+        Count(|it| it.source().backfill.done)),
+    shown("perMinute", "Candles fetched in the last minute; 0 when there is nothing to fetch.",
+        Count(|it| it.source().backfill.per_minute)),
+    shown("endsAt", "When all are known at this pace.", MaybeTime(|it| it.source().backfill.ends_at)),
+];
+
+#[rustfmt::skip]
+const HTTP: &[Metric] = &[
+    counter("requests", "http_requests_total", "Requests read.", Count(|it| it.http().requests)),
+    gauge("inFlight", "http_requests_in_flight", "Requests being answered.",
+        Count(|it| it.http().in_flight)),
+    counter("status", "http_responses_total", "Responses by class of status.",
+        Each("class", |it, tell| {
+            let [success, redirection, client_error, server_error] = it.http().classes;
+            tell("2xx", success);
+            tell("3xx", redirection);
+            tell("4xx", client_error);
+            tell("5xx", server_error);
+        })),
+    counter("notModified", "http_not_modified_total", "Responses 304.", Count(|it| it.http().not_modified)),
+    counter("badRequests", "http_bad_requests_total", "Requests not understood.",
+        Count(|it| it.http().bad_requests)),
+    counter("timeouts", "http_timeouts_total", "Connections closed by a deadline.",
+        Count(|it| it.http().timeouts)),
+    counter("rejected", "http_rejected_total", "Connections turned away.", Count(|it| it.http().rejected)),
+    counter("rateLimited", "http_rate_limited_total", "Requests turned back by the rate limit.",
+        Count(|it| it.http().rate_limited)),
+    counter("", "http_rate_limit_forgotten_total", "Client addresses that the rate limit forgot for others.",
+        Count(|it| it.http().rates_forgotten)),
+    gauge("bytesPending", "http_pending_bytes", "Bytes of responses that clients have not taken.",
+        Count(|it| it.http().pending)),
+    gauge("", "http_held_bytes", "Bytes of requests that are not whole or not answered.",
+        Count(|it| it.http().held)),
+    counter("bytesOut", "http_sent_bytes_total", "Bytes sent.", Count(|it| it.http().bytes_out)),
+    gauge("connectionsOpen", "http_connections", "Open client connections.", Count(|it| it.http().open)),
+    gauge("", "http_packed_bytes", "Bytes of compressed bodies that are kept.",
+        Count(|it| it.view.status.packed_bytes as u64)),
+    counter("connectionsTotal", "http_connections_total", "Client connections since the start.",
+        Count(|it| it.http().total)),
+    counter("", "http_closes_total", "Closed client connections by reason.",
+        Each("reason", |it, tell| {
+            CloseReason::all().for_each(|reason| tell(reason.name(), it.http().closes[reason as usize]));
+        })),
+    histogram("http_request_duration_seconds",
+        "From a request's last byte to its response; within one turn of the loop, that turn.",
+        Durations(|it, tell| {
+            for (endpoint, class, histogram) in it.http().durations.counted() {
+                let labels = format!("route=\"{}\",class=\"{class}xx\"", endpoint.name());
+                tell(&labels, histogram.buckets(&REQUEST_BOUNDS_US));
+            }
+        })),
+];
+
+#[rustfmt::skip]
+const PROCESS: &[Metric] = &[
+    gauge("rssBytes", "resident_memory_bytes", "Resident memory.", MaybeCount(|it| it.facts.rss_bytes)),
+    gauge("openFds", "open_fds", "Open file descriptors.", MaybeCount(|it| it.facts.open_fds)),
+    gauge("", "queue_depth", "What waits for a later turn of the loop, at the end of the last one.",
+        Each("queue", |it, tell| {
+            let queues = &it.view.status.queues;
+            tell("clients", queues.clients as u64);
+            tell("upstreams", queues.upstreams as u64);
+            tell("answers_held", queues.held as u64);
+            tell("answers_running", queues.running as u64);
+            tell("bodies_packing", queues.packing as u64);
+            tell("polls_staged", queues.staged as u64);
+        })),
+    histogram("loop_turn_seconds", "Turns of the event loop, from wake-up to sleep.",
+        Durations(|it, tell| tell("", it.view.status.turns.durations.buckets(&TURN_BOUNDS)))),
+    gauge("loopMaxStallMs", "loop_max_stall_seconds", "Longest turn of the last minute.",
+        Micros(|it| u64::from(it.view.status.turns.longest_us(it.view.now)))),
+];
+
+impl<'a> Figures<'a> {
+    /// The figures as of now.
+    pub fn of(view: &'a View<'a>) -> Figures<'a> {
+        Figures {
+            view,
+            facts: view
+                .facts
+                .map_or_else(ProcessFacts::default, |facts| facts()),
+            source: None,
+        }
+    }
+
+    fn quotes(&self) -> QuoteCounts {
+        self.view.market.quotes.counts()
+    }
+
+    fn charts(&self) -> ChartCounts {
+        self.view.market.charts.counts()
+    }
+
+    fn history(&self) -> &'a HistoryStatus {
+        &self.view.status.history
+    }
+
+    fn http(&self) -> &'a HttpStatus {
+        &self.view.status.http
+    }
+
+    fn uptime_ms(&self) -> u64 {
+        let started = self.view.status.started.mono;
+        self.view.now.mono.since(started).as_millis() as u64
+    }
+
+    /// Series and candles that are stored: in the file, or in memory where there is none.
+    fn stored(&self) -> (u64, u64) {
+        let (history, charts) = (self.history(), self.charts());
+        match history.enabled {
+            true => (history.stored.series() as u64, history.stored.candles()),
+            false => (charts.series as u64, charts.candles as u64),
+        }
+    }
+
+    fn sum(&self, count: fn(&SourceStatus) -> u64) -> u64 {
+        self.view.status.sources.iter().map(count).sum()
+    }
+
+    fn id(&self) -> SourceId {
+        self.source.expect("only the rows of a source ask for it")
+    }
+
+    /// The source that the row is read for.
+    pub fn source(&self) -> &'a SourceStatus {
+        &self.view.status.sources[self.id().index()]
+    }
+}
+
+const fn counter(key: &'static str, name: &'static str, help: &'static str, read: Read) -> Metric {
+    Metric {
+        key,
+        name,
+        kind: "counter",
+        help,
+        read,
+    }
+}
+
+const fn gauge(key: &'static str, name: &'static str, help: &'static str, read: Read) -> Metric {
+    let kind = "gauge";
+    Metric {
+        key,
+        name,
+        kind,
+        help,
+        read,
+    }
+}
+
+const fn histogram(name: &'static str, help: &'static str, read: Read) -> Metric {
+    let (key, kind) = ("", "histogram");
+    Metric {
+        key,
+        name,
+        kind,
+        help,
+        read,
+    }
+}
+
+/// A row of `/api/v1/metrics` alone.
+const fn shown(key: &'static str, help: &'static str, read: Read) -> Metric {
+    let (name, kind) = ("", "");
+    Metric {
+        key,
+        name,
+        kind,
+        help,
+        read,
+    }
+}
+
+const fn object(key: &'static str, help: &'static str, rows: &'static [Metric]) -> Metric {
+    shown(key, help, Object(rows))
+}
+
+const fn sources(key: &'static str, help: &'static str, rows: &'static [Metric]) -> Metric {
+    shown(key, help, Sources(rows))
+}

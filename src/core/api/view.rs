@@ -1,0 +1,78 @@
+//! What the endpoints see of the core, for the length of a call. Nothing can be changed through it
+//! but caches.
+
+use crate::config::Config;
+use crate::core::api::compressed_cache::Packing;
+use crate::core::{ProcessFacts, Status};
+use crate::fingerprint::Fingerprint;
+use crate::http::{Cache, ETag};
+use crate::market::{Market, SourceId};
+use crate::time::{Mono, Now};
+
+/// What answers are made from.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    /// The configuration.
+    pub config: &'a Config,
+    /// Quotes, catalog and charts.
+    pub market: &'a Market,
+    /// Counters and the state of each source.
+    pub status: &'a Status,
+    /// Bodies in gzip.
+    pub packing: &'a Packing,
+    /// Tells the versions of this run from those of another.
+    pub boot: u64,
+    /// The time of this turn.
+    pub now: Now,
+    /// How to ask the system about the process.
+    pub facts: Option<fn() -> ProcessFacts>,
+}
+
+impl<'a> View<'a> {
+    /// A view of the core's parts.
+    pub fn new(
+        config: &'a Config,
+        market: &'a Market,
+        status: &'a Status,
+        packing: &'a Packing,
+        (boot, now): (u64, Now),
+    ) -> View<'a> {
+        View {
+            config,
+            market,
+            status,
+            packing,
+            boot,
+            now,
+            facts: None,
+        }
+    }
+
+    /// How long an answer with this source's quotes may be kept: until its next poll, in whole
+    /// seconds, at least one.
+    pub fn until_poll(&self, source: SourceId) -> Cache {
+        self.until(self.status.sources[usize::from(source.0)].next_poll)
+    }
+
+    /// The same for what any source may change.
+    pub fn until_any_poll(&self) -> Cache {
+        let next = self.status.sources.iter().map(|source| source.next_poll);
+        self.until(next.min().unwrap_or_default())
+    }
+
+    fn until(&self, next: Mono) -> Cache {
+        let wait_ms = next.0.saturating_sub(self.now.mono.0) / 1000;
+        Cache::MaxAge(wait_ms.div_ceil(1000).max(1) as u32)
+    }
+
+    /// The tag of a body that is made of these parts.
+    pub fn tag(&self, made_of: Fingerprint, variant: u8) -> ETag {
+        ETag::of_parts(self.boot, made_of, variant)
+    }
+
+    /// The source of this id.
+    pub fn source(&self, id: &[u8]) -> Option<SourceId> {
+        let at = (self.config.sources.iter()).position(|source| source.id.as_bytes() == id)?;
+        Some(SourceId(at as u16))
+    }
+}

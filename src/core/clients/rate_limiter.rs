@@ -1,0 +1,274 @@
+//! The rate limit: how many requests each client address has left.
+//!
+//! Each address has a bucket of requests that fills at an even pace. Owns a fixed number of places
+//! for the buckets that are not full; a full one is the same as none, and its place is free. An
+//! address may stand in any of eight places, which a hash with a secret of this run says, so that a
+//! look-up takes the same time however many there are.
+//!
+//! Where all eight are taken, the bucket that is nearest to full makes place. So nobody is turned
+//! away because of others, however many addresses somebody has; who has used up the most is
+//! forgotten last; and what a flood of addresses gains, a few requests each, is counted. The way
+//! not taken: one bucket for all who find no place would let the flood lock them out.
+//!
+//! It never knows what is asked for, and says nothing to anybody.
+
+use crate::config::Limits;
+use crate::core::clients::address_counts::network;
+use crate::http::Quota;
+use crate::time::Mono;
+use std::hash::{BuildHasher, RandomState};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// Places that an address may stand in: four lines of a processor's cache.
+const WAYS: usize = 8;
+
+const MINUTE_US: u64 = 60_000_000;
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct Rates {
+    /// Empty where there is no limit.
+    sets: Box<[[Bucket; WAYS]]>,
+    secret: RandomState,
+    /// Time in which one request comes back, in microseconds.
+    each_us: u64,
+    /// Requests of a full bucket.
+    burst: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    whose: IpAddr,
+    /// When it will be full.
+    full_at: Mono,
+}
+
+/// What came of asking for one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// What is left, for the answer's head.
+    pub quota: Quota,
+    /// Seconds after which there will be one again, where there was none.
+    pub retry_s: Option<u32>,
+    /// Whether another address has been forgotten for this one.
+    pub forgot: bool,
+}
+
+impl Rates {
+    /// Full buckets for everybody, or no limit.
+    pub fn new(limits: &Limits) -> Rates {
+        let pace = u64::from(limits.requests_per_minute);
+        let sets = match pace {
+            0 => 0,
+            _ => limits.request_addresses.div_ceil(WAYS),
+        };
+        let free = Bucket {
+            whose: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            full_at: Mono(0),
+        };
+        Rates {
+            sets: vec![[free; WAYS]; sets].into_boxed_slice(),
+            secret: RandomState::new(),
+            // Rounded up: the pace is never above the one that was asked for.
+            each_us: MINUTE_US.div_ceil(pace.max(1)),
+            burst: limits.request_burst,
+        }
+    }
+
+    /// Whether there is a limit.
+    pub fn is_on(&self) -> bool {
+        !self.sets.is_empty()
+    }
+
+    /// Takes one request out of an address's bucket, if there is one.
+    pub fn take(&mut self, address: IpAddr, now: Mono) -> Taken {
+        let each_us = self.each_us;
+        let whole_us = u64::from(self.burst) * each_us;
+        let (bucket, forgot) = self.bucket(network(address), now);
+        let missing_us = bucket.full_at.0.saturating_sub(now.0);
+        let taken_us = missing_us + each_us;
+        if taken_us <= whole_us {
+            bucket.full_at = Mono(now.0 + taken_us);
+            let left = (whole_us - taken_us) / each_us;
+            return Taken {
+                quota: self.quota(left as u32, seconds(taken_us)),
+                retry_s: None,
+                forgot,
+            };
+        }
+        let retry_s = seconds(taken_us - whole_us);
+        Taken {
+            // The draft wants the two of one answer to mean the same moment.
+            quota: self.quota(0, retry_s),
+            retry_s: Some(retry_s),
+            forgot,
+        }
+    }
+
+    fn quota(&self, remaining: u32, reset_s: u32) -> Quota {
+        Quota {
+            limit: self.burst,
+            remaining,
+            reset_s,
+        }
+    }
+
+    /// The bucket of an address, which may take the place of another one that is not full.
+    fn bucket(&mut self, whose: IpAddr, now: Mono) -> (&mut Bucket, bool) {
+        let hash = self.secret.hash_one(whose);
+        let set = (hash % self.sets.len() as u64) as usize;
+        let set = &mut self.sets[set];
+        let own = set.iter().position(|bucket| bucket.whose == whose);
+        let place = own.unwrap_or_else(|| {
+            let fullest = (0..WAYS).min_by_key(|at| set[*at].full_at);
+            fullest.expect("a set has several places")
+        });
+        let bucket = &mut set[place];
+        if own.is_some() {
+            return (bucket, false);
+        }
+        let forgot = bucket.full_at > now;
+        *bucket = Bucket {
+            whose,
+            full_at: now,
+        };
+        (bucket, forgot)
+    }
+}
+
+/// In whole seconds, rounded up: who waits so long has waited long enough.
+fn seconds(us: u64) -> u32 {
+    u32::try_from(us.div_ceil(1_000_000)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+    use std::collections::HashMap;
+    use std::net::Ipv6Addr;
+
+    fn rates(per_minute: u32, burst: u32, addresses: usize) -> Rates {
+        Rates::new(&Limits {
+            requests_per_minute: per_minute,
+            request_burst: burst,
+            request_addresses: addresses,
+            ..Limits::default()
+        })
+    }
+
+    fn at(text: &str) -> IpAddr {
+        text.parse().expect("an address")
+    }
+
+    fn v4(number: u32) -> IpAddr {
+        Ipv4Addr::from_bits(0x0a00_0000 | number).into()
+    }
+
+    #[test]
+    fn without_a_pace_there_is_no_limit_and_no_table() {
+        assert!(!rates(0, 100, 1 << 20).is_on());
+        assert!(rates(1, 100, 64).is_on());
+    }
+
+    #[test]
+    fn a_bucket_empties_by_one_a_request_and_fills_at_its_pace() {
+        let mut rates = rates(60, 3, 64);
+        let second = 1_000_000;
+        let mut check = |us: u64, left: u32, reset_s: u32, retry_s: Option<u32>| {
+            let taken = rates.take(at("192.0.2.1"), Mono(7 * second + us));
+            let quota = Quota {
+                limit: 3,
+                remaining: left,
+                reset_s,
+            };
+            let expected = Taken {
+                quota,
+                retry_s,
+                forgot: false,
+            };
+            assert_eq!(taken, expected, "after {us} us");
+        };
+        check(0, 2, 1, None);
+        check(0, 1, 2, None);
+        check(1, 0, 3, None);
+        check(2, 0, 1, Some(1));
+        check(999_999, 0, 1, Some(1));
+        // One is back, to the microsecond.
+        check(second, 0, 3, None);
+        check(second, 0, 1, Some(1));
+        check(2 * second, 0, 3, None);
+        // Never more than all of them.
+        check(3600 * second, 2, 1, None);
+    }
+
+    #[test]
+    fn one_subscriber_has_one_bucket() {
+        let mut rates = rates(1, 2, 64);
+        let mut left = |text: &str| rates.take(at(text), Mono(0)).quota.remaining;
+        assert_eq!(left("192.0.2.1"), 1);
+        assert_eq!(left("::ffff:192.0.2.1"), 0);
+        assert_eq!(left("192.0.2.2"), 1);
+        assert_eq!(left("2001:db8::1"), 1);
+        assert_eq!(left("2001:db8::ffff:0:0:1"), 0);
+        assert_eq!(left("2001:db8:0:1::1"), 1);
+    }
+
+    /// However requests come, an address gets at most a burst and its pace; and where everybody has
+    /// a place, at least that.
+    #[test]
+    fn an_address_gets_its_burst_and_its_pace_and_no_more() {
+        for seed in 0..40 {
+            let mut rng = Rng::new(seed);
+            let (pace, burst) = (1 + rng.below(600) as u32, 1 + rng.below(20) as u32);
+            // Four addresses never fill eight places.
+            let mut rates = rates(pace, burst, 64);
+            let each_us = MINUTE_US.div_ceil(u64::from(pace));
+            let mut now = Mono(1 + rng.below(1_000_000));
+            // By address: requests that are left, in parts of `each_us`, and as of when.
+            let mut model: HashMap<u32, (u64, Mono)> = HashMap::new();
+            for _ in 0..2000 {
+                let step = rng.below(2 * each_us);
+                now = Mono(now.0 + step / 4);
+                let who = rng.below(4) as u32;
+                let whole = u64::from(burst) * each_us;
+                let (left, then) = model.get(&who).copied().unwrap_or((whole, now));
+                let left = (left + (now.0 - then.0)).min(whole);
+                let taken = rates.take(v4(who), now);
+                assert_eq!(taken.retry_s.is_none(), left >= each_us, "seed {seed}");
+                let left = if left >= each_us {
+                    left - each_us
+                } else {
+                    left
+                };
+                assert_eq!(u64::from(taken.quota.remaining), left / each_us);
+                if let Some(retry_s) = taken.retry_s {
+                    let missing = each_us - left;
+                    assert!(u64::from(retry_s) * 1_000_000 >= missing, "seed {seed}");
+                }
+                model.insert(who, (left, now));
+            }
+        }
+    }
+
+    #[test]
+    fn a_flood_of_addresses_neither_grows_the_table_nor_locks_anybody_out_nor_goes_unnoticed() {
+        let mut rates = rates(1, 5, 1024);
+        let places = rates.sets.len() * WAYS;
+        assert_eq!(places, 1024);
+        // One that has used up all it had.
+        while rates.take(at("192.0.2.1"), Mono(1)).retry_s.is_none() {}
+        let mut forgotten = 0;
+        for number in 0..100_000u32 {
+            let network = u128::from(0x2001_0db8_0000_0000 | u64::from(number)) << 64;
+            let taken = rates.take(Ipv6Addr::from_bits(network).into(), Mono(2));
+            assert_eq!(taken.retry_s, None, "a newcomer is let in");
+            forgotten += u32::from(taken.forgot);
+        }
+        assert_eq!(rates.sets.len() * WAYS, places);
+        // All but those that found a free place took one of somebody.
+        assert!(forgotten as usize >= 100_000 - places, "{forgotten}");
+        let spent = rates.take(at("192.0.2.1"), Mono(3));
+        assert!(spent.retry_s.is_some(), "the flood has not washed it clean");
+    }
+}

@@ -1,0 +1,208 @@
+//! What the core and its driver say to each other.
+//!
+//! Owns the words: which services there are, what can happen to a connection, and what the driver
+//! is to do. It decides nothing.
+
+use crate::history::Job;
+use crate::log_targets::NET;
+use crate::market::SourceId;
+use crate::table::Key;
+use std::fmt;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+
+/// What a listener's clients are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// `/api/v1` alone: the ecosystem has an address of its own.
+    Api,
+    /// `/api/ecosystem` alone.
+    Ecosystem,
+    /// Both, on one address.
+    Both,
+    /// The built-in exchange.
+    Demo,
+}
+
+impl Service {
+    /// How many there are.
+    pub const COUNT: usize = 4;
+
+    /// Says where it can be reached, once.
+    pub fn announce(self, address: SocketAddr) {
+        match self {
+            Service::Api | Service::Both => {
+                log::info!(target: NET, "listening on http://{address}")
+            }
+            Service::Ecosystem => {
+                log::info!(target: NET, "ecosystem listening on http://{address}")
+            }
+            Service::Demo => log::info!(
+                target: NET,
+                "demo exchange on http://{address}: these are simulated prices; to poll a real \
+                 exchange: marketd --source binance=URL --symbols BTC/USDT"
+            ),
+        }
+    }
+}
+
+/// What happened to a connection.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// Our connection to an exchange, or to the proxy on the way, stands.
+    Connected,
+    /// The TLS handshake on it has come to its end: from here on, bytes are those inside.
+    Secured,
+    /// Bytes came in.
+    Received(&'a [u8]),
+    /// Our side is about to be shut, as [`Action::Finish`] has asked for; these bytes, perhaps none, have
+    /// come at the last moment. Where they are a request, its response is there to be sent, or the
+    /// connection is not to be read, and our side stays open until the next `Finish`.
+    Late(&'a [u8]),
+    /// So many bytes of [`super::Core::outgoing`] were taken by the kernel.
+    Sent(usize),
+    /// The peer has sent its last byte.
+    Eof,
+    /// The connection is broken, or never came to be.
+    Failed(&'a Broken),
+}
+
+/// What the driver is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// There is something to send outside of the connection's own turn.
+    Flush(Key),
+    /// Open a connection under this key.
+    Connect(Key, SocketAddr),
+    /// Speak TLS from here on, with whoever has a certificate for this host.
+    Secure(Key, String),
+    /// Look up a name, and tell the core by [`super::Core::resolved`].
+    Resolve {
+        /// For whom.
+        source: SourceId,
+        /// The name.
+        host: String,
+        /// The port that the addresses are to carry.
+        port: u16,
+    },
+    /// Send a job to the disk thread, whose answers come by [`super::Core::stored`]. Never more of
+    /// them are under way than its queue takes.
+    Store(Job),
+    /// Shut the write side: nothing more will come from us.
+    Finish(Key),
+    /// Let the socket go, and tell the core by [`super::Core::closed`].
+    Close(Key),
+}
+
+/// How much is going on: what must come back to nothing when everybody has left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Connections of clients, those to the built-in exchange included.
+    pub clients: usize,
+    /// Our own connections to exchanges.
+    pub upstreams: usize,
+    /// Clients whose answer is not wholly handed to the kernel.
+    pub in_flight: usize,
+    /// Answers that are made over several turns.
+    pub long_answers: usize,
+}
+
+/// What the system says of the process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProcessFacts {
+    /// Resident memory, in bytes.
+    pub rss_bytes: Option<u64>,
+    /// Open descriptors.
+    pub open_fds: Option<u64>,
+}
+
+/// Why a connection is broken, or never came to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// By the system's word.
+    Io(ErrorKind),
+    /// The peer has closed it.
+    Closed,
+    /// By the word of TLS, made for people.
+    Tls(Box<str>),
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Broken::Io(kind) => write!(f, "{kind}"),
+            Broken::Closed => f.write_str("closed by the peer"),
+            Broken::Tls(why) => f.write_str(why),
+        }
+    }
+}
+
+/// Why a client's connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// The client closed, between two requests or after its last answer.
+    ClientClosed,
+    /// The client closed in the middle of a request.
+    CutShort,
+    /// The client asked for the end with its last request, or spoke HTTP/1.0.
+    Answered,
+    /// The cap of requests on one connection.
+    RequestLimit,
+    /// A request that could not be understood or was too large.
+    BadRequest,
+    /// The head of a request took too long.
+    HeadTimeout,
+    /// The body of a request took too long.
+    BodyTimeout,
+    /// No request for too long.
+    IdleTimeout,
+    /// The client did not take its answer.
+    WriteTimeout,
+    /// The client took its answer more slowly than others, when too much was pending in all.
+    SlowReader,
+    /// The client left requests unfinished for longer than others, when too many bytes of them had
+    /// come in all.
+    SlowSender,
+    /// The connection broke.
+    Broken,
+    /// Turned away at the cap of connections.
+    Refused,
+    /// marketd is stopping.
+    Stopping,
+}
+
+impl CloseReason {
+    /// How many there are.
+    pub const COUNT: usize = CloseReason::NAMES.len();
+
+    /// All of them, in the order of their numbers, and the words that metrics use.
+    const NAMES: [(CloseReason, &str); 14] = {
+        use CloseReason::*;
+        [
+            (ClientClosed, "client_closed"),
+            (CutShort, "cut_short"),
+            (Answered, "answered"),
+            (RequestLimit, "request_limit"),
+            (BadRequest, "bad_request"),
+            (HeadTimeout, "head_timeout"),
+            (BodyTimeout, "body_timeout"),
+            (IdleTimeout, "idle_timeout"),
+            (WriteTimeout, "write_timeout"),
+            (SlowReader, "slow_reader"),
+            (SlowSender, "slow_sender"),
+            (Broken, "broken"),
+            (Refused, "refused"),
+            (Stopping, "stopping"),
+        ]
+    };
+
+    /// All of them, in the order of their numbers.
+    pub fn all() -> impl Iterator<Item = CloseReason> {
+        CloseReason::NAMES.into_iter().map(|(it, _)| it)
+    }
+
+    /// The word that metrics use.
+    pub fn name(self) -> &'static str {
+        CloseReason::NAMES[self as usize].1
+    }
+}

@@ -1,0 +1,423 @@
+//! Failover: who answers for which symbol, when several sources quote it.
+//!
+//! Owns the source that last had the first fresh quote of each symbol, and what is still to be
+//! told of those that changed. It looks when quotes have turned stale or fresh, never while a
+//! client waits: which quote answers is [`Quotes::best`](crate::market::Quotes::best)'s to say.
+//!
+//! A symbol *moves on* when its source has no fresh quote of it and a later one has; it *returns*
+//! when a source answers again that it had moved on from. No move is: a symbol whose quotes are
+//! all stale, one that its source no longer lists, and, at the start, an earlier source that is
+//! heard only after a later one.
+//!
+//! Each move is counted at once. Those between the same two sources are told together: quotes of
+//! one poll turn stale some milliseconds apart, those of a round of single requests over seconds.
+
+use crate::core::stats::SourceStatus;
+use crate::log_targets::FAILOVER;
+use crate::market::{Market, SourceId, SymbolId};
+use crate::time::Mono;
+use std::time::Duration;
+
+/// From the first move of an event to the line in the log: as long as its other moves may take,
+/// and no longer than somebody who watches the log will wait.
+const GATHER: Duration = Duration::from_secs(1);
+
+/// From one line about two sources to the next one of the same kind: a market that comes and goes
+/// does not flood the log.
+const QUIET: Duration = Duration::from_secs(30);
+
+/// Symbols that one slice looks at: some 50 microseconds.
+const SYMBOLS_A_SLICE: usize = 512;
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub struct Failover {
+    /// [`Quotes::turned`](crate::market::Quotes::turned) at the last look.
+    seen: u64,
+    /// A look under way.
+    looking: Option<Look>,
+    /// By symbol.
+    holders: Vec<Option<Holder>>,
+    stories: Vec<Story>,
+}
+
+/// A look at every symbol, some of them at a time.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    since: Mono,
+    /// The place among the known symbols at which it goes on.
+    from: usize,
+    /// Of the catalog, which says where their places are.
+    version: u64,
+}
+
+/// Who answers for a symbol.
+#[derive(Clone, Copy, Debug)]
+struct Holder {
+    /// The source with the first fresh quote, when there last was one.
+    now: SourceId,
+    /// The earliest one in the order of failover that ever was it.
+    first: SourceId,
+}
+
+/// What happens between two sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Plot {
+    /// The one that comes earlier in the order of failover.
+    earlier: SourceId,
+    later: SourceId,
+    /// Whether symbols come back to the earlier one, or leave it.
+    returns: bool,
+}
+
+#[derive(Debug)]
+struct Story {
+    plot: Plot,
+    /// Moves that are not told yet.
+    symbols: usize,
+    /// When those are told; without any, before when no more are.
+    due: Mono,
+}
+
+impl Failover {
+    /// Looks who answers for which symbol, where that may have changed, and tells the log. `applies`:
+    /// whether tickers are only half applied, which would be told in two halves. `true`: it has looked.
+    pub fn watch(
+        &mut self,
+        market: &Market,
+        sources: &mut [SourceStatus],
+        applies: impl FnOnce() -> bool,
+        now: Mono,
+    ) -> bool {
+        let quotes = &market.quotes;
+        let is_behind = self.looking.is_some() || self.seen != quotes.turned();
+        let looks = is_behind && !quotes.is_flipping() && !applies();
+        if looks {
+            self.look(market, sources, now);
+        }
+        for line in self.tell(sources, now) {
+            log::warn!(target: FAILOVER, "{line}");
+        }
+        looks
+    }
+
+    /// When there is something to tell, or a look goes on.
+    pub fn next_due(&self) -> Option<Mono> {
+        let untold = self.stories.iter().filter(|story| story.symbols > 0);
+        let untold = untold.map(|story| story.due);
+        untold.chain(self.looking.map(|look| look.since)).min()
+    }
+
+    /// Looks at some of the symbols, and counts those that have moved. What turns meanwhile is
+    /// looked at again.
+    fn look(&mut self, market: &Market, sources: &mut [SourceStatus], now: Mono) {
+        let (quotes, catalog) = (&market.quotes, &market.catalog);
+        if sources.len() < 2 {
+            self.seen = quotes.turned();
+            return;
+        }
+        let here = |look: &Look| look.version == catalog.version();
+        let mut look = self.looking.take().filter(here).unwrap_or_else(|| {
+            self.seen = quotes.turned();
+            Look {
+                since: now,
+                from: 0,
+                version: catalog.version(),
+            }
+        });
+        let known = &catalog.known()[look.from..];
+        look.from += SYMBOLS_A_SLICE;
+        self.looking = (known.len() > SYMBOLS_A_SLICE).then_some(look);
+        for symbol in known.iter().take(SYMBOLS_A_SLICE) {
+            if let Some(plot) = self.judge(*symbol, market) {
+                log::debug!(
+                    target: FAILOVER,
+                    "moved symbol={} earlier={} later={} returns={}",
+                    catalog.name(*symbol).as_str(),
+                    sources[plot.earlier.index()].id,
+                    sources[plot.later.index()].id,
+                    plot.returns,
+                );
+                let earlier = &mut sources[plot.earlier.index()];
+                match plot.returns {
+                    true => earlier.returns += 1,
+                    false => earlier.failovers += 1,
+                }
+                self.note(plot, now);
+            }
+        }
+    }
+
+    /// How a symbol has moved since it was last looked at.
+    fn judge(&mut self, symbol: SymbolId, market: &Market) -> Option<Plot> {
+        let sources = market.catalog.sources_of(symbol);
+        let best = market.quotes.best(sources, symbol);
+        let best = best.filter(|quote| !quote.stale())?.source;
+        if self.holders.len() <= symbol.index() {
+            self.holders.resize(symbol.index() + 1, None);
+        }
+        let place = &mut self.holders[symbol.index()];
+        let was = place.filter(|holder| sources.contains(&holder.now));
+        let first = was.map_or(best, |holder| holder.first.min(best));
+        *place = Some(Holder { now: best, first });
+        let Holder { now, first } = was?;
+        match () {
+            () if best > now => Some(Plot {
+                earlier: now,
+                later: best,
+                returns: false,
+            }),
+            () if best < now && best >= first => Some(Plot {
+                earlier: best,
+                later: now,
+                returns: true,
+            }),
+            () => None,
+        }
+    }
+
+    fn note(&mut self, plot: Plot, now: Mono) {
+        let known = self.stories.iter_mut().find(|story| story.plot == plot);
+        match known {
+            Some(story) => {
+                if story.symbols == 0 {
+                    story.due = story.due.max(now + GATHER);
+                }
+                story.symbols += 1;
+            }
+            None => self.stories.push(Story {
+                plot,
+                symbols: 1,
+                due: now + GATHER,
+            }),
+        }
+    }
+
+    /// Lines for the log that are due.
+    fn tell(&mut self, sources: &[SourceStatus], now: Mono) -> Vec<String> {
+        let mut lines = Vec::new();
+        for story in &mut self.stories {
+            if story.symbols > 0 && story.due <= now {
+                let count = std::mem::take(&mut story.symbols);
+                story.due = now + QUIET;
+                lines.push(line(&story.plot, count, sources));
+            }
+        }
+        lines
+    }
+}
+
+fn line(plot: &Plot, count: usize, sources: &[SourceStatus]) -> String {
+    let earlier = &sources[plot.earlier.index()].id;
+    let later = &sources[plot.later.index()].id;
+    let markets = if count == 1 { "market" } else { "markets" };
+    match plot.returns {
+        true => format!("{earlier}: answers again for {count} {markets}, in place of {later}"),
+        false => format!("{earlier}: stale, {count} {markets} answered by {later}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, SourceConfig};
+    use crate::decimal::Decimal;
+    use crate::record::{MarketInfo, MarketRules, Ticker};
+    use crate::time::{Now, UnixMs};
+
+    const A: SourceId = SourceId(0);
+    const B: SourceId = SourceId(1);
+    const C: SourceId = SourceId(2);
+
+    /// Sources a, b, c with the same markets, whose quotes are stale after 15 s.
+    struct Bench {
+        market: Market,
+        sources: Vec<SourceStatus>,
+        failover: Failover,
+        now: Now,
+    }
+
+    impl Bench {
+        fn new(markets: usize) -> Bench {
+            let ids = ["a", "b", "c"];
+            let source = |id: &&str| SourceConfig {
+                id: id.to_string(),
+                stale_after: Duration::from_secs(15),
+                ..SourceConfig::of("binance")
+            };
+            let config = Config {
+                sources: ids.iter().map(source).collect(),
+                ..Config::default()
+            };
+            let mut bench = Bench {
+                market: Market::new(&config),
+                sources: ids.map(SourceStatus::new).to_vec(),
+                failover: Failover::default(),
+                now: Now {
+                    mono: Mono(0),
+                    unix: UnixMs(0),
+                },
+            };
+            for source in [A, B, C] {
+                bench.list(source, markets);
+            }
+            bench
+        }
+
+        fn list(&mut self, source: SourceId, markets: usize) {
+            let catalog = &mut self.market.catalog;
+            catalog.begin_list(source);
+            for at in 0..markets {
+                catalog.list(source, market(at));
+            }
+            catalog.end_list(source).expect("a list");
+            let taken = || catalog.take_over(source, UnixMs(0));
+            let change = std::iter::repeat_with(taken).flatten().next();
+            let change = change.expect("it ends");
+            for symbol in change.removed {
+                self.market.quotes.drop_symbol(source, symbol);
+            }
+        }
+
+        fn poll(&mut self, source: SourceId) {
+            for symbol in self.market.catalog.known().to_vec() {
+                if self.market.catalog.listing(source, symbol).is_some() {
+                    self.poll_one(source, symbol);
+                }
+            }
+        }
+
+        fn poll_one(&mut self, source: SourceId, symbol: SymbolId) {
+            let quotes = &mut self.market.quotes;
+            let applied = quotes.apply(source, symbol, ticker(), self.now);
+            assert!(applied.is_ok(), "{applied:?}");
+        }
+
+        /// Lets seconds pass in which these are polled. What was told.
+        fn pass(&mut self, seconds: u64, polled: &[SourceId]) -> Vec<String> {
+            let mut lines = Vec::new();
+            for _ in 0..seconds {
+                self.now.mono = self.now.mono + Duration::from_secs(1);
+                for source in polled {
+                    self.poll(*source);
+                }
+                lines.extend(self.look());
+            }
+            lines
+        }
+
+        fn look(&mut self) -> Vec<String> {
+            let now = self.now.mono;
+            self.market.quotes.flip(self.now);
+            self.failover.look(&self.market, &mut self.sources, now);
+            self.failover.tell(&self.sources, now)
+        }
+
+        /// Failovers and returns by source.
+        fn counts(&self) -> [(u64, u64); 3] {
+            let of = |at: usize| (self.sources[at].failovers, self.sources[at].returns);
+            [of(0), of(1), of(2)]
+        }
+    }
+
+    fn market(at: usize) -> MarketInfo {
+        MarketInfo {
+            ticker_id: format!("M{at}USD").into(),
+            candle_id: None,
+            base: format!("M{at}").into(),
+            quote: "USD".into(),
+            active: true,
+            rules: MarketRules::default(),
+        }
+    }
+
+    fn ticker() -> Ticker {
+        Ticker::of_last(Decimal::from(1))
+    }
+
+    #[test]
+    fn a_source_that_dies_and_returns_is_told_once_each_with_the_number_of_markets() {
+        let mut bench = Bench::new(312);
+        assert!(bench.pass(10, &[A, B]).is_empty());
+        let lines = bench.pass(40, &[B]);
+        assert_eq!(lines, ["a: stale, 312 markets answered by b"]);
+        assert_eq!(bench.counts(), [(312, 0), (0, 0), (0, 0)]);
+        let lines = bench.pass(40, &[A, B]);
+        assert_eq!(lines, ["a: answers again for 312 markets, in place of b"]);
+        assert_eq!(bench.counts(), [(312, 312), (0, 0), (0, 0)]);
+        assert_eq!(bench.failover.next_due(), None);
+    }
+
+    #[test]
+    fn each_step_down_the_order_and_each_step_back_up_counts_for_the_earlier_source() {
+        let mut bench = Bench::new(1);
+        bench.pass(1, &[A, B, C]);
+        let lines = bench.pass(20, &[B, C]);
+        assert_eq!(lines, ["a: stale, 1 market answered by b"]);
+        let lines = bench.pass(20, &[C]);
+        assert_eq!(lines, ["b: stale, 1 market answered by c"]);
+        let lines = bench.pass(5, &[B, C]);
+        assert_eq!(lines, ["b: answers again for 1 market, in place of c"]);
+        let lines = bench.pass(5, &[A, B, C]);
+        assert_eq!(lines, ["a: answers again for 1 market, in place of b"]);
+        assert_eq!(bench.counts(), [(1, 1), (1, 1), (0, 0)]);
+    }
+
+    #[test]
+    fn no_move_is_told_where_nobody_was_left_for_a_fresh_quote() {
+        let mut bench = Bench::new(2);
+        // The second is heard first.
+        assert!(bench.pass(3, &[B]).is_empty());
+        assert!(bench.pass(3, &[A, B]).is_empty());
+        // Nobody is fresh; then the same one answers again.
+        assert!(bench.pass(60, &[]).is_empty());
+        assert!(bench.pass(3, &[A]).is_empty());
+        // The exchange has delisted a market: nobody waits for its return.
+        bench.pass(1, &[A, B]);
+        bench.list(A, 1);
+        assert!(bench.pass(20, &[A, B]).is_empty());
+        assert_eq!(bench.counts(), [(0, 0); 3]);
+    }
+
+    #[test]
+    fn many_markets_are_looked_at_in_slices_and_told_in_one_line() {
+        let count = 2 * SYMBOLS_A_SLICE + 1;
+        let mut bench = Bench::new(count);
+        bench.poll(A);
+        bench.poll(B);
+        let check_looks = |bench: &mut Bench, moved: [usize; 3]| {
+            for (moved, goes_on) in moved.into_iter().zip([true, true, false]) {
+                bench.look();
+                let looks = bench.failover.looking.is_some();
+                assert_eq!((bench.counts()[0].0, looks), (moved as u64, goes_on));
+            }
+        };
+        check_looks(&mut bench, [0, 0, 0]);
+        bench.now.mono = Mono(15_000_000);
+        bench.poll(B);
+        while bench.market.quotes.flip(bench.now) > 0 {}
+        check_looks(&mut bench, [SYMBOLS_A_SLICE, 2 * SYMBOLS_A_SLICE, count]);
+        assert_eq!(bench.failover.seen, bench.market.quotes.turned());
+        bench.now.mono = Mono(17_000_000);
+        let lines = bench.failover.tell(&bench.sources, bench.now.mono);
+        assert_eq!(lines, [format!("a: stale, {count} markets answered by b")]);
+        assert_eq!(bench.failover.next_due(), None);
+    }
+
+    #[test]
+    fn markets_that_go_one_by_one_do_not_flood_the_log() {
+        let mut bench = Bench::new(100);
+        bench.pass(1, &[B]);
+        let symbols = bench.market.catalog.known().to_vec();
+        // A round of single requests that takes 100 seconds: each quote is stale most of the time.
+        let mut lines = Vec::new();
+        for second in 0..300 {
+            bench.poll_one(A, symbols[second % symbols.len()]);
+            lines.extend(bench.pass(1, &[B]));
+        }
+        let [(failovers, returns), ..] = bench.counts();
+        assert_eq!((failovers, returns), (286, 200));
+        assert!(lines.len() <= 2 * (1 + 300 / 30), "{lines:#?}");
+        assert!(lines.iter().any(|line| line.contains("30 markets")));
+    }
+}

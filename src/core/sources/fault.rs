@@ -1,0 +1,191 @@
+//! Why a request to an exchange failed, in words, and what that says about.
+
+use crate::core::Broken;
+use crate::core::sources::dial::Refusal;
+use crate::exchange::{ReadError, RefusalKind};
+use crate::http::{BodyError, DecompressError, Fields, ResponseError, RetryAfter};
+use std::fmt;
+
+/// Bytes of an unknown encoding's name that are told: more than any name has.
+const ENCODING_TOLD: usize = 40;
+
+/// Why a request failed.
+#[derive(Debug)]
+pub enum Fault {
+    /// The name has no addresses.
+    Resolve(String),
+    /// No address led to a connection: what could not be done with the last one, and why.
+    Dial(&'static str, Broken),
+    /// The proxy does not let us through.
+    Proxy(Refusal),
+    /// The connection broke.
+    Broken(Broken),
+    /// The exchange closed before the answer's end.
+    CutShort,
+    /// It took too long; what could not be done so long, where it never came to the request.
+    Timeout(Option<&'static str>),
+    /// The answer's head is malformed.
+    Head(ResponseError),
+    /// The answer's framing is malformed, or it is too large.
+    Framing(BodyError),
+    /// The body is packed in something that cannot be taken off it: the exchange's word for it.
+    Encoding(String),
+    /// The body is packed in what was asked for, and cannot be unpacked.
+    Unpacking(DecompressError),
+    /// The body is not what this exchange sends, or says that the request failed.
+    Body {
+        /// What is wrong with it, or what it says.
+        error: ReadError,
+        /// How long to wait, if the exchange said so: some refuse with status 200.
+        retry_after: Option<RetryAfter>,
+    },
+    /// A status other than success.
+    Status {
+        /// The status.
+        status: u16,
+        /// What it means, together with what the body said.
+        kind: RefusalKind,
+        /// How long to wait, if the exchange said so.
+        retry_after: Option<RetryAfter>,
+        /// What the body said, if that could be read.
+        message: Option<String>,
+    },
+    /// A list without any item.
+    Empty,
+    /// More items than there are slots or markets to be told of.
+    TooMany,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Resolve(why) => f.write_str(why),
+            Fault::Dial(what, why) => write!(f, "{what}: {why}"),
+            Fault::Proxy(why) => write!(f, "no tunnel through the proxy: {why}"),
+            Fault::Broken(why) => write!(f, "connection lost: {why}"),
+            Fault::CutShort => f.write_str("the connection was closed before the answer's end"),
+            Fault::Timeout(Some(what)) => write!(f, "{what}: no answer in time"),
+            Fault::Timeout(None) => f.write_str("no answer in time"),
+            Fault::Head(error) => write!(f, "malformed answer: {error}"),
+            Fault::Framing(error) => write!(f, "malformed answer: {error}"),
+            Fault::Encoding(name) => write!(
+                f,
+                "the answer is encoded in \"{name}\", which cannot be read here"
+            ),
+            Fault::Unpacking(error) => write!(f, "malformed answer: {error}"),
+            Fault::Body { error, .. } => write!(f, "{error}"),
+            Fault::Status {
+                status, message, ..
+            } => match message {
+                Some(message) => write!(f, "status {status}: {message}"),
+                None => write!(f, "status {status}"),
+            },
+            Fault::Empty => f.write_str("the answer holds no item"),
+            Fault::TooMany => f.write_str("the answer holds the same items again and again"),
+        }
+    }
+}
+
+/// What a fault says about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blame {
+    /// The exchange as a whole: ask nothing of it for a while.
+    Source,
+    /// It lets nothing in: the same, whatever was asked.
+    Ban,
+    /// It refuses to be asked so often: the same, and counted apart.
+    RateLimit,
+    /// This one request.
+    Call,
+}
+
+impl Fault {
+    /// A body that cannot be unpacked, of an answer with these fields.
+    pub fn encoding(fields: Fields<'_>) -> Fault {
+        let is_meant = |name: &[u8]| name.eq_ignore_ascii_case(b"content-encoding");
+        let values = fields.filter(|(name, _)| is_meant(name));
+        let values: Vec<&[u8]> = values.map(|(_, value)| value).collect();
+        let all = values.join(&b", "[..]);
+        let told = &all[..all.len().min(ENCODING_TOLD)];
+        Fault::Encoding(told.escape_ascii().to_string())
+    }
+
+    /// Whether the exchange could be reached, and answered, or took too long to.
+    pub fn is_answer(&self) -> bool {
+        matches!(self, Fault::Status { .. } | Fault::Timeout(None))
+    }
+
+    /// How long the exchange asks to be left alone.
+    pub fn retry_after(&self) -> Option<RetryAfter> {
+        match self {
+            Fault::Status { retry_after, .. } | Fault::Body { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// What this fault says about.
+    pub fn blame(&self) -> Blame {
+        let kind = match self {
+            Fault::Status { kind, .. } => *kind,
+            Fault::Body {
+                error: ReadError::Refused { kind, .. },
+                ..
+            } => *kind,
+            _ => RefusalKind::Other,
+        };
+        match (kind, self) {
+            (RefusalKind::RateLimited, _) => Blame::RateLimit,
+            (RefusalKind::Banned, _) => Blame::Ban,
+            (
+                _,
+                Fault::Status {
+                    status: 500..=599, ..
+                },
+            ) => Blame::Source,
+            (_, Fault::Status { .. } | Fault::Body { .. } | Fault::Empty | Fault::TooMany) => {
+                Blame::Call
+            }
+            _ => Blame::Source,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_refusal_means_decides_before_its_status_and_before_its_body() {
+        let check = |status: u16, kind: RefusalKind, expected: Blame| {
+            let fault = Fault::Status {
+                status,
+                kind,
+                retry_after: None,
+                message: None,
+            };
+            assert_eq!(fault.blame(), expected, "{fault}");
+            let body = Fault::Body {
+                error: ReadError::Refused {
+                    code: String::new(),
+                    message: String::new(),
+                    kind,
+                },
+                retry_after: None,
+            };
+            let hidden = match expected {
+                Blame::Source => Blame::Call,
+                other => other,
+            };
+            assert_eq!(body.blame(), hidden, "{body}");
+        };
+        check(429, RefusalKind::RateLimited, Blame::RateLimit);
+        check(400, RefusalKind::RateLimited, Blame::RateLimit);
+        check(503, RefusalKind::RateLimited, Blame::RateLimit);
+        check(403, RefusalKind::Banned, Blame::Ban);
+        check(400, RefusalKind::UnknownMarket, Blame::Call);
+        check(404, RefusalKind::Other, Blame::Call);
+        check(500, RefusalKind::Other, Blame::Source);
+        assert_eq!(Fault::CutShort.blame(), Blame::Source);
+        assert_eq!(Fault::Empty.blame(), Blame::Call);
+    }
+}

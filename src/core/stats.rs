@@ -1,0 +1,402 @@
+//! What marketd knows of its own state: counters, and one record for each source.
+//!
+//! Owns the figures that metrics and health answer with. The rooms that do the work write them;
+//! the api reads them. It never decides anything.
+
+use crate::durations::{Histogram, POLL_BOUNDS_US, Requests};
+use crate::history::Extent;
+use crate::market::SeriesKey;
+use crate::time::{Mono, Now, UnixMs};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct Status {
+    /// When the process began.
+    pub started: Now,
+    /// Whether a signal has asked for the end.
+    pub stopping: bool,
+    /// Clients and their requests.
+    pub http: HttpStatus,
+    /// By `SourceId`.
+    pub sources: Vec<SourceStatus>,
+    /// The history file.
+    pub history: HistoryStatus,
+    /// The loop's turns.
+    pub turns: Turns,
+    /// What waited at the end of the last turn.
+    pub queues: Queues,
+    /// Bytes of bodies in gzip that were kept then.
+    pub packed_bytes: usize,
+}
+
+impl Status {
+    /// Of a process that has just started, with sources of these ids.
+    pub fn new<'a>(sources: impl Iterator<Item = &'a str>, now: Now) -> Status {
+        Status {
+            started: now,
+            stopping: false,
+            http: HttpStatus::default(),
+            sources: sources.map(SourceStatus::new).collect(),
+            history: HistoryStatus::default(),
+            turns: Turns::default(),
+            queues: Queues::default(),
+            packed_bytes: 0,
+        }
+    }
+}
+
+/// How much waits for a later turn of the loop.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Queues {
+    /// Clients with bytes to be read or sent.
+    pub clients: usize,
+    /// The same of connections to exchanges.
+    pub upstreams: usize,
+    /// Answers that wait for candles.
+    pub held: usize,
+    /// Answers that are made in parts.
+    pub running: usize,
+    /// Bodies that wait to be packed, or are being packed.
+    pub packing: usize,
+    /// Polls that have been read and are not yet wholly in the market.
+    pub staged: usize,
+}
+
+/// How far the history of a source has come, in candles of all series that are followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backfill {
+    /// As deep as the configuration says, and the exchange tells.
+    pub wanted: u64,
+    /// Known of that.
+    pub done: u64,
+    /// The pace of the last minute; 0 when there is nothing to fetch.
+    pub per_minute: u64,
+    /// When it will be done at this pace.
+    pub ends_at: Option<UnixMs>,
+}
+
+/// What the history file holds, as the disk thread has last told it.
+#[derive(Clone, Debug, Default)]
+pub struct StoredSeries {
+    extents: BTreeMap<SeriesKey, Extent>,
+    candles: u64,
+}
+
+impl StoredSeries {
+    /// Notes what it holds of a series.
+    pub fn set(&mut self, key: SeriesKey, extent: Extent) {
+        let before = match extent.count {
+            0 => self.extents.remove(&key),
+            _ => self.extents.insert(key, extent),
+        };
+        self.candles += extent.count;
+        self.candles -= before.map_or(0, |before| before.count);
+    }
+
+    /// Nothing is known of it any more.
+    pub fn clear(&mut self) {
+        *self = StoredSeries::default();
+    }
+
+    /// What it holds of a series; `None`: no candle.
+    pub fn of(&self, key: SeriesKey) -> Option<Extent> {
+        self.extents.get(&key).copied()
+    }
+
+    /// Series with a candle.
+    pub fn series(&self) -> usize {
+        self.extents.len()
+    }
+
+    /// Candles of all series.
+    pub fn candles(&self) -> u64 {
+        self.candles
+    }
+}
+
+/// How the history file does.
+#[derive(Clone, Debug, Default)]
+pub struct HistoryStatus {
+    /// Whether there is to be one.
+    pub enabled: bool,
+    /// Whether it cannot be used.
+    pub unusable: bool,
+    /// Whether it has gone while it was in use, and is not what it was yet.
+    pub lost: bool,
+    /// Whether the last write to it failed.
+    pub write_failed: bool,
+    /// What was said of the last fault, in one line.
+    pub why: String,
+    /// What it holds.
+    pub stored: StoredSeries,
+    /// Writes that failed since the start.
+    pub persist_errors: u64,
+    /// Candles put into slots that had none since the start.
+    pub inserted: u64,
+    /// Candles whose numbers changed since the start.
+    pub updated: u64,
+    /// Candles taken out for their age since the start.
+    pub evicted: u64,
+    /// Size in bytes, without what is still in its log.
+    pub bytes: u64,
+}
+
+/// Clients and their requests.
+#[derive(Clone, Debug, Default)]
+pub struct HttpStatus {
+    /// Requests understood well enough to be answered, malformed ones included.
+    pub requests: u64,
+    /// Requests whose answer is not wholly handed to the kernel.
+    pub in_flight: u64,
+    /// Answers by the first digit of their status, 2 to 5.
+    pub classes: [u64; 4],
+    /// Answers 304.
+    pub not_modified: u64,
+    /// Requests that could not be understood.
+    pub bad_requests: u64,
+    /// Connections closed by a deadline while they had something to do.
+    pub timeouts: u64,
+    /// Connections turned away at the cap.
+    pub rejected: u64,
+    /// Requests turned back by the rate limit.
+    pub rate_limited: u64,
+    /// Addresses that the rate limit forgot for others.
+    pub rates_forgotten: u64,
+    /// Bytes of answers that are not handed to the kernel.
+    pub pending: u64,
+    /// Bytes of requests that are not answered.
+    pub held: u64,
+    /// Bytes handed to the kernel.
+    pub bytes_out: u64,
+    /// Client connections now.
+    pub open: u64,
+    /// Client connections since the start.
+    pub total: u64,
+    /// Closed connections by `CloseReason`.
+    pub closes: [u64; super::CloseReason::COUNT],
+    /// Answers by endpoint, class of status and duration.
+    pub durations: Requests,
+}
+
+/// How a source does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceState {
+    /// No quotes have come yet, and nothing has failed since the last good answer.
+    Starting,
+    /// The last try succeeded, and quotes of this source are served.
+    Up,
+    /// The last try failed; the next waits for its time.
+    Backoff,
+    /// The same, and the last good poll of quotes (without any, the start) is `staleAfterMs` ago or
+    /// more: no quote of this source is fresh.
+    Down,
+}
+
+impl SourceState {
+    /// The words that metrics use, in the order of the states.
+    pub const NAMES: [&str; 4] = ["starting", "up", "backoff", "down"];
+
+    /// The word that metrics use.
+    pub fn name(self) -> &'static str {
+        SourceState::NAMES[self as usize]
+    }
+}
+
+/// The public record of one source.
+#[derive(Clone, Debug)]
+pub struct SourceStatus {
+    /// Its id in the configuration.
+    pub id: Box<str>,
+    /// How it does.
+    pub state: SourceState,
+    /// Requests sent, of every kind.
+    pub polls: u64,
+    /// Requests answered well.
+    pub ok: u64,
+    /// Requests that failed, for whatever reason.
+    pub errors: u64,
+    /// Those that failed by a deadline.
+    pub timeouts: u64,
+    /// Those that the exchange refused as too many.
+    pub rate_limited: u64,
+    /// Last request answered well.
+    pub last_success_at: Option<UnixMs>,
+    /// Last request that failed.
+    pub last_error_at: Option<UnixMs>,
+    /// Why it failed.
+    pub last_error: Option<String>,
+    /// From the request's first byte to the answer's last, of the last good one.
+    pub last_latency_ms: Option<u64>,
+    /// The same of all good ones.
+    pub latencies: Histogram<{ POLL_BOUNDS_US.len() }>,
+    /// Body and head bytes of all answers.
+    pub bytes_received: u64,
+    /// When the next poll of quotes is due.
+    pub next_poll_at: Option<UnixMs>,
+    /// The same on the monotonic clock.
+    pub next_poll: Mono,
+    /// Until when nothing is asked.
+    pub backoff_until: Option<UnixMs>,
+    /// Whether a poll of quotes has succeeded since the start.
+    pub quotes_polled: bool,
+    /// Last request for quotes answered well.
+    pub quotes_at: Option<UnixMs>,
+    /// Since when requests for quotes fail. `None`: the last one did not.
+    pub failing_since: Option<UnixMs>,
+    /// The exchange's clock: its milliseconds since the epoch at our `Mono` zero. `None` until its
+    /// time was asked.
+    pub clock: Option<i64>,
+    /// Items of answers that were refused.
+    pub rejected: u64,
+    /// How far its history has come.
+    pub backfill: Backfill,
+    /// Units of the exchange's limit that were spent.
+    pub budget_spent: u64,
+    /// Units that may be spent at once, as of the last answer.
+    pub budget_left: u64,
+    /// Times that another source took over a symbol because this one had no fresh quote of it.
+    pub failovers: u64,
+    /// Times that a symbol came back to this source.
+    pub returns: u64,
+}
+
+impl SourceStatus {
+    /// A source that has done nothing yet.
+    pub fn new(id: &str) -> SourceStatus {
+        SourceStatus {
+            id: id.into(),
+            state: SourceState::Starting,
+            polls: 0,
+            ok: 0,
+            errors: 0,
+            timeouts: 0,
+            rate_limited: 0,
+            last_success_at: None,
+            last_error_at: None,
+            last_error: None,
+            last_latency_ms: None,
+            latencies: Histogram::default(),
+            bytes_received: 0,
+            next_poll_at: None,
+            next_poll: Mono::default(),
+            backoff_until: None,
+            backfill: Backfill::default(),
+            quotes_polled: false,
+            quotes_at: None,
+            failing_since: None,
+            clock: None,
+            rejected: 0,
+            budget_spent: 0,
+            budget_left: 0,
+            failovers: 0,
+            returns: 0,
+        }
+    }
+
+    /// The exchange's time now. It follows our monotonic clock from the last time that the
+    /// exchange told its own, so setting this machine's clock does not move it.
+    pub fn exchange_time(&self, now: Now) -> UnixMs {
+        match self.clock {
+            Some(zero) => UnixMs(zero + (now.mono.0 / 1000) as i64),
+            None => now.unix,
+        }
+    }
+}
+
+/// Upper bounds of the histogram of turns, in microseconds.
+pub const TURN_BOUNDS: [u64; 10] = [50, 100, 250, 500, 1000, 2000, 5000, 10_000, 50_000, 250_000];
+
+/// Seconds over which the longest turn is told.
+const STALL_WINDOW: usize = 60;
+
+/// How long the loop's turns took, from wake-up to sleep.
+#[derive(Debug)]
+pub struct Turns {
+    /// Turns by duration, see [`TURN_BOUNDS`].
+    pub durations: Histogram<{ TURN_BOUNDS.len() }>,
+    /// Longest turn of each of the last seconds, in microseconds, by second modulo the window.
+    longest: [u32; STALL_WINDOW],
+    second: u64,
+}
+
+impl Default for Turns {
+    fn default() -> Turns {
+        Turns {
+            durations: Histogram::default(),
+            longest: [0; STALL_WINDOW],
+            second: 0,
+        }
+    }
+}
+
+impl Turns {
+    /// Counts one turn.
+    pub fn note(&mut self, took: Duration, now: Now) {
+        let micros = took.as_micros() as u64;
+        self.durations.note(&TURN_BOUNDS, micros, 1);
+        self.advance(now);
+        let place = &mut self.longest[(self.second % STALL_WINDOW as u64) as usize];
+        *place = (*place).max(u32::try_from(micros).unwrap_or(u32::MAX));
+    }
+
+    /// The longest turn of the last minute, in microseconds.
+    pub fn longest_us(&self, now: Now) -> u32 {
+        let second = now.mono.0 / 1_000_000;
+        let old = (second - self.second.min(second)).min(STALL_WINDOW as u64);
+        // Seconds in which nothing turned hold what was there a minute before: leave them out.
+        let kept = STALL_WINDOW as u64 - old;
+        (0..kept)
+            .map(|back| {
+                let at = (self.second + STALL_WINDOW as u64 - back) % STALL_WINDOW as u64;
+                self.longest[at as usize]
+            })
+            .max()
+            .unwrap_or(0)
+    }
+
+    fn advance(&mut self, now: Now) {
+        let second = now.mono.0 / 1_000_000;
+        if second == self.second {
+            return;
+        }
+        let steps = second.saturating_sub(self.second).min(STALL_WINDOW as u64);
+        for step in 0..steps {
+            self.longest[((second - step) % STALL_WINDOW as u64) as usize] = 0;
+        }
+        self.second = self.second.max(second);
+    }
+}
+
+/// A point on the monotonic clock, as the wall clock will show it.
+pub fn on_wall(at: Mono, now: Now) -> UnixMs {
+    now.unix + ((at.0 as i64).saturating_sub(now.mono.0 as i64)) / 1000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Now {
+        Now {
+            mono: Mono(seconds * 1_000_000),
+            unix: UnixMs(0),
+        }
+    }
+
+    #[test]
+    fn the_longest_turn_is_forgotten_after_a_minute() {
+        let mut turns = Turns::default();
+        turns.note(Duration::from_millis(7), at(5));
+        turns.note(Duration::from_millis(3), at(30));
+        assert_eq!(turns.longest_us(at(30)), 7000);
+        assert_eq!(turns.longest_us(at(64)), 7000);
+        assert_eq!(turns.longest_us(at(65)), 3000);
+        assert_eq!(turns.longest_us(at(89)), 3000);
+        assert_eq!(turns.longest_us(at(90)), 0);
+        turns.note(Duration::from_millis(1), at(200));
+        assert_eq!(turns.longest_us(at(200)), 1000);
+        assert_eq!(turns.durations.count(), 3);
+    }
+}
