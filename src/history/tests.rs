@@ -72,7 +72,7 @@ fn errors_say_what_to_do() {
         true,
         &["in use", "process 17", "--data"],
     );
-    let what = "no SQLite file";
+    let what = "not an SQLite file";
     check(
         OpenError::Foreign { path: path(), what },
         true,
