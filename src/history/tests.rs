@@ -2,6 +2,7 @@
 
 use super::testing::{Model, candle, random_changes, series};
 use super::*;
+use crate::interval::Stored;
 use crate::rng::Rng;
 use std::path::PathBuf;
 
