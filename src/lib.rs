@@ -1,15 +1,17 @@
 //! marketd polls exchanges, keeps the latest quotes and candles, and answers read-only JSON over
 //! HTTP GET: one small binary, one thread, one event loop.
 //!
-//! # The house
+//! # Layers
 //!
-//! Each room knows those of the rows below it; neighbours do not know each other.
+//! A module imports only from lower layers. `net` starts `store`, and `main` starts `net`; no other
+//! modules of one layer import each other, except in layer 1: there `config`, `history`, `record` and
+//! `interval` use `time`, `decimal` and other plain types.
 //!
 //! ```text
-//! row 4   main                 words to configuration, logger, exit code
+//! layer 4 main                 arguments, configuration, logger, exit code
 //!         net                  the loop: sockets, TLS, clock, resolver, the way to the store
 //!         store                the disk thread and its SQLite file
-//! row 3   server               the core: what is decided; no I/O, no clock
+//! layer 3 server               the core: all decisions; no I/O, no clock
 //!           clients, session     one client: its phase, its requests in their order
 //!           bodies, familiar     what is sent with a request; requests that come again
 //!           ends                 how its connection ends, and why
@@ -27,11 +29,11 @@
 //!           door, guests         who comes in and has left; who is connected from where
 //!           gate, rates          whose request it is; how many its address has left
 //!           status, counting     the figures, and what adds to them: durations, access
-//!         demo                 an exchange made of arithmetic
-//! row 2   http                 messages: bytes to requests and answers, and back
+//! layer 2 http                 messages: parses and writes requests and responses
 //!         market               meaning: symbols, quotes, candle series, charts
 //!         exchange             dialects: what one exchange's addresses and JSON mean
-//! row 1   time  table  rng  decimal  fingerprint  interval  record  history  log_targets  config
+//!         demo                 a simulated exchange, computed from a seed
+//! layer 1 time  table  rng  decimal  fingerprint  interval  record  history  log_targets  config
 //! ```
 //!
 //! # Three walks

@@ -1,196 +1,40 @@
-//! Requests from clients: a head's bytes to a [`Request`].
+//! Parses the heads of requests.
 //!
-//! Owns what a request head must look like (RFC 9112, 2 to 6) and what of it the service wants to
-//! know. It never copies: a [`Request`] borrows from the bytes that arrived. It never reads the
-//! body: [`RequestBody`] says how to, and [`super::body`] does.
+//! Owns what a request head must look like (RFC 9112, 2 to 6). It never parses the body: a
+//! [`RequestBody`] says how [`super::body`] does that.
 //!
-//! httparse finds the lines and refuses wrong bytes in them, folded lines and blanks before a
-//! colon. It lets pass, and this module refuses: lines that end with a bare LF, and whatever can
-//! only be seen with the whole head at hand. Where the parts of a server disagree about a head,
-//! requests are smuggled; so everything that is unclear is refused.
+//! httparse finds the lines. It refuses invalid bytes, folded lines and blanks before a colon. This
+//! module refuses what httparse accepts: lines that end with a bare LF, and contradictions between
+//! fields. Anything ambiguous is refused, because request smuggling needs two servers that read a head
+//! differently.
 //!
-//! Invariant: a fault is found at the first byte that makes it one, or not before the end of the
-//! head. So neither the kind of a fault nor its being found depends on how the bytes were split.
+//! Invariant: an error is reported with the first byte that makes it certain, or with the last byte of
+//! the head. So the result does not depend on how the bytes were split.
 
 mod fields;
-mod kept;
 
-use self::fields::Seen;
-pub use self::kept::KeptRequest;
-use super::accept::Accept;
-use super::body::Framing;
+use self::fields::KnownFields;
 use super::error::RequestError;
 use super::head::{FIELDS_CEILING, Fields, HeadLimits};
+use super::request::{Method, Request, RequestBody, Version};
 use super::target;
-use std::borrow::Cow;
 use std::mem::MaybeUninit;
 
-/// What a client wants done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// Head and body.
-    Get,
-    /// The head alone.
-    Head,
-    /// What is possible.
-    Options,
-    /// Known, and not spoken here, as all that follow.
-    Post,
-    /// Not spoken here.
-    Put,
-    /// Not spoken here.
-    Patch,
-    /// Not spoken here.
-    Delete,
-    /// Not spoken here.
-    Trace,
-    /// Not spoken here; its target is an authority.
-    Connect,
-    /// Not spoken here (draft-ietf-httpbis-safe-method-w-body).
-    Query,
-}
-
-impl Method {
-    /// The token.
-    pub fn name(self) -> &'static str {
-        match self {
-            Method::Get => "GET",
-            Method::Head => "HEAD",
-            Method::Options => "OPTIONS",
-            Method::Post => "POST",
-            Method::Put => "PUT",
-            Method::Patch => "PATCH",
-            Method::Delete => "DELETE",
-            Method::Trace => "TRACE",
-            Method::Connect => "CONNECT",
-            Method::Query => "QUERY",
-        }
-    }
-
-    /// Whether any address speaks it.
-    pub fn is_served(self) -> bool {
-        matches!(self, Method::Get | Method::Head | Method::Options)
-    }
-}
-
-/// Version of the message, not of what its sender could speak.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
-    /// HTTP/1.0
-    Http10,
-    /// HTTP/1.1
-    Http11,
-}
-
-/// The body that follows a request's head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestBody {
-    /// None: the next byte is another request's.
-    None,
-    /// So many bytes, at least one.
-    Length(u64),
-    /// Chunks up to an empty one.
-    Chunked,
-}
-
-impl From<RequestBody> for Framing {
-    fn from(body: RequestBody) -> Framing {
-        match body {
-            RequestBody::None => Framing::None,
-            RequestBody::Length(length) => Framing::Length(length),
-            RequestBody::Chunked => Framing::Chunked,
-        }
-    }
-}
-
-/// One request's head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request<'a> {
-    /// What to do.
-    pub method: Method,
-    /// Still escaped, before the `?`. Begins with `/`, except `*` of OPTIONS and the authority of
-    /// CONNECT, which is never served. Holds no dot segment.
-    pub path: &'a [u8],
-    /// Still escaped, behind the `?`; may be empty.
-    pub query: &'a [u8],
-    /// The target as it stood in the request line.
-    pub raw_target: &'a [u8],
-    /// Version of the message.
-    pub version: Version,
-    /// Whether the client would send another request on this connection (RFC 9112, 9.3).
-    pub keep_alive: bool,
-    /// Whether there is such a field; [`Request::if_match`] is the list.
-    pub has_if_match: bool,
-    /// First field of this name; [`Request::none_match`] is the whole list.
-    pub if_none_match: Option<&'a [u8]>,
-    /// Whether there is another field of this name.
-    pub none_match_repeats: bool,
-    /// First field of this name; [`Request::accept`] is the whole list.
-    pub accept_encoding: Option<&'a [u8]>,
-    /// Whether there is another field of this name.
-    pub accept_encoding_repeats: bool,
-    /// First field of this name.
-    pub origin: Option<&'a [u8]>,
-    /// The client holds its body back until it is told to go on (RFC 9110, 10.1.1).
-    pub expect_continue: bool,
-    /// What follows the head.
-    pub body: RequestBody,
-    /// All fields, for those that are seldom asked for.
-    pub fields: Fields<'a>,
-}
-
-impl<'a> Request<'a> {
-    /// The list in `If-None-Match`. Several lines are one list (RFC 9110, 5.3); nearly nobody sends
-    /// them, so that nearly nothing is copied.
-    #[inline]
-    pub fn none_match(&self) -> Option<Cow<'a, [u8]>> {
-        let first = self.if_none_match?;
-        if !self.none_match_repeats {
-            return Some(Cow::Borrowed(first));
-        }
-        Some(Cow::Owned(self.list(b"if-none-match")))
-    }
-
-    /// The list in `If-Match`. Hardly anybody sends one with a GET, so it is looked for only then.
-    #[inline]
-    pub fn if_match(&self) -> Option<Box<[u8]>> {
-        self.has_if_match.then(|| self.list(b"if-match").into())
-    }
-
-    /// The values of all fields of this name, as one list.
-    #[cold]
-    fn list(&self, wanted: &[u8]) -> Vec<u8> {
-        let named = |(name, _): &(&[u8], &[u8])| name.eq_ignore_ascii_case(wanted);
-        let values: Vec<&[u8]> = self.fields.filter(named).map(|(_, value)| value).collect();
-        values.join(&b',')
-    }
-
-    /// The list in `Accept-Encoding`, to be read where that matters.
-    #[inline]
-    pub fn accept(&self) -> Accept<'a> {
-        match self.accept_encoding {
-            None => Accept::Plain,
-            Some(_) if self.accept_encoding_repeats => Accept::Lists(self.fields),
-            Some(list) => Accept::List(list),
-        }
-    }
-}
-
-/// What the bytes that have arrived say.
+/// The result of parsing the bytes that have arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed<'a> {
-    /// Nothing yet: more bytes decide.
+    /// The head is not complete.
     Partial,
-    /// A request.
+    /// The head of a request.
     Complete {
-        /// Borrows from the bytes.
+        /// The request, which borrows from the bytes.
         request: Request<'a>,
-        /// Bytes of its head; the body, or the next request, begins behind them.
+        /// Length of the head. The body or the next request follows.
         used: usize,
     },
 }
 
-/// Reads the request at the begin of `bytes`. What follows its head is not looked at.
+/// Parses the head of the request that begins with `bytes`. What follows the head is ignored.
 pub fn parse<'a>(bytes: &'a [u8], limits: &HeadLimits) -> Result<Parsed<'a>, RequestError> {
     let most = &bytes[..bytes.len().min(limits.head_bytes)];
     let blank = empty_lines(most);
@@ -213,8 +57,8 @@ pub fn parse<'a>(bytes: &'a [u8], limits: &HeadLimits) -> Result<Parsed<'a>, Req
     }
 }
 
-/// Bytes of the empty lines before a request, which some clients send after a body (RFC 9112,
-/// 2.2). [`parse`] skips them too; a session that drops them knows an idle client from a slow one.
+/// Length of the empty lines before a request, which some clients send after a body (RFC 9112, 2.2).
+/// [`parse`] skips them too. A caller that drops them can tell an idle client from a slow one.
 pub fn empty_lines(bytes: &[u8]) -> usize {
     let lines = bytes.chunks_exact(2).take_while(|line| line == b"\r\n");
     2 * lines.count()
@@ -227,11 +71,11 @@ const BAD_VERSION: RequestError = RequestError::BadRequest("Malformed HTTP versi
 const BAD_NAME: RequestError = RequestError::BadRequest("Malformed field name.");
 const BAD_VALUE: RequestError = RequestError::BadRequest("Malformed field value.");
 
-/// The rest of the way for a head that is not complete, or not well-formed. `full` when it has all
-/// the bytes that a head may have.
+/// The result for a head that is incomplete or malformed. `full` is true if it is as long as a head
+/// may be.
 ///
-/// The limit of the line comes first, and only bytes within it count: a wrong byte behind it must
-/// not change the answer of a line that is too long by then.
+/// The limit of the line is checked first, and only with the bytes within it: an invalid byte after
+/// the limit must not change the error of a line that is too long.
 #[cold]
 fn incomplete<'a>(
     found: httparse::Result<usize>,
@@ -260,7 +104,7 @@ fn incomplete<'a>(
     Ok(Parsed::Partial)
 }
 
-/// What httparse objects to. `None` while it may yet be one thing or another.
+/// The error that httparse has found. `None` while it depends on bytes that have not arrived.
 fn fault(error: httparse::Error, line: &[u8]) -> Option<RequestError> {
     match error {
         httparse::Error::HeaderName => Some(BAD_NAME),
@@ -271,8 +115,8 @@ fn fault(error: httparse::Error, line: &[u8]) -> Option<RequestError> {
     }
 }
 
-/// Tells a version that is not spoken here from one that is no version, as soon as the byte behind
-/// it is there. `line` begins with a method and a target.
+/// Distinguishes a version that is not supported from a malformed one, once the byte after it has
+/// arrived. `line` begins with a method and a target.
 fn version_fault(line: &[u8]) -> Option<RequestError> {
     if line[0] == b'\r' {
         return Some(BARE_LF);
@@ -292,7 +136,7 @@ fn version_fault(line: &[u8]) -> Option<RequestError> {
     }
 }
 
-/// A request from what httparse found in `head`, the bytes of one head.
+/// The request that httparse has found in `head`, the bytes of one head.
 fn read<'a>(
     raw: &httparse::Request<'_, 'a>,
     head: &'a [u8],
@@ -309,7 +153,7 @@ fn read<'a>(
         0 => Version::Http10,
         _ => Version::Http11,
     };
-    let asks = match method {
+    let known_method = match method {
         "GET" => Method::Get,
         "HEAD" => Method::Head,
         "OPTIONS" => Method::Options,
@@ -323,41 +167,40 @@ fn read<'a>(
         _ => return Err(RequestError::UnknownMethod),
     };
     let parts = target::split(method, target)?;
-    let mut seen = Seen::default();
+    let mut known = KnownFields::default();
     let mut end = line;
     for field in raw.headers.iter() {
         end = next_line_end(head, end, field)?;
-        seen.field(field.name.as_bytes(), field.value)?;
+        known.field(field.name.as_bytes(), field.value)?;
     }
     if head.get(end..) != Some(b"\r\n\r\n") {
         return Err(BARE_LF);
     }
-    seen.check(version)?;
-    let body = seen.body();
+    known.check(version)?;
+    let body = known.body();
     Ok(Request {
-        method: asks,
+        method: known_method,
         path: parts.path,
         query: parts.query,
         raw_target: target,
         version,
-        // What follows a CONNECT may be meant for the tunnel that it did not get.
-        keep_alive: seen.keeps_alive(version) && method != "CONNECT",
-        has_if_match: seen.has_if_match,
-        if_none_match: seen.if_none_match,
-        none_match_repeats: seen.none_match_repeats,
-        accept_encoding: seen.accept_encoding,
-        accept_encoding_repeats: seen.accept_encoding_repeats,
-        origin: seen.origin,
-        // RFC 9110, 10.1.1: not from a 1.0 client, and nothing is held back without a body.
-        expect_continue: seen.expects && version == Version::Http11 && body != RequestBody::None,
+        // The bytes after a CONNECT may be meant for the tunnel, which was refused.
+        keep_alive: known.keeps_alive(version) && method != "CONNECT",
+        has_if_match: known.has_if_match,
+        if_none_match: known.if_none_match,
+        none_match_repeats: known.none_match_repeats,
+        accept_encoding: known.accept_encoding,
+        accept_encoding_repeats: known.accept_encoding_repeats,
+        // RFC 9110, 10.1.1: ignored from a 1.0 client and without a body.
+        expect_continue: known.expects && version == Version::Http11 && body != RequestBody::None,
         body,
         fields: Fields::of_parsed(&head[line + 2..head.len() - 2]),
     })
 }
 
-/// Where the line of `field` ends, which follows the one that ends at `end`. Every line ends with
-/// CR LF: httparse takes a bare LF for an end too (RFC 9112, 2.2 leaves that to the recipient), and
-/// a proxy in front that does not would see another request.
+/// The end of the line of `field`, which follows the line that ends at `end`. Each line must end with
+/// CR LF. httparse also accepts a bare LF, as RFC 9112, 2.2 allows, but a proxy in front that does not
+/// would see another request.
 fn next_line_end(head: &[u8], end: usize, field: &httparse::Header) -> Result<usize, RequestError> {
     if head.get(end) != Some(&b'\r') {
         return Err(BARE_LF);
@@ -402,7 +245,6 @@ mod tests {
         assert_eq!(request.body, RequestBody::None);
         assert_eq!(request.if_none_match, Some(&b"\"a\""[..]));
         assert_eq!(request.accept_encoding, Some(&b"gzip, br"[..]));
-        assert_eq!(request.origin, Some(&b"https://o"[..]));
         assert_eq!(request.fields.get("host"), Some(&b"h:80"[..]));
         assert_eq!(request.fields.get("x"), Some(&b"y"[..]));
         assert_eq!(request.fields.count(), 5);

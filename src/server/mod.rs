@@ -201,7 +201,7 @@ impl Core {
                 guests: Guests::default(),
                 access: Access::new(),
                 demo_open: 0,
-                stamp: Stamp::of_boot(boot),
+                stamp: Stamp::new(boot),
                 boot,
                 wall_zero: clocks::wall_zero(now),
                 facts,

@@ -88,7 +88,7 @@ use std::time::Duration;
 
 /// Jobs that may wait. A read of a thousand candles takes about a millisecond. A client behind this
 /// many reads would wait so long that it is told to retry later instead.
-const JOBS: usize = 128;
+pub const JOBS: usize = 128;
 
 /// Answers that may wait for the loop. At this number the thread blocks.
 const ANSWERS: usize = 32;
