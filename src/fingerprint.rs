@@ -1,42 +1,42 @@
-//! A fingerprint: one number that names what a body is made of.
+//! A fingerprint: a number that identifies what a body is made of.
 //!
-//! Whoever writes a body adds each part as it is written: the version of a quote, the slot of a
-//! candle and the version of its series, or the text itself where it is short and rarely written. So
-//! two bodies of one address with one fingerprint were made of the same parts in the same order,
-//! and have the same bytes. No body is hashed.
+//! The writer of a body adds each part as it writes it: the version of a quote, the slot of a candle
+//! and the version of its series, or a short text itself. So two bodies of one endpoint with equal
+//! fingerprints were made of the same parts in the same order, and have the same bytes. The body itself
+//! is not hashed.
 //!
-//! Invariant: adding is reversible. Two fingerprints that differ in one part differ for certain, and
-//! two that differ in several parts do but for one chance in 2^64. A part of one kind is never one
-//! of another kind: a status is not mistaken for a version.
+//! Invariant: adding is reversible. So the fingerprints of two lists that differ in one part always
+//! differ. Those of lists that differ in several parts are equal with a probability of 2^-64. Parts of
+//! different kinds always differ.
 
-/// See the module's page.
+/// The fingerprint of the parts so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint(u64);
 
-/// What a part of a body is made of.
+/// A part of a body.
 #[derive(Clone, Copy, Debug)]
 pub enum Part<'a> {
-    /// The catalog, in this version.
+    /// The catalog with this version.
     Catalog(u64),
-    /// The quote that has this version: no two states of any quotes share one.
+    /// The quote with this version. No two states of any quotes have the same version.
     Quote(u64),
-    /// There is nothing to show in this place.
+    /// A part that is missing.
     Nothing,
-    /// The candles of this source follow.
+    /// The source of the candles that follow.
     Source(u16),
-    /// The stored candles of a series, in this closed version.
+    /// The closed candles of a series with this version.
     Stored(u64),
-    /// The stored and the provisional candles of a series, in this version.
+    /// The closed and provisional candles of a series with this version.
     Series(u64),
-    /// The row of the candle that begins with this slot.
+    /// The candle that begins with this slot.
     Row(i64),
-    /// A flat row in this slot: its price follows from the stored candles before it.
+    /// A flat candle in this slot. Its price follows from the stored candles before it.
     Flat(i64),
-    /// All rows from this slot on ...
+    /// All candles from this slot ...
     From(i64),
-    /// ... to before this one.
+    /// ... to the one before this slot.
     Before(i64),
-    /// These bytes themselves.
+    /// These bytes.
     Text(&'a [u8]),
 }
 
@@ -47,7 +47,7 @@ impl Default for Fingerprint {
 }
 
 impl Fingerprint {
-    /// Of a body that is always the same.
+    /// The fingerprint of no part.
     pub fn new() -> Fingerprint {
         Fingerprint(0x9e37_79b9_7f4a_7c15)
     }
@@ -72,13 +72,13 @@ impl Fingerprint {
         self.mix(kind << 56 ^ value);
     }
 
-    /// The number.
+    /// The fingerprint as a number.
     #[inline]
     pub fn number(self) -> u64 {
         self.0
     }
 
-    /// The length comes first, so that no text is the begin of another one.
+    /// The length comes first, so that no text is a prefix of another one.
     fn add_text(&mut self, text: &[u8]) {
         self.mix(11 << 56 ^ text.len() as u64);
         for piece in text.chunks(8) {
@@ -88,7 +88,7 @@ impl Fingerprint {
         }
     }
 
-    /// The last step of SplitMix64, which maps no two numbers to one, over both.
+    /// Mixes a word in with the output function of SplitMix64, which is a bijection.
     #[inline]
     fn mix(&mut self, word: u64) {
         let mut mixed = self.0 ^ word;

@@ -1,24 +1,26 @@
 //! marketd polls exchanges, keeps the latest quotes and candles, and answers read-only JSON over
 //! HTTP GET: one small binary, one thread, one event loop.
 //!
-//! # The house
+//! # Layers
 //!
-//! Each room knows those of the rows below it; neighbours do not know each other.
+//! A module imports only from lower layers. `net` starts `store`, and `main` starts `net`; no other
+//! modules of one layer import each other, except in layer 1: there `config`, `history`, `record` and
+//! `interval` use `time`, `decimal` and other plain types.
 //!
 //! ```text
-//! row 4   main                 words to configuration, logger, exit code
+//! layer 4 main                 arguments, configuration, logger, exit code
 //!         net                  the loop: sockets, TLS, clock, resolver, the way to the store
 //!         store                the disk thread and its SQLite file
-//! row 3   core                 what is decided; no I/O, no clock
+//! layer 3 core                 all decisions; no I/O, no clock
 //!           clients              one client connection from accept to close, and every limit on it
 //!           api                  the endpoints; the table of metrics; OpenAPI; compressed bodies
 //!           sources              one exchange: schedule, connections, budget, fetches; failover
 //!           history              what is in the history file, on its way there, on its way back
-//!         demo                 an exchange made of arithmetic
-//! row 2   http                 messages: bytes to requests and answers, and back
+//! layer 2 http                 messages: parses and writes requests and responses
 //!         market               meaning: symbols, quotes, candle series, charts
 //!         exchange             dialects: what one exchange's addresses and JSON mean
-//! row 1   time  table  rng  decimal  fingerprint  interval  record  history  json  log_targets
+//!         demo                 a simulated exchange, computed from a seed
+//! layer 1 time  table  rng  decimal  fingerprint  interval  record  history  json  log_targets
 //!         config  durations
 //! ```
 //!
@@ -44,8 +46,8 @@
 //!
 //! Begin with [`decimal`], [`interval`] and [`record`]; then [`market`] and [`exchange`]; then
 //! [`core`], whose page tells what the core is told and asked; then [`net`], which does what it says.
-//! To add an endpoint: [`core::api`]. To add a metric: `core::api::metrics::table`. To add an
-//! exchange: [`exchange`]. To add a limit: [`config`].
+//! To add an endpoint: [`core::api`]. To add a metric: `core::api::metrics::table`. To add an exchange:
+//! [`exchange`]. To add a limit: [`config`].
 //! The manual is in [`docs`].
 
 pub mod config;

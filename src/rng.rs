@@ -17,8 +17,8 @@ impl Rng {
         Rng(seed)
     }
 
-    /// The next number: all 64 bits are equally likely.
-    pub fn number(&mut self) -> u64 {
+    /// The next number. All 64-bit numbers are equally likely.
+    pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GOLDEN);
         mix(self.0)
     }
@@ -26,7 +26,7 @@ impl Rng {
     /// The next number below `bound`; 0 if `bound` is 0. Some numbers are more likely than others
     /// by at most `bound / 2^64`.
     pub fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.number()) * u128::from(bound)) >> 64) as u64
+        ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 }
 
@@ -45,8 +45,8 @@ mod tests {
     fn the_stream_is_splitmix64() {
         // The reference implementation's first numbers for the seed 1234567.
         let mut rng = Rng::new(1_234_567);
-        assert_eq!(rng.number(), 6_457_827_717_110_365_317);
-        assert_eq!(rng.number(), 3_203_168_211_198_807_973);
+        assert_eq!(rng.next_u64(), 6_457_827_717_110_365_317);
+        assert_eq!(rng.next_u64(), 3_203_168_211_198_807_973);
     }
 
     #[test]

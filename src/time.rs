@@ -65,22 +65,22 @@ impl Clock {
     }
 }
 
-/// Both clocks, for a loop that reads them all the time. The wall clock is read once every
+/// Both clocks, for a loop that reads them in every turn. The wall clock is read once every
 /// `WALL_EVERY` and in between advances with the monotonic clock, which costs next to nothing. A change
 /// of the wall clock shows after at most this time.
 #[derive(Clone, Copy, Debug)]
-pub struct Watch {
+pub struct CachedClock {
     clock: Clock,
     read: Now,
 }
 
-/// How often [`Watch`] reads the wall clock. Nothing that is shown or stored needs more precision.
+/// How often [`CachedClock`] reads the wall clock. Nothing that is shown or stored needs more precision.
 const WALL_EVERY: Duration = Duration::from_millis(10);
 
-impl Watch {
+impl CachedClock {
     /// Reads `clock` from now on.
-    pub fn new(clock: Clock) -> Watch {
-        Watch {
+    pub fn new(clock: Clock) -> CachedClock {
+        CachedClock {
             clock,
             read: clock.now(),
         }
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn a_watch_never_goes_backwards_and_keeps_to_its_clock() {
         let clock = Clock::new();
-        let mut watch = Watch::new(clock);
+        let mut watch = CachedClock::new(clock);
         let mut last = watch.now();
         while last.mono.0 < 3 * WALL_EVERY.as_micros() as u64 {
             let now = watch.now();

@@ -117,7 +117,7 @@ impl Core {
         let mut rng = Rng::new(boot);
         let ids = (0..config.sources.len()).map(|at| SourceId(at as u16));
         let pollers = ids
-            .map(|id| Poller::new(id, &config, rng.number(), now))
+            .map(|id| Poller::new(id, &config, rng.next_u64(), now))
             .collect();
         let stats = Status::new(config.sources.iter().map(|source| &*source.id), now);
         let mut core = Core {

@@ -19,7 +19,7 @@ impl Random {
 
     /// The next 64 bits.
     pub(super) fn bits(&mut self) -> u64 {
-        self.0.number()
+        self.0.next_u64()
     }
 
     /// The next number, from 0 to `end - 1`. `end` is at least 1.

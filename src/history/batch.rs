@@ -1,10 +1,9 @@
-//! A batch: everything that one flush writes, and how what waits is merged.
+//! A batch: everything that one flush writes.
 //!
-//! A batch that could not be written comes back with its answer; [`Batch::absorb`] puts what has
-//! happened since on top of it, key by key, so that waiting for a full disk takes memory for what
-//! changed and not for how often.
+//! A batch that could not be written comes back. [`Batch::absorb`] merges later changes into it by key.
+//! So the memory that it takes while the disk is full depends on what changed, not on how often.
 
-use super::{QuoteName, SavedQuote, SeriesName};
+use super::names::{QuoteName, SavedQuote, SeriesName};
 use crate::record::{Candle, MarketRules};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,20 +13,20 @@ use std::ops::Range;
 pub struct Batch {
     /// Changes by series.
     pub series: BTreeMap<SeriesName, Changes>,
-    /// Quotes to save, each in place of what was saved before.
+    /// Quotes to save. Each replaces the saved one.
     pub quotes: BTreeMap<QuoteName, SavedQuote>,
-    /// Markets' rules to save, each in place of what was saved before.
+    /// Rules of markets to save. They replace the saved ones.
     pub markets: BTreeMap<QuoteName, MarketRules>,
 }
 
 impl Batch {
-    /// Whether there is nothing to write.
+    /// True if there is nothing to write.
     pub fn is_empty(&self) -> bool {
         let is_quiet = self.quotes.is_empty() && self.markets.is_empty();
         is_quiet && self.series.values().all(Changes::is_empty)
     }
 
-    /// What it holds, in candles, ranges, quotes and markets: what a caller who keeps it should bound.
+    /// Its size in candles, ranges, quotes and markets. A caller that keeps it should bound this.
     pub fn weight(&self) -> usize {
         let series: usize = self.series.values().map(Changes::weight).sum();
         series + self.quotes.len() + self.markets.len()
@@ -35,15 +34,15 @@ impl Batch {
 
     /// The changes of a series.
     pub fn of(&mut self, series: &SeriesName) -> &mut Changes {
-        // Nearly always it is there: only a new one costs a copy of the name.
+        // Nearly always it exists: only a new one costs a copy of the name.
         if !self.series.contains_key(series) {
             self.series.insert(series.clone(), Changes::default());
         }
         self.series.get_mut(series).expect("inserted just above")
     }
 
-    /// Takes in what happened after it: writing the result does what writing both in their order
-    /// would.
+    /// Merges a later batch into this one. Writing the result has the same effect as writing both in
+    /// their order.
     pub fn absorb(&mut self, later: Batch) {
         for (name, changes) in later.series {
             self.series.entry(name).or_default().absorb(changes);
@@ -53,53 +52,52 @@ impl Batch {
     }
 }
 
-/// What becomes of a range of slots.
+/// What a change does to a range of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// The exchange has answered for them. Candles that are stored there stay, unless
-    /// [`Changes::candles`] says otherwise.
+    /// They become covered. Stored candles stay, unless [`Changes::candles`] replaces them.
     Covered,
-    /// Nothing is known of them any more, and candles that are stored there go.
+    /// They are not covered any more, and their candles are deleted.
     Forgotten,
-    /// Forgotten, and answered for anew.
+    /// Their candles are deleted, and they become covered.
     Replaced,
 }
 
-/// What is to be changed of one series.
+/// The changes of one series.
 ///
-/// Invariant: ranges do not overlap, neighbours that touch have different fates; every candle lies
-/// in a range that is covered or replaced.
+/// Invariant: ranges do not overlap, and ranges that touch have different fates. Each candle is in a
+/// range that is `Covered` or `Replaced`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// By first slot: the slot behind the last one, and what becomes of them.
+    /// By first slot: the end of the range, and its fate.
     ranges: BTreeMap<i64, (i64, Fate)>,
-    /// By slot; `None` where the exchange no longer has one.
+    /// By slot; `None` if the exchange no longer has a candle.
     candles: BTreeMap<i64, Option<Candle>>,
 }
 
 impl Changes {
-    /// Whether there is nothing to change.
+    /// True if nothing changes.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// What it holds, in candles and ranges.
+    /// Its size in candles and ranges.
     pub fn weight(&self) -> usize {
         self.candles.len() + self.ranges.len()
     }
 
-    /// The ranges, in order.
+    /// The ranges in order, with their fates.
     pub fn ranges(&self) -> impl Iterator<Item = (Range<i64>, Fate)> {
         (self.ranges.iter()).map(|(start, (end, fate))| (*start..*end, *fate))
     }
 
-    /// The candles by slot, in order; `None` where one is to be deleted.
+    /// The candles by slot, in order; `None` for a candle to delete.
     pub fn candles(&self) -> impl Iterator<Item = (i64, Option<&Candle>)> {
         (self.candles.iter()).map(|(slot, candle)| (*slot, candle.as_ref()))
     }
 
-    /// The exchange has answered for these slots: what is stored in them stays as it is, but for
-    /// these, each in one of the slots. `None`: the exchange no longer has that candle.
+    /// Notes a response of the exchange for these slots. Stored candles in them stay, except those
+    /// given here: each replaces a candle in one of the slots, and `None` deletes it.
     pub fn answered(
         &mut self,
         slots: Range<i64>,
@@ -107,18 +105,21 @@ impl Changes {
     ) {
         self.paint(slots.clone(), Fate::Covered);
         for (slot, candle) in candles {
-            debug_assert!(slots.contains(&slot), "a candle of an answer lies in it");
+            debug_assert!(
+                slots.contains(&slot),
+                "a candle of a response is in its range"
+            );
             self.candles.insert(slot, candle);
         }
     }
 
-    /// Nothing is known of these slots any more.
+    /// Deletes these slots: their coverage and their candles.
     pub fn forget(&mut self, slots: Range<i64>) {
         self.drop_candles(&slots);
         self.paint(slots, Fate::Forgotten);
     }
 
-    /// Takes in what happened after it.
+    /// Merges later changes into these.
     pub fn absorb(&mut self, later: Changes) {
         for (start, (end, fate)) in later.ranges {
             if fate != Fate::Covered {
@@ -133,7 +134,7 @@ impl Changes {
         self.candles.retain(|slot, _| !slots.contains(slot));
     }
 
-    /// Gives the slots a fate, on top of the one they had.
+    /// Combines the fate of these slots with a later one.
     fn paint(&mut self, slots: Range<i64>, fate: Fate) {
         if slots.is_empty() {
             return;
@@ -156,7 +157,7 @@ impl Changes {
         self.check();
     }
 
-    /// Takes the slots out of the ranges; answers the parts, in order.
+    /// Removes the slots from the ranges. Returns the removed parts in order.
     fn cut_out(&mut self, slots: &Range<i64>) -> Vec<(i64, i64, Fate)> {
         let before = self.ranges.range(..slots.start).next_back();
         let reaches_in = before.filter(|(_, (end, _))| *end > slots.start);
@@ -178,7 +179,7 @@ impl Changes {
         parts
     }
 
-    /// Puts a range where there is none, and joins it with neighbours of the same fate.
+    /// Adds a range where there is none, and joins it with neighbours of the same fate.
     fn lay(&mut self, mut start: i64, mut end: i64, fate: Fate) {
         if let Some((left, (behind, same))) = self.ranges.range(..start).next_back()
             && *behind == start
@@ -195,7 +196,7 @@ impl Changes {
         self.ranges.insert(start, (end, fate));
     }
 
-    /// The invariant.
+    /// Checks the invariant in debug builds.
     fn check(&self) {
         debug_assert!(self.ranges.iter().all(|(start, (end, _))| start < end));
         let pairs = self.ranges.iter().zip(self.ranges.iter().skip(1));

@@ -1,13 +1,12 @@
-//! What can go wrong with the file, in the words that a person who runs marketd needs.
+//! The errors of the history file, with texts for the person who runs marketd.
 //!
-//! Owns the two error types of the room: [`OpenError`], for a file that cannot be used, and
-//! [`StoreError`], for a job that could not be done. It never decides what follows from them,
-//! beyond telling which open errors are for a person to mend and which may pass by themselves.
+//! An [`OpenError`] says why the file cannot be used, a [`StoreError`] why a job failed.
 
+use super::format::{APPLICATION_ID, VERSION};
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why the file cannot be used. It is left as it is.
+/// Why the file cannot be used. The file is left unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OpenError {
     /// This build has no SQLite.
@@ -15,25 +14,25 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// The path leads nowhere, or to nothing that this process may write.
+    /// The path does not exist, or this process may not write it.
     Unreachable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
-    /// Another process has it.
+    /// Another process uses it.
     InUse {
         /// The file.
         path: PathBuf,
-        /// Its process id, where it could be read.
+        /// The id of that process, if known.
         by: Option<u32>,
     },
-    /// It is something else's.
+    /// It is not a history file.
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What it is.
+        /// What it is instead.
         what: &'static str,
     },
     /// A later marketd wrote it.
@@ -45,50 +44,49 @@ pub enum OpenError {
         /// The latest version that this build knows.
         known: u32,
     },
-    /// It is ours, and its content is broken.
+    /// It is a history file whose content is damaged.
     Damaged {
         /// The file.
         path: PathBuf,
         /// What was found.
         what: String,
     },
-    /// It was in use, and its name stands for nothing any more, or for another file. It is opened
-    /// again, or made anew.
+    /// It was removed or replaced while it was in use. The file with its name is opened, or created.
     Gone {
         /// The file.
         path: PathBuf,
     },
-    /// The system failed to read or write it: a full disk, a bad one.
+    /// An I/O error, for example of a full disk.
     Io {
         /// The file.
         path: PathBuf,
-        /// What was said.
+        /// The error.
         error: StoreError,
     },
 }
 
-/// Why a job could not be done.
+/// Why a job failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreError {
     /// The file is not open: see the last [`super::Answer::Failed`].
     NotOpen,
-    /// No room on the disk.
+    /// The disk is full.
     Full(String),
-    /// The file or its file system does not take writes.
+    /// The file or its file system is read-only.
     ReadOnly(String),
     /// Another program is writing to the file.
     Busy(String),
-    /// The system failed to read or write.
+    /// An I/O error.
     Io(String),
-    /// The file's content is broken. It is closed, and not written to any more.
+    /// The file's content is damaged. The file is closed and not written to any more.
     Damaged(String),
-    /// SQLite was used wrongly: a bug, or somebody has changed the tables under us.
+    /// Any other error of SQLite: a bug, or another program has changed the tables.
     Internal(String),
 }
 
 impl OpenError {
-    /// Whether a person has to choose, so that going on without history would be going on against
-    /// somebody's will: the process should end with exit code 2.
+    /// True if a person has to decide what to do: the process should end with exit code 2 instead of
+    /// running without history.
     pub fn is_refusal(&self) -> bool {
         match self {
             OpenError::NotBuilt { .. }
@@ -100,7 +98,7 @@ impl OpenError {
         }
     }
 
-    /// Whether it may pass by itself: every further job tries again to open the file.
+    /// True if it may pass by itself: each further job tries to open the file again.
     pub fn may_pass(&self) -> bool {
         matches!(self, OpenError::Gone { .. } | OpenError::Io { .. })
     }
@@ -152,8 +150,7 @@ impl fmt::Display for OpenError {
                      away, so that candles are fetched anew, or save what can be read: sqlite3 \
                      {path} .recover | sqlite3 mended.db; sqlite3 mended.db 'pragma \
                      application_id={}; pragma user_version={}'; and start with --data mended.db",
-                    super::APPLICATION_ID,
-                    super::VERSION,
+                    APPLICATION_ID, VERSION,
                 )
             }
             OpenError::Gone { path } => write!(

@@ -2,6 +2,7 @@
 
 use super::testing::{Model, candle, random_changes, series};
 use super::*;
+use crate::interval::Stored;
 use crate::rng::Rng;
 use std::path::PathBuf;
 
@@ -72,7 +73,7 @@ fn errors_say_what_to_do() {
         true,
         &["in use", "process 17", "--data"],
     );
-    let what = "no SQLite file";
+    let what = "not an SQLite file";
     check(
         OpenError::Foreign { path: path(), what },
         true,

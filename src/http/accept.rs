@@ -1,39 +1,38 @@
-//! What codings a client takes (RFC 9110, 12.5.3).
+//! The content codings that a client accepts (RFC 9110, 12.5.3).
 //!
-//! Owns the grammar of `Accept-Encoding` and the choice between the two codings that are spoken
-//! here, gzip and none. It reads the field only when it is asked: most answers have one coding
-//! whatever the client takes. What is malformed asks for nothing: an answer without a coding is
-//! always understood.
+//! Owns the grammar of `Accept-Encoding`, and the choice between gzip and no coding. It parses the field
+//! only when needed: most responses have only one coding. A malformed field means no coding, which every
+//! client understands.
 
 use super::head::{Fields, members};
 
-/// What a request says of codings, not yet read.
+/// The `Accept-Encoding` of a request, parsed or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accept<'a> {
-    /// Nothing, or it has been read: gzip is not to be sent.
+    /// There is no such field, or it was parsed: gzip is not accepted.
     Plain,
-    /// It has been read: gzip is to be sent.
+    /// It was parsed: gzip is accepted.
     Gzip,
-    /// One field.
+    /// One field, not parsed.
     List(&'a [u8]),
-    /// Several among these fields: they are one list (5.3).
+    /// Several of these fields, not parsed. They are one list (5.3).
     Lists(Fields<'a>),
 }
 
-/// In thousandths.
+/// A quality value, in thousandths.
 type Quality = u16;
 
-/// What a list says of the codings that matter here.
+/// The quality values of the codings that matter here.
 #[derive(Default)]
 struct Wanted {
     gzip: Option<Quality>,
     identity: Option<Quality>,
-    /// Of those that are not named.
+    /// Of all others: `*`.
     others: Option<Quality>,
 }
 
 impl Accept<'_> {
-    /// Whether gzip is accepted, and nothing else preferred to it.
+    /// True if gzip is accepted, and no coding is not preferred to it.
     pub fn takes_gzip(self) -> bool {
         let mut wanted = Wanted::default();
         let read = match self {
@@ -50,7 +49,7 @@ impl Accept<'_> {
         read.is_some() && wanted.is_gzip()
     }
 
-    /// The same, read.
+    /// The same, parsed.
     pub fn known(self) -> Accept<'static> {
         match self.takes_gzip() {
             true => Accept::Gzip,
@@ -60,7 +59,7 @@ impl Accept<'_> {
 }
 
 impl Wanted {
-    /// Reads a list. `None`: it is none.
+    /// Parses a list. `None` if it is malformed.
     fn read(&mut self, list: &[u8]) -> Option<()> {
         for member in members(list) {
             let mut parts = member.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
@@ -78,20 +77,20 @@ impl Wanted {
                 _ if is(b"identity") => &mut self.identity,
                 _ => continue,
             };
-            // Of two words on one coding, the lesser counts: what was refused once is not sent.
+            // If a coding is listed twice, the lower quality counts.
             *place = Some(place.map_or(quality, |before| before.min(quality)));
         }
         Some(())
     }
 
-    /// Identity is as good as any when nothing is said of it, and then gzip is shorter.
+    /// Without a quality for identity, both are equally good, and gzip is shorter.
     fn is_gzip(&self) -> bool {
         let gzip = self.gzip.or(self.others).unwrap_or(0);
         gzip > 0 && gzip >= self.identity.or(self.others).unwrap_or(0)
     }
 }
 
-/// A weight (RFC 9110, 12.4.2): `q=`, and 0 to 1 with at most three places.
+/// Parses a quality value (RFC 9110, 12.4.2): `q=`, and 0 to 1 with at most three decimal places.
 fn weight(text: &[u8]) -> Option<Quality> {
     let [b'q' | b'Q', b'=', whole @ (b'0' | b'1'), rest @ ..] = text else {
         return None;

@@ -1,66 +1,66 @@
-//! The framing of bodies: where one begins and ends among the bytes of a connection.
+//! The framing of bodies: finds the end of a body in the bytes of a connection.
 //!
-//! Owns the three framings of RFC 9112, 6 and 7: by length, by chunks, by the end of the
-//! connection. It keeps no byte: data stays where it arrived, and a [`Piece`] points at it. It
-//! never holds more than a few counters, and each of them has a cap.
+//! Owns the three framings of RFC 9112, 6 and 7: by length, by chunks, and by the end of the
+//! connection. It copies nothing: a [`Piece`] borrows the data. Its only state is a few counters, each
+//! of which is bounded.
 
 use super::head::{is_field_text, is_token};
 use std::fmt;
 
-/// Bytes of all chunk extensions of one body. Nobody sends any; hyper bounds them at the same.
+/// Most bytes of all chunk extensions of a body. Nobody sends any. hyper has the same limit.
 pub const EXTENSION_BYTES: usize = 16 * 1024;
 
-/// Bytes of all trailer fields of one body: half of what a head may have. They are not kept.
+/// Most bytes of all trailer fields of a body: half the limit of a head. They are ignored.
 pub const TRAILER_BYTES: usize = 8 * 1024;
 
-/// Hexadecimal digits of a chunk's size: as many as fit 64 bits, leading zeros included.
+/// Most hexadecimal digits of a chunk's size, leading zeros included: as many as fit 64 bits.
 const SIZE_DIGITS: u8 = 16;
 
 /// How a body is delimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// There is none.
+    /// There is no body.
     None,
-    /// So many bytes.
+    /// This many bytes.
     Length(u64),
-    /// Chunks up to an empty one.
+    /// Chunks, the last of which is empty.
     Chunked,
-    /// All that comes until the other side closes. Answers only.
+    /// All bytes until the peer closes. Only in responses.
     UntilClose,
 }
 
-/// Reads one body, piece by piece. After an error it must not be asked again.
+/// Reads a body piece by piece. After an error it must not be used again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyReader {
     state: State,
-    /// Data bytes that may still come, beyond what the state has taken of them.
+    /// Data bytes that are still allowed, without those that the state expects.
     room: u64,
     extension_room: usize,
     trailer_room: usize,
 }
 
-/// Where in the framing the next byte is.
+/// What the next byte is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Data of a known length, at least one byte.
     Data { left: u64 },
-    /// Data up to the close.
+    /// Data until the connection ends.
     UntilClose,
     /// The digits of a chunk's size.
     Size { digits: u8, size: u64 },
-    /// Blanks behind the size: an extension must follow.
+    /// Blanks after the size. An extension must follow.
     SizeBlank { size: u64 },
-    /// A chunk's extension, which nobody reads.
+    /// A chunk's extension, which is ignored.
     Extension { size: u64 },
-    /// LF of the size's line.
+    /// LF after the size.
     SizeLf { size: u64 },
     /// Data of a chunk, at least one byte.
     Chunk { left: u64 },
-    /// CR behind a chunk's data.
+    /// CR after a chunk's data.
     ChunkCr,
-    /// LF behind a chunk's data.
+    /// LF after a chunk's data.
     ChunkLf,
-    /// Begin of a trailer field, or of the last line.
+    /// Start of a trailer field or of the last line.
     TrailerBegin,
     /// A trailer field's name.
     TrailerName,
@@ -70,36 +70,36 @@ enum State {
     TrailerLf,
     /// LF of the last line.
     LastLf,
-    /// All is read.
+    /// The body has ended.
     Done,
 }
 
-/// What one call of [`BodyReader::decode`] found.
+/// The result of one call of [`BodyReader::decode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece<'a> {
-    /// Bytes of the input that are dealt with: framing and data. Not zero, unless the input is
-    /// empty or the body is done.
+    /// Bytes of the input that were used: framing and data. Not zero, unless the input is empty or the
+    /// body has ended.
     pub used: usize,
-    /// Data among them. Empty when there was framing only.
+    /// The data among them. May be empty.
     pub data: &'a [u8],
-    /// Whether the body has ended with them.
+    /// True if the body has ended.
     pub done: bool,
 }
 
 /// Why a body cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyError {
-    /// More data than the cap, or more announced.
+    /// It has, or announces, more data than allowed.
     TooLarge,
-    /// A chunk's size is not hexadecimal digits, or a wrong byte follows them.
+    /// A chunk's size is not hexadecimal, or an invalid byte follows it.
     BadChunkSize,
     /// A chunk does not end with CR LF.
     BadChunkEnd,
-    /// More than [`EXTENSION_BYTES`].
+    /// Its extensions are longer than [`EXTENSION_BYTES`].
     ExtensionsTooLarge,
-    /// What follows the last chunk is no field line.
+    /// What follows the last chunk is not a field line.
     BadTrailer,
-    /// More than [`TRAILER_BYTES`].
+    /// Its trailer fields are longer than [`TRAILER_BYTES`].
     TrailersTooLarge,
     /// The connection ended before the body did.
     CutShort,
@@ -122,8 +122,7 @@ impl fmt::Display for BodyError {
 impl std::error::Error for BodyError {}
 
 impl BodyReader {
-    /// A reader of at most `cap` bytes of data. [`BodyError::TooLarge`] when the head has already
-    /// announced more.
+    /// A reader of at most `cap` bytes of data. [`BodyError::TooLarge`] if the head announces more.
     pub fn new(framing: Framing, cap: u64) -> Result<BodyReader, BodyError> {
         let mut reader = BodyReader {
             state: State::Done,
@@ -143,13 +142,13 @@ impl BodyReader {
         Ok(reader)
     }
 
-    /// Whether the body has ended. One that has no bytes is so from the start.
+    /// True if the body has ended. An empty body has ended from the start.
     pub fn is_done(&self) -> bool {
         self.state == State::Done
     }
 
-    /// Reads up to the end of the next run of data. Call it again with the rest, until the rest is
-    /// empty or the body is done; what follows a body that is done belongs to the next message.
+    /// Reads up to the end of the next piece of data. Call it again with the rest until the rest is
+    /// empty or the body has ended. Bytes after the body belong to the next message.
     pub fn decode<'a>(&mut self, input: &'a [u8]) -> Result<Piece<'a>, BodyError> {
         let mut used = 0;
         loop {
@@ -178,7 +177,7 @@ impl BodyReader {
         }
     }
 
-    /// The other side has closed. Fine where that ends the body, and after its end.
+    /// Checks that the body may end because the peer has closed.
     pub fn finish_at_close(&self) -> Result<(), BodyError> {
         match self.state {
             State::UntilClose | State::Done => Ok(()),
@@ -186,7 +185,7 @@ impl BodyReader {
         }
     }
 
-    /// The part of `rest` that is data, `left` bytes being due.
+    /// The data at the start of `rest`, of which `left` bytes are expected.
     fn run<'a>(&mut self, rest: &'a [u8], left: u64) -> &'a [u8] {
         let taken = usize::try_from(left).map_or(rest.len(), |left| left.min(rest.len()));
         let left = left - taken as u64;
@@ -199,8 +198,8 @@ impl BodyReader {
         &rest[..taken]
     }
 
-    /// One byte of framing (RFC 9112, 7.1), exactly as it is written there: a bare LF, a sign or a
-    /// `0x` is where servers disagree about the end of a message.
+    /// Reads a byte of framing, exactly as in RFC 9112, 7.1: servers disagree about a bare LF, a sign
+    /// or `0x`, and so about the end of a message.
     fn step(&mut self, byte: u8) -> Result<State, BodyError> {
         match self.state {
             State::Size { digits, size } => match byte {
@@ -242,8 +241,7 @@ impl BodyReader {
         }
     }
 
-    /// One byte behind the last chunk. Field lines are checked as those of a head, and dropped:
-    /// nothing of what they could say is wanted.
+    /// Reads a byte after the last chunk. Field lines are checked as in a head, and ignored.
     fn step_trailer(&mut self, byte: u8) -> Result<State, BodyError> {
         let next = match (self.state, byte) {
             (State::TrailerBegin, b'\r') => return Ok(State::LastLf),
@@ -262,7 +260,7 @@ impl BodyReader {
         Ok(next)
     }
 
-    /// One byte of an extension, or of the blanks before it.
+    /// Counts a byte of an extension, or of the blanks before it.
     fn extension(&mut self, size: u64) -> Result<State, BodyError> {
         self.extension_room = self
             .extension_room
@@ -277,7 +275,7 @@ impl BodyReader {
     }
 }
 
-/// Begin of a chunk.
+/// The start of a chunk.
 const SIZE: State = State::Size { digits: 0, size: 0 };
 
 fn hex(byte: u8) -> Option<u8> {

@@ -1,23 +1,23 @@
-//! What is wrong with a request, and how a client is told.
+//! Errors of requests, and the JSON body of every error response.
 //!
-//! Owns the faults of the HTTP layer, each with its status, code and message, and the JSON body
-//! that every error of the service is answered with. It never decides whether to close.
+//! Owns the errors of the HTTP layer, each with its status, code and message. It does not decide
+//! whether the connection closes.
 
 use super::body::BodyError;
 use crate::json::Object;
 use std::fmt;
 
-/// Why a request cannot be answered as HTTP. Each but [`RequestError::PreconditionFailed`] closes the
-/// connection: what follows in it is no request that can be trusted.
+/// Why the HTTP layer refuses a request. Each error except [`RequestError::PreconditionFailed`] closes
+/// the connection: where the next request begins is not certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestError {
-    /// Malformed; the text says what was expected. 400.
+    /// It is malformed; the text says how. 400.
     BadRequest(&'static str),
     /// It did not arrive in time. 408.
     Timeout,
-    /// Nothing that it asks for by `If-Match` is current (RFC 9110, 13.1.1). 412.
+    /// Its `If-Match` does not match (RFC 9110, 13.1.1). 412.
     PreconditionFailed,
-    /// Its body is larger than what is thrown away unread. 413.
+    /// Its body is larger than what is read and ignored. 413.
     PayloadTooLarge,
     /// Its first line is too long. 414.
     UriTooLong,
@@ -25,16 +25,16 @@ pub enum RequestError {
     ExpectationFailed,
     /// Its head is too large, or has too many fields. 431.
     HeadersTooLarge,
-    /// Its method is one that nobody here has heard of. 501.
+    /// Its method is unknown. 501.
     UnknownMethod,
-    /// Its body comes in a transfer coding that is not understood (RFC 9112, 6.1). 501.
+    /// Its body has an unknown transfer coding (RFC 9112, 6.1). 501.
     UnknownCoding,
     /// Its version is neither HTTP/1.0 nor HTTP/1.1. 505.
     BadVersion,
 }
 
 impl RequestError {
-    /// The status of the answer.
+    /// The status of the response.
     pub fn status(&self) -> u16 {
         match self {
             RequestError::BadRequest(_) => 400,
@@ -50,7 +50,7 @@ impl RequestError {
         }
     }
 
-    /// The `code` in the answer's body, for programs.
+    /// The `code` in the body, for programs.
     pub fn code(&self) -> &'static str {
         match self {
             RequestError::BadRequest(_) => "bad_request",
@@ -66,7 +66,7 @@ impl RequestError {
         }
     }
 
-    /// The `message` in the answer's body, for people.
+    /// The `message` in the body, for people.
     pub fn message(&self) -> &'static str {
         match self {
             RequestError::BadRequest(message) => message,
@@ -105,24 +105,24 @@ impl From<BodyError> for RequestError {
     }
 }
 
-/// An error as a client is told of it.
+/// The content of an error response.
 #[derive(Clone, Copy, Debug)]
-pub struct ErrorAnswer<'a> {
+pub struct ErrorResponse<'a> {
     /// 400 to 599.
     pub status: u16,
-    /// For programs: a word that never changes.
+    /// The error for programs: a word that never changes.
     pub code: &'a str,
-    /// For people. May echo what was asked for, whatever its bytes are.
+    /// The error for people. May repeat parts of the request, with any bytes.
     pub message: &'a [u8],
-    /// The parameter at fault.
+    /// The invalid parameter.
     pub param: Option<&'a str>,
-    /// Ready `Name: value` lines, each with its CR LF: `Retry-After`, `Allow`.
+    /// More fields: `Name: value` lines, each with its CR LF.
     pub fields: &'a [u8],
 }
 
-impl From<&RequestError> for ErrorAnswer<'static> {
-    fn from(error: &RequestError) -> ErrorAnswer<'static> {
-        ErrorAnswer {
+impl From<&RequestError> for ErrorResponse<'static> {
+    fn from(error: &RequestError) -> ErrorResponse<'static> {
+        ErrorResponse {
             status: error.status(),
             code: error.code(),
             message: error.message().as_bytes(),
@@ -133,7 +133,7 @@ impl From<&RequestError> for ErrorAnswer<'static> {
 }
 
 /// Appends `{"status":404,"code":"...","message":"...","param":null}`.
-pub fn write_error_body(out: &mut Vec<u8>, error: &ErrorAnswer) {
+pub fn write_error_body(out: &mut Vec<u8>, error: &ErrorResponse) {
     let mut object = Object::open(out);
     object.put("status", error.status);
     object.put("code", error.code);
@@ -148,14 +148,14 @@ mod tests {
 
     #[test]
     fn an_error_body_has_four_members_in_order() {
-        let mut error = ErrorAnswer {
+        let mut error = ErrorResponse {
             status: 404,
             code: "symbol_not_found",
             message: b"Unknown symbol \"FOO\".",
             param: Some("symbol"),
             fields: b"",
         };
-        let check = |error: &ErrorAnswer, expected: &str| {
+        let check = |error: &ErrorResponse, expected: &str| {
             let mut out = Vec::new();
             write_error_body(&mut out, error);
             assert_eq!(String::from_utf8_lossy(&out), expected);

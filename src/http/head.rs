@@ -1,31 +1,30 @@
-//! The head of a message: what requests and answers have in common.
+//! What the heads of requests and responses have in common.
 //!
-//! Owns the limits of a head, the walk over its field lines, and the small grammars of field
-//! values. It never decides what a field means for a message: `request` and `upstream` do.
+//! Owns the limits of a head, the iterator over its fields, and the grammars of simple field values.
+//! It does not interpret fields: `parser` and `upstream` do.
 
 use crate::config::Limits;
 
-/// Most fields of any head, whatever the configuration says: room for them is on the stack while a
-/// head is parsed.
+/// Most fields of a head, whatever the configuration says: while a head is parsed, they are on the
+/// stack.
 pub(super) const FIELDS_CEILING: usize = 256;
 
-/// Most fields of an exchange's answer: twice what the wordiest firewall in front of one sends.
+/// Most fields of an exchange's response: twice as many as any of them sends.
 const UPSTREAM_FIELDS: usize = 128;
 
-/// What a head may measure.
+/// The limits of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadLimits {
     /// Bytes of the first line, without its CR LF.
     pub line_bytes: usize,
-    /// Bytes of the head: empty lines before it, the first line and the empty line at its end
-    /// included.
+    /// Bytes of the head, including empty lines before it and the empty line at its end.
     pub head_bytes: usize,
-    /// Fields. More than 256 count as 256.
+    /// Fields, at most 256.
     pub fields: usize,
 }
 
 impl HeadLimits {
-    /// The limits of an exchange's answer. Its first line has none of its own.
+    /// The limits of an exchange's response. Its first line has no limit of its own.
     pub fn upstream(limits: &Limits) -> HeadLimits {
         HeadLimits {
             line_bytes: limits.upstream_head_bytes,
@@ -46,16 +45,15 @@ impl From<&Limits> for HeadLimits {
     }
 }
 
-/// The field lines of a head that has been parsed, in their order, as (name, value) pairs. Values
-/// are without the blanks around them; one that was folded over lines (answers only) keeps its
-/// line ends.
+/// The fields of a parsed head in their order, as (name, value) pairs. Values have no blanks around
+/// them. A folded value, which only a response may have, contains its line ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Fields<'a> {
     lines: &'a [u8],
 }
 
 impl<'a> Fields<'a> {
-    /// `lines` have passed the parser: each has a name and a colon, and ends with LF.
+    /// The fields in these lines. The parser has checked that each has a name, a colon and an LF.
     pub(super) fn of_parsed(lines: &'a [u8]) -> Fields<'a> {
         Fields { lines }
     }
@@ -65,7 +63,7 @@ impl<'a> Fields<'a> {
         self.lines
     }
 
-    /// The value of the first field of this name, in any case.
+    /// The value of the first field with this name, ignoring case.
     pub fn get(mut self, name: &str) -> Option<&'a [u8]> {
         self.find_map(|(found, value)| found.eq_ignore_ascii_case(name.as_bytes()).then_some(value))
     }
@@ -76,7 +74,7 @@ impl<'a> Iterator for Fields<'a> {
 
     fn next(&mut self) -> Option<(&'a [u8], &'a [u8])> {
         let mut end = 0;
-        // A line that begins with a blank continues the one before it (RFC 9112, 5.2).
+        // A line that begins with a blank continues the previous one (RFC 9112, 5.2).
         loop {
             end += self.lines[end..].iter().position(|&byte| byte == b'\n')? + 1;
             if !matches!(self.lines.get(end), Some(b' ' | b'\t')) {
@@ -99,15 +97,15 @@ impl std::fmt::Debug for Fields<'_> {
     }
 }
 
-/// The members of a comma-separated list, without the blanks around them and without empty ones
-/// (RFC 9110, 5.6.1). No member of the lists read this way is a quoted string.
+/// The members of a comma-separated list, without blanks around them and without empty members
+/// (RFC 9110, 5.6.1). Not for lists with quoted strings.
 pub(super) fn members(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     list.split(|&byte| byte == b',')
         .map(<[u8]>::trim_ascii)
         .filter(|member| !member.is_empty())
 }
 
-/// A number that is nothing but digits. `None` also when it is beyond 64 bits.
+/// A number that has only digits. `None` if it does not fit 64 bits.
 pub(super) fn digits(value: &[u8]) -> Option<u64> {
     if value.is_empty() {
         return None;
@@ -121,7 +119,7 @@ pub(super) fn digits(value: &[u8]) -> Option<u64> {
     })
 }
 
-/// What a byte may be part of.
+/// The classes of each byte.
 const CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let mut byte = 0;
@@ -153,18 +151,18 @@ const fn is_one_of(byte: u8, list: &[u8]) -> bool {
     false
 }
 
-/// Whether the byte may stand in a method or a field name.
+/// True if the byte is allowed in a method or a field name.
 pub(super) fn is_token(byte: u8) -> bool {
     CLASSES[byte as usize] & TOKEN != 0
 }
 
-/// Whether the byte may stand, unescaped, in a registered host name.
+/// True if the byte is allowed, unescaped, in a host name.
 pub(super) fn is_host_name(byte: u8) -> bool {
     CLASSES[byte as usize] & NAME != 0
 }
 
-/// Whether the byte may stand in a field value, a chunk extension or a trailer (RFC 9110, 5.5):
-/// visible, blank, or of some other alphabet; never a control byte.
+/// True if the byte is allowed in a field value, a chunk extension or a trailer (RFC 9110, 5.5): any byte
+/// except control bytes.
 pub(super) fn is_field_text(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }

@@ -1,21 +1,22 @@
-//! HTTP/1.1 messages: bytes to requests and answers, and back.
+//! HTTP/1.1 messages: parses and writes requests and responses.
 //!
-//! Owns the grammar and the framing of RFC 9110 and RFC 9112, on both sides: requests from clients
-//! ([`request`]) and the answers to them ([`response`]), requests to exchanges and their answers
-//! ([`upstream`]), tunnels through proxies ([`tunnel`]), bodies in both directions ([`body`]),
-//! and their gzip coding ([`gzip`]), where a client accepts it ([`accept`]). It never touches a
-//! socket, keeps no connection and knows no market: what a path means is not its business.
+//! Owns the grammar and the framing of RFC 9110 and RFC 9112 on both sides: requests from clients
+//! ([`request`]) and the responses to them ([`response`]), requests to exchanges and their responses
+//! ([`upstream`]), tunnels through proxies ([`tunnel`]), bodies in both directions ([`body`]), and gzip
+//! ([`gzip`]) if a client accepts it ([`accept`]). It uses no socket, has no connections, and does not
+//! know what a path means.
 //!
-//! Invariant: however the bytes are split on their way, the result is the same. A parser is given
-//! what has arrived so far; it says *partial* until the bytes decide, and what they have decided,
-//! no later byte changes.
+//! Invariant: the result does not depend on how the bytes are split. A parser gets the bytes that have
+//! arrived so far, and returns *partial* until the result is certain. Later bytes do not change it.
 
 pub mod accept;
 pub mod body;
 pub mod error;
 pub mod gzip;
 mod head;
+mod offsets;
 pub mod output;
+mod parser;
 pub mod query;
 pub mod request;
 pub mod response;
@@ -25,12 +26,14 @@ pub mod upstream;
 
 pub use accept::Accept;
 pub use body::{BodyError, BodyReader, Framing, Piece};
-pub use error::{ErrorAnswer, RequestError, write_error_body};
+pub use error::{ErrorResponse, RequestError, write_error_body};
 pub use gzip::{Compressor, DecompressError, Decompressor};
 pub use head::{Fields, HeadLimits};
+pub use offsets::RequestOffsets;
 pub use output::{Outgoing, Output};
+pub use parser::{Parsed, empty_lines, parse};
 pub use query::{BadEscape, Query, decode_segment, normal_path};
-pub use request::{KeptRequest, Method, Parsed, Request, RequestBody, Version, empty_lines, parse};
+pub use request::{Method, Request, RequestBody, Version};
 pub use response::{
     ALLOW, CONTINUE, Cache, Coding, ContentType, ETag, Head, PREFLIGHT, Persistence, Quota,
     Responder, Stamp,

@@ -1,43 +1,43 @@
-//! Bytes on their way to the kernel: written ones, and between them parts that nobody copies.
+//! The bytes that a connection has to send: written bytes, and between them parts that are not copied.
 //!
-//! Owns the written bytes, the parts that were given to it and a count on the shared ones, until all
-//! of them are sent. What is sent is never moved to make room: an output is emptied whole. It never
-//! sends anything itself.
+//! Owns the written bytes and the parts, of which some are shared, until all of them are sent. Sent
+//! bytes stay in the buffer until the output is empty.
 //!
-//! Invariant: the places of the parts in the written bytes rise, and none lies before what was sent.
+//! Invariant: the positions of the parts in the written bytes ascend, and those of unsent parts are not
+//! before the sent bytes.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-/// Shared bytes below this are copied: to hand another piece to the kernel costs as much.
-const COPIED_BELOW: usize = 1024;
+/// Shorter shared parts are copied, because another piece costs the kernel as much.
+const MIN_SHARED: usize = 1024;
 
-/// Given bytes below this are copied: to hand them over costs an allocation.
-pub const GIVEN_FROM: usize = 16 * 1024;
+/// Shorter given parts are copied, because a part costs an allocation.
+pub const MIN_GIVEN: usize = 16 * 1024;
 
-/// See the module's page.
+/// Bytes to be sent.
 #[derive(Debug, Default)]
 pub struct Output {
     bytes: Vec<u8>,
-    /// Written bytes that were sent.
+    /// Number of written bytes that were sent.
     sent: usize,
-    /// Made at the first shared part; most answers have none, and idle connections are many.
+    /// The parts. Boxed, because most responses have none, and many connections are idle.
     shared: Option<Box<Shared>>,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
     parts: Vec<Part>,
-    /// The first part that is not wholly sent, and how much of it is.
+    /// The first part that is not completely sent, and how much of it is sent.
     next: usize,
     next_sent: usize,
-    /// Bytes of all parts that are not sent.
+    /// Unsent bytes of all parts.
     left: usize,
 }
 
 #[derive(Debug)]
 struct Part {
-    /// It comes before the written byte of this place.
+    /// It precedes the written byte at this position.
     at: usize,
     bytes: Bytes,
     range: Range<usize>,
@@ -61,7 +61,7 @@ impl Deref for Bytes {
     }
 }
 
-/// What is to be sent, in pieces.
+/// The unsent bytes, in pieces.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing<'a> {
     bytes: &'a [u8],
@@ -75,19 +75,19 @@ impl Output {
         &mut self.bytes
     }
 
-    /// Appends these bytes. Many of them are not copied: to copy a megabyte into new memory takes
-    /// longer than a turn of the loop is to take.
+    /// Appends bytes. Long ones are not copied: copying a megabyte takes longer than a turn of the loop
+    /// may take.
     pub fn give(&mut self, bytes: Vec<u8>) {
-        if bytes.len() < GIVEN_FROM {
+        if bytes.len() < MIN_GIVEN {
             return self.bytes.extend_from_slice(&bytes);
         }
         let range = 0..bytes.len();
         self.push(Bytes::Given(bytes), range);
     }
 
-    /// Appends a part of some shared bytes, which must not change.
+    /// Appends a part of shared bytes.
     pub fn share(&mut self, bytes: &Arc<[u8]>, range: Range<usize>) {
-        if range.len() < COPIED_BELOW {
+        if range.len() < MIN_SHARED {
             return self.bytes.extend_from_slice(&bytes[range]);
         }
         self.push(Bytes::Shared(bytes.clone()), range);
@@ -103,7 +103,7 @@ impl Output {
         });
     }
 
-    /// What is still to be sent.
+    /// The unsent bytes.
     pub fn pending(&self) -> Outgoing<'_> {
         let shared = self.shared.as_deref().filter(|shared| shared.left > 0);
         Outgoing {
@@ -113,18 +113,18 @@ impl Output {
         }
     }
 
-    /// Bytes still to be sent.
+    /// Number of unsent bytes.
     pub fn len(&self) -> usize {
         let shared = self.shared.as_ref().map_or(0, |shared| shared.left);
         self.bytes.len() - self.sent + shared
     }
 
-    /// Whether nothing is to be sent.
+    /// True if nothing is to be sent.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Takes note that so many bytes were sent.
+    /// Notes that this many bytes were sent.
     pub fn advance(&mut self, count: usize) {
         debug_assert!(count <= self.len(), "more sent than there was");
         if count >= self.len() {
@@ -150,17 +150,17 @@ impl Output {
         self.sent += left;
     }
 
-    /// Takes buffers to write into, if it has none.
+    /// Takes the buffers of `spare` if it has none.
     pub fn borrow(&mut self, spare: &mut Output) {
         if self.bytes.capacity() == 0 {
             std::mem::swap(self, spare);
         }
     }
 
-    /// Gives its buffers back, now that all is sent: they are lent to the next one, where there are
-    /// no others and they take at most so many bytes. Then it holds no memory.
+    /// Gives up its buffers, after all is sent: to `spare` if that has none and they take at most `most`
+    /// bytes. Otherwise they are freed.
     pub fn give_back(&mut self, spare: &mut Output, most: usize) {
-        debug_assert!(self.is_empty(), "somebody waits for what is in it");
+        debug_assert!(self.is_empty(), "there are unsent bytes");
         if spare.bytes.capacity() == 0 && self.capacity() <= most {
             std::mem::swap(self, spare);
         } else {
@@ -168,7 +168,7 @@ impl Output {
         }
     }
 
-    /// What the buffers take in memory.
+    /// The memory that the buffers take.
     pub fn capacity(&self) -> usize {
         let Some(shared) = &self.shared else {
             return self.bytes.capacity();
@@ -191,7 +191,7 @@ impl Output {
 }
 
 impl<'a> Outgoing<'a> {
-    /// All of it, where it is one piece.
+    /// All of it, if it is one piece.
     pub fn whole(&self) -> Option<&'a [u8]> {
         match self.shared {
             None => Some(&self.bytes[self.sent..]),
@@ -199,18 +199,18 @@ impl<'a> Outgoing<'a> {
         }
     }
 
-    /// Bytes in all.
+    /// Number of bytes.
     pub fn len(&self) -> usize {
         self.bytes.len() - self.sent + self.shared.map_or(0, |shared| shared.left)
     }
 
-    /// Whether there is nothing.
+    /// True if there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Hands out the pieces in their order, none of them empty, for as long as they are taken. No
-    /// iterator: that takes four times as long.
+    /// Passes the pieces to `take` in order, none of them empty, until `take` returns false. An iterator
+    /// would take four times as long.
     pub fn each(self, mut take: impl FnMut(&'a [u8]) -> bool) {
         let mut begin = self.sent;
         if let Some(shared) = self.shared {
@@ -231,7 +231,7 @@ impl<'a> Outgoing<'a> {
         }
     }
 
-    /// A copy of it.
+    /// A copy of all bytes.
     pub fn to_vec(self) -> Vec<u8> {
         let mut all = Vec::with_capacity(self.len());
         self.each(|piece| {
@@ -274,18 +274,18 @@ mod tests {
     #[test]
     fn what_is_given_comes_behind_what_was_there_and_is_partly_sent() {
         let mut output = Output::default();
-        let shared: Arc<[u8]> = vec![b's'; 2 * COPIED_BELOW].into();
+        let shared: Arc<[u8]> = vec![b's'; 2 * MIN_SHARED].into();
         output.bytes().extend_from_slice(b"head");
         output.share(&shared, 0..shared.len());
         output.bytes().extend_from_slice(b"more");
         output.advance(6);
-        output.give(vec![b'g'; GIVEN_FROM]);
+        output.give(vec![b'g'; MIN_GIVEN]);
         let mut found = Vec::new();
         output.pending().each(|piece| {
             found.extend_from_slice(piece);
             true
         });
-        let expected = [&shared[2..], b"more", &[b'g'; GIVEN_FROM]].concat();
+        let expected = [&shared[2..], b"more", &[b'g'; MIN_GIVEN]].concat();
         assert_eq!((output.len(), found), (expected.len(), expected));
     }
 

@@ -1,14 +1,13 @@
-//! The query of a target, and percent-escapes.
+//! Percent-decoding of path segments and queries.
 //!
-//! Owns the decoding of one path segment and of the pairs of a query. It decodes once, never
-//! twice, and never splits what it has decoded: an escaped slash or ampersand is a character of
-//! its segment or value.
+//! Text is split before it is decoded, and decoded only once. So an escaped slash or ampersand is part
+//! of its segment or value.
 
 use super::target::has_any;
 use std::borrow::Cow;
 use std::fmt;
 
-/// A `%` that is not followed by two hexadecimal digits, or one that hides a control byte.
+/// A `%` without two hexadecimal digits, or an escaped control byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadEscape;
 
@@ -20,15 +19,15 @@ impl fmt::Display for BadEscape {
 
 impl std::error::Error for BadEscape {}
 
-/// One segment of a path, decoded once (RFC 3986, 2.1). The result holds no control byte; it may
-/// hold anything else, slashes and bytes that are no UTF-8 included. A `+` is a `+`.
+/// Decodes a path segment (RFC 3986, 2.1). The result has no control byte, but may have slashes and
+/// bytes that are not UTF-8. A `+` stays a `+`.
 pub fn decode_segment(raw: &[u8]) -> Result<Cow<'_, [u8]>, BadEscape> {
     decode(raw, b'+', Bad::Refuse)
 }
 
-/// A path as it is compared with an address: escapes of characters that need none are undone
-/// (RFC 3986, 6.2.2.2), all others stay, so that each segment can still be decoded, once. A path
-/// with a bad escape stays as it is.
+/// Decodes the escapes of unreserved characters, so that the path can be compared with those of
+/// endpoints (RFC 3986, 6.2.2.2). Other escapes stay, so that each segment can be decoded later. A path
+/// with an invalid escape is returned as it is.
 pub fn normal_path(raw: &[u8]) -> Cow<'_, [u8]> {
     if !has_any(raw, [b'%']) {
         return Cow::Borrowed(raw);
@@ -57,24 +56,23 @@ pub fn normal_path(raw: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(normal)
 }
 
-/// RFC 3986, 2.3.
+/// True for unreserved characters (RFC 3986, 2.3).
 fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }
 
-/// The pairs of a query, in their order: `a=1&b` is (`a`, `1`), (`b`, nothing). Empty pairs are
-/// skipped. A `+` is a blank, as forms send it.
+/// The (key, value) pairs of a query in their order. The value of a key without `=` is empty. Empty
+/// pairs are skipped. A `+` is a blank, as in forms.
 ///
-/// A bad escape, or one that hides a control byte, stays as it is written: with its `%` it is no
-/// good value of any parameter, whose own check refuses it in its own words; in a list it spoils
-/// one item and not the others.
+/// An invalid escape or an escaped control byte is not decoded. No parameter accepts a `%`, so the
+/// check of the parameter refuses the value with its own message. In a list, only one item is invalid.
 #[derive(Clone, Debug)]
 pub struct Query<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Query<'a> {
-    /// `raw` is what follows the `?`.
+    /// The pairs of `raw`, which is what follows the `?`.
     pub fn new(raw: &'a [u8]) -> Query<'a> {
         Query { rest: raw }
     }
@@ -111,15 +109,14 @@ impl<'a> Iterator for Query<'a> {
     }
 }
 
-/// Where the first pair of a query ends, where its key does, and whether anything in it has to be
-/// decoded.
+/// The ends of the first pair and of its key, and whether the pair has to be decoded.
 struct Marks {
     end: usize,
     equals: Option<usize>,
     escapes: bool,
 }
 
-/// Finds them in one go: sixteen bytes at a time where there are none, as in a long list.
+/// Finds them in one pass. Sixteen bytes without any mark, as in a long list, are skipped at once.
 fn marks(query: &[u8]) -> Marks {
     let mut marks = Marks {
         end: query.len(),
@@ -140,7 +137,7 @@ fn marks(query: &[u8]) -> Marks {
 }
 
 impl Marks {
-    /// Goes on with the bytes from `begin` on: whether the pair ends in them.
+    /// Goes on with `bytes`, which start at `begin`. Returns true if the pair ends in them.
     #[inline]
     fn look(&mut self, begin: usize, bytes: &[u8]) -> bool {
         for (at, byte) in bytes.iter().enumerate() {
@@ -162,7 +159,7 @@ fn is_mark(byte: u8) -> bool {
     (byte == b'&') | (byte == b'=') | (byte == b'%') | (byte == b'+')
 }
 
-/// What becomes of bad escapes.
+/// What to do with an invalid escape.
 #[derive(Clone, Copy)]
 enum Bad {
     Refuse,
@@ -195,7 +192,7 @@ fn decode(raw: &[u8], plus: u8, bad: Bad) -> Result<Cow<'_, [u8]>, BadEscape> {
     Ok(Cow::Owned(decoded))
 }
 
-/// The byte that the two digits behind a `%` stand for.
+/// The byte of the two digits after a `%`.
 fn escaped(digits: &[u8]) -> Result<u8, BadEscape> {
     let &[high, low, ..] = digits else {
         return Err(BadEscape);

@@ -1,134 +1,41 @@
-//! Answers to clients, written straight into a connection's output.
+//! Responses to clients, written directly into a connection's output.
 //!
-//! Owns the head of every answer: status line, the fields that all answers carry, caching,
-//! conditional requests (RFC 9110, 13) and what becomes of the body for HEAD. It never makes a
-//! body and never decides to close; [`Persistence`] is told to it.
+//! Owns the head of every response: the status line, the common fields, caching, conditional requests
+//! (RFC 9110, 13), and that HEAD has no body. It makes no body, and does not decide whether the
+//! connection closes: the caller passes a [`Persistence`].
 //!
-//! The head of a 200 with JSON is made a hundred thousand times a second, so it is a copy of one
-//! ready block, patched once a second, and one short run of what differs.
+//! The head of a 200 with JSON is written a hundred thousand times a second. So it is a copy of a block
+//! that is rendered once a second (`stamp`), and a short part that differs (`tail`).
 
-mod meta;
+mod conditions;
+mod head;
+mod stamp;
 mod tail;
 
-pub use self::meta::{Cache, Coding, ContentType, ETag, Head};
-use self::tail::{Begun, Tail};
+use self::conditions::{Compare, matches_any};
+pub use self::head::{ALLOW, CONTINUE, Cache, Coding, ContentType, ETag, Head, PREFLIGHT};
+pub use self::stamp::Stamp;
+use self::stamp::{ETAG, JSON};
+use self::tail::Tail;
 use super::accept::Accept;
-use super::error::{ErrorAnswer, RequestError, write_error_body};
-use super::output::{GIVEN_FROM, Output};
+use super::error::{ErrorResponse, RequestError, write_error_body};
+use super::output::{MIN_GIVEN, Output};
 use super::request::{Method, Request, Version};
-use crate::time::UnixMs;
 use std::borrow::Cow;
-use std::io::Write;
-use std::ops::Range;
-use std::time::{Duration, SystemTime};
 
-/// The interim answer to `Expect: 100-continue`.
-pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-
-/// Field of a 405: what every address can do (RFC 9110, 15.5.6).
-pub const ALLOW: &[u8] = b"Allow: GET, HEAD, OPTIONS\r\n";
-
-/// Fields of the answer to OPTIONS, a browser's pre-flight among them. The wildcard stands for every
-/// field but `Authorization` (Fetch, CORS-preflight fetch), which some pages send to everybody.
-pub const PREFLIGHT: &[u8] = b"Allow: GET, HEAD, OPTIONS\r\n\
-    Access-Control-Allow-Methods: GET, HEAD, OPTIONS\r\n\
-    Access-Control-Allow-Headers: *, Authorization\r\n\
-    Access-Control-Max-Age: 86400\r\n";
-
-/// What every answer carries behind its date. A script in a browser sees of the other fields only
-/// those that are named here.
-const COMMON: &[u8] = b"\r\n\
-    Access-Control-Allow-Origin: *\r\n\
-    Access-Control-Expose-Headers: ETag, Date, Link, Retry-After, Chart-Interval, Chart-Source, \
-    Chart-Last-Closed, Chart-Gaps, Chart-Coverage, RateLimit-Limit, RateLimit-Remaining, \
-    RateLimit-Reset\r\n";
-
-const OK_LINE: &[u8] = b"HTTP/1.1 200 OK\r\n";
-const DATE: &[u8] = b"Date: ";
-const DATE_BYTES: usize = b"Sun, 06 Nov 1994 08:49:37 GMT".len();
-const ETAG: &[u8] = b"ETag: ";
-const JSON: &[u8] = b"Content-Type: application/json\r\n";
-
-/// Ready lines with this second's date.
-#[derive(Clone, Debug)]
-pub struct Stamp {
-    /// This run, and what tags of it begin with.
-    boot: u64,
-    etag: Begun,
-    /// The milliseconds of this second.
-    span: Range<i64>,
-    /// The status line of a 200, the common lines and the type of JSON. The common lines alone
-    /// are the part in between.
-    ok_json: Vec<u8>,
-}
-
-impl Default for Stamp {
-    fn default() -> Stamp {
-        Stamp::new()
-    }
-}
-
-impl Stamp {
-    /// Lines that say 1970, until the first [`Stamp::refresh`].
-    pub fn new() -> Stamp {
-        Stamp::of_boot(0)
-    }
-
-    /// The same for the tags of one run.
-    pub fn of_boot(boot: u64) -> Stamp {
-        let mut tail = Tail::new();
-        tail.push(ETAG);
-        let mut stamp = Stamp {
-            boot,
-            etag: tail.begin_etag(boot),
-            span: 0..0,
-            ok_json: [OK_LINE, DATE, &[0; DATE_BYTES], COMMON, JSON].concat(),
-        };
-        stamp.refresh(UnixMs(0));
-        stamp
-    }
-
-    /// Sets the date. True if it is another second than before; else it costs next to nothing.
-    #[inline]
-    pub fn refresh(&mut self, now: UnixMs) -> bool {
-        let is_new = !self.span.contains(&now.0);
-        if is_new {
-            self.set(now);
-        }
-        is_new
-    }
-
-    #[cold]
-    fn set(&mut self, now: UnixMs) {
-        let second = now.0.div_euclid(1000);
-        // The last second that a date of HTTP can express is the end of the year 9999.
-        const LAST: i64 = 253_402_300_799;
-        self.span = second.saturating_mul(1000)..second.saturating_mul(1000).saturating_add(1000);
-        let since = Duration::from_secs(second.clamp(0, LAST) as u64);
-        let date = httpdate::HttpDate::from(SystemTime::UNIX_EPOCH + since);
-        let begin = OK_LINE.len() + DATE.len();
-        write!(&mut self.ok_json[begin..begin + DATE_BYTES], "{date}")
-            .expect("a date of HTTP has 29 bytes");
-    }
-
-    fn common(&self) -> &[u8] {
-        &self.ok_json[OK_LINE.len()..self.ok_json.len() - JSON.len()]
-    }
-}
-
-/// What the answer says of its connection.
+/// What a response says about its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Persistence {
-    /// Nothing: it stays open, as it does by default.
+    /// Nothing: the connection stays open, which is the default.
     Stay,
-    /// `keep-alive`, to a 1.0 client that asked for it.
+    /// `keep-alive`, for a 1.0 client that has asked for it.
     StayHttp10,
     /// `close`.
     Close,
 }
 
 impl Persistence {
-    /// What to say to this request, if the service would keep the connection.
+    /// The persistence for a request. `keep` is false if the service closes the connection.
     pub fn of(request: &Request, keep: bool) -> Persistence {
         match request.version {
             _ if !keep || !request.keep_alive => Persistence::Close,
@@ -138,19 +45,19 @@ impl Persistence {
     }
 }
 
-/// What a client may still ask for: `RateLimit-Limit`, `-Remaining` and `-Reset` as in
-/// draft-ietf-httpapi-ratelimit-headers-06, section 4.
+/// What is left of a client's rate limit: `RateLimit-Limit`, `-Remaining` and `-Reset`
+/// (draft-ietf-httpapi-ratelimit-headers-06, section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// Requests that may come at once.
+    /// Requests that are allowed at once.
     pub limit: u32,
-    /// Those of them that are left.
+    /// Requests that are left.
     pub remaining: u32,
-    /// Seconds until all are back; where none is left to answer this one, until one is.
+    /// Seconds until all are allowed again; if this request was refused, until one is.
     pub reset_s: u32,
 }
 
-/// Writes one answer to one request.
+/// Writes the response to one request.
 #[derive(Debug)]
 pub struct Responder<'a> {
     out: &'a mut Output,
@@ -166,8 +73,8 @@ pub struct Responder<'a> {
 }
 
 impl<'a> Responder<'a> {
-    /// Answers `request`, appending to `out`. Without `keep`, or where the client would not send
-    /// another request, the answer says that the connection closes.
+    /// Responds to `request`, appending to `out`. Without `keep`, or if the client sends no further
+    /// request, the response says that the connection closes.
     pub fn new(
         out: &'a mut Output,
         stamp: &'a Stamp,
@@ -188,7 +95,7 @@ impl<'a> Responder<'a> {
         }
     }
 
-    /// Answers a request that is gone, from what its answer's head depends on.
+    /// Responds to a request whose bytes are gone, from what the head of its response depends on.
     pub fn resumed(
         out: &'a mut Output,
         stamp: &'a Stamp,
@@ -211,7 +118,7 @@ impl<'a> Responder<'a> {
         }
     }
 
-    /// Answers bytes that are no request, or nobody's request: in full, and for the last time.
+    /// Responds to bytes that are not a request, or before a request: with a body, and closing.
     pub fn closing(out: &'a mut Output, stamp: &'a Stamp) -> Responder<'a> {
         Responder {
             out,
@@ -227,14 +134,14 @@ impl<'a> Responder<'a> {
         }
     }
 
-    /// The answer tells what its client may still ask for.
+    /// Sets the quota that the head states.
     pub fn tell_quota(&mut self, quota: Option<Quota>) {
         self.quota = quota;
     }
 
-    /// Writes the head. `Some` when the body, exactly `body_len` bytes, written or shared, is to
-    /// follow; `None` when nothing is: to HEAD, and with 204 and 304. A 200 with a tag that the client
-    /// already has becomes a 304; one without a tag that the client wants, a 412 with its own body.
+    /// Writes the head. Returns the output if the body, exactly `body_len` bytes, is to follow, and
+    /// `None` if there is none: for HEAD, 204 and 304. A 200 becomes a 304 if the client has its tag, and
+    /// a 412, which has its own body, if `If-Match` does not have its tag.
     pub fn begin(&mut self, head: &Head, body_len: usize) -> Option<&mut Output> {
         self.weigh(body_len);
         if self.if_match.is_some() && head.status == 200 && !self.is_wanted(head.etag) {
@@ -245,7 +152,7 @@ impl<'a> Responder<'a> {
         self.status = head.status;
         if let Some(etag) = head.etag {
             match etag.boot == self.stamp.boot {
-                true => tail.begun_etag(&self.stamp.etag, etag),
+                true => tail.etag_with_prefix(&self.stamp.etag, etag),
                 false => {
                     tail.push(ETAG);
                     tail.etag(etag);
@@ -273,12 +180,8 @@ impl<'a> Responder<'a> {
         }
         tail.push(b"\r\n");
         let has_body = has_length && !self.head_only;
-        // A longer one is handed over, not copied.
-        let body_room = if has_body {
-            body_len.min(GIVEN_FROM)
-        } else {
-            0
-        };
+        // A longer body is not copied.
+        let body_room = if has_body { body_len.min(MIN_GIVEN) } else { 0 };
         let room = self.stamp.ok_json.len() + LINE_ROOM + head.fields.len() + tail.text().len();
         let out = self.out.bytes();
         out.reserve(room + body_room);
@@ -307,8 +210,8 @@ impl<'a> Responder<'a> {
         }
     }
 
-    /// Writes an error: JSON that no cache keeps.
-    pub fn error(&mut self, error: &ErrorAnswer) {
+    /// Writes an error as JSON that is not cached.
+    pub fn error(&mut self, error: &ErrorResponse) {
         let mut body = Vec::new();
         write_error_body(&mut body, error);
         let head = Head {
@@ -322,17 +225,17 @@ impl<'a> Responder<'a> {
         self.send(&head, &body);
     }
 
-    /// Writes the answer to what is no request.
+    /// Writes the response to an invalid request.
     pub fn refuse(&mut self, error: &RequestError) {
-        self.error(&ErrorAnswer::from(error));
+        self.error(&ErrorResponse::from(error));
     }
 
-    /// Whether the client takes gzip.
+    /// True if the client accepts gzip.
     pub fn takes_gzip(&self) -> bool {
         self.accept.takes_gzip()
     }
 
-    /// Whether the client says that it has what this tag names: a 200 with it becomes a 304.
+    /// True if `If-None-Match` has this tag, so that a 200 with it becomes a 304.
     pub fn has(&self, etag: ETag) -> bool {
         let mut tail = Tail::new();
         tail.etag(etag);
@@ -340,13 +243,13 @@ impl<'a> Responder<'a> {
         asked.is_some_and(|asked| matches_any(asked, tail.text(), Compare::Weakly))
     }
 
-    /// Whether the client asks by `If-Match` for other than what this tag names.
+    /// True if there is an `If-Match` that does not have this tag.
     pub fn refuses(&self, etag: ETag) -> bool {
         self.if_match.is_some() && !self.is_wanted(Some(etag))
     }
 
-    /// Whether `If-Match` holds for a representation with this tag (RFC 9110, 13.1.1: `*`, or a list;
-    /// compared strongly). One without a tag is never in the list.
+    /// True if `If-Match` is absent or matches this tag (RFC 9110, 13.1.1: `*`, or a list that is
+    /// compared strongly). A list never matches a representation without a tag.
     #[cold]
     fn is_wanted(&self, etag: Option<ETag>) -> bool {
         let mut tail = Tail::new();
@@ -357,18 +260,18 @@ impl<'a> Responder<'a> {
         asked.is_none_or(|asked| matches_any(asked, tail.text(), Compare::Strongly))
     }
 
-    /// The status that was written, 304 included; 0 before that.
+    /// The status that was written; 0 if none was.
     pub fn status(&self) -> u16 {
         self.status
     }
 
-    /// Takes note that a body of so many bytes was made, whether or not it is sent.
+    /// Notes that a body of this many bytes was made, whether or not it is sent.
     #[inline]
     pub fn weigh(&mut self, body_bytes: usize) {
         self.weight = self.weight.max(body_bytes);
     }
 
-    /// Bytes of the body that was made, also for HEAD and a 304.
+    /// The size of the body that was made, also for HEAD and a 304.
     #[inline]
     pub fn weight(&self) -> usize {
         self.weight
@@ -389,9 +292,9 @@ impl<'a> Responder<'a> {
         self.out.bytes().extend_from_slice(lines.text());
     }
 
-    /// Everything in front of the fields, for any status and type.
+    /// Writes the status line and the common fields, for any status and type.
     fn begin_other(&mut self, head: &Head) {
-        // A 304 speaks of a representation that the client has: it has its type, too.
+        // A 304 has no content type: the client has the representation.
         let content_type = match head.content_type {
             _ if self.status == 304 => b"",
             ContentType::None => b"",
@@ -413,8 +316,8 @@ impl<'a> Responder<'a> {
     }
 }
 
-/// Room for a status line and a content type that are longer than those of a 200 with JSON, and for
-/// what is said of the coding.
+/// Room for a longer status line and content type than those of a 200 with JSON, and for the fields of
+/// a coding.
 const LINE_ROOM: usize = 128;
 
 /// The reason phrase. It may be empty (RFC 9112, 4).
@@ -441,49 +344,14 @@ fn reason(status: u16) -> &'static [u8] {
     }
 }
 
-/// How tags are compared (RFC 9110, 8.8.3.2).
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Compare {
-    /// A tag with `W/` is the same as one without.
-    Weakly,
-    /// A tag with `W/` is no other.
-    Strongly,
-}
-
-/// Whether the list of a client's If-None-Match holds this tag, quotes included (RFC 9110, 13.1.2:
-/// `*`, or a list; compared weakly, so that a `W/` that some cache has put before it is no
-/// difference). What comes behind a malformed member is not looked at.
-fn matches_any(list: &[u8], tag: &[u8], compare: Compare) -> bool {
-    if list == b"*" {
-        return true;
-    }
-    let mut rest = list;
-    loop {
-        let is_gap = |byte: &&u8| matches!(byte, b',' | b' ' | b'\t');
-        rest = &rest[rest.iter().take_while(is_gap).count()..];
-        let strong = rest.strip_prefix(b"W/");
-        let may_match = strong.is_none() || compare == Compare::Weakly;
-        rest = strong.unwrap_or(rest);
-        let Some(opaque) = rest.strip_prefix(b"\"") else {
-            return false;
-        };
-        let Some(end) = opaque.iter().position(|&byte| byte == b'"') else {
-            return false;
-        };
-        let (member, behind) = rest.split_at(end + 2);
-        if member == tag && may_match {
-            return true;
-        }
-        rest = behind;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::head::HeadLimits;
-    use super::super::request::{Parsed, parse};
+    use super::super::parser::{Parsed, parse};
+    use super::stamp::COMMON;
     use super::*;
     use crate::config::Limits;
+    use crate::time::UnixMs;
 
     const ETAG: ETag = ETag {
         boot: 0x18a3_f2b0,
@@ -492,13 +360,13 @@ mod tests {
     };
 
     /// What a client that sends `raw` reads, the service keeping the connection.
-    fn answer(raw: &str, write: impl FnOnce(&mut Responder)) -> String {
+    fn respond(raw: &str, write: impl FnOnce(&mut Responder)) -> String {
         let limits = HeadLimits::from(&Limits::default());
         let request = match parse(raw.as_bytes(), &limits) {
             Ok(Parsed::Complete { request, .. }) => request,
             other => panic!("{raw:?}: {other:?}"),
         };
-        let mut stamp = Stamp::new();
+        let mut stamp = Stamp::new(0);
         stamp.refresh(UnixMs(784_111_777_999));
         let mut out = Output::default();
         out.bytes().extend_from_slice(b"before");
@@ -522,7 +390,7 @@ mod tests {
             fields: b"Chart-Gaps: 0\r\n",
             ..Head::json(Some(ETAG), Cache::MaxAge(2))
         };
-        let found = answer(raw, |responder| {
+        let found = respond(raw, |responder| {
             responder.send(&head, b"{}");
             assert_eq!(responder.status(), 200);
         });
@@ -538,7 +406,7 @@ mod tests {
     #[test]
     fn other_answers_differ_where_they_should() {
         let check = |raw: &str, head: &Head, expected_line: &str, expected_tail: &str| {
-            let found = answer(raw, |responder| responder.send(head, b"body"));
+            let found = respond(raw, |responder| responder.send(head, b"body"));
             let expected = format!("{expected_line}\r\n{}{expected_tail}", common());
             assert_eq!(found, expected);
         };
@@ -593,7 +461,7 @@ mod tests {
     #[test]
     fn an_error_is_json_that_no_cache_keeps() {
         let raw = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
-        let error = ErrorAnswer {
+        let error = ErrorResponse {
             status: 405,
             code: "method_not_allowed",
             message: b"no",
@@ -607,15 +475,15 @@ mod tests {
             body.len()
         );
         let line = "HTTP/1.1 405 Method Not Allowed\r\n";
-        let found = answer(raw, |responder| responder.error(&error));
+        let found = respond(raw, |responder| responder.error(&error));
         assert_eq!(found, format!("{line}{}{tail}{body}", common()));
-        let found = answer(&raw.replace("GET", "HEAD"), |responder| {
+        let found = respond(&raw.replace("GET", "HEAD"), |responder| {
             responder.error(&error)
         });
         assert_eq!(found, format!("{line}{}{tail}", common()));
 
         let mut out = Output::default();
-        let mut stamp = Stamp::new();
+        let mut stamp = Stamp::new(0);
         stamp.refresh(UnixMs(784_111_777_000));
         let mut responder = Responder::closing(&mut out, &stamp);
         responder.refuse(&RequestError::UriTooLong);
@@ -630,7 +498,7 @@ mod tests {
         let check = |asked: &str, expected: bool| {
             let raw = format!("GET / HTTP/1.1\r\nHost: h\r\nIf-None-Match: {asked}\r\n\r\n");
             let head = Head::json(Some(ETAG), Cache::MaxAge(2));
-            let found = answer(&raw, |responder| responder.send(&head, b"{}"));
+            let found = respond(&raw, |responder| responder.send(&head, b"{}"));
             if expected {
                 let rest = "ETag: \"18a3f2b0-1a-q\"\r\nCache-Control: public, max-age=2\r\n\r\n";
                 let expected = format!("HTTP/1.1 304 Not Modified\r\n{}{rest}", common());
@@ -669,7 +537,7 @@ mod tests {
             for method in ["GET", "HEAD"] {
                 let raw = format!("{method} / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
                 let head = Head::json(etag, Cache::MaxAge(2));
-                let found = answer(&raw, |responder| {
+                let found = respond(&raw, |responder| {
                     responder.send(&head, b"{}");
                     assert_eq!(responder.status(), expected, "{fields}");
                 });
@@ -715,7 +583,7 @@ mod tests {
         check("If-None-Match: \"x\"\r\nIf-Match: *\r\n", tag, 200);
         // Only where it would be a 200 (RFC 9110, 13.2.1).
         let raw = "GET / HTTP/1.1\r\nHost: h\r\nIf-Match: \"x\"\r\n\r\n";
-        answer(raw, |responder| {
+        respond(raw, |responder| {
             responder.refuse(&RequestError::UriTooLong);
             assert_eq!(responder.status(), 414);
         });
@@ -733,7 +601,7 @@ mod tests {
                     Cache::NoCache,
                 )
             };
-            let found = answer(&raw, |responder| {
+            let found = respond(&raw, |responder| {
                 assert_eq!(responder.takes_gzip(), fields.contains("gzip"));
                 assert_eq!(responder.has(ETAG), fields.contains("-q\""));
                 responder.send(&head, b"body")
@@ -772,7 +640,7 @@ mod tests {
     fn only_a_200_with_a_tag_becomes_a_304() {
         let raw = "GET / HTTP/1.1\r\nHost: h\r\nIf-None-Match: *\r\n\r\n";
         let check = |head: Head, status| {
-            answer(raw, |responder| {
+            respond(raw, |responder| {
                 responder.send(&head, b"");
                 assert_eq!(responder.status(), status);
             });
@@ -791,7 +659,7 @@ mod tests {
 
     #[test]
     fn the_date_is_that_of_the_second_and_never_panics() {
-        let mut stamp = Stamp::new();
+        let mut stamp = Stamp::new(0);
         let mut check = |ms: i64, expected: &str| {
             stamp.refresh(UnixMs(ms));
             let expected = format!("Date: {expected}\r\nAccess-");

@@ -1,7 +1,7 @@
-//! The target of a request, and the host it was sent to.
+//! The target of a request, and the grammar of its host.
 //!
-//! Owns the four forms of a target (RFC 9112, 3.2) and the grammar of host and port (RFC 3986,
-//! 3.2.2). It takes a target apart and never decodes it.
+//! Owns the four forms of a target (RFC 9112, 3.2) and the grammar of host and port (RFC 3986, 3.2.2).
+//! It splits a target but does not decode it.
 
 use super::error::RequestError;
 use super::head::is_host_name;
@@ -9,16 +9,16 @@ use std::net::Ipv6Addr;
 
 const BAD_TARGET: RequestError = RequestError::BadRequest("Malformed request target.");
 
-/// A target, taken apart and still escaped.
+/// The parts of a target, still percent-encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Target<'a> {
-    /// Begins with `/`; `*` of OPTIONS and the authority of CONNECT stand as they are.
+    /// The path, which begins with `/`; or `*` of OPTIONS, or the authority of CONNECT.
     pub path: &'a [u8],
-    /// Behind the `?`.
+    /// The query: what follows the `?`.
     pub query: &'a [u8],
 }
 
-/// Takes a target apart. `raw` is not empty and holds no control byte and no blank.
+/// Splits a target. `raw` is not empty, and has no control byte and no blank.
 pub(super) fn split<'a>(method: &str, raw: &'a [u8]) -> Result<Target<'a>, RequestError> {
     if raw[0] == b'/' && method != "CONNECT" {
         return split_origin(raw);
@@ -35,8 +35,8 @@ pub(super) fn split<'a>(method: &str, raw: &'a [u8]) -> Result<Target<'a>, Reque
     }
 }
 
-/// Path and query. A fragment is not part of a target; a dot segment has been resolved by whoever
-/// follows a reference (RFC 3986, 5.2.4), so that one which arrives is an attempt at something.
+/// Splits path and query. A target has no fragment. Clients resolve dot segments before they send a
+/// request (RFC 3986, 5.2.4), so one that arrives is probably an attack.
 fn split_origin(raw: &[u8]) -> Result<Target<'_>, RequestError> {
     if is_plain(raw) {
         return Ok(Target {
@@ -58,12 +58,12 @@ fn split_origin(raw: &[u8]) -> Result<Target<'_>, RequestError> {
     })
 }
 
-/// Whether it is all path, and nothing in it needs a second look.
+/// True if `raw` is only a path, without `.`, `%`, `?` and `#`.
 fn is_plain(raw: &[u8]) -> bool {
     !has_any(raw, *b".%?#")
 }
 
-/// Whether one of these bytes is in there. Eight bytes at a time; the last eight overlap those
+/// True if one of these bytes is in `raw`. Checks eight bytes at a time; the last eight overlap those
 /// before them.
 #[inline]
 pub(super) fn has_any<const N: usize>(raw: &[u8], bytes: [u8; N]) -> bool {
@@ -79,14 +79,14 @@ pub(super) fn has_any<const N: usize>(raw: &[u8], bytes: [u8; N]) -> bool {
     }) != 0
 }
 
-/// Not zero when one of the eight bytes is this one (Mycroft's test for a zero byte).
+/// Not zero if one of the eight bytes is `byte` (Mycroft's test for a zero byte).
 fn has(word: u64, byte: u8) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let word = word ^ (ONES * u64::from(byte));
     word.wrapping_sub(ONES) & !word & (ONES << 7)
 }
 
-/// `.` and `..`, however they are escaped.
+/// True for `.` and `..`, also if they are percent-encoded.
 fn is_dot_segment(segment: &[u8]) -> bool {
     let mut rest = segment;
     let mut dots = 0;
@@ -100,8 +100,8 @@ fn is_dot_segment(segment: &[u8]) -> bool {
     dots == 1 || dots == 2
 }
 
-/// `http://host/path`: what a client sends to a proxy, and every server must take (RFC 9112,
-/// 3.2.2). The host in it is checked and then, like the `Host` field, not used.
+/// Splits `http://host/path`, the form for proxies, which every server must accept (RFC 9112, 3.2.2).
+/// Its host is checked but not used, like the field `Host`.
 fn split_absolute(raw: &[u8]) -> Result<Target<'_>, RequestError> {
     let rest = strip_scheme(raw, b"http://")
         .or_else(|| strip_scheme(raw, b"https://"))
@@ -127,8 +127,8 @@ fn strip_scheme<'a>(raw: &'a [u8], scheme: &[u8]) -> Option<&'a [u8]> {
     begin.eq_ignore_ascii_case(scheme).then_some(rest)
 }
 
-/// Whether this is `host` or `host:port` (RFC 3986, 3.2; no user information). Empty is: a client
-/// whose address has no host says so (RFC 9110, 7.2).
+/// True if this is `host` or `host:port` (RFC 3986, 3.2), without user information. It may be empty: a
+/// client sends an empty `Host` if its URI has no host (RFC 9110, 7.2).
 pub(super) fn is_authority(text: &[u8]) -> bool {
     let name = text.iter().position(|&byte| !is_host_name(byte));
     let name = name.unwrap_or(text.len());
@@ -141,7 +141,7 @@ pub(super) fn is_authority(text: &[u8]) -> bool {
     }
 }
 
-/// `2001:db8::1]:80`: what follows the bracket of an IPv6 address.
+/// True for what follows the bracket of an IPv6 address: `2001:db8::1]:80`.
 #[cold]
 fn is_literal_authority(text: &[u8]) -> bool {
     let Some(end) = text.iter().position(|&byte| byte == b']') else {
@@ -157,7 +157,7 @@ fn is_literal_authority(text: &[u8]) -> bool {
         }
 }
 
-/// `v1.something`: an address of a kind that is yet to come (RFC 3986, IPvFuture).
+/// True for `v1.something`: an address of a future version (RFC 3986, IPvFuture).
 fn is_future(address: &[u8]) -> bool {
     let [b'v' | b'V', rest @ ..] = address else {
         return false;
@@ -174,7 +174,7 @@ fn is_future(address: &[u8]) -> bool {
     }
 }
 
-/// A name with percent-escapes in it.
+/// True for a host name with percent-escapes, and an optional port.
 #[cold]
 fn is_escaped_authority(text: &[u8]) -> bool {
     let mut rest = text;
@@ -191,7 +191,7 @@ fn is_escaped_authority(text: &[u8]) -> bool {
     }
 }
 
-/// Digits, at most 65535; none at all means the scheme's own port.
+/// True for a number up to 65535. It may be empty, which means the default port.
 fn is_port(port: &[u8]) -> bool {
     let mut number = 0;
     for &byte in port {

@@ -1,11 +1,11 @@
-//! A tunnel: the request that makes a proxy pass bytes on to somebody else.
+//! The request for a tunnel through a proxy.
 //!
-//! Owns that request (CONNECT, RFC 9110, 9.3.6) and the one scheme of credentials that goes with
-//! it (Basic, RFC 7617). The answer's head is read like any other, with [`super::parse_response`];
-//! behind a 2xx the tunnel begins at once, whatever the head says of a body.
+//! Owns the request (CONNECT, RFC 9110, 9.3.6) and its credentials (Basic, RFC 7617). The head of the
+//! response is parsed with [`super::parse_response`]. After a 2xx the tunnel begins at once, even if the
+//! head announces a body.
 
-/// Appends a CONNECT to `place`, `HOST:PORT` with an IPv6 address in brackets; with the
-/// credentials of whoever asks, user and password.
+/// Appends a CONNECT to `place`, which is `HOST:PORT` with an IPv6 address in brackets. `credentials`
+/// are user and password.
 pub fn write_connect(out: &mut Vec<u8>, place: &str, credentials: Option<(&[u8], &[u8])>) {
     let is_clean = |text: &str| !text.bytes().any(|byte| byte <= b' ' || byte == 0x7f);
     debug_assert!(is_clean(place), "a place comes from the configuration");
@@ -23,7 +23,7 @@ pub fn write_connect(out: &mut Vec<u8>, place: &str, credentials: Option<(&[u8],
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends bytes in base64 with padding (RFC 4648, 4).
+/// Appends bytes as base64 with padding (RFC 4648, 4).
 fn write_base64(out: &mut Vec<u8>, bytes: &[u8]) {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for group in bytes.chunks(3) {

@@ -1,12 +1,11 @@
-//! The client's side: requests to exchanges, and the heads of their answers.
+//! Requests to exchanges, and the heads of their responses.
 //!
-//! Owns the one request that is ever sent, a GET, and what of an answer's head matters for reading
-//! its body and for asking again. It never follows a redirect, which is a failure of
-//! the exchange, and never unpacks: [`super::gzip`] does.
+//! Owns the GET request, and the fields of a response that matter for reading its body and for when to
+//! retry. It follows no redirect, which counts as a failure of the exchange. [`super::gzip`]
+//! decompresses bodies.
 //!
-//! What exchanges and the firewalls in front of them send is read as liberally as it is safe to:
-//! no other request can hide in an answer, since there is never more than one under way. Only the
-//! framing must be beyond doubt.
+//! Responses are parsed leniently, because there is never more than one request in flight on a
+//! connection, so no other response can hide in one. Only the framing must be unambiguous.
 
 use super::body::Framing;
 use super::gzip::ACCEPTED;
@@ -16,9 +15,9 @@ use std::fmt;
 use std::mem::MaybeUninit;
 use std::time::SystemTime;
 
-/// Appends a GET of `target`. `host` is the authority as [`crate::config::Url::authority`] writes
-/// it. Neither may hold blanks or control bytes: they come from the configuration and from a
-/// dialect, never from a client.
+/// Appends a GET of `target`. `host` is the authority as [`crate::config::Url::authority`] writes it.
+/// Both come from the configuration or a dialect, never from a client, and have no blanks or control
+/// bytes.
 pub fn write_request(out: &mut Vec<u8>, host: &str, target: &str) {
     let is_clean = |text: &str| !text.bytes().any(|byte| byte <= b' ' || byte == 0x7f);
     debug_assert!(is_clean(host) && is_clean(target) && target.starts_with('/'));
@@ -39,60 +38,60 @@ pub fn write_request(out: &mut Vec<u8>, host: &str, target: &str) {
     }
 }
 
-/// What an answer's head says of its body and its connection.
+/// What the head of a response says about its body and its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResponseHead {
     /// 200 to 599.
     pub status: u16,
     /// How the body is delimited.
     pub framing: Framing,
-    /// Whether the connection can carry another request, once the body has been read to its end.
+    /// True if the connection can be used for another request after the body.
     pub keep_alive: bool,
-    /// When to ask again.
+    /// When to retry.
     pub retry_after: Option<RetryAfter>,
-    /// What the body is packed in.
+    /// The coding of the body.
     pub content_encoding: Encoding,
 }
 
-/// RFC 9110, 10.2.3.
+/// The field `Retry-After` (RFC 9110, 10.2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryAfter {
-    /// So many seconds after the answer.
+    /// This many seconds after the response.
     Seconds(u64),
-    /// Not before this.
+    /// Not before this time.
     Date(UnixMs),
 }
 
-/// RFC 9110, 8.4.
+/// A content coding (RFC 9110, 8.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// As it is.
+    /// None.
     Identity,
     /// gzip, once.
     Gzip,
-    /// Something else, or several.
+    /// Another coding, or several.
     Other,
 }
 
-/// A head that has arrived whole.
+/// A complete head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response<'a> {
-    /// Owned: outlives the bytes.
+    /// The parsed head, which does not borrow.
     pub head: ResponseHead,
-    /// All fields, while the bytes are there.
+    /// All fields, which borrow from the bytes.
     pub fields: Fields<'a>,
-    /// Bytes of the head, interim answers before it included; the body begins behind them.
+    /// Length of the head, including interim responses before it. The body follows.
     pub used: usize,
 }
 
-/// Why an answer's head cannot be understood. The connection is of no further use.
+/// Why the head of a response is invalid. The connection cannot be used any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseError {
-    /// No HTTP/1 answer; the text says where.
+    /// It is not an HTTP/1 response; the text says which part is wrong.
     Malformed(&'static str),
-    /// Larger than the limits.
+    /// It is larger than the limits.
     TooLarge,
-    /// Its end cannot be told; the text says why.
+    /// The end of the body is not certain; the text says why.
     BadFraming(&'static str),
 }
 
@@ -108,8 +107,8 @@ impl fmt::Display for ResponseError {
 
 impl std::error::Error for ResponseError {}
 
-/// Reads the answer to a GET at the begin of `bytes`; `None` while its head is not complete.
-/// Interim answers (1xx) are skipped. The first line has no limit of its own.
+/// Parses the head of the response that begins with `bytes`; `None` while it is not complete. Interim
+/// responses (1xx) are skipped. The first line has no limit of its own.
 pub fn parse_response<'a>(
     bytes: &'a [u8],
     limits: &HeadLimits,
@@ -126,7 +125,7 @@ pub fn parse_response<'a>(
         };
         begin += used;
         match status {
-            // Nobody asked for another protocol; what follows would be one.
+            // Another protocol would follow, which was not requested.
             101 => return Err(ResponseError::Malformed("status")),
             100..=199 => {}
             200..=599 => {
@@ -149,7 +148,7 @@ fn parse_one<'a>(
     limits: &HeadLimits,
 ) -> Result<Option<RawHead<'a>>, ResponseError> {
     let mut config = httparse::ParserConfig::default();
-    // RFC 9112, 5.2: a user agent takes a folded line for what it was meant to be.
+    // RFC 9112, 5.2: a user agent accepts folded lines.
     config.allow_obsolete_multiline_headers_in_responses(true);
     let mut room = [const { MaybeUninit::uninit() }; FIELDS_CEILING];
     let room = &mut room[..limits.fields.min(FIELDS_CEILING)];
@@ -209,11 +208,11 @@ fn read(status: u16, version: u8, fields: Fields) -> Result<ResponseHead, Respon
             _ => {}
         }
     }
-    // RFC 9112, 6.1: a 1.0 sender cannot have meant it.
+    // RFC 9112, 6.1: HTTP/1.0 has no transfer codings.
     if chunked && version == 0 {
         return Err(ResponseError::BadFraming("HTTP/1.0 has no chunks"));
     }
-    // RFC 9112, 6.3, in its order. Chunks overrule a length; such a sender is not trusted twice.
+    // The order of RFC 9112, 6.3. Chunks override a length, but then the connection is not reused.
     let framing = match length {
         _ if status == 204 || status == 304 => Framing::None,
         _ if chunked => Framing::Chunked,
@@ -231,7 +230,7 @@ fn read(status: u16, version: u8, fields: Fields) -> Result<ResponseHead, Respon
     })
 }
 
-/// RFC 9110, 8.6: the same length said twice, in one field or in two, is one length.
+/// Parses a length. It may be repeated, in one field or in two (RFC 9110, 8.6).
 fn read_length(mut known: Option<u64>, value: &[u8]) -> Result<u64, ResponseError> {
     for member in value.split(|&byte| byte == b',') {
         let length = digits(member.trim_ascii());
@@ -243,8 +242,7 @@ fn read_length(mut known: Option<u64>, value: &[u8]) -> Result<u64, ResponseErro
     known.ok_or(ResponseError::BadFraming("its length is malformed"))
 }
 
-/// `None` for what is neither seconds nor a date: the sender is asked again as if it had said
-/// nothing.
+/// Parses `Retry-After`. `None`, as if there were no such field, if it is neither seconds nor a date.
 fn read_retry(value: &[u8]) -> Option<RetryAfter> {
     if !value.is_empty() && value.iter().all(u8::is_ascii_digit) {
         return Some(RetryAfter::Seconds(digits(value).unwrap_or(u64::MAX)));
@@ -252,7 +250,7 @@ fn read_retry(value: &[u8]) -> Option<RetryAfter> {
     read_date(value).map(RetryAfter::Date)
 }
 
-/// A date as HTTP writes it (RFC 9110, 5.6.7).
+/// Parses an HTTP date (RFC 9110, 5.6.7).
 pub fn read_date(value: &[u8]) -> Option<UnixMs> {
     let date: httpdate::HttpDate = std::str::from_utf8(value).ok()?.parse().ok()?;
     let since = SystemTime::from(date).duration_since(SystemTime::UNIX_EPOCH);
@@ -274,7 +272,7 @@ fn read_encoding(value: &[u8]) -> Encoding {
     })
 }
 
-/// One coding upon another.
+/// The result of one coding applied to another.
 fn join(inner: Encoding, outer: Encoding) -> Encoding {
     match (inner, outer) {
         (Encoding::Identity, coding) | (coding, Encoding::Identity) => coding,

@@ -1,24 +1,25 @@
-//! New connections.
+//! Accepts connections.
 //!
-//! Owns how many are taken in a turn, and when they are read. It decides nothing about them: the core
-//! says whether there is room.
+//! Owns how many connections a turn accepts, and when they are read first. The core decides whether
+//! there is room for them.
 
-use super::link::Link;
+use super::connection::Connection;
+use super::driver::{CLIENT_BYTES, Driver, connection};
 use super::listen::{Accepted, Listener};
-use super::{CLIENT_BYTES, Driver, link_of, pace};
+use super::pace;
 use crate::core::{Broken, Event};
 use crate::table::Key;
 use crate::time::Now;
 use std::time::Duration;
 
-/// From the wake-up: time after which a turn takes no further connection, so that a flood of new ones
-/// leaves time to those that are here.
+/// Time since the wake-up after which a turn accepts no more connections, so that a flood of them
+/// leaves time for the open ones.
 const ACCEPT_BUDGET: Duration = Duration::from_micros(200);
 
 impl Driver {
-    /// Takes new connections, a bounded number and for a bounded time. Each is read and answered before
-    /// the poller watches it, so that one that brings a single request never costs that; and when the
-    /// others have been taken, so that its request has had time to come.
+    /// Accepts connections, a bounded number and for a bounded time. Then reads and answers each before
+    /// registering it with the poller, so that a connection with a single request is never registered.
+    /// Reading comes after accepting so that the requests have time to arrive.
     pub(super) fn accept(&mut self, now: Now) {
         if !self.accepting && self.queues.new.is_empty() {
             return;
@@ -31,14 +32,14 @@ impl Driver {
                 let service = self.listeners[at].service;
                 match self.listeners[at].accept(now.mono) {
                     Accepted::Stream(stream, peer) => {
-                        // No room even for a refusal: closing at once is all that is left.
+                        // Without room even for a refusal, the connection is closed at once.
                         let Some(key) = self.core.accept_from(peer, service, now) else {
                             continue;
                         };
-                        self.place(Link::accepted(stream, key));
+                        self.add(Connection::accepted(stream, key));
                         self.queues.new.push_back(key);
                     }
-                    Accepted::Exhausted(error) => self.listeners[at].complain(&error),
+                    Accepted::Exhausted(error) => self.listeners[at].log_exhaustion(&error),
                     Accepted::Drained | Accepted::Lost => {}
                 }
                 if self.has_taken(ACCEPT_BUDGET, now) {
@@ -51,19 +52,19 @@ impl Driver {
         while let Some(key) = self.queues.new.pop_front() {
             self.pump(key, CLIENT_BYTES, now);
             self.carry_out(now);
-            self.keep(key, now);
+            self.register(key, now);
             if self.has_taken(ACCEPT_BUDGET, now) {
                 return;
             }
         }
     }
 
-    /// Makes the poller watch a link that has outlived its first turn.
-    fn keep(&mut self, key: Key, now: Now) {
+    /// Registers a connection that is still open after its first turn.
+    fn register(&mut self, key: Key, now: Now) {
         let registry = self.poll.registry();
-        if let Some(link) = link_of(&mut self.links, key)
-            && !link.registered
-            && let Err(error) = link.register(registry)
+        if let Some(conn) = connection(&mut self.connections, key)
+            && !conn.registered
+            && let Err(error) = conn.register(registry)
         {
             let why = Broken::Io(error.kind());
             self.core.handle(key, Event::Failed(&why), now);

@@ -1,26 +1,26 @@
-//! How many files this process may have open, and how many of them clients may take.
+//! How many files this process may have open, and how many of them clients may use.
 //!
-//! Owns the reserve: what the loop, the exchanges and the history need whatever clients do. The
-//! limit is raised to the most that the system allows without asking anybody (`RLIMIT_NOFILE`,
-//! getrlimit(2)). It never opens anything.
+//! Raises the soft limit to the hard limit (`RLIMIT_NOFILE`, getrlimit(2)). Owns the reserve: files
+//! that the loop, the exchanges and the history need, whatever clients do.
 
 use crate::config::Config;
 use crate::core;
 use crate::log_targets::NET;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Standard streams, poller, waker, signals, listeners, the history's file with its log and its
-/// lock, a look-up of a name, a look at the process's own figures: some twenty, and as many again.
+/// Files that are not connections: standard streams, poller, waker, signals, listeners, the history
+/// file with its log and lock, a name look-up, the process's figures. These are some twenty; the
+/// reserve is twice as many.
 const RESERVE: usize = 40;
 
-/// Clients that are served however low the limit is: with fewer, nobody can see what is wrong.
-const LEAST: usize = 8;
+/// Clients that are served however low the limit is, so that somebody can see what is wrong.
+const MIN_CLIENTS: usize = 8;
 
-/// Of the reserve, what is used all the time.
+/// The part of the reserve that is always in use.
 const USED: usize = 20;
 
-/// Raises the limit, and lowers the cap on connections to what it carries. The error is the limit,
-/// and how many files it takes to serve anybody at all.
+/// Raises the limit, and lowers `max_connections` to what it allows. The error is the limit, and how
+/// many files are needed to serve any client.
 pub fn settle(config: &mut Config) -> Result<(), (u64, usize)> {
     let Some(limit) = raise() else {
         return Ok(());
@@ -41,16 +41,15 @@ pub fn settle(config: &mut Config) -> Result<(), (u64, usize)> {
     Ok(())
 }
 
-/// Files without which nothing can be served: with fewer, exchanges could never be asked, and nobody
-/// would be told.
+/// Files that are needed to request data from exchanges and to serve any client.
 fn needed(config: &Config) -> usize {
-    let lanes = config.limits.lanes_per_source * config.sources.len();
-    // The demo exchange is in the same process: both ends count.
+    let upstream = config.limits.lanes_per_source * config.sources.len();
+    // The demo exchange is in this process, so both ends of its connections count.
     let ends = if config.demo.is_some() { 2 } else { 1 };
-    USED + ends * lanes + LEAST
+    USED + ends * upstream + MIN_CLIENTS
 }
 
-/// The limit after raising it; `None` where there is none.
+/// The limit after raising it; `None` if there is no limit.
 fn raise() -> Option<u64> {
     let now = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -59,22 +58,22 @@ fn raise() -> Option<u64> {
     };
     match setrlimit(Resource::Nofile, raised) {
         Ok(()) => now.maximum,
-        // Some systems have a most beyond the most that they say (macOS, setrlimit(2)).
+        // Some systems refuse their own hard limit (macOS, setrlimit(2)).
         Err(_) => now.current,
     }
 }
 
-/// How many clients this many files carry. Those that are refused need one each, to be told so.
+/// How many clients this many files allow. A refused client needs one too, for its response.
 fn cap(config: &Config, limit: u64) -> usize {
-    // A lane that reconnects holds two until the old one is let go.
-    let lanes = 2 * config.limits.lanes_per_source * config.sources.len();
+    // An upstream connection that reconnects has two sockets until the old one is closed.
+    let upstream = 2 * config.limits.lanes_per_source * config.sources.len();
     let demo = match config.demo {
         Some(_) => core::DEMO_CLIENTS,
         None => 0,
     };
-    let taken = RESERVE + lanes + demo + core::LOBBY;
+    let taken = RESERVE + upstream + demo + core::LOBBY;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    limit.saturating_sub(taken).max(LEAST)
+    limit.saturating_sub(taken).max(MIN_CLIENTS)
 }
 
 #[cfg(test)]
@@ -91,8 +90,8 @@ mod tests {
         };
         config.limits.lanes_per_source = 3;
         assert_eq!(cap(&config, 1024), 1024 - 40 - 12 - 64);
-        assert_eq!(cap(&config, 100), LEAST);
-        assert_eq!(cap(&config, 0), LEAST);
+        assert_eq!(cap(&config, 100), MIN_CLIENTS);
+        assert_eq!(cap(&config, 0), MIN_CLIENTS);
         config.demo = Some(crate::config::DemoConfig::default());
         assert_eq!(cap(&config, 1024), 1024 - 40 - 12 - 64 - 32);
     }

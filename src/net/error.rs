@@ -1,13 +1,11 @@
-//! What keeps the driver from running.
-//!
-//! Owns the words for it, one line each, for the person who started it.
+//! Why marketd cannot run, with one line of text for each reason.
 
 use crate::history::OpenError;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
-/// What keeps marketd from running, in one line for the person who started it.
+/// Why marketd cannot run.
 #[derive(Debug)]
 pub enum RunError {
     /// An address cannot be listened on.
@@ -16,21 +14,21 @@ pub enum RunError {
         key: &'static str,
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// What is to be trusted cannot be: key, file and what is wrong with it.
+    /// A file of trusted certificates is invalid: its key, its name and what is wrong with it.
     Trust(String),
-    /// The history file cannot be used, and a person has to choose.
+    /// The history file cannot be used, and a person has to decide what to do.
     History(OpenError),
-    /// Too few files may be open to serve anybody.
+    /// Too few files may be open to serve any client.
     Files {
         /// How many may be.
         limit: u64,
-        /// How many it takes at least.
+        /// How many are needed at least.
         needed: usize,
     },
-    /// The system refuses what every event loop needs.
+    /// A system call that every event loop needs has failed.
     System(&'static str, io::Error),
 }
 

@@ -1,7 +1,7 @@
-//! The history file as the driver sees it: jobs go out, answers come in.
+//! The driver's end of the disk thread: sends jobs, and receives answers.
 //!
-//! Owns the disk thread's near end. It never waits for the disk once the loop runs, and never
-//! judges an answer: that is the core's business.
+//! It never waits for the disk once the loop runs. It does not interpret answers, except the first
+//! one.
 
 use crate::config::Data;
 use crate::history::{Answer, Job, OpenError, StoreError, Unwritten};
@@ -12,10 +12,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the start waits for the file. A slower disk gets the service without history first.
-const OPENING: Duration = Duration::from_secs(10);
+/// How long the start waits for the file. If it takes longer, the service starts without history.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Tells what keeps the history file from being opened, without changing anything.
+/// Checks whether the history file can be opened, without changing it.
 pub(super) fn check(data: &Data) -> Result<(), OpenError> {
     match data {
         Data::File(path) => crate::store::check(path),
@@ -23,15 +23,16 @@ pub(super) fn check(data: &Data) -> Result<(), OpenError> {
     }
 }
 
-/// See the module's page.
+/// The disk thread, if there is one.
 pub(super) struct History {
     store: Option<Store>,
-    /// Answers may wait.
+    /// True if answers may be waiting.
     pub(super) ready: bool,
 }
 
 impl History {
-    /// Opens the file, where there is to be one: what came of it. An error is for a person to mend.
+    /// Starts the disk thread and returns its first answer, if there is a file. An error means that a
+    /// person has to decide what to do.
     pub(super) fn start(
         data: &Data,
         waker: Arc<Waker>,
@@ -49,7 +50,7 @@ impl History {
             }
         };
         let store = Store::start(path.clone(), Box::new(wake))?;
-        let opened = match store.wait(OPENING) {
+        let opened = match store.wait(OPEN_TIMEOUT) {
             Some(Answer::Failed(error)) if error.is_refusal() => return Err(error),
             Some(answer) => answer,
             None => Answer::Failed(slow(path)),
@@ -61,7 +62,7 @@ impl History {
         Ok((history, Some(opened)))
     }
 
-    /// Sends a job. The answer is given here where the thread takes none.
+    /// Sends a job. Returns an answer if the thread does not accept the job.
     pub(super) fn send(&mut self, job: Job) -> Option<Answer> {
         match &self.store {
             Some(store) => store.send(job).err().map(refuse),
@@ -69,14 +70,14 @@ impl History {
         }
     }
 
-    /// The next answer.
+    /// The next answer, if there is one.
     pub(super) fn answer(&mut self) -> Option<Answer> {
         let answer = self.store.as_ref().and_then(Store::answer);
         self.ready = answer.is_some();
         if let Some(Answer::Stopped(_)) = answer
             && let Some(store) = self.store.take()
         {
-            // It has said its last word.
+            // The thread ends after this answer.
             store.join();
         }
         answer
@@ -90,7 +91,7 @@ fn slow(path: &Path) -> OpenError {
     }
 }
 
-/// What a job comes to that nobody does.
+/// The answer to a job that the thread does not accept.
 fn refuse(job: Job) -> Answer {
     let error = StoreError::NotOpen;
     match job {

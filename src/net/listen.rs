@@ -1,25 +1,25 @@
-//! The listening sockets: how they are bound, and how many connections one turn takes from them.
+//! The listening sockets.
 //!
-//! Owns each listener and whether more may wait in its queue. It never spins: when the process
-//! is out of descriptors, it rests until a deadline.
+//! A [`Listener`] knows whether more connections may wait in its queue. It never spins: when the
+//! process has no descriptor left, it rests until a deadline.
 
-use super::RunError;
+use super::error::RunError;
 use crate::config::{Config, Url};
 use crate::core::Service;
 use crate::log_targets::HTTP;
 use crate::time::Mono;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Interest, Registry, Token};
+use rustix::io::Errno;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// Connections that the kernel may hold for us between two turns; the kernel clips it to
-/// `net.core.somaxconn`.
+/// Connections that the kernel queues between two turns, at most `net.core.somaxconn`.
 const BACKLOG: i32 = 4096;
 
-/// Rest after the process or the machine has run out of descriptors or memory for sockets.
+/// How long a listener rests when there are no descriptors or no memory for sockets.
 const REST: Duration = Duration::from_millis(100);
 
 /// One listening socket.
@@ -27,23 +27,24 @@ const REST: Duration = Duration::from_millis(100);
 pub struct Listener {
     /// The socket.
     pub socket: TcpListener,
-    /// What its clients are served.
+    /// The service that its clients reach.
     pub service: Service,
-    /// Whether more connections may be waiting.
+    /// True if more connections may be waiting.
     pub ready: bool,
-    /// Until when it rests.
+    /// When its rest ends; `None` if it does not rest.
     pub resting: Option<Mono>,
+    /// True after it had to rest, until a connection is accepted again.
     exhausted: bool,
 }
 
-/// What one try to accept came to.
+/// The result of accepting a connection.
 #[derive(Debug)]
 pub enum Accepted {
-    /// A connection, and where it comes from.
+    /// A connection, and the peer's address.
     Stream(TcpStream, IpAddr),
     /// The queue is empty.
     Drained,
-    /// A connection that had died while it waited, or the like: try again.
+    /// An error of the connection itself, which may have ended while it waited: try the next one.
     Lost,
     /// No descriptor or memory: the listener rests.
     Exhausted(io::Error),
@@ -57,9 +58,9 @@ impl Listener {
             Type::STREAM.nonblocking(),
             Some(Protocol::TCP),
         )?;
-        // A restart must not wait for the connections of the last run to be forgotten.
+        // Without it, a restart would have to wait until connections of the last run time out.
         socket.set_reuse_address(true)?;
-        // Accepted sockets inherit it: an answer is one write and is not to wait for more.
+        // Accepted sockets inherit it. A response is one write, which TCP would delay to gather more.
         socket.set_tcp_nodelay(true)?;
         super::sockopt::limit_unsent(&socket);
         socket.bind(&address.into())?;
@@ -73,7 +74,7 @@ impl Listener {
         })
     }
 
-    /// The address that it is really bound to.
+    /// The address that it is bound to.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
@@ -95,20 +96,20 @@ impl Listener {
                 self.resting = Some(now + REST);
                 Accepted::Exhausted(error)
             }
-            // accept(2), "Error handling": pending network errors of the new connection are
-            // passed on, and should be treated like "try again".
+            // Linux reports pending network errors of the new connection here (accept(2), "Error
+            // handling").
             Err(_) => Accepted::Lost,
         }
     }
 
-    /// Says once that it had to rest; that connections come again, says `accept`.
-    pub fn complain(&mut self, error: &io::Error) {
+    /// Logs once that it has to rest. `accept` logs when connections are accepted again.
+    pub fn log_exhaustion(&mut self, error: &io::Error) {
         if !std::mem::replace(&mut self.exhausted, true) {
             log::warn!(target: HTTP, "cannot accept connections: {error}; trying again every {REST:?}");
         }
     }
 
-    /// Whether it may be asked for connections now.
+    /// True if `accept` may be called now.
     pub fn is_due(&mut self, now: Mono) -> bool {
         if self.resting.is_some_and(|until| now >= until) {
             self.resting = None;
@@ -117,20 +118,16 @@ impl Listener {
     }
 }
 
-/// EMFILE, ENFILE, ENOBUFS and ENOMEM: trying again at once would find the same.
+/// True if there are no descriptors or no memory for sockets. Trying again at once would fail again.
 fn is_exhaustion(error: &io::Error) -> bool {
-    const ENOMEM: i32 = 12;
-    const ENFILE: i32 = 23;
-    const EMFILE: i32 = 24;
-    const ENOBUFS: i32 = 105;
     matches!(
-        error.raw_os_error(),
-        Some(ENOMEM | ENFILE | EMFILE | ENOBUFS)
+        Errno::from_io_error(error),
+        Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)
     )
 }
 
-/// Binds every listener that the configuration asks for, the demo exchange's among them, and
-/// tells its source where that is. Their tokens count down from `first_token`.
+/// Binds every listener of the configuration, that of the demo exchange included, and sets the URL of
+/// the demo source to it. Their tokens count down from `first_token`.
 pub fn bind_all(
     config: &mut Config,
     registry: &Registry,

@@ -1,4 +1,4 @@
-//! In place of the history file, in a build that keeps none: nothing is sent, nothing comes.
+//! Replaces `history.rs` in a build without SQLite: there is no disk thread.
 
 use crate::config::Data;
 use crate::history::{Answer, Job, OpenError};
@@ -6,19 +6,19 @@ use crate::log_targets::HISTORY;
 use mio::Waker;
 use std::sync::Arc;
 
-/// Nothing is opened.
+/// Never fails.
 pub(super) fn check(_data: &Data) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// See the module's page.
+/// No disk thread.
 pub(super) struct History {
-    /// Never: no answer comes.
+    /// Always false.
     pub(super) ready: bool,
 }
 
 impl History {
-    /// Nothing to open. Where there was to be a file, the log says that there is none.
+    /// Opens nothing. If the configuration names a file, logs that it is not used.
     pub(super) fn start(
         data: &Data,
         _waker: Arc<Waker>,
@@ -30,12 +30,12 @@ impl History {
         Ok((History { ready: false }, None))
     }
 
-    /// The core has been told of no file, and sends no job.
+    /// Never called: the core knows of no file.
     pub(super) fn send(&mut self, _job: Job) -> Option<Answer> {
         None
     }
 
-    /// None ever.
+    /// Always `None`.
     pub(super) fn answer(&mut self) -> Option<Answer> {
         None
     }

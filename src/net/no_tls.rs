@@ -1,27 +1,27 @@
-//! The place of TLS in a build without it: nothing can be made of it.
+//! Replaces `tls.rs` in a build without TLS.
 //!
-//! The configuration refuses every https address in such a build, so nobody asks.
+//! The configuration refuses every https address in such a build, so no session is ever opened.
 
-use super::link::{Moved, Progress};
 use super::socket::Socket;
+use super::transfer::{Progress, Transfer};
 use crate::config::Config;
 use crate::core::Broken;
 use crate::time::Clock;
 
-/// What would begin sessions.
+/// The configuration of no session.
 pub struct Tls;
 
-/// A session, of which there is none.
+/// A session, which cannot exist.
 #[derive(Debug)]
 pub enum Session {}
 
 impl Tls {
-    /// There is nothing to be wrong with.
+    /// Never fails.
     pub fn new(_config: &Config, _clock: Clock) -> Result<Tls, String> {
         Ok(Tls)
     }
 
-    /// Refuses.
+    /// Always fails.
     pub fn open(&self, _host: &str) -> Result<Session, Broken> {
         Err(Broken::Tls("this build cannot speak https".into()))
     }
@@ -44,12 +44,12 @@ impl Session {
     }
 
     /// Never called.
-    pub fn read(&mut self, _socket: &mut Socket, _buffer: &mut [u8]) -> Moved {
+    pub fn read(&mut self, _socket: &mut Socket, _buffer: &mut [u8]) -> Transfer {
         match *self {}
     }
 
     /// Never called.
-    pub fn write(&mut self, _socket: &mut Socket, _bytes: &[u8]) -> Moved {
+    pub fn write(&mut self, _socket: &mut Socket, _bytes: &[u8]) -> Transfer {
         match *self {}
     }
 

@@ -1,38 +1,38 @@
-//! When to look at the clock.
+//! Decides when to read the clock.
 //!
-//! Owns a rough count of the work that a turn has done, in bytes that are copied: some ten for each
-//! nanosecond. It decides nothing but whether enough has been done since the last look for another
-//! one; to look after every small step would cost more than the step.
+//! Counts the work of a turn roughly, in units of one copied byte, some ten of which take a nanosecond.
+//! The clock is read after enough work. Reading it after every small step would cost more than the
+//! step.
 
 use std::time::Duration;
 
-/// Work between two looks: some 50 microseconds.
-const LOOK: u64 = 64 * 1024;
+/// Work between two reads of the clock: some 50 microseconds.
+const READ_EVERY: u64 = 64 * 1024;
 
-/// What it costs to see to a connection, beside the bytes that are moved: a call or two of the kernel.
+/// Work of serving a connection, without the bytes that are moved: one or two system calls.
 pub const PUMP: usize = 4 * 1024;
 
-/// The same for taking a new one.
+/// Work of accepting a connection.
 pub const ACCEPT: usize = 16 * 1024;
 
-/// The same for an action, most often one to close a socket.
+/// Work of an action, which most often closes a socket.
 pub const ACTION: usize = 4 * 1024;
 
-/// See the module's page.
+/// The work of a turn, and when the clock was last read.
 #[derive(Debug, Default)]
 pub struct Pace {
-    /// Work of the driver.
+    /// Work of the driver so far.
     work: u64,
-    /// Work of both, the driver and the core, at the last look.
-    looked: u64,
-    /// How long the turn had taken at the last look.
+    /// Work of the driver and the core when the clock was last read.
+    at_read: u64,
+    /// How long the turn had taken when the clock was last read.
     pub took: Duration,
 }
 
 impl Pace {
-    /// A turn begins. `core`: what the core's work has come to.
+    /// Starts a turn. `core` is the core's work so far.
     pub fn begin_turn(&mut self, core: u64) {
-        self.looked = self.work + core;
+        self.at_read = self.work + core;
         self.took = Duration::ZERO;
     }
 
@@ -42,13 +42,13 @@ impl Pace {
         self.work += work as u64;
     }
 
-    /// Whether another look is due, which is then taken as done.
+    /// True if the clock is to be read now. The caller reads it then.
     #[inline]
     pub fn is_due(&mut self, core: u64) -> bool {
         let all = self.work + core;
-        let due = all - self.looked >= LOOK;
+        let due = all - self.at_read >= READ_EVERY;
         if due {
-            self.looked = all;
+            self.at_read = all;
         }
         due
     }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_is_due_after_sixteen_quiet_connections_or_one_busy_one() {
+    fn the_clock_is_read_after_sixteen_quiet_connections_or_one_busy_one() {
         let mut pace = Pace::default();
         pace.begin_turn(1000);
         for quiet in 1..=32 {
@@ -67,11 +67,11 @@ mod tests {
             assert_eq!(pace.is_due(1000), quiet % 16 == 0, "{quiet}");
         }
         pace.add(PUMP);
-        assert!(pace.is_due(1000 + LOOK), "the core has worked");
-        pace.add(LOOK as usize);
-        assert!(pace.is_due(1000 + LOOK), "bytes were moved");
-        pace.add(LOOK as usize);
-        pace.begin_turn(1000 + LOOK);
-        assert!(!pace.is_due(1000 + LOOK), "a new turn");
+        assert!(pace.is_due(1000 + READ_EVERY), "the core has worked");
+        pace.add(READ_EVERY as usize);
+        assert!(pace.is_due(1000 + READ_EVERY), "bytes were moved");
+        pace.add(READ_EVERY as usize);
+        pace.begin_turn(1000 + READ_EVERY);
+        assert!(!pace.is_due(1000 + READ_EVERY), "a new turn");
     }
 }

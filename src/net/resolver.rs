@@ -1,10 +1,9 @@
-//! The name look-up: the system's resolver, which blocks, in a thread of its own.
+//! Looks up host names on a thread of its own, because the system's resolver blocks.
 //!
-//! Owns that thread, which starts with the first name to look up and does nothing else. It shares
-//! no state with the loop: questions go in and answers come out by messages, and the waker tells
-//! the loop that one has come.
+//! Owns the thread, which starts with the first look-up. It shares no state with the loop: two queues
+//! carry look-ups and results, and the waker wakes the loop after each result.
 //!
-//! It never keeps an answer; what to do with addresses is the core's to decide.
+//! It never caches a result.
 
 use crate::market::SourceId;
 use mio::Waker;
@@ -13,73 +12,74 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::thread;
 
-/// Questions that may wait for the thread: at most one a source is under way, so this is no real
-/// limit on anybody.
-const QUESTIONS: usize = 64;
+/// Look-ups that may wait for the thread. Each source has at most one under way, so this limit is not
+/// reached.
+const LOOK_UPS: usize = 64;
 
-/// Addresses taken from one answer: more than any exchange publishes.
+/// Addresses that are used of one result: more than any exchange has.
 const ADDRESSES: usize = 16;
 
-/// What came of one look-up: addresses in the system's order, or what it said.
-pub type Resolved = Result<Vec<SocketAddr>, String>;
+/// The result of a look-up: addresses in the system's order, or an error text.
+type Resolved = Result<Vec<SocketAddr>, String>;
 
-struct Question {
+/// A name to look up, for a source.
+struct LookUp {
     source: SourceId,
     host: String,
     port: u16,
 }
 
-/// See the module's page.
+/// The loop's end of the queues to and from the thread.
 #[derive(Debug)]
 pub struct Resolver {
     waker: Arc<Waker>,
-    questions: Option<SyncSender<Question>>,
-    answers: Receiver<(SourceId, Resolved)>,
-    answer_end: Sender<(SourceId, Resolved)>,
+    look_ups: Option<SyncSender<LookUp>>,
+    results: Receiver<(SourceId, Resolved)>,
+    result_sender: Sender<(SourceId, Resolved)>,
 }
 
 impl Resolver {
-    /// A resolver without a thread yet.
+    /// A resolver. The thread starts later.
     pub fn new(waker: Arc<Waker>) -> Resolver {
-        let (answer_end, answers) = channel();
+        let (result_sender, results) = channel();
         Resolver {
             waker,
-            questions: None,
-            answers,
-            answer_end,
+            look_ups: None,
+            results,
+            result_sender,
         }
     }
 
-    /// Asks for the addresses of a host. The error is what keeps it from being asked at all.
-    pub fn ask(&mut self, source: SourceId, host: &str, port: u16) -> Result<(), String> {
-        if self.questions.is_none() {
-            self.questions = Some(self.start()?);
+    /// Starts to look up the addresses of a host. The error says why that is not possible.
+    pub fn look_up(&mut self, source: SourceId, host: &str, port: u16) -> Result<(), String> {
+        if self.look_ups.is_none() {
+            self.look_ups = Some(self.start()?);
         }
-        let questions = self.questions.as_ref().expect("started just above");
-        let question = Question {
+        let look_ups = self.look_ups.as_ref().expect("started just above");
+        let look_up = LookUp {
             source,
             host: host.to_string(),
             port,
         };
-        questions.try_send(question).map_err(|error| match error {
+        look_ups.try_send(look_up).map_err(|error| match error {
             TrySendError::Full(_) => "the resolver is busy".to_string(),
             TrySendError::Disconnected(_) => "the resolver's thread has ended".to_string(),
         })
     }
 
-    /// The next answer that has come.
-    pub fn answer(&mut self) -> Option<(SourceId, Resolved)> {
-        self.answers.try_recv().ok()
+    /// The next result, if there is one.
+    pub fn result(&mut self) -> Option<(SourceId, Resolved)> {
+        self.results.try_recv().ok()
     }
 
-    fn start(&self) -> Result<SyncSender<Question>, String> {
-        let (questions, inbox) = sync_channel::<Question>(QUESTIONS);
-        let answers = self.answer_end.clone();
+    fn start(&self) -> Result<SyncSender<LookUp>, String> {
+        let (look_ups, inbox) = sync_channel::<LookUp>(LOOK_UPS);
+        let results = self.result_sender.clone();
         let waker = Arc::clone(&self.waker);
         let body = move || {
-            for question in inbox {
-                let resolved = look_up(&question.host, question.port);
-                if answers.send((question.source, resolved)).is_err() || waker.wake().is_err() {
+            for look_up in inbox {
+                let resolved = resolve(&look_up.host, look_up.port);
+                if results.send((look_up.source, resolved)).is_err() || waker.wake().is_err() {
                     return;
                 }
             }
@@ -89,11 +89,11 @@ impl Resolver {
             .stack_size(256 * 1024)
             .spawn(body)
             .map_err(|error| format!("cannot start the resolver's thread: {error}"))?;
-        Ok(questions)
+        Ok(look_ups)
     }
 }
 
-fn look_up(host: &str, port: u16) -> Resolved {
+fn resolve(host: &str, port: u16) -> Resolved {
     let addresses: Vec<_> = (host, port)
         .to_socket_addrs()
         .map_err(|error| format!("cannot resolve {host}: {error}"))?

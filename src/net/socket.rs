@@ -1,11 +1,11 @@
-//! One socket that remembers its readiness.
+//! A socket that remembers its readiness.
 //!
-//! Owns the stream and two booleans, *readable* and *writable*. The poller tells of a change
-//! once (edge-triggered); the booleans keep it until the kernel says `WouldBlock`, which is the
-//! only thing that clears them (and a short read, which says the same). So whoever reads may stop
-//! early, out of fairness, and go on in a later turn without a new event.
+//! Owns the stream and two booleans, *readable* and *writable*. The poller reports a change once
+//! (edge-triggered). The booleans stay true until the kernel reports `WouldBlock`, or until a short
+//! read, which means the same. So reading may stop at any point, for fairness, and go on in a later
+//! turn without a new event.
 //!
-//! It never decides what to read or write, and never interprets a byte.
+//! It does not decide what to read or write, and does not interpret bytes.
 
 use mio::event::Event;
 use mio::net::TcpStream;
@@ -13,18 +13,18 @@ use mio::{Interest, Registry, Token};
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{Shutdown, SocketAddr};
 
-/// See the module's page.
+/// A stream with its readiness.
 #[derive(Debug)]
 pub struct Socket {
     stream: TcpStream,
     readable: bool,
     writable: bool,
-    /// The peer has closed its side: a short read is then no sign that all is drained.
+    /// The peer has closed its side. Then a short read does not mean that the socket is drained.
     read_closed: bool,
 }
 
 impl Socket {
-    /// One that was just accepted. It counts as ready until the kernel says otherwise.
+    /// A socket that was just accepted. It counts as ready.
     pub fn accepted(stream: TcpStream) -> Socket {
         Socket {
             stream,
@@ -34,10 +34,10 @@ impl Socket {
         }
     }
 
-    /// One that begins to connect.
+    /// A socket that starts to connect.
     pub fn connect(address: SocketAddr) -> io::Result<Socket> {
         let stream = TcpStream::connect(address)?;
-        // A request is one write: waiting to gather more only delays it. Failure costs speed alone.
+        // A request is one write, which TCP would delay to gather more. A failure only costs time.
         let _ = stream.set_nodelay(true);
         Ok(Socket {
             readable: false,
@@ -46,30 +46,30 @@ impl Socket {
         })
     }
 
-    /// Makes the poller watch it, once, for both directions.
+    /// Registers it with the poller, once, for both directions.
     pub fn register(&mut self, registry: &Registry, token: usize) -> io::Result<()> {
         let both = Interest::READABLE | Interest::WRITABLE;
         registry.register(&mut self.stream, Token(token), both)
     }
 
-    /// Takes in what the poller says.
+    /// Updates the readiness from an event.
     pub fn wake(&mut self, event: &Event) {
         self.readable |= event.is_readable() || event.is_error() || event.is_read_closed();
         self.writable |= event.is_writable() || event.is_error() || event.is_write_closed();
         self.read_closed |= event.is_read_closed();
     }
 
-    /// Whether reading may bring something.
+    /// True if a read may return bytes.
     pub fn is_readable(&self) -> bool {
         self.readable
     }
 
-    /// Whether writing may take something.
+    /// True if a write may accept bytes.
     pub fn is_writable(&self) -> bool {
         self.writable
     }
 
-    /// For one that is connecting: `Some` when that has succeeded or failed.
+    /// The result of connecting; `None` while it is under way.
     pub fn connected(&mut self) -> Option<Result<(), ErrorKind>> {
         if !self.writable {
             return None;
@@ -79,7 +79,7 @@ impl Socket {
         }
         match self.stream.peer_addr() {
             Ok(_) => Some(Ok(())),
-            // Not yet: the event was of something else (mio, "TcpStream::connect").
+            // Still connecting: the event had another cause (mio, "TcpStream::connect").
             Err(error) if error.kind() == ErrorKind::NotConnected => {
                 self.writable = false;
                 None
@@ -88,7 +88,7 @@ impl Socket {
         }
     }
 
-    /// Says to the peer that nothing more will come. A peer that is gone already cannot mind.
+    /// Tells the peer that nothing more will be sent. An error means that the peer has gone.
     pub fn finish(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Write);
     }
@@ -103,15 +103,15 @@ impl Socket {
             match write(&mut self.stream) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Ok(count) => return Ok(count),
-                Err(error) => return Err(refused(error, &mut self.writable)),
+                Err(error) => return Err(failed(error, &mut self.writable)),
             }
         }
     }
 }
 
-/// What a call has failed with; the socket is not ready any more, if it was that.
+/// Returns the error of a call. After `WouldBlock`, the socket is not ready any more.
 #[cold]
-fn refused(error: io::Error, ready: &mut bool) -> io::Error {
+fn failed(error: io::Error, ready: &mut bool) -> io::Error {
     *ready &= error.kind() != ErrorKind::WouldBlock;
     error
 }
@@ -122,12 +122,12 @@ impl Read for Socket {
             match self.stream.read(buffer) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Ok(count) => {
-                    // A short read has drained the socket: it saves the call that would say so.
+                    // A short read has drained the socket, so another call is not needed.
                     let drained = count < buffer.len() && !self.read_closed;
                     self.readable &= count > 0 && !drained;
                     return Ok(count);
                 }
-                Err(error) => return Err(refused(error, &mut self.readable)),
+                Err(error) => return Err(failed(error, &mut self.readable)),
             }
         }
     }

@@ -1,19 +1,19 @@
-//! TLS: sessions with exchanges, over sockets that are somebody else's.
+//! TLS sessions with exchanges, over sockets that their connections own.
 //!
-//! Owns what is trusted (the roots of Mozilla's list, and those of `tls.caFile`), what is spoken
-//! (TLS 1.3 and 1.2, ALPN `http/1.1`, sessions resumed where the exchange allows it), and one
-//! session for each connection. This is the one file that names the library.
+//! Owns what is trusted (Mozilla's root certificates, and those of `tls.caFile`), what is spoken
+//! (TLS 1.3 and 1.2, ALPN `http/1.1`, session resumption), and a session for each connection. This is
+//! the only file that names the library.
 //!
-//! It never waits and never does much at a time: a step of the handshake reads from the socket
-//! once; a read ends with the first record that holds bytes for the core, and those that are not
-//! taken stay here, where [`Session::holds_bytes`] tells of them.
+//! It never blocks, and each call does little: a step of the handshake reads from the socket once, and
+//! a read ends with the first record that has bytes for the core. Bytes that do not fit the buffer
+//! stay here, and [`Session::holds_bytes`] reports them.
 //!
-//! It never reads a clock: certificates are judged by the clock that it is given.
+//! It does not read the clock itself: it judges certificates by the clock that it is given.
 //!
-//! Invariant: `held` is what the library has decrypted and nobody has read.
+//! Invariant: `held` is the number of bytes that are decrypted and not yet read.
 
-use super::link::{Moved, Progress};
 use super::socket::Socket;
+use super::transfer::{Progress, Transfer};
 use crate::config::Config;
 use crate::core::Broken;
 use crate::time::{Clock, UnixMs};
@@ -27,21 +27,21 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes of TLS that one read takes from the socket before it gives way, when they bring nothing
-/// for the core: the largest record (RFC 8446, 5.2).
+/// Bytes that one read takes from the socket while they bring nothing for the core: the size of the
+/// largest record (RFC 8446, 5.2).
 const RECORD: usize = 5 + 16 * 1024 + 256;
 
-/// Names of a wrong certificate that are told.
-const NAMES_TOLD: usize = 3;
+/// Names of a wrong certificate that the error lists.
+const NAMES_SHOWN: usize = 3;
 
-/// Longest text about a peer: some of it is the peer's own.
+/// Longest error text. The peer controls parts of it.
 const TEXT_CHARS: usize = 300;
 
-/// What all sessions share.
+/// The configuration that all sessions share.
 pub struct Tls(Arc<ClientConfig>);
 
 impl Tls {
-    /// The error names what is wrong with `tls.caFile`.
+    /// Reads the trusted certificates. The error says what is wrong with `tls.caFile`.
     pub fn new(config: &Config, clock: Clock) -> Result<Tls, String> {
         let mut roots = RootCertStore {
             roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
@@ -55,10 +55,10 @@ impl Tls {
             };
             let certificate = certificate.map_err(|error| fault(&error))?;
             let added = roots.add(certificate);
-            added.map_err(|error| fault(&said(&error)))?;
+            added.map_err(|error| fault(&message_of(&error)))?;
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ClientConfig::builder_with_details(provider, Arc::new(Wall(clock)));
+        let builder = ClientConfig::builder_with_details(provider, Arc::new(WallClock(clock)));
         let mut shared = builder
             .with_safe_default_protocol_versions()
             .expect("the provider has suites for both versions")
@@ -68,13 +68,12 @@ impl Tls {
         Ok(Tls(Arc::new(shared)))
     }
 
-    /// A session with whoever has a certificate for `host`, a name or an address.
+    /// A session with a peer that must have a certificate for `host`, a name or an address.
     pub fn open(&self, host: &str) -> Result<Session, Broken> {
-        let broken = |why: &str| Broken::Tls(format!("{why} {host:?}").into());
         let name = ServerName::try_from(host.to_string())
-            .map_err(|_| broken("no certificate can be for the name"))?;
+            .map_err(|_| Broken::Tls(format!("invalid host name {host:?}").into()))?;
         let conn = ClientConnection::new(Arc::clone(&self.0), name)
-            .map_err(|error| Broken::Tls(said(&error).into()))?;
+            .map_err(|error| Broken::Tls(message_of(&error).into()))?;
         Ok(Session {
             conn,
             held: 0,
@@ -83,39 +82,39 @@ impl Tls {
     }
 }
 
-/// Our clock, as the library asks for it.
+/// The clock in the form that the library needs.
 #[derive(Debug)]
-struct Wall(Clock);
+struct WallClock(Clock);
 
-impl TimeProvider for Wall {
+impl TimeProvider for WallClock {
     fn current_time(&self) -> Option<UnixTime> {
         let ms = u64::try_from(self.0.now().unix.0).ok()?;
         Some(UnixTime::since_unix_epoch(Duration::from_millis(ms)))
     }
 }
 
-/// One session.
+/// The TLS session of one connection.
 #[derive(Debug)]
 pub struct Session {
     conn: ClientConnection,
-    /// Bytes that are decrypted and not yet read.
+    /// Number of bytes that are decrypted and not yet read.
     held: usize,
-    /// The peer has said that nothing more comes, and nobody has been told yet.
+    /// The peer has sent close_notify, and `read` has not returned `End` yet.
     ended: bool,
 }
 
 impl Session {
-    /// Whether reading brings something, whatever the socket says.
+    /// True if a read returns something even if the socket is not readable.
     pub fn holds_bytes(&self) -> bool {
         self.held > 0 || self.ended
     }
 
-    /// Whether there are bytes that the kernel has not taken.
+    /// True if bytes are left to write to the socket.
     pub fn wants_write(&self) -> bool {
         self.conn.wants_write()
     }
 
-    /// Takes one step of the handshake.
+    /// Does one step of the handshake.
     pub fn shake_hands(&mut self, socket: &mut Socket) -> Progress {
         match self.step(socket) {
             Ok(progress) => progress,
@@ -140,58 +139,58 @@ impl Session {
         })
     }
 
-    /// Reads what is decrypted, or takes in bytes until something is.
-    pub fn read(&mut self, socket: &mut Socket, buffer: &mut [u8]) -> Moved {
+    /// Returns decrypted bytes. Reads from the socket until there are some.
+    pub fn read(&mut self, socket: &mut Socket, buffer: &mut [u8]) -> Transfer {
         let mut taken = 0;
         while !self.holds_bytes() {
             if !socket.is_readable() {
-                // A short read has drained the socket: the call that would say so is saved.
+                // A short read has drained the socket, so another call is not needed.
                 return if taken == 0 {
-                    Moved::Blocked
+                    Transfer::Blocked
                 } else {
-                    Moved::Inner(taken)
+                    Transfer::Inner(taken)
                 };
             }
             match self.take_in(socket) {
                 Ok(Some(0)) => {
-                    let why = "closed without the end that TLS asks for (close_notify)";
-                    return Moved::Failed(Broken::Tls(why.into()));
+                    let why = "closed without close_notify";
+                    return Transfer::Failed(Broken::Tls(why.into()));
                 }
                 Ok(Some(count)) => taken += count,
-                Ok(None) if taken == 0 => return Moved::Blocked,
-                Ok(None) => return Moved::Inner(taken),
-                Err(why) => return Moved::Failed(why),
+                Ok(None) if taken == 0 => return Transfer::Blocked,
+                Ok(None) => return Transfer::Inner(taken),
+                Err(why) => return Transfer::Failed(why),
             }
             if taken >= RECORD && !self.holds_bytes() {
-                return Moved::Inner(taken);
+                return Transfer::Inner(taken);
             }
         }
         if self.held == 0 {
             self.ended = false;
-            return Moved::End;
+            return Transfer::End;
         }
         match self.conn.reader().read(buffer) {
             Ok(count) => {
                 self.held -= count.min(self.held);
-                Moved::Bytes(count)
+                Transfer::Bytes(count)
             }
-            Err(error) => Moved::Failed(Broken::Io(error.kind())),
+            Err(error) => Transfer::Failed(Broken::Io(error.kind())),
         }
     }
 
-    /// Takes bytes of the core, and hands them to the kernel as far as that takes them.
-    pub fn write(&mut self, socket: &mut Socket, bytes: &[u8]) -> Moved {
+    /// Encrypts bytes of the core, and writes as much to the socket as that accepts.
+    pub fn write(&mut self, socket: &mut Socket, bytes: &[u8]) -> Transfer {
         match self.conn.writer().write(bytes) {
-            Ok(0) => Moved::Failed(Broken::Io(ErrorKind::WriteZero)),
+            Ok(0) => Transfer::Failed(Broken::Io(ErrorKind::WriteZero)),
             Ok(count) => match self.flush(socket) {
-                Ok(()) => Moved::Bytes(count),
-                Err(why) => Moved::Failed(why),
+                Ok(()) => Transfer::Bytes(count),
+                Err(why) => Transfer::Failed(why),
             },
-            Err(error) => Moved::Failed(Broken::Io(error.kind())),
+            Err(error) => Transfer::Failed(Broken::Io(error.kind())),
         }
     }
 
-    /// Hands the kernel what it takes of what is to be sent.
+    /// Writes encrypted bytes, as many as the socket accepts.
     pub fn flush(&mut self, socket: &mut Socket) -> Result<(), Broken> {
         while self.conn.wants_write() && socket.is_writable() {
             match self.conn.write_tls(socket) {
@@ -203,20 +202,20 @@ impl Session {
         Ok(())
     }
 
-    /// Says that nothing more will come, if that can be said at once.
+    /// Sends close_notify, unless the socket would block.
     pub fn finish(&mut self, socket: &mut Socket) {
         self.conn.send_close_notify();
-        // Who is gone cannot mind.
+        // An error means that the peer has gone already.
         let _ = self.flush(socket);
     }
 
-    /// Reads from the socket once and decrypts what is whole. `None`: there is nothing to read;
-    /// zero: the peer has closed.
+    /// Reads from the socket once and decrypts complete records. `None` if nothing could be read, 0
+    /// if the peer has closed.
     fn take_in(&mut self, socket: &mut Socket) -> Result<Option<usize>, Broken> {
         let count = match self.conn.read_tls(socket) {
             Ok(count) => count,
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
-            Err(error) => return Err(of_read(&error)),
+            Err(error) => return Err(read_error(&error)),
         };
         match self.conn.process_new_packets() {
             Ok(state) => {
@@ -224,30 +223,32 @@ impl Session {
                 self.ended = state.peer_has_closed();
             }
             Err(error) => {
-                // The alert that tells the peer why. It may be gone already.
+                // Sends the alert. The peer may have gone already.
                 let _ = self.flush(socket);
-                return Err(Broken::Tls(said(&error).into()));
+                return Err(Broken::Tls(message_of(&error).into()));
             }
         }
-        // What the records asked for: the next step of the handshake, or new keys.
+        // The records may require a reply: the next handshake message, or a key update.
         self.flush(socket)?;
         Ok(Some(count))
     }
 }
 
-/// A failed read is the system's, or that of a record which is larger than any may be.
-fn of_read(error: &io::Error) -> Broken {
+/// The meaning of a failed read: an I/O error, or a record above the largest size.
+fn read_error(error: &io::Error) -> Broken {
     match error.kind() {
-        ErrorKind::InvalidData => Broken::Tls("what came is no TLS".into()),
+        ErrorKind::InvalidData => Broken::Tls("received data that is not TLS".into()),
         kind => Broken::Io(kind),
     }
 }
 
-/// What is wrong, for people.
-fn said(error: &Error) -> String {
+/// The error text for the log and `/health`.
+fn message_of(error: &Error) -> String {
     let text = match error {
-        Error::InvalidCertificate(error) => of_certificate(error),
-        Error::InvalidMessage(_) | Error::PeerSentOversizedRecord => "what came is no TLS".into(),
+        Error::InvalidCertificate(error) => certificate_message(error),
+        Error::InvalidMessage(_) | Error::PeerSentOversizedRecord => {
+            "received data that is not TLS".into()
+        }
         Error::PeerIncompatible(why) => format!("no common version or cipher ({why:?})"),
         Error::NoApplicationProtocol => "the peer does not speak http/1.1".into(),
         Error::AlertReceived(alert) => format!("refused by the peer ({alert:?})"),
@@ -257,7 +258,7 @@ fn said(error: &Error) -> String {
     text.chars().take(TEXT_CHARS).map(plain).collect()
 }
 
-fn of_certificate(error: &CertificateError) -> String {
+fn certificate_message(error: &CertificateError) -> String {
     let time = |time: &UnixTime| UnixMs(i64::try_from(time.as_secs()).unwrap_or(0) * 1000);
     match error {
         CertificateError::NotValidForNameContext {
@@ -265,15 +266,15 @@ fn of_certificate(error: &CertificateError) -> String {
             presented,
         } => {
             let names: Vec<&str> = presented.iter().map(|it| inner(it)).collect();
-            let more = if names.len() > NAMES_TOLD {
+            let more = if names.len() > NAMES_SHOWN {
                 ", ..."
             } else {
                 ""
             };
-            let told = names[..names.len().min(NAMES_TOLD)].join(", ");
-            let told = if told.is_empty() { "nobody" } else { &told };
+            let shown = names[..names.len().min(NAMES_SHOWN)].join(", ");
+            let shown = if shown.is_empty() { "nobody" } else { &shown };
             let expected = expected.to_str();
-            format!("the certificate is not for {expected}, but for {told}{more}")
+            format!("the certificate is not for {expected}, but for {shown}{more}")
         }
         CertificateError::NotValidForName => "the certificate is for another name".into(),
         CertificateError::UnknownIssuer => "the certificate's issuer is unknown (tls.caFile names \
@@ -283,14 +284,13 @@ fn of_certificate(error: &CertificateError) -> String {
             format!("the certificate has expired, on {}", time(not_after))
         }
         CertificateError::Expired => "the certificate has expired".into(),
-        // Without the clock's time: a text that is another one each second would be a line in the
-        // log for every try.
+        // Without the current time: a text that changes would be logged again with every retry.
         CertificateError::NotValidYetContext { not_before, .. } => format!(
             "the certificate is not valid before {}, and this machine's clock is behind that",
             time(not_before)
         ),
         CertificateError::NotValidYet => "the certificate is not valid yet".into(),
-        // What webpki says without an own word of rustls for it has no other form than its name.
+        // rustls has no variant for this error of webpki, so it is recognised by its name.
         CertificateError::Other(other) if other.0.to_string() == "CaUsedAsEndEntity" => {
             "the certificate is an authority's own, or signed by itself: a server's, issued by an \
              authority, was expected"
@@ -300,7 +300,7 @@ fn of_certificate(error: &CertificateError) -> String {
     }
 }
 
-/// `DnsName("a.com")` without its wrapping.
+/// The text in quotes in `DnsName("a.com")`.
 fn inner(name: &str) -> &str {
     let inner = name.split_once('(').map_or(name, |(_, rest)| rest);
     inner.trim_end_matches(')').trim_matches('"')

@@ -1,29 +1,29 @@
-//! The covered spans of a series, as rows: how a range is put in and taken out.
+//! The covered times of a series: the interval set that the table `span` holds.
 //!
-//! Owns the table `span`. Only rows that overlap or touch the range are looked at, so that a series
-//! in many pieces costs no more than one in one.
+//! Adding or removing a range looks only at the rows that overlap or touch it, so the number of the
+//! other rows does not matter.
 //!
-//! Invariant: spans of a series are not empty, and neither overlap nor touch. A span that breaks it
-//! is passed over when read and goes when a range is put over it.
+//! Invariant: the ranges of a series are not empty, and neither overlap nor touch. A row that breaks
+//! this is ignored by a read, and deleted when a range is added over it.
 
 use super::row::{seconds, slot};
+use super::series::Series;
 use super::sqlite::{Database, Row, Statement, Value};
-use super::write::Series;
 use crate::history::StoreError;
 use crate::interval::Stored;
 use std::ops::Range;
 
-/// The statements that change spans.
-pub(super) struct Spans<'a> {
+/// The statements that change coverage.
+pub(super) struct CoverageWriter<'a> {
     touching: Statement<'a>,
     put: Statement<'a>,
     take: Statement<'a>,
 }
 
-impl<'a> Spans<'a> {
-    /// Prepares them.
-    pub(super) fn new(db: &'a Database) -> Result<Spans<'a>, StoreError> {
-        Ok(Spans {
+impl<'a> CoverageWriter<'a> {
+    /// Prepares the statements.
+    pub(super) fn new(db: &'a Database) -> Result<CoverageWriter<'a>, StoreError> {
+        Ok(CoverageWriter {
             touching: db.prepare(
                 "SELECT first, until, seal FROM span WHERE series = ?1 AND first <= ?2
                  ORDER BY first DESC",
@@ -36,7 +36,7 @@ impl<'a> Spans<'a> {
         })
     }
 
-    /// Puts these times in.
+    /// Adds these times.
     pub(super) fn cover(&mut self, series: Series, times: &Range<i64>) -> Result<(), StoreError> {
         if times.is_empty() {
             return Ok(());
@@ -58,7 +58,7 @@ impl<'a> Spans<'a> {
         self.set(series, start..end)
     }
 
-    /// Takes these times out.
+    /// Removes these times.
     pub(super) fn forget(&mut self, series: Series, times: &Range<i64>) -> Result<(), StoreError> {
         if times.is_empty() {
             return Ok(());
@@ -81,8 +81,8 @@ impl<'a> Spans<'a> {
 
     fn set(&mut self, series: Series, span: Range<i64>) -> Result<(), StoreError> {
         let ends = [Value::Int(span.start), Value::Int(span.end)];
-        let seal = Value::Int(series.seal.over(&ends).number());
-        let values = [Value::Int(series.id), ends[0], ends[1], seal];
+        let checksum = Value::Int(series.checksum.with_all(&ends).number());
+        let values = [Value::Int(series.id), ends[0], ends[1], checksum];
         self.put.run(&values).map(|_| ())
     }
 
@@ -91,7 +91,8 @@ impl<'a> Spans<'a> {
         self.take.run(&key).map(|_| ())
     }
 
-    /// The spans that overlap or touch these times. Those that cannot be believed are taken out.
+    /// The ranges that overlap or touch these times, last first. Rows that break the invariant or
+    /// whose checksum is wrong are deleted.
     fn touched(
         &mut self,
         series: Series,
@@ -104,8 +105,7 @@ impl<'a> Spans<'a> {
         while let Some(row) = found.next()? {
             match span(series, &row) {
                 Some(span) if touched.last().is_none_or(|later| span.end < later.start) => {
-                    // They lie apart from each other: the first one that ends before is the last
-                    // one to look at.
+                    // The ranges do not touch each other, so all that follow end even earlier.
                     if span.end < times.start {
                         break;
                     }
@@ -122,14 +122,14 @@ impl<'a> Spans<'a> {
     }
 }
 
-/// The span of a row, in times. `None`: it is not what was written.
+/// The range of a row, in times. `None` if it is empty or its checksum is wrong.
 fn span(series: Series, row: &Row<'_>) -> Option<Range<i64>> {
     let span = row.int(0)?..row.int(1)?;
-    let holds = series.seal.holds(row, 0..2);
+    let holds = series.checksum.holds(row, 0..2);
     (holds && !span.is_empty()).then_some(span)
 }
 
-/// The covered slots of a series among these times, in order; and how many rows made no sense.
+/// The covered slots of a series among these times, in order, and the number of invalid rows.
 pub(super) fn read(
     db: &Database,
     series: Series,

@@ -1,16 +1,18 @@
-//! The disk thread: takes jobs, does them in their order, answers.
+//! The disk thread: takes jobs, does them in order, and sends an answer to each.
 //!
-//! Owns the history file, and what it is to the outside: open, closed and to be tried again, or
-//! given up. Evictions are done in slices, one after each job and on while there is none, so that
-//! nothing ever waits for more than one slice.
+//! Owns the history file and its state: open, closed until the next job, or given up. Evictions run
+//! in slices, one after each job, and one after another while there is no job. So a job waits for at
+//! most one slice.
 //!
-//! It never drops a batch: what could not be written goes back with its answer. It never writes
-//! again to a file that was found damaged, and never ends before it is told to.
+//! It never drops a batch: a batch that could not be written goes back with the answer. It never
+//! writes again to a damaged file, and never ends before it is told to.
 
 use super::file::{Care, HistoryFile};
-use super::{read, write};
-use crate::history::{Answer, Batch, Evicted, Extent, Job, Loaded, SeriesName, Unwritten, Written};
-use crate::history::{OpenError, StoreError};
+use super::{read, series, write};
+use crate::history::{
+    Answer, Batch, Evicted, Extent, Job, Loaded, OpenError, SeriesName, StoreError, Unwritten,
+    Written,
+};
 use crate::log_targets::HISTORY;
 use signal_hook::consts::SIGXFSZ;
 use std::collections::VecDeque;
@@ -19,43 +21,43 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvError, SyncSender, TryRecvError};
 
-/// Candles that one slice of evictions takes out: a few milliseconds.
-const ROWS_AT_ONCE: u64 = 1000;
+/// Candles that one slice of evictions removes, which takes a few milliseconds.
+const SLICE_ROWS: u64 = 1000;
 
-/// Series that one slice touches. They share a transaction, of which the sync takes longest.
-const SERIES_AT_ONCE: usize = 64;
+/// Series that one slice evicts from. They share a transaction, because the sync takes longest.
+const SLICE_SERIES: usize = 64;
 
-/// Series that may wait for their eviction. Above it no job is taken until there are fewer, so
-/// that what piles up does so in the bounded queue.
+/// Evictions that may wait. Above this, no job is taken until there are fewer, so that the rest
+/// waits in the bounded queue.
 const EVICTIONS: usize = 4096;
 
-/// How often a file may seem damaged and be found good when it is looked at whole. A disk that
-/// fails to read that often is no place for it.
-const MOST_DOUBTS: u32 = 3;
+/// How often SQLite may report damage that a complete check does not find. Then the file counts as
+/// damaged: the disk fails too often.
+const MAX_DOUBTS: u32 = 3;
 
-/// See the module's page.
+/// The disk thread's state.
 pub(super) struct Disk {
     jobs: Receiver<Job>,
-    voice: Voice,
+    answers: Answers,
     holder: Holder,
     evictions: VecDeque<Eviction>,
-    /// Whether the log could be moved into the file the last time. Only changes are told.
+    /// False after a failed checkpoint. Only changes are logged.
     checkpoints: bool,
 }
 
-/// The way back to the loop.
-struct Voice {
-    answers: SyncSender<Answer>,
+/// Sends answers to the loop and wakes it.
+struct Answers {
+    queue: SyncSender<Answer>,
     wake: Box<dyn Fn() + Send>,
 }
 
-/// The file, and what has become of it.
+/// The file and its state.
 struct Holder {
     path: PathBuf,
     state: State,
-    /// What was told of it last: only changes are.
-    told: Option<Result<(), OpenError>>,
-    /// How often it seemed damaged, and was found good.
+    /// The last state that was reported. Only changes are reported.
+    reported: Option<Result<(), OpenError>>,
+    /// How often SQLite reported damage.
     doubts: u32,
     /// True if the file was open before.
     was_open: bool,
@@ -63,13 +65,13 @@ struct Holder {
 
 enum State {
     Open(Box<HistoryFile>),
-    /// To be opened by the next job that needs it.
+    /// The next job opens it.
     Closed,
-    /// Of no use to this process.
+    /// It is never opened again.
     GivenUp,
 }
 
-/// A series whose oldest candles are to go.
+/// An eviction that is under way or waits.
 struct Eviction {
     series: SeriesName,
     before: i64,
@@ -77,20 +79,20 @@ struct Eviction {
 }
 
 impl Disk {
-    /// A thread's work, not yet begun.
+    /// The state of a thread that has not started.
     pub(super) fn new(
         path: PathBuf,
         jobs: Receiver<Job>,
-        answers: SyncSender<Answer>,
+        queue: SyncSender<Answer>,
         wake: Box<dyn Fn() + Send>,
     ) -> Disk {
         Disk {
             jobs,
-            voice: Voice { answers, wake },
+            answers: Answers { queue, wake },
             holder: Holder {
                 path,
                 state: State::Closed,
-                told: None,
+                reported: None,
                 doubts: 0,
                 was_open: false,
             },
@@ -99,13 +101,13 @@ impl Disk {
         }
     }
 
-    /// Works until it is told to stop, or until nobody is left to tell it.
+    /// Does jobs until [`Job::Stop`] comes, or until the queue has no sender.
     pub(super) fn run(mut self) {
-        // Beyond the process's limit of file size, the kernel sends a signal that would end it;
-        // with a handler, the write fails instead, as on a full disk. Where a handler cannot be
-        // set there is no such limit either.
+        // A write beyond the process's file size limit raises SIGXFSZ, which would end the process.
+        // With a handler, the write fails instead, as on a full disk. A system that does not accept
+        // the handler has no such limit.
         let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
-        let _ = self.holder.with(&self.voice, |_| Ok(()));
+        let _ = self.holder.with(&self.answers, |_| Ok(()));
         loop {
             match self.next_job() {
                 Ok(Some(Job::Stop)) | Err(RecvError) => break,
@@ -114,10 +116,10 @@ impl Disk {
             }
             self.evict_some();
         }
-        self.voice.tell(Answer::Stopped(self.holder.close()));
+        self.answers.send(Answer::Stopped(self.holder.close()));
     }
 
-    /// Waits for a job, unless there is something to evict.
+    /// The next job. Waits for one only if no eviction is left.
     fn next_job(&self) -> Result<Option<Job>, RecvError> {
         if self.evictions.is_empty() {
             return self.jobs.recv().map(Some);
@@ -133,23 +135,25 @@ impl Disk {
     }
 
     fn handle(&mut self, job: Job) {
-        let Disk { holder, voice, .. } = self;
+        let Disk {
+            holder, answers, ..
+        } = self;
         match job {
             Job::Load => {
-                let result = holder.with(voice, |file| load(file, voice));
-                voice.tell(Answer::Loaded(result));
+                let result = holder.with(answers, |file| load(file, answers));
+                answers.send(Answer::Loaded(result));
             }
             Job::Read(read) => {
                 let result =
-                    holder.with(voice, |file| read::rows(&file.db, &mut file.known, &read));
+                    holder.with(answers, |file| read::rows(&file.db, &mut file.known, &read));
                 let ticket = read.ticket;
-                voice.tell(Answer::Rows { ticket, result });
+                answers.send(Answer::Rows { ticket, result });
             }
             Job::Write { number, batch } => {
-                let result = holder.with(voice, |file| write_batch(file, &batch));
+                let result = holder.with(answers, |file| write_batch(file, &batch));
                 let written = result.is_ok();
                 let result = result.map_err(|error| Unwritten { error, batch });
-                voice.tell(Answer::Written { number, result });
+                answers.send(Answer::Written { number, result });
                 if written {
                     self.flushed();
                 }
@@ -166,30 +170,33 @@ impl Disk {
         }
     }
 
-    /// Does one slice of the evictions that have waited longest.
+    /// Does one slice of the oldest evictions.
     fn evict_some(&mut self) {
-        let slice = self.evictions.len().min(SERIES_AT_ONCE);
+        let slice = self.evictions.len().min(SLICE_SERIES);
         if slice == 0 {
             return;
         }
         let waiting = self.evictions.make_contiguous();
-        let result = (self.holder).with(&self.voice, |file| evict_slice(file, &waiting[..slice]));
+        let result = (self.holder).with(&self.answers, |file| evict_slice(file, &waiting[..slice]));
         let evicted = match result {
             Ok(evicted) => evicted,
             Err(error) => {
                 for eviction in self.evictions.drain(..slice) {
-                    self.voice.tell(eviction.answer(Err(error.clone())));
+                    self.answers.send(eviction.answer(Err(error.clone())));
                 }
                 return;
             }
         };
         for (extent, rows, all) in evicted {
-            let mut eviction = self.evictions.pop_front().expect("one of the slice");
+            let mut eviction = self
+                .evictions
+                .pop_front()
+                .expect("one eviction for each result of the slice");
             eviction.evicted.count += rows;
             eviction.evicted.extent = extent;
             if all {
                 let evicted = eviction.evicted;
-                self.voice.tell(eviction.answer(Ok(evicted)));
+                self.answers.send(eviction.answer(Ok(evicted)));
             } else {
                 self.evictions.push_front(eviction);
             }
@@ -197,16 +204,15 @@ impl Disk {
         self.flushed();
     }
 
-    /// Counts a flush that has been answered: moving the log into the file holds up nobody but
-    /// those who come after it.
+    /// Counts a flush, whose answer has been sent: a checkpoint delays only later jobs.
     fn flushed(&mut self) {
-        let moved = self.holder.with(&self.voice, |file| file.flushed());
+        let moved = self.holder.with(&self.answers, |file| file.flushed());
         match (&moved, self.checkpoints) {
             (Err(error), true) => {
-                log::warn!(target: HISTORY, "cannot move the log into the history file: {error}")
+                log::warn!(target: HISTORY, "history file: checkpoint failed, trying again: {error}")
             }
             (Ok(()), false) => {
-                log::info!(target: HISTORY, "the log is being moved into the history file again")
+                log::info!(target: HISTORY, "history file: checkpoints work again")
             }
             _ => {}
         }
@@ -225,25 +231,25 @@ impl Eviction {
     }
 }
 
-impl Voice {
-    fn tell(&self, answer: Answer) {
-        // Where nobody listens any more there is nobody to tell: the jobs will end as well.
-        let _ = self.answers.send(answer);
+impl Answers {
+    fn send(&self, answer: Answer) {
+        // Without a receiver the loop has ended, and the queue of jobs ends too.
+        let _ = self.queue.send(answer);
         (self.wake)();
     }
 }
 
 impl Holder {
-    /// Does something with the file, which is opened if need be, and judges what its failure means
-    /// for the file.
+    /// Runs `work` on the file, which is opened if it is closed. After an error, the file is closed
+    /// or checked as the error requires.
     fn with<T>(
         &mut self,
-        voice: &Voice,
+        answers: &Answers,
         work: impl FnOnce(&mut HistoryFile) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.look_after(voice);
+        self.check_identity(answers);
         if let State::Closed = self.state {
-            self.open(voice, Care::Usual);
+            self.open(answers, Care::Usual);
         }
         let State::Open(file) = &mut self.state else {
             return Err(StoreError::NotOpen);
@@ -252,23 +258,23 @@ impl Holder {
         match &done {
             Err(StoreError::Damaged(what)) => {
                 let what = what.clone();
-                self.doubt(voice, what);
+                self.doubt(answers, what);
             }
-            // What SQLite has concluded of a failure, that the file cannot be written for
-            // example, or is still locked, it may keep for as long as it has the file open.
+            // SQLite may remember such a state, for example that the file is read-only, for as long
+            // as the file is open.
             Err(StoreError::Io(_) | StoreError::ReadOnly(_) | StoreError::Busy(_)) => {
-                self.let_go(State::Closed);
+                self.abandon(State::Closed);
             }
-            // A transaction that could neither be ended nor undone ends this way.
-            _ if !file.db.is_idle() => self.let_go(State::Closed),
+            // A transaction that could be neither committed nor rolled back ends with the connection.
+            _ if !file.db.is_idle() => self.abandon(State::Closed),
             _ => {}
         }
         done
     }
 
-    /// Notices that the file has lost its name: what was written to it is gone, and the next one is
-    /// opened, or made.
-    fn look_after(&mut self, voice: &Voice) {
+    /// Closes a file that was removed or replaced, and reports it: what was written to it is lost.
+    /// The file that has its name now is opened, or a new one is created.
+    fn check_identity(&mut self, answers: &Answers) {
         let is_gone = |file: &HistoryFile| file.has_gone();
         if !matches!(&self.state, State::Open(file) if is_gone(file)) {
             return;
@@ -277,25 +283,25 @@ impl Holder {
             file.clear_away();
         }
         let path = self.path.clone();
-        self.fail(voice, OpenError::Gone { path });
+        self.fail(answers, OpenError::Gone { path });
     }
 
-    /// SQLite says "malformed" of a damaged file, and also of a disk that has failed to read it
-    /// once: the whole file is looked at before it is given up.
-    fn doubt(&mut self, voice: &Voice, what: String) {
-        self.let_go(State::Closed);
+    /// SQLite reports "malformed" for a damaged file, but also after a single failed read. So the file
+    /// is checked completely before it is given up.
+    fn doubt(&mut self, answers: &Answers, what: String) {
+        self.abandon(State::Closed);
         self.doubts += 1;
-        if self.doubts < MOST_DOUBTS {
-            self.open(voice, Care::Thorough);
+        if self.doubts < MAX_DOUBTS {
+            self.open(answers, Care::Thorough);
         } else {
             let path = self.path.clone();
-            self.fail(voice, OpenError::Damaged { path, what });
+            self.fail(answers, OpenError::Damaged { path, what });
         }
     }
 
-    fn open(&mut self, voice: &Voice, care: Care) {
+    fn open(&mut self, answers: &Answers, care: Care) {
         let opened = match HistoryFile::open(&self.path, care) {
-            // The same may hold here.
+            // This too may be a single failed read.
             Err(OpenError::Damaged { .. }) => HistoryFile::open(&self.path, care),
             opened => opened,
         };
@@ -303,32 +309,32 @@ impl Holder {
             Ok((file, opened)) => {
                 self.state = State::Open(Box::new(file));
                 self.was_open = true;
-                if self.told.replace(Ok(())) != Some(Ok(())) {
-                    voice.tell(Answer::Opened(opened));
+                if self.reported.replace(Ok(())) != Some(Ok(())) {
+                    answers.send(Answer::Opened(opened));
                 }
             }
-            // Its directory has gone too, or has lost what was mounted there: it may come back.
+            // Its directory was removed, or the file system was unmounted: it may come back.
             Err(OpenError::Unreachable { path, reason }) if self.was_open => {
                 let error = StoreError::Io(reason);
-                self.fail(voice, OpenError::Io { path, error });
+                self.fail(answers, OpenError::Io { path, error });
             }
-            Err(error) => self.fail(voice, error),
+            Err(error) => self.fail(answers, error),
         }
     }
 
-    fn fail(&mut self, voice: &Voice, error: OpenError) {
+    fn fail(&mut self, answers: &Answers, error: OpenError) {
         if !error.may_pass() {
             self.state = State::GivenUp;
         }
-        let told = Err(error.clone());
-        if self.told.as_ref() != Some(&told) {
-            self.told = Some(told);
-            voice.tell(Answer::Failed(error));
+        let reported = Err(error.clone());
+        if self.reported.as_ref() != Some(&reported) {
+            self.reported = Some(reported);
+            answers.send(Answer::Failed(error));
         }
     }
 
-    /// Closes the file without another write to it.
-    fn let_go(&mut self, next: State) {
+    /// Closes the file without writing to it.
+    fn abandon(&mut self, next: State) {
         if let State::Open(file) = std::mem::replace(&mut self.state, next) {
             drop(file.abandon());
         }
@@ -342,10 +348,10 @@ impl Holder {
     }
 }
 
-fn load(file: &HistoryFile, voice: &Voice) -> Result<Loaded, StoreError> {
-    let (series, odd) = read::heads(&file.db, |piece| voice.tell(Answer::Heads(piece)))?;
-    let (quotes, odd_quotes) = read::quotes(&file.db, |piece| voice.tell(Answer::Quotes(piece)))?;
-    let odd_markets = read::markets(&file.db, |piece| voice.tell(Answer::Markets(piece)))?;
+fn load(file: &HistoryFile, answers: &Answers) -> Result<Loaded, StoreError> {
+    let (series, odd) = read::heads(&file.db, |piece| answers.send(Answer::Heads(piece)))?;
+    let (quotes, odd_quotes) = read::quotes(&file.db, |piece| answers.send(Answer::Quotes(piece)))?;
+    let odd_markets = read::markets(&file.db, |piece| answers.send(Answer::Markets(piece)))?;
     Ok(Loaded {
         series,
         quotes,
@@ -357,24 +363,24 @@ fn write_batch(file: &mut HistoryFile, batch: &Batch) -> Result<Written, StoreEr
     let HistoryFile { db, known, .. } = file;
     let written = db.transaction(|| write::apply(db, known, batch));
     if written.is_err() {
-        // Series that the batch made are not there.
+        // Series that this batch inserted do not exist.
         known.clear();
     }
     written
 }
 
-/// Takes rows out, of one series after the other and all in one transaction. Answers for each that
-/// was begun, which the last one alone may not have been finished: what is left, how many went, and
-/// whether it was all.
+/// Removes up to `SLICE_ROWS` candles for these evictions, in one transaction. Returns a result for
+/// each eviction that was begun: what is left of the series, how many candles were removed, and true
+/// if the eviction is finished. Only the last of them may be unfinished.
 fn evict_slice(
     file: &mut HistoryFile,
     evictions: &[Eviction],
 ) -> Result<Vec<(Extent, u64, bool)>, StoreError> {
     let HistoryFile { db, known, .. } = file;
     db.transaction(|| {
-        let (mut evicted, mut left) = (Vec::new(), ROWS_AT_ONCE);
+        let (mut evicted, mut left) = (Vec::new(), SLICE_ROWS);
         for Eviction { series, before, .. } in evictions {
-            let done = match write::find_series(db, known, series)? {
+            let done = match series::find_series(db, known, series)? {
                 Some(found) => write::evict(db, found, series.interval, *before, left)?,
                 None => (Extent::default(), 0, true),
             };

@@ -1,67 +1,63 @@
-//! The history file: how it is found good, made, kept, and closed.
+//! The history file: opens, creates, checks and closes it.
 //!
-//! Owns the lock, the connection, what tells the file from another one of its name, and the count of
-//! flushes since the log was last moved into the file. What is not ours, newer, or not whole is
-//! refused as it is: nothing here rebuilds a file, and a file appears under its name only once it is
-//! complete.
+//! Owns the lock, the connection, the identity of the file, and the number of flushes since the last
+//! checkpoint. A file that is not marketd's, is newer, or is damaged is refused and left unchanged.
+//! Nothing here repairs a file. A new file gets its name only when it is complete.
 //!
-//! It knows nothing of candles; what is written and read is `write.rs`'s and `read.rs`'s.
+//! It knows nothing of candles: `write.rs` and `read.rs` write and read them.
 
 use super::header::{Look, beside, damaged, failed, foreign, log_of, look};
 use super::lock::Lock;
 use super::schema::{self, MIGRATIONS};
+use super::series::Known;
 use super::sqlite::{Checkpoint, Database};
-use super::write::Known;
-use crate::history::Opened;
-use crate::history::{APPLICATION_ID, LOG_SET_ASIDE, VERSION};
-use crate::history::{OpenError, StoreError};
+use crate::history::{APPLICATION_ID, LOG_SET_ASIDE, OpenError, Opened, StoreError, VERSION};
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Files up to this size are checked whole before they are used, some 0.2 s at the most. Above it,
-/// a start would take seconds, and only what is read at a start is checked by being read; damage
-/// elsewhere is noticed when it is met.
+/// Files up to this size are checked completely before they are used, which takes at most 0.2 s. For
+/// a larger file this would take seconds: damage in it is noticed when the damaged page is read.
 const CHECKED_BYTES: u64 = 64 << 20;
 
-/// Flushes after which the log is moved into the file. A flush appends to the log and syncs it; a
-/// move reads the log and writes the file, and is cheaper the more flushes share a page.
+/// Flushes between two checkpoints. A flush appends to the log and syncs it. A checkpoint copies the
+/// changed pages into the file, and is cheaper the more flushes have changed the same page.
 const FLUSHES_PER_CHECKPOINT: u32 = 10;
 
-/// Frames of a log begin with 24 bytes, the log itself with 32 (sqlite.org, "WAL File Format").
+/// Bytes before each page in the log (sqlite.org, "WAL File Format").
 const FRAME_HEADER: u64 = 24;
 
-/// How closely a file is looked at before it is used.
+/// How thoroughly a file is checked before it is used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Care {
-    /// Whole where that is quickly done.
+    /// Completely up to `CHECKED_BYTES`.
     Usual,
-    /// Whole, however long it takes: there is reason to doubt it.
+    /// Completely, whatever its size: there is reason to doubt it.
     Thorough,
 }
 
-/// See the module's page.
+/// An open history file.
 pub(super) struct HistoryFile {
     pub(super) db: Database,
-    /// Series that were met.
+    /// Series that were looked up.
     pub(super) known: Known,
     flushes: u32,
     path: PathBuf,
-    /// The file, and its log. SQLite goes on with a file that has lost its name, and all that it
-    /// writes is lost with the process.
+    /// The file and its log. SQLite keeps writing to a file that was removed, and what it writes is
+    /// lost when the process ends.
     identity: Option<Identity>,
     log: Option<Identity>,
     lock: Lock,
 }
 
-/// Device and inode: no other file has both while this one is open.
+/// Device and inode. No other file has both while this one is open.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Identity(u64, u64);
 
 impl Identity {
-    /// Of what has this name now. Looking at the name takes a microsecond; to open the file would
-    /// give up SQLite's locks when it is closed again.
+    /// The identity of the file that has this name now. This must not open the file: closing it
+    /// again would drop SQLite's locks.
     fn of(path: &Path) -> Option<Identity> {
         let about = fs::metadata(path).ok()?;
         Some(Identity(about.dev(), about.ino()))
@@ -69,7 +65,7 @@ impl Identity {
 }
 
 impl HistoryFile {
-    /// Opens the file of this name, or makes it.
+    /// Opens the file, or creates it if it does not exist.
     pub(super) fn open(path: &Path, care: Care) -> Result<(HistoryFile, Opened), OpenError> {
         let path = resolved(path)?;
         let lock = Lock::take(&path)?;
@@ -79,7 +75,7 @@ impl HistoryFile {
             create(&path)?;
         }
         let Some(look) = look(&path)? else {
-            return Err(damaged(&path, "it has gone while it was being opened"));
+            return Err(damaged(&path, "it was removed while it was being opened"));
         };
         let db = open_database(&path, &look, care)?;
         let bytes = db.bytes().map_err(|error| unopened(&path, error))?;
@@ -100,7 +96,7 @@ impl HistoryFile {
         Ok((file, opened))
     }
 
-    /// Counts a flush, and moves the log into the file when it is time to.
+    /// Counts a flush, and makes a checkpoint when one is due.
     pub(super) fn flushed(&mut self) -> Result<(), StoreError> {
         self.flushes += 1;
         match self.flushes >= FLUSHES_PER_CHECKPOINT {
@@ -109,28 +105,28 @@ impl HistoryFile {
         }
     }
 
-    /// Moves the log into the file, as far as no reader is in the way.
+    /// Moves the log into the file, as far as no reader prevents it.
     fn checkpoint(&mut self) -> Result<(), StoreError> {
-        // Also when it fails: the next ten flushes will try again, and none of them waits for it.
+        // Reset first: after a failure, the next try comes after as many flushes.
         self.flushes = 0;
         self.db.checkpoint(Checkpoint::Passive)
     }
 
-    /// True if the file's name stands for nothing any more, or for another file.
+    /// True if the file was removed, or replaced by another file.
     pub(super) fn has_gone(&self) -> bool {
         Identity::of(&self.path) != self.identity
     }
 
-    /// Lets go of a file that has gone. Its log is set aside: it belongs to no file of this name, and
-    /// would be taken for the log of the next one.
+    /// Closes a file that was removed or replaced, and sets its log aside: SQLite would take it for
+    /// the log of the next file with this name.
     pub(super) fn clear_away(self) {
         let log = log_of(&self.path);
         let is_ours = !self.path.exists() || Identity::of(&log) == self.log;
         let path = self.path.clone();
-        // The lock is held to the end of this.
+        // Holds the lock until this function returns.
         let _lock = self.abandon();
         if is_ours {
-            // Where that fails, opening the next file says why.
+            // If this fails, opening the next file reports why.
             let _ = set_log_aside(&path);
         }
     }
@@ -143,35 +139,35 @@ impl HistoryFile {
             return Err(StoreError::Io(text.to_string()));
         }
         let emptied = self.db.checkpoint(Checkpoint::Truncate);
-        // Closing then only removes the empty log; after an error it must not try once more.
+        // Closing removes the empty log. After an error it must not try another checkpoint.
         self.db.leave_log(emptied.is_err())?;
         self.db.close().and(emptied)
     }
 
-    /// Lets go of a file that must not be written to any more.
+    /// Closes a file without writing to it. Returns its lock.
     pub(super) fn abandon(self) -> Lock {
-        // The connection was set up to leave the log alone; nothing that fails now is news.
+        // The connection leaves the log unchanged. An error here is not worth reporting.
         let _ = self.db.close();
         self.lock
     }
 }
 
-/// Tells what keeps the file of this name from being opened, as far as that is seen without changing
-/// anything. It may be in use, and its content is not read.
+/// Checks whether the file can be opened, without changing it. It may be in use. Only its header is
+/// read.
 pub(super) fn check(path: &Path) -> Result<(), OpenError> {
     let path = resolved(path)?;
     look(&path)?;
-    // The only way to know whether files can be made there.
+    // Creating a file is the only way to know whether files can be created there.
     let probe = beside(&path, &format!("-check-{}", std::process::id()));
     File::create_new(&probe)
         .and_then(|_| fs::remove_file(&probe))
         .map_err(|error| failed(&path, &error))
 }
 
-/// Renames a log that has no file, if there is one.
+/// Renames a log whose file is missing. Returns true if there was one.
 fn set_log_aside(path: &Path) -> Result<bool, OpenError> {
     let is_missing = |error: &std::io::Error| error.kind() == ErrorKind::NotFound;
-    // It is no more than an index of the log.
+    // The `-shm` file is only an index of the log.
     match fs::remove_file(beside(path, "-shm")) {
         Err(error) if !is_missing(&error) => return Err(failed(path, &error)),
         _ => {}
@@ -183,10 +179,10 @@ fn set_log_aside(path: &Path) -> Result<bool, OpenError> {
     }
 }
 
-/// The path without symbolic links: its neighbours are found beside the file itself, whatever
-/// name led to it, and two names of one file have one lock.
+/// The path without symbolic links. So the log and the lock are next to the file itself, and two
+/// names of one file share one lock.
 ///
-/// What is no file is refused here, before anything is opened: opening a pipe waits for its other end.
+/// Anything but a regular file is refused before it is opened: opening a pipe blocks.
 fn resolved(path: &Path) -> Result<PathBuf, OpenError> {
     match fs::canonicalize(path) {
         Ok(path) => match fs::metadata(&path) {
@@ -207,8 +203,8 @@ fn resolved(path: &Path) -> Result<PathBuf, OpenError> {
     }
 }
 
-/// Makes the file under another name and gives it its own when it is whole: a crash on the way
-/// leaves nothing that could be taken for a damaged history.
+/// Creates the file under another name and renames it when it is complete, so that a crash leaves
+/// nothing that looks like a damaged history.
 fn create(path: &Path) -> Result<(), OpenError> {
     let draft = beside(path, "-new");
     for name in [&draft, &log_of(&draft), &beside(&draft, "-journal")] {
@@ -224,11 +220,11 @@ fn create(path: &Path) -> Result<(), OpenError> {
         db.close()
     });
     made.map_err(|error| unopened(path, error))?;
-    // An empty file may have been made for its owner and its mode: the mode is kept.
+    // An empty file may already exist, created for its mode. The mode is kept.
     if let Ok(about) = fs::metadata(path) {
         fs::set_permissions(&draft, about.permissions()).map_err(|error| failed(path, &error))?;
     }
-    // SQLite has synced its content; the name has to be as safe as that.
+    // SQLite has synced the content. The directory must be synced too, or the name may be lost.
     fs::rename(&draft, path)
         .and_then(|()| match path.parent() {
             Some(parent) => File::open(parent)?.sync_all(),
@@ -256,7 +252,7 @@ fn open_database(path: &Path, look: &Look, care: Care) -> Result<Database, OpenE
     });
     if let Err(error) = made_ready {
         if look.log == 0 {
-            // Nothing to lose: closing takes away the empty log that opening has made.
+            // There was no log before: closing removes the empty one.
             let _ = db.leave_log(false);
         }
         let _ = db.close();
@@ -265,7 +261,7 @@ fn open_database(path: &Path, look: &Look, care: Care) -> Result<Database, OpenE
     Ok(db)
 }
 
-/// Whether the file is ours and whole, its log taken into account.
+/// Checks that the file is marketd's and complete, including its log.
 fn check_content(db: &Database, path: &Path, look: &Look, care: Care) -> Result<(), OpenError> {
     let unopened = |error| unopened(path, error);
     let id = db.number("PRAGMA application_id").map_err(unopened)?;
@@ -303,11 +299,11 @@ fn check_content(db: &Database, path: &Path, look: &Look, care: Care) -> Result<
 
 fn version(db: &Database) -> Result<u32, StoreError> {
     let version = db.number("PRAGMA user_version")?;
-    // A negative one is none of ours, and none that anything is known of.
+    // A negative version is not one of ours: it counts as newer.
     Ok(u32::try_from(version).unwrap_or(u32::MAX))
 }
 
-/// What a failure means while the file is being opened.
+/// The meaning of an error while the file is being opened.
 fn unopened(path: &Path, error: StoreError) -> OpenError {
     let path = path.to_path_buf();
     match error {

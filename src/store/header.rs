@@ -1,8 +1,7 @@
-//! A first look at the file, before SQLite sees it.
+//! Checks the file's header and size before SQLite opens it.
 //!
-//! Owns the judgement of the first hundred bytes and of the file's size: whose it is, of which
-//! version, and whether it is all there. SQLite, given a file with a log beside it, may begin by
-//! writing; what is not ours or not whole must be known before.
+//! The check tells whether the file is marketd's, its version, and whether it is complete. It comes
+//! first because SQLite may write to a file that has a log as soon as it opens it.
 //!
 //! It never writes.
 
@@ -16,19 +15,19 @@ const HEADER: usize = 100;
 
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// A file that looks like one of ours.
+/// A file whose header is that of a history file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Look {
     /// Size of the file in bytes.
     pub(super) bytes: u64,
     /// Size of a page in bytes.
     pub(super) page: u64,
-    /// Size of the log beside it in bytes; 0 where there is none, as after an orderly stop.
+    /// Size of its log in bytes; 0 if there is none, as after an orderly stop.
     pub(super) log: u64,
 }
 
-/// Looks at the file. `None`: there is none, or an empty one, which SQLite takes for a new one too.
-/// A file that cannot be written is of no use: SQLite would open it, and fail at the first write.
+/// Checks the file. `None` if it does not exist or is empty, which SQLite treats as new. A file that
+/// cannot be written is an error: SQLite would open it and fail at the first write.
 pub(super) fn look(path: &Path) -> Result<Option<Look>, OpenError> {
     let log = std::fs::metadata(log_of(path)).map_or(0, |log| log.len());
     let mut file = match File::options().read(true).write(true).open(path) {
@@ -46,12 +45,12 @@ pub(super) fn look(path: &Path) -> Result<Option<Look>, OpenError> {
     judge(path, &header, about.len(), log).map(Some)
 }
 
-/// The log of a file.
+/// The path of a file's log.
 pub(super) fn log_of(path: &Path) -> PathBuf {
     beside(path, "-wal")
 }
 
-/// A file that belongs to this one: its name with something behind it.
+/// The path with a suffix.
 pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_os_string();
     name.push(suffix);
@@ -61,7 +60,7 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
 fn judge(path: &Path, header: &[u8], bytes: u64, log: u64) -> Result<Look, OpenError> {
     let known = header.len().min(MAGIC.len());
     if header[..known] != MAGIC[..known] {
-        return Err(foreign(path, "no SQLite file"));
+        return Err(foreign(path, "not an SQLite file"));
     }
     let Some(header) = header.first_chunk::<HEADER>() else {
         return Err(damaged(
@@ -100,8 +99,8 @@ fn judge(path: &Path, header: &[u8], bytes: u64, log: u64) -> Result<Look, OpenE
     if version == 0 {
         return Err(damaged(path, "its header lacks the version of its tables"));
     }
-    // The size in the header counts when it was written together with the change counter
-    // ("In-header database size"). What is missing may still be in the log.
+    // The size in the header is valid only if both change counters are equal ("In-header database
+    // size"). Missing pages may still be in the log.
     let pages = u64::from(word(28));
     let counts = word(24) == word(92) && pages > 0;
     let missing = (pages * page).saturating_sub(bytes);
@@ -111,7 +110,7 @@ fn judge(path: &Path, header: &[u8], bytes: u64, log: u64) -> Result<Look, OpenE
     Ok(Look { bytes, page, log })
 }
 
-/// What the system's error means: a wrong path is for a person to mend, the rest may pass.
+/// The meaning of an I/O error: a wrong path needs a person, other errors may pass.
 pub(super) fn failed(path: &Path, error: &io::Error) -> OpenError {
     let path = path.to_path_buf();
     let reason = error.to_string();
@@ -139,7 +138,7 @@ pub(super) fn foreign(path: &Path, what: &'static str) -> OpenError {
     OpenError::Foreign { path, what }
 }
 
-/// Of what SQLite says in several lines one is made: it goes into the log.
+/// Joins the lines of SQLite's message into one, for the log.
 pub(super) fn damaged(path: &Path, what: &str) -> OpenError {
     let path = path.to_path_buf();
     let lines: Vec<&str> = what.lines().map(str::trim).collect();
@@ -196,8 +195,8 @@ mod tests {
             0,
             "it is cut off within its first hundred bytes",
         );
-        check(b"a diary", 7, 0, "no SQLite file");
-        check(&[0; 100], 4096, 0, "no SQLite file");
+        check(b"a diary", 7, 0, "not an SQLite file");
+        check(&[0; 100], 4096, 0, "not an SQLite file");
         check(
             &with(68, &[0, 0, 0, 0]),
             whole,

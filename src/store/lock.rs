@@ -1,11 +1,11 @@
-//! The lock that keeps a second marketd from the same file.
+//! The lock that keeps two marketd processes from using the same file.
 //!
-//! Owns an empty file beside the history file, held locked for as long as that is open, with the
-//! process id of the holder in it for the person who wonders. SQLite's own locks are left to
-//! SQLite, so that anybody may read the history meanwhile.
+//! The lock is on a file of its own next to the history file. It is held while the history file is
+//! open, and contains the holder's process id. SQLite's own locks are not used for this, so other
+//! programs may read the history meanwhile.
 //!
-//! It never removes the file: between two processes, removing a lock file is how both come to hold
-//! one. The kernel lets go of the lock when the process ends, however it ends.
+//! The lock file is never removed: if it were, two processes could hold locks on two files of the
+//! same name. The kernel releases the lock when the process ends.
 
 use super::header::{beside, failed};
 use crate::history::OpenError;
@@ -13,12 +13,12 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::path::Path;
 
-/// Held until it is dropped.
+/// A lock that is held until it is dropped.
 #[derive(Debug)]
 pub(super) struct Lock(File);
 
 impl Lock {
-    /// Takes the lock of a history file.
+    /// Takes the lock of the history file at this path.
     pub(super) fn take(path: &Path) -> Result<Lock, OpenError> {
         let name = beside(path, "-lock");
         let mut options = OpenOptions::new();
@@ -35,7 +35,7 @@ impl Lock {
             }
             Err(TryLockError::Error(error)) => return Err(failed(path, &error)),
         }
-        // For people alone: without it the refusal does not name the process.
+        // An error is ignored: then the message of the other process does not name this one.
         let _ = (file.set_len(0)).and_then(|()| writeln!(file, "{}", std::process::id()));
         Ok(Lock(file))
     }
@@ -43,8 +43,8 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing would do, unless another thread is starting a process just now: until that
-        // becomes its program, it has a copy of every open file, and of the lock with it.
+        // Closing the file is not enough while another thread starts a process: between fork and
+        // exec, the new process has a copy of the file, and the lock with it.
         let _ = self.0.unlock();
     }
 }

@@ -1,40 +1,38 @@
-//! The store: closed candles, what is known of them, and the last quotes, in a file.
+//! The store: a thread that keeps closed candles, their coverage and the last quotes in a file.
 //!
-//! Owns the disk thread and, through it, the one SQLite file. [`Store`] is the loop's end of two
-//! bounded queues: jobs go in without ever waiting, answers come out when the loop has been woken.
-//! Whatever the disk does, the loop's part in it is moving a message. The messages are
-//! [`crate::history`]'s.
+//! Owns the disk thread and, through it, the SQLite file. A [`Store`] is the loop's end of two
+//! bounded queues. Sending a job never blocks. The thread wakes the loop after each answer. The
+//! messages are defined in [`crate::history`].
 //!
-//! It never keeps a candle in memory, never reads a clock, and decides nothing about what is worth
-//! storing. It never writes to a file that is not marketd's, is newer than it, or is damaged.
+//! The store keeps no candle in memory, reads no clock, and does not decide what is stored. It never
+//! writes to a file that is not marketd's, is newer, or is damaged.
 //!
-//! # How it is used
+//! # Protocol
 //!
-//! 1. [`Store::start`], and wait for the first answer. `Opened`: go on. `Failed`: end with exit
-//!    code 2 where [`OpenError::is_refusal`] says so; otherwise log it and go on without history,
-//!    which counts as degraded. Without the feature, or for `--data :memory:`, there is no `Store`.
-//! 2. `Load`, once: `Heads`, `Quotes` and `Markets` in pieces, then `Loaded`. Until then nothing is known of
-//!    the file, so nothing is asked of an exchange that it may hold. A load that failed is sent
-//!    again after the next `Opened`.
-//! 3. `Write`, one at a time: the batch moves into the job. What happens meanwhile is gathered in
-//!    the next batch, which is sent after `Written`. `Ok`: on disk, synced, whole; it survives the
-//!    process's death and the machine's. `Err`: as if it had never been sent, and the batch comes
-//!    back; what was gathered since is put on top ([`Batch::absorb`]) and sent again after a while.
-//!    Bound what is kept by [`Batch::weight`].
-//! 4. `Read`, at any time: one page. Each candle of `Rows` is sound, lies in a covered slot, and
-//!    has the digits that were written. Whatever else was found there comes as `unsound`: it is
-//!    served to nobody, and the next batch should forget it ([`Changes::forget`]), so that the
-//!    exchange is asked again.
-//! 5. `Evict`, for a series that has slots older than are to be kept. Coverage goes with the
-//!    candles. It is done in slices between other jobs; an error leaves the rest for the next time.
-//! 6. `Stop` at the end, then wait for `Stopped` and [`Store::join`].
+//! 1. Call [`Store::start`] and wait for the first answer. After `Opened`, go on. After `Failed`, end
+//!    with exit code 2 if [`OpenError::is_refusal`]; otherwise log the error and go on without
+//!    history, which counts as degraded. There is no `Store` without the feature `sqlite` or with
+//!    `--data :memory:`.
+//! 2. Send `Load` once. The answers are `Heads`, `Quotes` and `Markets` in parts, then `Loaded`. Until
+//!    `Loaded`, do not request candles from an exchange: the file may have them. If the load fails,
+//!    send it again after the next `Opened`.
+//! 3. Send one `Write` at a time, which takes the batch. Gather later changes in the next batch, and
+//!    send that after `Written`. `Ok` means that the batch is on disk and synced: it survives a crash
+//!    of the process and of the machine. `Err` means that nothing of it was written; the batch comes
+//!    back. Merge the later changes into it with [`Batch::absorb`] and send it again after a pause.
+//!    Bound its size by [`Batch::weight`].
+//! 4. Send `Read` at any time for one page of candles. Each candle of `Rows` is sound, is in a covered
+//!    slot, and has the digits that were written. Other rows are reported as `unsound` slots. Forget
+//!    these in the next batch ([`Changes::forget`]), so that they are requested from the exchange.
+//! 5. Send `Evict` for a series that has slots older than the retention. It removes coverage with the
+//!    candles, in slices between other jobs. An error leaves the rest for the next `Evict`.
+//! 6. Send `Stop` at the end, wait for `Stopped`, and call [`Store::join`].
 //!
-//! Jobs are done in the order in which they were sent, evictions excepted; each has one answer.
-//! [`Store::send`] hands a job back when the queue is full: a reader is told to come back later,
-//! and everything else is sent again at the next turn. `Failed` may come at any time; until the next
-//! `Opened`, jobs fail with [`StoreError::NotOpen`] and writes come back whole, so that nothing
-//! has to be done on it but to say it. `Failed` with [`OpenError::Gone`] says more: what was
-//! acknowledged before is not on disk. It is told at the first job after it was seen.
+//! Jobs are done in the order in which they were sent, except for evictions. Each job has one answer.
+//! [`Store::send`] returns the job if the queue is full: tell a client to retry later, and send any
+//! other job again in the next turn. `Failed` may come at any time. Until the next `Opened`, jobs fail
+//! with [`StoreError::NotOpen`], and batches come back. [`OpenError::Gone`] also means that what was
+//! acknowledged before is not on disk. It is reported with the first job after the file was removed.
 //!
 //! [`Batch::absorb`]: crate::history::Batch::absorb
 //! [`Batch::weight`]: crate::history::Batch::weight
@@ -42,10 +40,21 @@
 //!
 //! # The files
 //!
-//! `disk.rs` is the thread, `file.rs` how the file is found good, `schema.rs` its tables, `seal.rs`
-//! whom to believe in them, `write.rs`, `coverage.rs` and `read.rs` what is done with them,
-//! `sqlite.rs` the only place that knows SQLite.
+//! Each file imports only from those below it:
+//!
+//! ```text
+//! disk                      the thread
+//! file                      opens and closes the file
+//! lock, schema, read, write the lock file; the tables; reads; writes
+//! header, coverage          the first check of the file; the covered times
+//! series                    the series and their ids
+//! row                       rows and records
+//! checksum                  the checksum of a row
+//! sqlite                    the only file that names SQLite
+//! ```
 
+#[cfg(feature = "sqlite")]
+mod checksum;
 #[cfg(feature = "sqlite")]
 mod coverage;
 #[cfg(feature = "sqlite")]
@@ -63,7 +72,7 @@ mod row;
 #[cfg(feature = "sqlite")]
 mod schema;
 #[cfg(feature = "sqlite")]
-mod seal;
+mod series;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 #[cfg(test)]
@@ -77,17 +86,17 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Jobs that may wait. A read of a thousand candles takes about a millisecond: who comes behind
-/// this many waits long enough to be told to come back later.
+/// Jobs that may wait. A read of a thousand candles takes about a millisecond. A client behind this
+/// many reads would wait so long that it is told to retry later instead.
 pub const JOBS: usize = 128;
 
-/// Answers that may wait for the loop. Above it the thread waits, with the rest of its jobs.
+/// Answers that may wait for the loop. At this number the thread blocks.
 const ANSWERS: usize = 32;
 
-/// Of the thread: what SQLite needs of it stays below a quarter.
+/// Bytes of the thread's stack. SQLite needs less than a quarter of it.
 const STACK: usize = 1 << 20;
 
-/// See the module's page.
+/// The loop's end of the queues to and from the disk thread.
 #[derive(Debug)]
 pub struct Store {
     jobs: SyncSender<Job>,
@@ -95,7 +104,7 @@ pub struct Store {
     thread: JoinHandle<()>,
 }
 
-/// Tells what keeps the file of this name from being opened, without changing anything.
+/// Checks whether the file can be opened, without changing it.
 pub fn check(path: &Path) -> Result<(), OpenError> {
     #[cfg(feature = "sqlite")]
     return file::check(path);
@@ -106,8 +115,8 @@ pub fn check(path: &Path) -> Result<(), OpenError> {
 }
 
 impl Store {
-    /// Starts the thread, which opens the file and says how that went: the first answer is
-    /// [`Answer::Opened`] or [`Answer::Failed`]. `wake` is called from the thread after each answer.
+    /// Starts the thread, which opens the file. The first answer is [`Answer::Opened`] or
+    /// [`Answer::Failed`]. The thread calls `wake` after each answer.
     pub fn start(path: PathBuf, wake: Box<dyn Fn() + Send>) -> Result<Store, OpenError> {
         let (jobs, inbox) = sync_channel(JOBS);
         let (outbox, answers) = sync_channel(ANSWERS);
@@ -118,7 +127,7 @@ impl Store {
             .spawn(work)
             .map_err(|error| OpenError::Io {
                 path,
-                error: StoreError::Io(format!("no thread for it: {error}")),
+                error: StoreError::Io(format!("cannot start a thread: {error}")),
             })?;
         Ok(Store {
             jobs,
@@ -127,25 +136,25 @@ impl Store {
         })
     }
 
-    /// Sends a job. It comes back when the queue is full or the thread has stopped.
+    /// Sends a job. Returns it if the queue is full or the thread has stopped.
     pub fn send(&self, job: Job) -> Result<(), Job> {
         self.jobs.try_send(job).map_err(|error| match error {
             TrySendError::Full(job) | TrySendError::Disconnected(job) => job,
         })
     }
 
-    /// The next answer, if one has come.
+    /// The next answer, if there is one.
     pub fn answer(&self) -> Option<Answer> {
         self.answers.try_recv().ok()
     }
 
-    /// Waits for the next answer: before the loop runs, and in tests. `None`: none came in this
-    /// time, or none will come any more.
+    /// Waits for the next answer: before the loop runs, and in tests. `None` if none came within this
+    /// time, or the thread has ended.
     pub fn wait(&self, within: Duration) -> Option<Answer> {
         self.answers.recv_timeout(within).ok()
     }
 
-    /// Lets the thread finish what it was sent, and waits for its end. Answers are thrown away.
+    /// Waits until the thread has done all jobs and ended. Discards its answers.
     pub fn join(self) {
         let Store {
             jobs,
@@ -154,7 +163,7 @@ impl Store {
         } = self;
         drop(jobs);
         while answers.recv().is_ok() {}
-        // It ends by returning, or by a panic that has been reported as such.
+        // An error means that the thread has panicked, which the panic hook has reported.
         let _ = thread.join();
     }
 }

@@ -1,15 +1,14 @@
-//! Reading: candles of a range, and what the file holds at all.
+//! Reads candles of a range, and what a load needs: all series, quotes and markets.
 //!
-//! Owns the rule of what is handed out: a candle is sound, aligned, and lies in a covered slot;
-//! whatever else is found in the file is passed over and counted, never changed.
+//! A candle is returned only if it is sound, aligned and in a covered slot. Other rows are skipped
+//! and counted. Reading never changes the file.
 
+use super::checksum::Checksum;
 use super::coverage;
 use super::row::{CANDLE, MARKET, QUOTE, candle, market, name, quote, seconds, times};
-use super::seal::Seal;
+use super::series::{Known, Series, extent, find_series};
 use super::sqlite::{Database, Row, Value};
-use super::write::{Known, Series, extent, find_series};
-use crate::history::StoreError;
-use crate::history::{Head, PAGE, QuoteName, Read, Rows, SavedQuote, SeriesName};
+use crate::history::{Head, PAGE, QuoteName, Read, Rows, SavedQuote, SeriesName, StoreError};
 use crate::interval::Stored;
 use crate::record::{Edge, MarketRules};
 use std::ops::Range;
@@ -20,7 +19,7 @@ const HEADS: usize = 64;
 /// Quotes, or markets, in one piece of a load: about 300 KB.
 const QUOTES: usize = 512;
 
-/// Reads candles: one page of them.
+/// Reads one page of candles.
 pub(super) fn rows(db: &Database, known: &mut Known, read: &Read) -> Result<Rows, StoreError> {
     let mut rows = Rows {
         series: read.series.clone(),
@@ -55,14 +54,14 @@ pub(super) fn rows(db: &Database, known: &mut Known, read: &Read) -> Result<Rows
     let (mut left, mut before) = (read.limit.min(PAGE), None);
     while let Some(row) = found.next()? {
         let slot = row.int(0).map(|time| time.div_euclid(seconds(interval)));
-        // Rows that lie askew may share a slot: a page never ends within one.
+        // Unaligned rows may share a slot. A page never ends within a slot.
         if left == 0 && slot != before {
             cut(&mut rows.slots, slot, read.keep);
             break;
         }
         (left, before) = (left.saturating_sub(1), slot);
         let covered = slot.filter(|slot| is_covered(*slot));
-        match covered.and_then(|_| candle(interval, series.seal, &row)) {
+        match covered.and_then(|_| candle(interval, series.checksum, &row)) {
             Some(candle) => rows.candles.push(candle),
             None => rows.unsound.extend(slot),
         }
@@ -81,7 +80,7 @@ pub(super) fn rows(db: &Database, known: &mut Known, read: &Read) -> Result<Rows
     Ok(rows)
 }
 
-/// Leaves of what was asked for the part before the first slot that is not in the page.
+/// Cuts the requested slots before `next`, the first slot that is not in the page.
 fn cut(slots: &mut Range<i64>, next: Option<i64>, keep: Edge) {
     match (next, keep) {
         (Some(next), Edge::Oldest) => slots.end = next,
@@ -90,7 +89,8 @@ fn cut(slots: &mut Range<i64>, next: Option<i64>, keep: Edge) {
     }
 }
 
-/// Tells every series, some at a time. Answers how many there are, and how many rows made no sense.
+/// Passes every series to `tell`, some at a time. Returns the number of series, and the number of
+/// invalid rows.
 pub(super) fn heads(
     db: &Database,
     mut tell: impl FnMut(Vec<Head>),
@@ -114,8 +114,8 @@ pub(super) fn heads(
             continue;
         };
         let interval = name.interval;
-        let seal = Seal::of(&name);
-        let series = Series { id, seal };
+        let checksum = Checksum::of(&name);
+        let series = Series { id, checksum };
         let (covered, odd) = coverage::read(db, series, interval, &(i64::MIN..i64::MAX))?;
         unsound += odd;
         piece.push(Head {
@@ -134,7 +134,8 @@ pub(super) fn heads(
     Ok((told, unsound))
 }
 
-/// Tells every quote, some at a time. Answers as [`heads`] does.
+/// Passes every quote to `tell`, some at a time. Returns the number of quotes, and the number of
+/// invalid rows.
 pub(super) fn quotes(
     db: &Database,
     tell: impl FnMut(Vec<(QuoteName, SavedQuote)>),
@@ -142,7 +143,7 @@ pub(super) fn quotes(
     in_pieces(db, &format!("SELECT {QUOTE} FROM quote"), quote, tell)
 }
 
-/// Tells the rules of every market, some at a time. Answers how many rows made no sense.
+/// Passes the rules of every market to `tell`, some at a time. Returns the number of invalid rows.
 pub(super) fn markets(
     db: &Database,
     tell: impl FnMut(Vec<(QuoteName, MarketRules)>),

@@ -1,10 +1,10 @@
-//! A row of the file and the record that it stands for.
+//! Converts rows of the file to records, and back.
 //!
-//! Owns the units of both sides: slots and milliseconds in memory, seconds on disk, decimals as
-//! their texts. What is read is believed only where it makes sense: a person may have edited the
-//! file, and a disk may have.
+//! Owns the units: slots and milliseconds in memory, seconds on disk, decimals as their texts. Each
+//! value that is read is checked, because a person may have edited the file, or the disk may have
+//! failed.
 
-use super::seal::Seal;
+use super::checksum::Checksum;
 use super::sqlite::{Row, Value};
 use crate::decimal::Decimal;
 use crate::history::{QuoteName, SavedQuote};
@@ -13,8 +13,8 @@ use crate::record::{Bounds, Candle, MarketRules, Ticker};
 use crate::time::UnixMs;
 use std::ops::Range;
 
-/// The end of the year 9999, in seconds: behind it, a readable time has five digits for a year. No
-/// slot at or behind it is stored.
+/// The end of the year 9999, in seconds: later years have five digits. No slot at or after it is
+/// stored.
 const END_OF_TIME: i64 = 253_402_300_800;
 
 /// The columns of `candle` that [`candle`] reads, in its order.
@@ -28,32 +28,32 @@ pub(super) const QUOTE: &str = "source, symbol, last, bid, ask, bid_volume, ask_
 pub(super) const MARKET: &str = "source, symbol, amount_places, price_places, amount_min, amount_max, \
     price_min, price_max, cost_min, cost_max, taker, maker, seal";
 
-/// Seconds of a candle.
+/// The length of a candle in seconds.
 pub(super) fn seconds(interval: Stored) -> i64 {
     interval.length_ms() / 1000
 }
 
-/// Slots as the times that they are stored under: empty where nothing of them can be stored.
+/// The times under which these slots are stored. Empty if none of them can be stored.
 pub(super) fn times(interval: Stored, slots: &Range<i64>) -> Range<i64> {
     let length = seconds(interval);
     let clip = |slot: i64| slot.clamp(0, END_OF_TIME / length) * length;
     clip(slots.start)..clip(slots.end)
 }
 
-/// The slot that is stored under this time. `None`: none can be.
+/// The slot that is stored under this time, or `None` if the time is not valid.
 pub(super) fn slot(interval: Stored, time: i64) -> Option<i64> {
     let length = seconds(interval);
     let sound = (0..=END_OF_TIME).contains(&time) && time % length == 0;
     sound.then(|| time / length)
 }
 
-/// The candle of a row. `None`: it is no sound one, or not what was written.
-pub(super) fn candle(interval: Stored, seal: Seal, row: &Row<'_>) -> Option<Candle> {
-    let sound = figures(interval, row)?;
-    seal.holds(row, 0..6).then_some(sound)
+/// The candle of a row, or `None` if it is not sound or its checksum is wrong.
+pub(super) fn candle(interval: Stored, checksum: Checksum, row: &Row<'_>) -> Option<Candle> {
+    let sound = parse_candle(interval, row)?;
+    checksum.holds(row, 0..6).then_some(sound)
 }
 
-fn figures(interval: Stored, row: &Row<'_>) -> Option<Candle> {
+fn parse_candle(interval: Stored, row: &Row<'_>) -> Option<Candle> {
     let decimal = |column| Decimal::parse(row.text(column)?).ok();
     let slot = slot(interval, row.int(0)?)?;
     let candle = Candle {
@@ -67,9 +67,9 @@ fn figures(interval: Stored, row: &Row<'_>) -> Option<Candle> {
     candle.is_sound().then_some(candle)
 }
 
-/// The quote of a row. `None`: it makes no sense, or is not what was written.
+/// The quote of a row, or `None` if a value is invalid or its checksum is wrong.
 pub(super) fn quote(row: &Row<'_>) -> Option<(QuoteName, SavedQuote)> {
-    if !Seal::new().holds(row, 0..16) {
+    if !Checksum::new().holds(row, 0..16) {
         return None;
     }
     let text = |column| name(row.text(column)?);
@@ -110,9 +110,9 @@ pub(super) fn quote(row: &Row<'_>) -> Option<(QuoteName, SavedQuote)> {
     ))
 }
 
-/// The rules of a market, of a row. `None`: it makes no sense, or is not what was written.
+/// The market rules of a row, or `None` if a value is invalid or its checksum is wrong.
 pub(super) fn market(row: &Row<'_>) -> Option<(QuoteName, MarketRules)> {
-    if !Seal::new().holds(row, 0..12) {
+    if !Checksum::new().holds(row, 0..12) {
         return None;
     }
     let places = |column| match row.is_null(column) {
@@ -145,13 +145,14 @@ pub(super) fn market(row: &Row<'_>) -> Option<(QuoteName, MarketRules)> {
     Some((name, rules))
 }
 
-/// A name that is stored.
+/// A stored name, or `None` if it is empty or not UTF-8.
 pub(super) fn name(text: &[u8]) -> Option<Box<str>> {
     let text = std::str::from_utf8(text).ok()?;
     (!text.is_empty()).then(|| text.into())
 }
 
-/// Decimals written into one buffer, to be bound from there: one candle costs no allocation.
+/// The texts of some decimals in one buffer, to be bound to a statement. The buffer is reused, so
+/// that a candle costs no allocation.
 #[derive(Default)]
 pub(super) struct Digits {
     text: Vec<u8>,
@@ -159,7 +160,7 @@ pub(super) struct Digits {
 }
 
 impl Digits {
-    /// Begins anew, with these.
+    /// Replaces the texts by those of these decimals.
     pub(super) fn write<'d>(&mut self, decimals: impl IntoIterator<Item = Option<&'d Decimal>>) {
         self.text.clear();
         self.ends.clear();
@@ -171,7 +172,7 @@ impl Digits {
         }
     }
 
-    /// The `n`th decimal as a value. No decimal is an empty text: that is NULL.
+    /// The `n`th decimal as a value: NULL for `None`, which has an empty text.
     pub(super) fn value(&self, n: usize) -> Value<'_> {
         let begin = n.checked_sub(1).map_or(0, |before| self.ends[before]);
         match &self.text[begin..self.ends[n]] {
@@ -180,7 +181,7 @@ impl Digits {
         }
     }
 
-    /// The figures of a candle.
+    /// The numbers of a candle.
     pub(super) fn candle(&mut self, candle: &Candle) -> [Value<'_>; 5] {
         let Candle {
             open_time: _,
@@ -194,7 +195,7 @@ impl Digits {
         std::array::from_fn(|n| self.value(n))
     }
 
-    /// The figures of a market's rules, from `amount_min` to `maker`.
+    /// The numbers of a market's rules, from `amount_min` to `maker`.
     pub(super) fn rules(&mut self, rules: &MarketRules) -> [Value<'_>; 8] {
         let bounds = [&rules.amount, &rules.price, &rules.cost];
         let ends = bounds.into_iter().flat_map(|it| [&it.min, &it.max]);
@@ -203,7 +204,7 @@ impl Digits {
         std::array::from_fn(|n| self.value(n))
     }
 
-    /// The figures of a quote, from `last` to `quote_volume`.
+    /// The numbers of a quote, from `last` to `quote_volume`.
     pub(super) fn quote(&mut self, ticker: &Ticker) -> [Value<'_>; 12] {
         let Ticker {
             last,
@@ -249,7 +250,7 @@ mod tests {
         let mut query = db.prepare(&format!("SELECT {columns}")).expect("sql");
         let mut found = query.query(&[]).expect("a query");
         let row = found.next().expect("a step").expect("a row");
-        let candle = figures(interval, &row);
+        let candle = parse_candle(interval, &row);
         let slot = candle.map(|candle| interval.slot_of(candle.open_time));
         assert_eq!(slot, expected, "{columns}");
     }

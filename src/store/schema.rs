@@ -1,27 +1,27 @@
-//! The tables: what is in the file, and how a file of an earlier version becomes one of this.
+//! The tables of the file, and the migrations from earlier versions.
 //!
-//! Owns the SQL that makes them. Made for two readers: marketd reads `series`, `candle`, `span`,
-//! `quote` and `market`; a person reads the views `candles`, `coverage` and `quotes`, with
-//! `sqlite3 marketd.db`, also while marketd runs. Numbers are TEXT in the digits that the exchange
-//! sent; in the views they are numbers, which SQL can compare and sum up, and behind them the texts.
+//! marketd reads the tables `series`, `candle`, `span`, `quote` and `market`. People read the views
+//! `candles`, `coverage` and `quotes` with `sqlite3 marketd.db`, also while marketd runs. Tables hold
+//! numbers as TEXT, with the digits that the exchange sent. Views show each number as a REAL, which
+//! SQL can compare and sum, and as that text.
 //!
-//! A version, once released, never changes: what comes later is a further entry of [`MIGRATIONS`].
+//! A released version never changes, comments in its SQL included: [`missing`] compares the SQL. A
+//! change is a new entry of [`MIGRATIONS`].
 
 use super::sqlite::Database;
 use crate::history::StoreError;
 use std::collections::BTreeMap;
 
-/// Entry `n` makes version `n + 1` of version `n`.
+/// Entry `n` turns version `n` into version `n + 1`.
 pub(super) const MIGRATIONS: [&str; crate::history::VERSION as usize] = [VERSION_1, VERSION_2];
 
-/// A candle takes about 65 bytes, 39 of which are digits: a row of `candle` is its own key's entry
-/// (WITHOUT ROWID), and the time is in seconds, which take four bytes until 2038 where milliseconds
-/// take six. Candles of a series lie together, so that reading a range is reading neighbouring pages.
+/// A candle takes about 65 bytes, 39 of which are digits. `candle` is WITHOUT ROWID, so a row is
+/// stored once, with its key. Times are in seconds: four bytes until 2038, six for milliseconds. The
+/// candles of a series are adjacent, so reading a range reads adjacent pages.
 ///
-/// The file does not shrink, and does not have to: the oldest candles of a series lie together too,
-/// so that evicting them frees whole pages, which the next candles take before the file grows. It
-/// stays at what is kept. Giving pages back (`auto_vacuum`) would move others about with every
-/// eviction, for room that is needed again within the minute.
+/// The file never shrinks. Evicting the oldest candles of a series frees whole pages, and new candles
+/// reuse them before the file grows. `auto_vacuum` would move pages with every eviction, to free
+/// space that is needed again within a minute.
 const VERSION_1: &str = "
 CREATE TABLE series (
     id INTEGER PRIMARY KEY,
@@ -92,7 +92,7 @@ CREATE VIEW quotes AS
     FROM quote;
 ";
 
-/// The views of version 1 showed texts, which sort by their letters: `max(high)` was wrong.
+/// The views of version 1 showed only texts, which do not sort as numbers: `max(high)` was wrong.
 const VERSION_2: &str = "
 -- What an exchange demands of orders in a market, to start with.
 CREATE TABLE market (
@@ -134,7 +134,7 @@ CREATE VIEW quotes AS
     FROM quote;
 ";
 
-/// Brings the tables from one version to the latest, and says so in the file: all of it, or nothing.
+/// Migrates the tables from version `from` to the latest and stores that version, in one transaction.
 pub(super) fn migrate(db: &Database, from: u32, migrations: &[&str]) -> Result<(), StoreError> {
     let first = usize::try_from(from).unwrap_or(usize::MAX);
     let missing = migrations.get(first..).unwrap_or_default();
@@ -152,8 +152,8 @@ pub(super) fn migrate(db: &Database, from: u32, migrations: &[&str]) -> Result<(
     })
 }
 
-/// What is missing in a database that ought to have these tables; `None`: nothing. More than
-/// these is fine: a person may have added an index or a view.
+/// The first table or view that is missing or differs; `None` if there is none. Additional ones are
+/// allowed: a person may have added an index or a view.
 pub(super) fn missing(db: &Database) -> Result<Option<String>, StoreError> {
     let model = Database::in_memory()?;
     migrate(&model, 0, &MIGRATIONS)?;
@@ -165,7 +165,7 @@ pub(super) fn missing(db: &Database) -> Result<Option<String>, StoreError> {
     Ok(odd.next().map(|(name, _)| name))
 }
 
-/// Name and SQL of every table and view.
+/// The names of all tables and views, with their SQL.
 fn statements(db: &Database) -> Result<BTreeMap<String, String>, StoreError> {
     let mut query = db.prepare("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")?;
     let mut found = query.query(&[])?;

@@ -1,7 +1,7 @@
-//! SQLite, as far as the store needs it: a connection, statements, transactions, checkpoints.
+//! The part of SQLite that the store uses: a connection, statements, transactions, checkpoints.
 //!
-//! Owns the connection and how it is set up. The only file that names `rusqlite`; it knows nothing
-//! of candles. It never waits longer than [`BUSY`] for another program.
+//! Owns the connection and its settings. This is the only file that names `rusqlite`. It knows
+//! nothing of candles, and never waits longer than [`BUSY`] for another program.
 
 use crate::history::StoreError;
 use rusqlite::config::DbConfig;
@@ -15,14 +15,14 @@ use std::time::Duration;
 const SOUND_SQLITE: i32 = 3_051_003;
 const _: () = assert!(rusqlite::ffi::SQLITE_VERSION_NUMBER >= SOUND_SQLITE);
 
-/// How long a write waits for a person who writes to the file with the `sqlite3` shell. Jobs that
-/// come later wait as long, so it is short; the batch is tried again anyway.
+/// How long a write waits for another program that writes to the file, such as the `sqlite3` shell.
+/// It is short because later jobs wait as well, and the batch is retried anyway.
 const BUSY: Duration = Duration::from_millis(100);
 
-/// Every commit is on disk when it returns (FULL), and we alone decide when the log is moved into
-/// the file. Mapping the file would turn a failing disk into a signal that kills the process.
-/// `cell_size_check` notices more of a damaged page before it is used. The log is cut to 16 MiB
-/// when it begins anew: a long reader or a large backfill may have let it grow.
+/// Every commit is on disk when it returns (FULL), and there are no automatic checkpoints. The file
+/// is not mapped into memory: then a failing disk would kill the process by a signal.
+/// `cell_size_check` finds more damage before a page is used. The log is truncated to 16 MiB when it
+/// restarts, because a long read or a large backfill may have let it grow.
 const SETTINGS: &str = "
     PRAGMA synchronous = FULL;
     PRAGMA wal_autocheckpoint = 0;
@@ -34,7 +34,7 @@ const SETTINGS: &str = "
     PRAGMA trusted_schema = OFF;
 ";
 
-/// See the module's page.
+/// A connection to a database.
 pub(super) struct Database {
     conn: Connection,
 }
@@ -42,10 +42,10 @@ pub(super) struct Database {
 /// A prepared statement.
 pub(super) struct Statement<'a>(rusqlite::Statement<'a>);
 
-/// What a query found, row after row.
+/// The rows that a query returns.
 pub(super) struct Found<'a>(rusqlite::Rows<'a>);
 
-/// One row of it.
+/// One row of a query.
 pub(super) struct Row<'a>(&'a rusqlite::Row<'a>);
 
 /// A value that is bound to a statement.
@@ -57,12 +57,12 @@ pub(super) enum Value<'a> {
     Text(&'a [u8]),
 }
 
-/// How thoroughly the log is moved into the file.
+/// How much of the log a checkpoint moves into the file.
 #[derive(Clone, Copy)]
 pub(super) enum Checkpoint {
-    /// As far as no reader is in the way.
+    /// As much as no reader prevents.
     Passive,
-    /// All of it, and the log is emptied.
+    /// All of it. Then the log is emptied.
     Truncate,
 }
 
@@ -72,14 +72,14 @@ impl Database {
         Database::connect(path, OpenFlags::empty())
     }
 
-    /// Makes a file.
+    /// Creates a file.
     pub(super) fn create(path: &Path) -> Result<Database, StoreError> {
         Database::connect(path, OpenFlags::SQLITE_OPEN_CREATE)
     }
 
-    /// A database without a file.
+    /// A database in memory.
     pub(super) fn in_memory() -> Result<Database, StoreError> {
-        let conn = Connection::open_in_memory().map_err(told)?;
+        let conn = Connection::open_in_memory().map_err(store_error)?;
         Ok(Database { conn })
     }
 
@@ -87,45 +87,47 @@ impl Database {
         if rusqlite::version_number() < SOUND_SQLITE {
             let version = rusqlite::version();
             return Err(StoreError::Internal(format!(
-                "SQLite {version} was linked in: 3.51.3 or later is needed"
+                "linked with SQLite {version}, but 3.51.3 or later is needed"
             )));
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | create;
-        let conn = Connection::open_with_flags(path, flags).map_err(told)?;
+        let conn = Connection::open_with_flags(path, flags).map_err(store_error)?;
         let database = Database { conn };
-        // First of all: closing after an error must not do away with a log that was never read.
+        // This comes first: closing after an error must not remove a log that was never read.
         database.leave_log(true)?;
-        database.conn.busy_timeout(BUSY).map_err(told)?;
+        database.conn.busy_timeout(BUSY).map_err(store_error)?;
         database.execute(SETTINGS)?;
         Ok(database)
     }
 
-    /// Whether closing leaves log and file as they are, which is so until something else is said.
-    /// Otherwise the last one to close moves the log into the file and removes it.
+    /// Sets whether closing leaves the log as it is, which is the default. Otherwise the last
+    /// connection to close moves the log into the file and removes it.
     pub(super) fn leave_log(&self, leave: bool) -> Result<(), StoreError> {
         let option = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
-        self.conn.set_db_config(option, leave).map_err(told)?;
+        self.conn
+            .set_db_config(option, leave)
+            .map_err(store_error)?;
         Ok(())
     }
 
-    /// Runs statements that answer nothing.
+    /// Runs statements that return no rows.
     pub(super) fn execute(&self, sql: &str) -> Result<(), StoreError> {
-        self.conn.execute_batch(sql).map_err(told)
+        self.conn.execute_batch(sql).map_err(store_error)
     }
 
     /// Prepares one statement.
     pub(super) fn prepare(&self, sql: &str) -> Result<Statement<'_>, StoreError> {
-        self.conn.prepare(sql).map(Statement).map_err(told)
+        self.conn.prepare(sql).map(Statement).map_err(store_error)
     }
 
-    /// The number in the first column of the first row; 0 where there is none.
+    /// The number in the first column of the first row; 0 if there is none.
     pub(super) fn number(&self, sql: &str) -> Result<i64, StoreError> {
         let mut statement = self.prepare(sql)?;
         let mut found = statement.query(&[])?;
         Ok(found.next()?.and_then(|row| row.int(0)).unwrap_or(0))
     }
 
-    /// The text in the first column of the first row.
+    /// The text in the first column of the first row; empty if there is none.
     pub(super) fn text(&self, sql: &str) -> Result<String, StoreError> {
         let mut statement = self.prepare(sql)?;
         let mut found = statement.query(&[])?;
@@ -134,7 +136,7 @@ impl Database {
         Ok(String::from_utf8_lossy(text).into_owned())
     }
 
-    /// Runs `work` in a transaction: all of it is done and on disk, or nothing.
+    /// Runs `work` in a transaction: either all its changes are on disk afterwards, or none.
     pub(super) fn transaction<T>(
         &self,
         work: impl FnOnce() -> Result<T, StoreError>,
@@ -142,13 +144,13 @@ impl Database {
         self.execute("BEGIN IMMEDIATE")?;
         let done = work().and_then(|value| self.execute("COMMIT").map(|()| value));
         if done.is_err() && !self.is_idle() {
-            // Some errors have rolled back already; when this fails too, `is_idle` says so.
+            // Some errors have rolled back already. If this fails, `is_idle` stays false.
             let _ = self.execute("ROLLBACK");
         }
         done
     }
 
-    /// Whether no transaction is open.
+    /// True if no transaction is open.
     pub(super) fn is_idle(&self) -> bool {
         self.conn.is_autocommit()
     }
@@ -167,39 +169,42 @@ impl Database {
         }
     }
 
-    /// Size of the file in bytes, once the log has been moved into it.
+    /// Size of the file in bytes, including what is still in the log.
     pub(super) fn bytes(&self) -> Result<u64, StoreError> {
         let pages = self.number("PRAGMA page_count")?;
         let size = self.number("PRAGMA page_size")?;
         Ok((pages * size).unsigned_abs())
     }
 
-    /// Closes it.
+    /// Closes the connection.
     pub(super) fn close(self) -> Result<(), StoreError> {
-        self.conn.close().map_err(|(_, error)| told(error))
+        self.conn.close().map_err(|(_, error)| store_error(error))
     }
 }
 
 impl Statement<'_> {
-    /// Runs it. Answers how many rows it changed.
+    /// Runs the statement. Returns the number of rows that it changed.
     pub(super) fn run(&mut self, values: &[Value<'_>]) -> Result<u64, StoreError> {
-        let changed = self.0.execute(params_from_iter(values)).map_err(told)?;
+        let changed = self
+            .0
+            .execute(params_from_iter(values))
+            .map_err(store_error)?;
         Ok(changed as u64)
     }
 
-    /// Runs it as a query.
+    /// Runs the statement as a query.
     pub(super) fn query(&mut self, values: &[Value<'_>]) -> Result<Found<'_>, StoreError> {
         self.0
             .query(params_from_iter(values))
             .map(Found)
-            .map_err(told)
+            .map_err(store_error)
     }
 }
 
 impl Found<'_> {
-    /// The next row. It is valid until the one after it is asked for.
+    /// The next row, which is valid until the next call.
     pub(super) fn next(&mut self) -> Result<Option<Row<'_>>, StoreError> {
-        Ok(self.0.next().map_err(told)?.map(Row))
+        Ok(self.0.next().map_err(store_error)?.map(Row))
     }
 }
 
@@ -212,7 +217,7 @@ impl Row<'_> {
         }
     }
 
-    /// A text, which may be no UTF-8 in a damaged file; `None` for anything else.
+    /// A text, which may not be UTF-8 in a damaged file; `None` for anything else.
     pub(super) fn text(&self, column: usize) -> Option<&[u8]> {
         match self.0.get_ref(column) {
             Ok(ValueRef::Text(text)) => Some(text),
@@ -220,7 +225,7 @@ impl Row<'_> {
         }
     }
 
-    /// A value of a kind that we write; `None` for any other.
+    /// A value of a type that the store writes; `None` for any other.
     pub(super) fn value(&self, column: usize) -> Option<Value<'_>> {
         match self.0.get_ref(column) {
             Ok(ValueRef::Null) => Some(Value::Null),
@@ -230,7 +235,7 @@ impl Row<'_> {
         }
     }
 
-    /// Whether there is nothing in this column.
+    /// True if this column is NULL.
     pub(super) fn is_null(&self, column: usize) -> bool {
         matches!(self.0.get_ref(column), Ok(ValueRef::Null))
     }
@@ -246,8 +251,8 @@ impl ToSql for Value<'_> {
     }
 }
 
-/// What SQLite's error means to us.
-fn told(error: rusqlite::Error) -> StoreError {
+/// The meaning of an error of SQLite.
+fn store_error(error: rusqlite::Error) -> StoreError {
     let text = error.to_string();
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::Full(text),

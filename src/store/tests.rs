@@ -10,6 +10,7 @@ fn without_sqlite_there_is_no_store() {
 
 #[cfg(feature = "sqlite")]
 mod tables {
+    use super::super::series::{Known, find_series};
     use super::super::sqlite::Database;
     use super::super::{read, schema, write};
     use crate::decimal::Decimal;
@@ -56,7 +57,7 @@ mod tables {
             limit,
             keep,
         };
-        read::rows(db, &mut write::Known::new(), &read).expect("sound tables")
+        read::rows(db, &mut Known::new(), &read).expect("sound tables")
     }
 
     /// The tables hold what the model says, count and coverage included.
@@ -91,7 +92,7 @@ mod tables {
     fn what_is_written_is_read_back_whatever_the_order() {
         for seed in 0..60 {
             let mut rng = Rng::new(seed);
-            let (db, mut known) = (database(), write::Known::new());
+            let (db, mut known) = (database(), Known::new());
             let name = series(Stored::M1);
             let mut model = Model::default();
             for round in 0..40 {
@@ -125,7 +126,7 @@ mod tables {
 
     #[test]
     fn an_eviction_goes_in_slices_and_takes_the_coverage_with_it() {
-        let (db, mut known) = (database(), write::Known::new());
+        let (db, mut known) = (database(), Known::new());
         let name = series(Stored::H1);
         let mut batch = Batch::default();
         // In every third slot nobody traded.
@@ -133,7 +134,7 @@ mod tables {
         let candles = traded.map(|slot| (slot, Some(candle(Stored::H1, slot, 7))));
         batch.of(&name).answered(0..300, candles);
         write::apply(&db, &mut known, &batch).expect("sound tables");
-        let id = write::find_series(&db, &mut known, &name)
+        let id = find_series(&db, &mut known, &name)
             .expect("sound tables")
             .expect("it is there");
         let mut slices = 0;
@@ -165,7 +166,7 @@ mod tables {
 
     #[test]
     fn a_read_takes_from_the_edge_that_it_names() {
-        let (db, mut known) = (database(), write::Known::new());
+        let (db, mut known) = (database(), Known::new());
         let name = series(Stored::D1);
         let mut batch = Batch::default();
         let candles = (0..100).map(|slot| (slot, Some(candle(Stored::D1, slot, 7))));
@@ -195,7 +196,7 @@ mod tables {
 
     #[test]
     fn page_after_page_is_all_of_it_from_either_end() {
-        let (db, mut known) = (database(), write::Known::new());
+        let (db, mut known) = (database(), Known::new());
         let name = series(Stored::M1);
         let count = PAGE as i64 + 500;
         let mut batch = Batch::default();
@@ -242,7 +243,7 @@ mod tables {
 
     #[test]
     fn rows_that_make_no_sense_are_passed_over_and_counted() {
-        let (db, mut known) = (database(), write::Known::new());
+        let (db, mut known) = (database(), Known::new());
         let name = series(Stored::M1);
         let mut batch = Batch::default();
         let candles = (0..20).map(|slot| (slot, Some(candle(Stored::M1, slot, 7))));
@@ -287,7 +288,7 @@ mod tables {
 
     #[test]
     fn rows_under_another_name_are_not_believed() {
-        let (db, mut known) = (database(), write::Known::new());
+        let (db, mut known) = (database(), Known::new());
         let name = series(Stored::M1);
         let mut batch = Batch::default();
         batch
@@ -307,7 +308,7 @@ mod tables {
 
     #[test]
     fn a_quote_comes_back_as_it_was() {
-        let (db, mut known) = (database(), write::Known::new());
+        let (db, mut known) = (database(), Known::new());
         let decimal = |text: &str| Decimal::parse(text.as_bytes()).expect("a decimal");
         let ticker = Ticker {
             last: decimal("123456789012345678901234567890.5"),

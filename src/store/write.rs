@@ -1,37 +1,25 @@
-//! Writing: a batch, and the eviction of what is old.
+//! Writes a batch, and evicts old candles.
 //!
-//! Owns the order in which changes become rows, and the count of candles that each series carries.
-//! A candle that is there already, as it is, is not written again: a redelivery costs a look.
+//! Owns the order in which changes become rows, and keeps the number of candles of each series. A
+//! candle that is already stored with the same numbers is not written again.
 //!
-//! It never begins or ends a transaction; `disk.rs` does, around one batch or one slice of an
-//! eviction.
+//! It never begins or ends a transaction: `disk.rs` does, for one batch or one slice of an eviction.
 
-use super::coverage::Spans;
-use super::row::{Digits, MARKET, QUOTE, slot, times};
-use super::seal::Seal;
+use super::checksum::Checksum;
+use super::coverage::CoverageWriter;
+use super::row::{Digits, MARKET, QUOTE, times};
+use super::series::{Known, Series, extent, make_series};
 use super::sqlite::{Database, Statement, Value};
-use crate::history::StoreError;
-use crate::history::{Batch, Changes, Extent, Fate, QuoteName, SavedQuote, SeriesName, Written};
+use crate::history::{
+    Batch, Changes, Extent, Fate, QuoteName, SavedQuote, SeriesName, StoreError, Written,
+};
 use crate::interval::Stored;
 use crate::record::MarketRules;
-use std::collections::HashMap;
 use std::ops::Range;
 
-/// Series that are in the file. Forgotten after a transaction that failed, which may have made
-/// some of them.
-pub(super) type Known = HashMap<SeriesName, Series>;
-
-/// A series that is in the file.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Series {
-    pub(super) id: i64,
-    /// The begin of the seals of its rows.
-    pub(super) seal: Seal,
-}
-
-/// Everything that writing takes, prepared once a batch.
+/// The statements that write candles, prepared once per batch.
 struct Writer<'a> {
-    spans: Spans<'a>,
+    coverage: CoverageWriter<'a>,
     insert: Statement<'a>,
     update: Statement<'a>,
     delete: Statement<'a>,
@@ -62,8 +50,8 @@ pub(super) fn apply(
     Ok(written)
 }
 
-/// Takes the oldest slots of a series out, at most `rows` candles of them. Answers what is left, how
-/// many candles went, and whether that was all.
+/// Removes the slots of a series before `before`, oldest first and at most `rows` candles. Returns
+/// what is left of the series, how many candles were removed, and true if no older one is left.
 pub(super) fn evict(
     db: &Database,
     series: Series,
@@ -72,7 +60,7 @@ pub(super) fn evict(
     rows: u64,
 ) -> Result<(Extent, u64, bool), StoreError> {
     let end = times(interval, &(0..before)).end;
-    // The first candle that is to stay for now.
+    // The first candle that stays this time.
     let bound = {
         let mut query = db.prepare(
             "SELECT time FROM candle WHERE series = ?1 AND time < ?2 ORDER BY time LIMIT 1 OFFSET ?3",
@@ -82,82 +70,16 @@ pub(super) fn evict(
         found.next()?.and_then(|row| row.int(0))
     };
     let mut writer = Writer::new(db)?;
-    // Coverage goes with the candles: a covered slot without one would say that nobody traded.
+    // Coverage is removed with the candles: a covered slot without a candle means that nobody traded.
     let removed = writer.forget(series, &(i64::MIN..bound.unwrap_or(end)))?;
     writer.count(series, 0, removed)?;
     Ok((extent(db, series, interval)?, removed, bound.is_none()))
 }
 
-/// What the file holds of a series: two looks at the ends of its rows.
-pub(super) fn extent(
-    db: &Database,
-    series: Series,
-    interval: Stored,
-) -> Result<Extent, StoreError> {
-    let mut query = db.prepare(
-        "SELECT (SELECT min(time) FROM candle WHERE series = ?1),
-             (SELECT max(time) FROM candle WHERE series = ?1),
-             (SELECT candles FROM series WHERE id = ?1)",
-    )?;
-    let mut found = query.query(&[Value::Int(series.id)])?;
-    let row = found.next()?;
-    let number = |column| row.as_ref()?.int(column);
-    let end = |column| slot(interval, number(column)?);
-    Ok(Extent {
-        first: end(0),
-        last: end(1),
-        count: number(2)
-            .and_then(|count| u64::try_from(count).ok())
-            .unwrap_or(0),
-    })
-}
-
-/// The series of this name, if it is in the file.
-pub(super) fn find_series(
-    db: &Database,
-    known: &mut Known,
-    name: &SeriesName,
-) -> Result<Option<Series>, StoreError> {
-    if let Some(series) = known.get(name) {
-        return Ok(Some(*series));
-    }
-    let mut query =
-        db.prepare("SELECT id FROM series WHERE source = ?1 AND symbol = ?2 AND interval = ?3")?;
-    let id = query
-        .query(&names(name))?
-        .next()?
-        .and_then(|row| row.int(0));
-    let seal = Seal::of(name);
-    let series = id.map(|id| Series { id, seal });
-    if let Some(series) = series {
-        known.insert(name.clone(), series);
-    }
-    Ok(series)
-}
-
-/// The series of this name, which is put into the file where it is not.
-fn make_series(db: &Database, known: &mut Known, name: &SeriesName) -> Result<Series, StoreError> {
-    if let Some(series) = find_series(db, known, name)? {
-        return Ok(series);
-    }
-    db.prepare("INSERT INTO series (source, symbol, interval) VALUES (?1, ?2, ?3)")?
-        .run(&names(name))?;
-    let series = find_series(db, known, name)?;
-    series.ok_or_else(|| StoreError::Internal("a series that was just written is gone".into()))
-}
-
-fn names(series: &SeriesName) -> [Value<'_>; 3] {
-    [
-        Value::Text(series.source.as_bytes()),
-        Value::Text(series.symbol.as_bytes()),
-        Value::Text(series.interval.name().as_bytes()),
-    ]
-}
-
 impl<'a> Writer<'a> {
     fn new(db: &'a Database) -> Result<Writer<'a>, StoreError> {
         Ok(Writer {
-            spans: Spans::new(db)?,
+            coverage: CoverageWriter::new(db)?,
             insert: db.prepare(
                 "INSERT INTO candle VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING",
             )?,
@@ -188,7 +110,7 @@ impl<'a> Writer<'a> {
                 removed += self.forget(series, &times)?;
             }
             if fate != Fate::Forgotten {
-                self.spans.cover(series, &times)?;
+                self.coverage.cover(series, &times)?;
             }
         }
         for (slot, candle) in changes.candles() {
@@ -203,8 +125,8 @@ impl<'a> Writer<'a> {
             };
             let [open, high, low, close, volume] = self.digits.candle(candle);
             let row = [key[1], open, high, low, close, volume];
-            let seal = Value::Int(series.seal.over(&row).number());
-            let values = [key[0], key[1], open, high, low, close, volume, seal];
+            let checksum = Value::Int(series.checksum.with_all(&row).number());
+            let values = [key[0], key[1], open, high, low, close, volume, checksum];
             match self.insert.run(&values)? {
                 0 => written.updated += self.update.run(&values)?,
                 rows => inserted += rows,
@@ -215,9 +137,9 @@ impl<'a> Writer<'a> {
         self.count(series, inserted, removed)
     }
 
-    /// Takes these times out, candles and coverage. Answers how many candles.
+    /// Removes candles and coverage of these times. Returns the number of candles.
     fn forget(&mut self, series: Series, times: &Range<i64>) -> Result<u64, StoreError> {
-        self.spans.forget(series, times)?;
+        self.coverage.forget(series, times)?;
         let values = [
             Value::Int(series.id),
             Value::Int(times.start),
@@ -256,7 +178,7 @@ fn write_quotes<'q>(
             None => Value::Null,
         });
         values.push(Value::Int(quote.received_at.0));
-        values.push(Value::Int(Seal::new().over(&values).number()));
+        values.push(Value::Int(Checksum::new().with_all(&values).number()));
         put.run(&values)?;
     }
     Ok(())
@@ -269,7 +191,7 @@ fn write_markets<'m>(
     if markets.len() == 0 {
         return Ok(());
     }
-    // Nearly always a list says what it said before: then nothing is written.
+    // Market lists rarely change. An unchanged row is not written.
     let mut put = db.prepare(&format!(
         "INSERT INTO market ({MARKET}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
          ON CONFLICT DO UPDATE SET ({MARKET}) = (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
@@ -284,7 +206,7 @@ fn write_markets<'m>(
         values.push(Value::Text(name.symbol.as_bytes()));
         values.extend(places.map(place));
         values.extend(digits.rules(rules));
-        values.push(Value::Int(Seal::new().over(&values).number()));
+        values.push(Value::Int(Checksum::new().with_all(&values).number()));
         put.run(&values)?;
     }
     Ok(())

@@ -13,8 +13,8 @@ mod support;
 
 use marketd::config::Limits;
 use marketd::http::{
-    Cache, ErrorAnswer, Framing, Head, HeadLimits, Method, Output, Parsed, RequestBody, Responder,
-    Stamp, parse, parse_response, write_request,
+    Cache, ErrorResponse, Framing, Head, HeadLimits, Method, Output, Parsed, RequestBody,
+    Responder, Stamp, parse, parse_response, write_request,
 };
 use std::fmt::Debug;
 
@@ -63,7 +63,7 @@ fn the_client_understands_the_server() {
     let Ok(Parsed::Complete { request, .. }) = parse(raw.as_bytes(), &defaults()) else {
         panic!("a request");
     };
-    let stamp = Stamp::new();
+    let stamp = Stamp::new(0);
     let check = |status, length, write: &dyn Fn(&mut Responder)| {
         let mut out = Output::default();
         write(&mut Responder::new(&mut out, &stamp, &request, true));
@@ -85,7 +85,7 @@ fn the_client_understands_the_server() {
         to.send(&Head::json(None, Cache::MaxAge(1)), b"[]")
     });
     check(204, 0, &|to| to.send(&Head::options(), b""));
-    let error = ErrorAnswer {
+    let error = ErrorResponse {
         status: 404,
         code: "not_found",
         message: b"\r\n\r\nHTTP/1.1 200 OK\r\n",

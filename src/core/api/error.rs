@@ -3,7 +3,7 @@
 //! A message may echo what was asked for, at most [`ECHO`] bytes of it, escaped; it never shows
 //! anything of the inside.
 
-use crate::http::{ALLOW, ErrorAnswer, RequestError, Responder};
+use crate::http::{ALLOW, ErrorResponse, RequestError, Responder};
 
 /// Most bytes of a request that an error repeats.
 pub const ECHO: usize = 64;
@@ -102,7 +102,7 @@ pub fn send_error(error: &Error, responder: &mut Responder<'_>) {
     if error.status == 405 {
         fields.extend_from_slice(ALLOW);
     }
-    responder.error(&ErrorAnswer {
+    responder.error(&ErrorResponse {
         status: error.status,
         code: error.code,
         message: error.message.as_bytes(),

@@ -10,7 +10,7 @@
 
 use crate::core::Service;
 use crate::core::api::Meaning;
-use crate::http::{KeptRequest, Request, RequestBody};
+use crate::http::{Request, RequestBody, RequestOffsets};
 
 /// Heads that are kept. As many clients as are likely to ask at the same time.
 const PLACES: usize = 256;
@@ -38,7 +38,7 @@ struct Place {
 #[derive(Debug)]
 struct Known {
     head: Box<[u8]>,
-    request: KeptRequest,
+    request: RequestOffsets,
     meaning: Option<Understood>,
 }
 
@@ -81,7 +81,7 @@ impl Familiar {
         if !came_before || head.len() > HEAD_BYTES || request.body != RequestBody::None {
             return;
         }
-        place.known = KeptRequest::new(request, head).map(|request| {
+        place.known = RequestOffsets::new(request, head).map(|request| {
             Box::new(Known {
                 head: head.into(),
                 request,

@@ -102,7 +102,7 @@ impl Clients {
                 gate: Gate::new(config),
                 access: Access::new(),
                 familiar: Familiar::new(),
-                stamp: Stamp::of_boot(boot),
+                stamp: Stamp::new(boot),
                 spare: Output::default(),
                 demo,
                 scratch: Vec::new(),

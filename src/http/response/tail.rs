@@ -1,22 +1,20 @@
-//! The short run of bytes by which one head differs from another.
+//! The end of a head, which differs between responses: entity tag, caching, length, persistence.
 //!
-//! Owns the writing of numbers, tags and cache rules. It has a fixed size, which the longest head
-//! fits; it never allocates.
+//! A [`Tail`] is a buffer of fixed size on the stack, in which the longest tail fits. It never allocates.
 
-use super::{Cache, ETag};
+use super::head::{Cache, ETag};
 
-/// What a head ends with, put together on the stack: its pieces are short, and a vector checks its
-/// capacity for each.
+/// The end of a head. Its pieces are short, and a vector would check its capacity for each of them.
 pub(super) struct Tail {
     bytes: [u8; TAIL_BYTES],
     len: usize,
 }
 
-/// The longest: a tag of three numbers (44 bytes with its name), `Cache-Control` (43),
-/// `Content-Length` (38), `Connection` (24), the end (2). The longest status line is shorter.
+/// The longest tail: an entity tag (44 bytes with its name), `Cache-Control` (43), `Content-Length`
+/// (38), `Connection` (24), the empty line (2). The longest status line is shorter.
 const TAIL_BYTES: usize = 160;
 
-/// The two digits of each number below a hundred.
+/// The digits of each number below a hundred.
 const PAIRS: [[u8; 2]; 100] = {
     let mut pairs = [[b'0'; 2]; 100];
     let mut number = 0;
@@ -27,15 +25,15 @@ const PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// The begin of a tag, with its name.
+/// The name of the field `ETag`, and the part of its value that all tags of a run share.
 #[derive(Clone, Debug)]
-pub(super) struct Begun {
-    bytes: [u8; BEGUN_BYTES],
+pub(super) struct EtagPrefix {
+    bytes: [u8; PREFIX_BYTES],
     len: usize,
 }
 
 /// Six bytes of the name, a quotation mark, 16 digits and a hyphen, in a power of two.
-const BEGUN_BYTES: usize = 32;
+const PREFIX_BYTES: usize = 32;
 
 impl Tail {
     #[inline]
@@ -46,7 +44,7 @@ impl Tail {
         }
     }
 
-    /// What has been put together so far.
+    /// The bytes so far.
     pub(super) fn text(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
@@ -78,27 +76,28 @@ impl Tail {
         self.etag_end(etag);
     }
 
-    /// What is there so far and the begin of a tag, to begin others with.
-    pub(super) fn begin_etag(mut self, boot: u64) -> Begun {
+    /// The bytes so far and the part of a tag that all tags of a run share.
+    pub(super) fn etag_prefix(mut self, boot: u64) -> EtagPrefix {
         self.push(b"\"");
         self.hexadecimal(boot);
         self.push(b"-");
-        let mut bytes = [0; BEGUN_BYTES];
+        let mut bytes = [0; PREFIX_BYTES];
         bytes[..self.len].copy_from_slice(self.text());
         let len = self.len;
-        Begun { bytes, len }
+        EtagPrefix { bytes, len }
     }
 
-    /// A tag whose begin is ready. All of its room is copied, which takes no call.
+    /// Appends a tag with its name. All of the prefix's buffer is copied: a copy of fixed size needs no
+    /// call.
     #[inline(always)]
-    pub(super) fn begun_etag(&mut self, begun: &Begun, etag: ETag) {
+    pub(super) fn etag_with_prefix(&mut self, prefix: &EtagPrefix, etag: ETag) {
         let begin = self.len;
-        self.push(&begun.bytes);
-        self.len = begin + begun.len;
+        self.push(&prefix.bytes);
+        self.len = begin + prefix.len;
         self.etag_end(etag);
     }
 
-    /// What follows the boot id.
+    /// Appends the part of a tag that follows the boot id.
     #[inline(always)]
     pub(super) fn etag_end(&mut self, etag: ETag) {
         self.hexadecimal(etag.version);
@@ -107,8 +106,7 @@ impl Tail {
 
     #[inline]
     pub(super) fn decimal(&mut self, number: u64) {
-        // Lengths and ages, nearly always: four digits, and those in front that do not count are
-        // shifted out.
+        // Nearly all lengths and ages: writes four digits, and shifts out leading zeros.
         if number < 10_000 {
             let (high, low) = (number as usize / 100, number as usize % 100);
             let [[a, b], [c, d]] = [PAIRS[high], PAIRS[low]];
@@ -126,7 +124,7 @@ impl Tail {
         self.push(itoa::Buffer::new().format(number).as_bytes());
     }
 
-    /// Without leading zeros.
+    /// Appends a number without leading zeros.
     #[inline(always)]
     fn hexadecimal(&mut self, number: u64) {
         let (high, low) = ((number >> 32) as u32, number as u32);
@@ -138,8 +136,8 @@ impl Tail {
         }
     }
 
-    /// Without leading zeros: eight digits, the first that counts in front; those behind the last
-    /// are written over by what follows.
+    /// Appends a number without leading zeros. Writes eight digits, shifted to the left; what follows
+    /// overwrites the surplus ones.
     #[inline(always)]
     fn short_hexadecimal(&mut self, number: u32) {
         let zeros = (number | 1).leading_zeros() / 4;
@@ -148,8 +146,8 @@ impl Tail {
     }
 }
 
-/// The eight digits of a number: its nibbles are spread over the bytes of a word, and each byte
-/// above nine is moved from behind `9` to `a`.
+/// The eight digits of a number. Spreads its nibbles over the bytes of a word, then adds `0` to each
+/// byte, and the distance from `9` to `a` to those above nine.
 #[inline]
 fn hex_digits(number: u32) -> [u8; 8] {
     let mut word = u64::from(number);

@@ -1,19 +1,18 @@
-//! What the fields of a request say, together.
+//! The fields that matter for every request: host, framing, persistence, expectation, preconditions.
 //!
-//! Owns the rules of those fields that matter to every request: host, framing, persistence,
-//! expectation. It never sees the request line but for its version.
+//! Owns the rules of each field, and the rules between them.
 
 use super::super::error::RequestError;
 use super::super::head::{digits, is_token, members};
+use super::super::request::{RequestBody, Version};
 use super::super::target::is_authority;
-use super::{RequestBody, Version};
 
 const BAD_HOST: RequestError = RequestError::BadRequest("Malformed Host field.");
 const BAD_LENGTH: RequestError = RequestError::BadRequest("Malformed Content-Length field.");
 
-/// What the fields have said so far.
+/// The values of these fields so far.
 #[derive(Default)]
-pub(super) struct Seen<'a> {
+pub(super) struct KnownFields<'a> {
     host: Option<&'a [u8]>,
     length: Option<u64>,
     chunked: bool,
@@ -27,21 +26,21 @@ pub(super) struct Seen<'a> {
     pub(super) accept_encoding_repeats: bool,
 }
 
-impl<'a> Seen<'a> {
-    /// Notes one field. Its length comes first: most fields are done with by it.
+impl<'a> KnownFields<'a> {
+    /// Notes a field. The length of its name is compared first, which excludes most fields.
     #[inline]
     pub(super) fn field(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), RequestError> {
         match name.len() {
             4 if is(name, b"host") => self.host(value),
-            6 | 8 | 10 | 13 | 14 | 15 | 17 => self.seldom(name, value),
+            6 | 8 | 10 | 13 | 14 | 15 | 17 => self.known_length(name, value),
             _ => Ok(()),
         }
     }
 
-    /// Notes a field whose name may be one of these. Then comes its first letter: browsers send
-    /// many that are as long.
+    /// Notes a field whose name has the length of a known one. The first letter is compared next:
+    /// browsers send many other fields of these lengths.
     #[inline(never)]
-    fn seldom(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), RequestError> {
+    fn known_length(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), RequestError> {
         match (name.len(), name[0] | CASE) {
             (6, b'e') if is(name, b"expect") => return self.expect(value),
             (8, b'i') if is(name, b"if-match") => self.has_if_match = true,
@@ -61,7 +60,7 @@ impl<'a> Seen<'a> {
         Ok(())
     }
 
-    /// RFC 9112, 3.2: never more than one, whatever the version.
+    /// At most one, in both versions (RFC 9112, 3.2).
     fn host(&mut self, value: &'a [u8]) -> Result<(), RequestError> {
         if self.host.is_some() || !is_authority(value) {
             return Err(BAD_HOST);
@@ -70,7 +69,7 @@ impl<'a> Seen<'a> {
         Ok(())
     }
 
-    /// RFC 9110, 8.6. The same length said twice is one length.
+    /// The same length may be repeated (RFC 9110, 8.6).
     fn content_length(&mut self, value: &[u8]) -> Result<(), RequestError> {
         let length = digits(value).ok_or(BAD_LENGTH)?;
         if self.length.is_some_and(|before| before != length) {
@@ -80,8 +79,8 @@ impl<'a> Seen<'a> {
         Ok(())
     }
 
-    /// RFC 9112, 6.1: a coding that is not understood is 501. Where something follows `chunked`, nobody
-    /// knows how long the body is: that is 400 (RFC 9112, 6.3), as is what names no coding.
+    /// An unknown coding is a 501 (RFC 9112, 6.1). If a coding follows `chunked`, the length of the body
+    /// is unknown: that is a 400 (RFC 9112, 6.3), and so is a malformed name.
     fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), RequestError> {
         let mut is_known = true;
         for coding in value.split(|byte| *byte == b',') {
@@ -120,12 +119,12 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// What can only be said of all fields together.
+    /// Checks the rules between the fields, after the last of them.
     pub(super) fn check(&self, version: Version) -> Result<(), RequestError> {
         if self.host.is_none() && version == Version::Http11 {
             return Err(RequestError::BadRequest("The Host field is missing."));
         }
-        // RFC 9112, 6.1: either is how requests are smuggled.
+        // RFC 9112, 6.1: this and the next are used for request smuggling.
         if self.chunked && self.length.is_some() {
             return Err(RequestError::BadRequest(
                 "Content-Length and Transfer-Encoding exclude each other.",
@@ -152,12 +151,12 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// The bit that tells small letters from capitals. It is set in a hyphen too, and no token holds the
-/// byte that differs from a hyphen by it.
+/// The bit by which small letters differ from capitals. A hyphen has it too, and the byte that differs
+/// from a hyphen only by this bit is in no token.
 const CASE: u8 = 0x20;
 
-/// Whether a field's name is this one, which is of small letters and hyphens. Eight bytes at a
-/// time: a browser's request has a dozen names to compare.
+/// True if a field's name is `known`, which has only small letters and hyphens. Compares eight bytes at
+/// a time, because a browser's request has a dozen names.
 #[inline(always)]
 fn is<const N: usize>(name: &[u8], known: &[u8; N]) -> bool {
     const CASES: u64 = u64::from_ne_bytes([CASE; 8]);

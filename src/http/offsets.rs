@@ -1,10 +1,13 @@
-//! What a request said, without its bytes: to be read again from another copy of them.
+//! The offsets of a parsed request in its head.
+//!
+//! With them, an equal head that arrives later need not be parsed again.
 
-use super::{Fields, Method, Request, RequestBody, Version};
+use super::head::Fields;
+use super::request::{Method, Request, RequestBody, Version};
 
-/// See the module's page.
+/// A parsed request without its bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct KeptRequest {
+pub struct RequestOffsets {
     method: Method,
     version: Version,
     keep_alive: bool,
@@ -13,32 +16,32 @@ pub struct KeptRequest {
     accept_encoding_repeats: bool,
     expect_continue: bool,
     body: RequestBody,
-    path: Place,
-    query: Place,
-    raw_target: Place,
-    lines: Place,
-    if_none_match: Option<Place>,
-    accept_encoding: Option<Place>,
+    path: Range16,
+    query: Range16,
+    raw_target: Range16,
+    lines: Range16,
+    if_none_match: Option<Range16>,
+    accept_encoding: Option<Range16>,
 }
 
-/// First byte and the byte behind the last.
-type Place = (u16, u16);
+/// Start and end of a part of the head.
+type Range16 = (u16, u16);
 
-impl KeptRequest {
-    /// Keeps where everything stands in `head`, the bytes that `request` was parsed from. `None`
-    /// when they are more than it can number.
-    pub fn new(request: &Request<'_>, head: &[u8]) -> Option<KeptRequest> {
+impl RequestOffsets {
+    /// The offsets in `head`, from which `request` was parsed. `None` if a part of the request is not in
+    /// the head, or if the head is longer than an offset can be.
+    pub fn new(request: &Request<'_>, head: &[u8]) -> Option<RequestOffsets> {
         u16::try_from(head.len()).ok()?;
         let place = |part: &[u8]| {
             let begin = part.as_ptr().addr().wrapping_sub(head.as_ptr().addr());
             let end = begin.wrapping_add(part.len());
-            // A part that is nothing may stand nowhere.
+            // An empty part may point anywhere.
             if part.is_empty() || end > head.len() {
                 return (0, 0);
             }
             (begin as u16, end as u16)
         };
-        let kept = KeptRequest {
+        let kept = RequestOffsets {
             method: request.method,
             version: request.version,
             keep_alive: request.keep_alive,
@@ -54,13 +57,13 @@ impl KeptRequest {
             if_none_match: request.if_none_match.map(place),
             accept_encoding: request.accept_encoding.map(place),
         };
-        // What was made up, as the path of a bare authority is, stands nowhere in the head.
+        // The path of a bare authority is a constant, not a part of the head.
         (kept.request(head) == *request).then_some(kept)
     }
 
-    /// The request as [`super::parse`] would read it from `head`, whose bytes are the same.
+    /// The request that [`super::parse`] would find in `head`, which has the same bytes.
     pub fn request<'a>(&self, head: &'a [u8]) -> Request<'a> {
-        let part = |(begin, end): Place| &head[usize::from(begin)..usize::from(end)];
+        let part = |(begin, end): Range16| &head[usize::from(begin)..usize::from(end)];
         Request {
             method: self.method,
             path: part(self.path),
@@ -82,7 +85,8 @@ impl KeptRequest {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{HeadLimits, Parsed, parse};
+    use super::super::head::HeadLimits;
+    use super::super::parser::{Parsed, parse};
     use super::*;
     use crate::config::Limits;
 
@@ -94,7 +98,7 @@ mod tests {
             let Ok(Parsed::Complete { request, used }) = parse(head, &limits) else {
                 panic!("{raw:?} is a request");
             };
-            let kept = KeptRequest::new(&request, &head[..used]);
+            let kept = RequestOffsets::new(&request, &head[..used]);
             assert_eq!(kept.is_some(), is_kept, "{raw:?}");
             if let Some(kept) = kept {
                 let other = [&head[..used], b"GET /and-more"].concat();

@@ -1,36 +1,36 @@
-//! What can wait: exchanges and the core's long work, in slices.
+//! Work that can wait: reading from exchanges, the core's long work, and answers of the disk thread.
 //!
-//! Owns how much of it a turn does. It decides nothing else.
+//! Owns how much of it a turn does. It is done in slices.
 
-use super::{Driver, TURN_BUDGET, UPSTREAM_SLICE};
+use super::driver::{Driver, TURN_BUDGET, UPSTREAM_SLICE};
 use crate::time::Now;
 use std::time::Duration;
 
-/// Time for exchanges and the core's long work in each turn, however busy the clients are: as long
-/// as the largest slice of either takes, so that many small ones come as far.
-const LONG_LEAST: Duration = Duration::from_micros(100);
+/// Time for this work in each turn, however busy the clients are. The largest slice takes about as
+/// long, so small slices get as much time as large ones.
+const MIN_LONG_WORK: Duration = Duration::from_micros(100);
 
 impl Driver {
-    /// Whether there is something to do that can wait.
+    /// True if there is work that can wait.
     pub(super) fn has_long_work(&self) -> bool {
         !self.queues.upstream.is_empty() || self.core.has_work() || self.history.ready
     }
 
-    /// Exchanges and the core's long work, slice after slice, until the turn's budget is used up.
+    /// Does slice after slice until the turn's budget is used up.
     pub(super) fn long_work(&mut self, now: Now) {
         if !self.has_long_work() {
             return;
         }
-        // Some of it in each turn, so that clients cannot starve the exchanges.
-        let least = self.clock.mono() + LONG_LEAST;
+        // Some in each turn, so that clients cannot starve the exchanges.
+        let least = self.clock.mono() + MIN_LONG_WORK;
         while self.has_long_work() {
-            // A slice of one kind between two looks at the clock; in the next turn it goes on with the
-            // next kind.
+            // The three kinds take turns, also across turns of the loop. The clock is read after each
+            // slice.
             self.next_slice = (self.next_slice + 1) % 3;
             let done = match self.next_slice {
                 0 => self.move_upstream(now),
                 1 => self.work_core(now),
-                _ => self.hear_history(now),
+                _ => self.take_answer(now),
             };
             if !done {
                 continue;
@@ -60,7 +60,7 @@ impl Driver {
         has_work
     }
 
-    fn hear_history(&mut self, now: Now) -> bool {
+    fn take_answer(&mut self, now: Now) -> bool {
         if !self.history.ready {
             return false;
         }

@@ -1,16 +1,26 @@
-//! What the head of an answer says of its body: plain data.
-//!
-//! It writes nothing but the fields of a coding, which are ready lines.
+//! What differs between the heads of responses: plain data.
 
-use super::PREFLIGHT;
 use crate::fingerprint::Fingerprint;
 
-/// Names one state of one representation of something, strongly: equal tags, equal bytes
-/// (RFC 9110, 8.8.3). Written as `"<boot>-<version>-<variant>"`, numbers in hexadecimal. It is
-/// made of what the body was made of, and of nothing else.
+/// The interim response to `Expect: 100-continue`.
+pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// The field of a 405: the methods that every endpoint serves (RFC 9110, 15.5.6).
+pub const ALLOW: &[u8] = b"Allow: GET, HEAD, OPTIONS\r\n";
+
+/// The fields of the response to OPTIONS, which browsers also send as a CORS preflight. The wildcard
+/// allows every field except `Authorization` (Fetch, CORS-preflight fetch), which some pages always send.
+pub const PREFLIGHT: &[u8] = b"Allow: GET, HEAD, OPTIONS\r\n\
+    Access-Control-Allow-Methods: GET, HEAD, OPTIONS\r\n\
+    Access-Control-Allow-Headers: *, Authorization\r\n\
+    Access-Control-Max-Age: 86400\r\n";
+
+/// A strong entity tag: bodies with equal tags have equal bytes (RFC 9110, 8.8.3). Written as
+/// `"<boot>-<version>-<variant>"`, with hexadecimal numbers. It depends only on what the body was made
+/// of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ETag {
-    /// Differs between runs of the service: versions start anew in each.
+    /// Differs between runs of the service, because versions start anew in each.
     pub(super) boot: u64,
     pub(super) version: u64,
     /// A letter or digit that names the representation.
@@ -18,12 +28,12 @@ pub struct ETag {
 }
 
 impl ETag {
-    /// The tag of a body that is made of these parts.
+    /// The tag of a body with this fingerprint.
     pub fn of_parts(boot: u64, made_of: Fingerprint, variant: u8) -> ETag {
         ETag::of_version(boot, made_of.number(), variant)
     }
 
-    /// The tag of a body that shows one thing, whose version no other state of anything shares.
+    /// The tag of a body that depends on one version. No other state of anything may have this version.
     pub fn of_version(boot: u64, version: u64, variant: u8) -> ETag {
         ETag {
             boot,
@@ -32,8 +42,8 @@ impl ETag {
         }
     }
 
-    /// The tag of the same in gzip: its variant is the letter behind this one's. No two letters of
-    /// one address are neighbours.
+    /// The tag of the same body in gzip: its variant is the next letter. No endpoint uses two adjacent
+    /// letters.
     pub fn packed(self) -> ETag {
         ETag {
             variant: self.variant + 1,
@@ -42,31 +52,31 @@ impl ETag {
     }
 }
 
-/// What caches may do.
+/// What caches may do with a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cache {
-    /// Nothing.
+    /// Not store it.
     NoStore,
-    /// Keep it, and ask each time whether it still holds.
+    /// Store it, and revalidate it before each use.
     NoCache,
-    /// Keep it for so many seconds.
+    /// Use it for this many seconds.
     MaxAge(u32),
 }
 
-/// How a body leaves.
+/// The content coding of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coding {
-    /// As it is, whoever asks.
+    /// None, for every client.
     Fixed,
-    /// As it is, and packed to others or at another time.
+    /// None, but the same body may be sent in gzip too.
     Plain,
-    /// In gzip.
+    /// gzip.
     Gzip,
 }
 
 impl Coding {
-    /// What the head says of it: caches are to know that there are others (RFC 9110, 12.5.5). A 304
-    /// has no body that could be packed.
+    /// Its fields. `Vary` tells caches that there are other codings (RFC 9110, 12.5.5). A 304 has no body
+    /// and so no coding.
     pub(super) fn lines(self, status: u16) -> &'static [u8] {
         match self {
             Coding::Fixed => b"",
@@ -76,36 +86,36 @@ impl Coding {
     }
 }
 
-/// What a body is written in.
+/// The media type of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentType {
     /// There is no body.
     None,
-    /// application/json
+    /// `application/json`.
     Json,
     /// The text format of Prometheus, version 0.0.4.
     Prometheus,
 }
 
-/// What differs between heads.
+/// The parts of a head that the caller decides.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'a> {
     /// 200 to 599.
     pub status: u16,
-    /// With a 200, makes conditional requests work.
+    /// The entity tag. With a 200, conditional requests are compared with it.
     pub etag: Option<ETag>,
     /// What caches may do.
     pub cache: Cache,
-    /// What the body is written in.
+    /// The media type of the body.
     pub content_type: ContentType,
-    /// How the body leaves.
+    /// The coding of the body.
     pub coding: Coding,
-    /// Ready `Name: value` lines, each with its CR LF.
+    /// More fields: `Name: value` lines, each with its CR LF.
     pub fields: &'a [u8],
 }
 
 impl Head<'static> {
-    /// A 200 with JSON.
+    /// The head of a 200 with JSON.
     pub const fn json(etag: Option<ETag>, cache: Cache) -> Head<'static> {
         Head {
             status: 200,
@@ -117,7 +127,7 @@ impl Head<'static> {
         }
     }
 
-    /// The answer to OPTIONS.
+    /// The head of the response to OPTIONS.
     pub const fn options() -> Head<'static> {
         Head {
             status: 204,

@@ -1,11 +1,10 @@
-//! One connection: a socket, and TLS over it where that is spoken.
+//! One connection: a socket, and a TLS session over it if it speaks TLS.
 //!
-//! Owns the two, and how far they have come. Readiness is that of the socket ([`super::socket`]),
-//! with one addition: what TLS has decrypted and nobody has read yet makes a link readable,
-//! whatever the kernel says. So a link may stop early, out of fairness, and go on in a later turn
-//! without a new event.
+//! Owns both, and the state of connecting and of the handshake. A connection is readable if its socket
+//! is ([`super::socket`]), or if TLS holds decrypted bytes that nobody has read. So reading may stop
+//! at any point, for fairness, and go on in a later turn without a new event.
 //!
-//! It never decides what to read or write: it asks nothing but the kernel and TLS.
+//! It does not decide what to read or write.
 //!
 //! ```text
 //! Connecting -> Open -> (Securing -> Open)
@@ -13,6 +12,7 @@
 
 use super::socket::Socket;
 use super::tls::Session;
+use super::transfer::{Progress, Transfer};
 use crate::core::Broken;
 use crate::http::Outgoing;
 use crate::table::Key;
@@ -22,24 +22,24 @@ use mio::net::TcpStream;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::SocketAddr;
 
-/// Pieces handed to the kernel at once: a chart of 5000 candles has some 40.
+/// Pieces in one write. A chart of 5000 candles has some 40.
 const PIECES: usize = 48;
 
-/// See the module's page.
+/// A connection with a client or an exchange.
 #[derive(Debug)]
-pub struct Link {
+pub struct Connection {
     socket: Socket,
     session: Option<Box<Session>>,
     state: State,
-    /// The connection's key in the core, and its token at the poller.
+    /// Its key in the core, and its token for the poller.
     pub key: Key,
-    /// Whether this is one of our own connections to an exchange.
+    /// True for a connection to an exchange.
     pub upstream: bool,
-    /// Whether it waits in the driver's queue of links that have more to do.
+    /// True while it is in one of the driver's queues.
     pub queued: bool,
-    /// Whether it had more to send, when it was last seen to, than it could.
+    /// True if the last turn left something to send.
     pub sending: bool,
-    /// Whether the poller knows it.
+    /// True if it is registered with the poller.
     pub registered: bool,
 }
 
@@ -50,44 +50,10 @@ enum State {
     Open,
 }
 
-/// How far a link is on its way to carry the core's bytes.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Progress {
-    /// All the way.
-    Open,
-    /// It has just connected.
-    Connected,
-    /// Its handshake has just come to its end.
-    Secured,
-    /// Nothing now: wait for the poller.
-    Waiting,
-    /// There is more to do, in another turn.
-    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "TLS alone needs it"))]
-    More,
-    /// It will not come to be.
-    Failed(Broken),
-}
-
-/// What one call to the kernel came to.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Moved {
-    /// So many bytes.
-    Bytes(usize),
-    /// So many bytes that were for TLS itself.
-    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "TLS alone needs it"))]
-    Inner(usize),
-    /// The peer has sent its last byte.
-    End,
-    /// Nothing now: wait for the poller.
-    Blocked,
-    /// The connection is broken.
-    Failed(Broken),
-}
-
-impl Link {
-    /// A client's connection, just accepted.
-    pub fn accepted(stream: TcpStream, key: Key) -> Link {
-        Link {
+impl Connection {
+    /// A client's connection that was just accepted.
+    pub fn accepted(stream: TcpStream, key: Key) -> Connection {
+        Connection {
             socket: Socket::accepted(stream),
             session: None,
             state: State::Open,
@@ -99,9 +65,9 @@ impl Link {
         }
     }
 
-    /// A connection to an exchange, which begins to connect.
-    pub fn connect(address: SocketAddr, key: Key) -> io::Result<Link> {
-        Ok(Link {
+    /// Starts to connect to an exchange.
+    pub fn connect(address: SocketAddr, key: Key) -> io::Result<Connection> {
+        Ok(Connection {
             socket: Socket::connect(address)?,
             session: None,
             state: State::Connecting,
@@ -113,39 +79,38 @@ impl Link {
         })
     }
 
-    /// Speaks TLS from here on. The handshake goes on with [`Link::progress`].
+    /// Starts TLS. [`Connection::progress`] does the handshake.
     pub fn secure(&mut self, session: Session) {
         self.session = Some(Box::new(session));
         self.state = State::Securing;
     }
 
-    /// Makes the poller watch it, once, for both directions.
+    /// Registers it with the poller, once, for both directions.
     pub fn register(&mut self, registry: &Registry) -> io::Result<()> {
         self.socket.register(registry, self.key.token())?;
         self.registered = true;
         Ok(())
     }
 
-    /// Takes in what the poller says.
+    /// Updates the readiness from an event.
     pub fn wake(&mut self, event: &Event) {
         self.socket.wake(event);
     }
 
-    /// Whether reading may bring something.
+    /// True if a read may return bytes.
     pub fn is_readable(&self) -> bool {
         let holds = self.session.as_ref().is_some_and(|it| it.holds_bytes());
         self.state == State::Open && (self.socket.is_readable() || holds)
     }
 
-    /// Whether writing may take something. TLS first has to be rid of what it took before.
+    /// True if a write may accept bytes. TLS must first have written what it has accepted before.
     pub fn is_writable(&self) -> bool {
         let full = self.session.as_ref().is_some_and(|it| it.wants_write());
         self.state == State::Open && self.socket.is_writable() && !full
     }
 
-    /// Takes one step on the way to carry the core's bytes: the end of connecting, one step of the
-    /// handshake, or bytes of TLS that the kernel did not take before. `Connected` and `Secured`
-    /// are answered once each.
+    /// Does the next step: finishes connecting, takes one step of the handshake, or writes what TLS
+    /// has left to write. Returns `Connected` and `Secured` once each.
     pub fn progress(&mut self) -> Progress {
         match (self.state, &mut self.session) {
             (State::Connecting, _) => match self.socket.connected() {
@@ -173,22 +138,22 @@ impl Link {
 
     /// Reads into `buffer`.
     #[inline]
-    pub fn read(&mut self, buffer: &mut [u8]) -> Moved {
+    pub fn read(&mut self, buffer: &mut [u8]) -> Transfer {
         match &mut self.session {
             Some(session) => session.read(&mut self.socket, buffer),
-            None => moved(self.socket.read(buffer), Moved::End),
+            None => Transfer::of(self.socket.read(buffer), Transfer::End),
         }
     }
 
-    /// Writes at most so many bytes of what is to be sent, which is not nothing.
-    pub fn write(&mut self, outgoing: Outgoing<'_>, most: usize) -> Moved {
-        let none = Moved::Failed(Broken::Io(ErrorKind::WriteZero));
+    /// Writes at most `most` bytes of `outgoing`, which is not empty.
+    pub fn write(&mut self, outgoing: Outgoing<'_>, most: usize) -> Transfer {
+        let none = Transfer::Failed(Broken::Io(ErrorKind::WriteZero));
         match (&mut self.session, outgoing.whole()) {
             (None, Some(bytes)) => {
                 let bytes = &bytes[..bytes.len().min(most)];
-                moved(self.socket.write(bytes), none)
+                Transfer::of(self.socket.write(bytes), none)
             }
-            (None, None) => moved(self.write_pieces(outgoing, most), none),
+            (None, None) => Transfer::of(self.write_pieces(outgoing, most), none),
             (Some(session), whole) => {
                 let mut first = whole.unwrap_or_default();
                 if whole.is_none() {
@@ -215,15 +180,15 @@ impl Link {
         self.socket.write_vectored(&slices[..count])
     }
 
-    /// Reads what has come from a client, whatever the poller has said so far.
-    pub fn last_look(&mut self, buffer: &mut [u8]) -> Moved {
+    /// Reads what a client has sent, even if the poller has reported nothing.
+    pub fn last_look(&mut self, buffer: &mut [u8]) -> Transfer {
         match self.upstream {
-            true => Moved::Blocked,
-            false => moved(self.socket.read(buffer), Moved::End),
+            true => Transfer::Blocked,
+            false => Transfer::of(self.socket.read(buffer), Transfer::End),
         }
     }
 
-    /// Says to the peer that nothing more will come.
+    /// Tells the peer that nothing more will be sent.
     pub fn finish(&mut self) {
         if let Some(session) = &mut self.session {
             session.finish(&mut self.socket);
@@ -231,35 +196,15 @@ impl Link {
         self.socket.finish();
     }
 
-    /// Before the link is dropped: says so, where the peer must not take the end for an accident. A
-    /// socket that is closed over bytes which nobody has read is reset, and what the kernel has still
-    /// to send of the last answer is lost (RFC 9112, 9.6); so those of a client that has sent more
-    /// than it should are taken out first.
-    pub fn part(&mut self, buffer: &mut [u8]) {
+    /// Prepares the connection for being dropped. A TLS peer is told of the end. From a client's
+    /// connection, unread bytes are read first: closing a socket with unread bytes resets it, and the
+    /// rest of the last response would be lost (RFC 9112, 9.6).
+    pub fn prepare_close(&mut self, buffer: &mut [u8]) {
         if self.session.is_some() {
             self.finish();
         } else if !self.upstream && self.socket.is_readable() {
-            // Whatever comes of it, this is the end.
+            // The connection is closed whatever the result is.
             let _ = self.socket.read(buffer);
         }
-    }
-}
-
-/// What a call of the system means; `zero` is the meaning of no byte.
-#[inline]
-fn moved(result: io::Result<usize>, zero: Moved) -> Moved {
-    match result {
-        Ok(0) => zero,
-        Ok(count) => Moved::Bytes(count),
-        Err(error) => not_moved(&error),
-    }
-}
-
-/// Out of the way of those calls that succeed, which are nearly all.
-#[cold]
-fn not_moved(error: &io::Error) -> Moved {
-    match error.kind() {
-        ErrorKind::WouldBlock => Moved::Blocked,
-        kind => Moved::Failed(Broken::Io(kind)),
     }
 }

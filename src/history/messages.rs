@@ -1,0 +1,195 @@
+//! Jobs for the disk thread, and its answers.
+
+use super::batch::Batch;
+use super::error::{OpenError, StoreError};
+use super::names::{QuoteName, SavedQuote, SeriesName};
+use crate::record::{Candle, Edge, MarketRules};
+use std::ops::Range;
+
+/// Most candles of one read. They take the disk thread some two milliseconds, and 200 KB of memory.
+pub const PAGE: usize = 2048;
+
+/// A job for the disk thread. Jobs are done in the order in which they were sent, except evictions:
+/// these are done in slices, so that no other job waits for long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Job {
+    /// Load what the file holds, but no candles: [`Answer::Heads`], [`Answer::Quotes`] and
+    /// [`Answer::Markets`] in parts, then [`Answer::Loaded`]. The time that this takes does not depend on
+    /// the number of candles.
+    Load,
+    /// Read candles: [`Answer::Rows`].
+    Read(Read),
+    /// Write a batch in one transaction: [`Answer::Written`].
+    Write {
+        /// The caller's number, which the answer repeats.
+        number: u64,
+        /// The batch.
+        batch: Box<Batch>,
+    },
+    /// Delete all slots of a series before this one: [`Answer::Evicted`].
+    Evict {
+        /// The series.
+        series: SeriesName,
+        /// The first slot that stays.
+        before: i64,
+    },
+    /// Do all jobs that were sent before, move the log into the file, close the file, and end:
+    /// [`Answer::Stopped`]. Evictions that are not finished are left for the next run.
+    Stop,
+}
+
+/// A request for candles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// The caller's number, which the answer repeats.
+    pub ticket: u64,
+    /// The series.
+    pub series: SeriesName,
+    /// The slots. The range may be wider than what is stored.
+    pub slots: Range<i64>,
+    /// Most candles, at most [`PAGE`].
+    pub limit: usize,
+    /// Which candles to return if there are more.
+    pub keep: Edge,
+}
+
+/// A message from the disk thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The file is open. This is the first answer, or comes after an [`Answer::Failed`] that has
+    /// passed. What was loaded before is still valid, because no other process writes.
+    Opened(Opened),
+    /// The file cannot be used; see [`OpenError::is_refusal`] and [`OpenError::may_pass`]. From now on,
+    /// all jobs fail with [`StoreError::NotOpen`]. Sent again only if the reason changes.
+    Failed(OpenError),
+    /// Some of the stored series, in the order of their creation.
+    Heads(Vec<Head>),
+    /// Some of the saved quotes.
+    Quotes(Vec<(QuoteName, SavedQuote)>),
+    /// Some of the markets' rules, as the exchange last published them.
+    Markets(Vec<(QuoteName, MarketRules)>),
+    /// The end of a load, or the error that ended it early.
+    Loaded(Result<Loaded, StoreError>),
+    /// The candles of a [`Job::Read`].
+    Rows {
+        /// The number of the [`Read`].
+        ticket: u64,
+        /// The candles, or why they could not be read.
+        result: Result<Rows, StoreError>,
+    },
+    /// The result of a [`Job::Write`].
+    Written {
+        /// The number of the [`Job::Write`].
+        number: u64,
+        /// `Ok` if all of it is on disk and synced; on an error, nothing of it was written.
+        result: Result<Written, Unwritten>,
+    },
+    /// The result of a [`Job::Evict`]. On an error, some of the oldest slots may be deleted already.
+    Evicted {
+        /// The series.
+        series: SeriesName,
+        /// The first slot that stays.
+        before: i64,
+        /// What was deleted, and what is left.
+        result: Result<Evicted, StoreError>,
+    },
+    /// The thread has ended. An error says why the log could not be emptied. Nothing that was
+    /// acknowledged is lost by that.
+    Stopped(Result<(), StoreError>),
+}
+
+/// An opened file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// True if it was created.
+    pub created: bool,
+    /// Size of the file in bytes.
+    pub bytes: u64,
+    /// True if there was a write-ahead log without its file. It was renamed, see
+    /// [`LOG_SET_ASIDE`](super::LOG_SET_ASIDE).
+    pub log_set_aside: bool,
+}
+
+/// A stored series without its candles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The series.
+    pub series: SeriesName,
+    /// Covered slots: sorted ranges that do not touch.
+    pub covered: Vec<Range<i64>>,
+    /// Its candles.
+    pub extent: Extent,
+}
+
+/// The first and the last candle of a series in the file, and how many it has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// Slot of the oldest candle.
+    pub first: Option<i64>,
+    /// Slot of the newest candle.
+    pub last: Option<i64>,
+    /// Number of candles. It is updated by each write, and wrong if a person has deleted rows.
+    pub count: u64,
+}
+
+/// The end of a load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// Number of series.
+    pub series: usize,
+    /// Number of quotes.
+    pub quotes: usize,
+    /// Number of invalid rows, which were skipped.
+    pub unsound: u64,
+}
+
+/// Candles that were read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// The series.
+    pub series: SeriesName,
+    /// The slots that this page covers: all requested slots, or the part at [`Read::keep`]'s end that
+    /// the limit allows. The rest needs another read.
+    pub slots: Range<i64>,
+    /// The covered parts of these slots, in order. Nothing is known of the others, even if the caller
+    /// believes that they are covered: a missing candle there does not mean that nobody traded.
+    pub covered: Vec<Range<i64>>,
+    /// The candles, oldest first. Each is sound, aligned and in a covered slot.
+    pub candles: Vec<Candle>,
+    /// Slots with invalid rows, which were skipped. Nothing is known of them: the caller should forget
+    /// them, so that they are requested from the exchange again.
+    pub unsound: Vec<i64>,
+}
+
+/// A batch that is on disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Candles that were added.
+    pub inserted: u64,
+    /// Candles whose numbers changed.
+    pub updated: u64,
+    /// Candles that were deleted.
+    pub removed: u64,
+    /// Size of the file in bytes, once the log has been moved into it.
+    pub bytes: u64,
+    /// The new extent of each series in the batch.
+    pub extents: Vec<(SeriesName, Extent)>,
+}
+
+/// The result of an eviction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Evicted {
+    /// Number of deleted candles.
+    pub count: u64,
+    /// The new extent of the series.
+    pub extent: Extent,
+}
+
+/// A batch that could not be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unwritten {
+    /// The reason.
+    pub error: StoreError,
+    /// The batch.
+    pub batch: Box<Batch>,
+}

@@ -1,0 +1,318 @@
+//! Parses the heads of requests.
+//!
+//! Owns what a request head must look like (RFC 9112, 2 to 6). It never parses the body: a
+//! [`RequestBody`] says how [`super::body`] does that.
+//!
+//! httparse finds the lines. It refuses invalid bytes, folded lines and blanks before a colon. This
+//! module refuses what httparse accepts: lines that end with a bare LF, and contradictions between
+//! fields. Anything ambiguous is refused, because request smuggling needs two servers that read a head
+//! differently.
+//!
+//! Invariant: an error is reported with the first byte that makes it certain, or with the last byte of
+//! the head. So the result does not depend on how the bytes were split.
+
+mod fields;
+
+use self::fields::KnownFields;
+use super::error::RequestError;
+use super::head::{FIELDS_CEILING, Fields, HeadLimits};
+use super::request::{Method, Request, RequestBody, Version};
+use super::target;
+use std::mem::MaybeUninit;
+
+/// The result of parsing the bytes that have arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parsed<'a> {
+    /// The head is not complete.
+    Partial,
+    /// The head of a request.
+    Complete {
+        /// The request, which borrows from the bytes.
+        request: Request<'a>,
+        /// Length of the head. The body or the next request follows.
+        used: usize,
+    },
+}
+
+/// Parses the head of the request that begins with `bytes`. What follows the head is ignored.
+pub fn parse<'a>(bytes: &'a [u8], limits: &HeadLimits) -> Result<Parsed<'a>, RequestError> {
+    let most = &bytes[..bytes.len().min(limits.head_bytes)];
+    let blank = empty_lines(most);
+    let window = &most[blank..];
+    if window.first() == Some(&b'\n') {
+        return Err(BARE_LF);
+    }
+    let mut fields = [const { MaybeUninit::uninit() }; FIELDS_CEILING];
+    let room = &mut fields[..limits.fields.min(FIELDS_CEILING)];
+    let mut raw = httparse::Request::new(&mut []);
+    match raw.parse_with_uninit_headers(window, room) {
+        Ok(httparse::Status::Complete(used)) => {
+            let request = read(&raw, &window[..used], limits)?;
+            Ok(Parsed::Complete {
+                request,
+                used: blank + used,
+            })
+        }
+        other => incomplete(other, window, bytes.len() >= limits.head_bytes, limits),
+    }
+}
+
+/// Length of the empty lines before a request, which some clients send after a body (RFC 9112, 2.2).
+/// [`parse`] skips them too. A caller that drops them can tell an idle client from a slow one.
+pub fn empty_lines(bytes: &[u8]) -> usize {
+    let lines = bytes.chunks_exact(2).take_while(|line| line == b"\r\n");
+    2 * lines.count()
+}
+
+const BARE_LF: RequestError =
+    RequestError::BadRequest("A line of the request head does not end with CR LF.");
+const BAD_LINE: RequestError = RequestError::BadRequest("Malformed request line.");
+const BAD_VERSION: RequestError = RequestError::BadRequest("Malformed HTTP version.");
+const BAD_NAME: RequestError = RequestError::BadRequest("Malformed field name.");
+const BAD_VALUE: RequestError = RequestError::BadRequest("Malformed field value.");
+
+/// The result for a head that is incomplete or malformed. `full` is true if it is as long as a head
+/// may be.
+///
+/// The limit of the line is checked first, and only with the bytes within it: an invalid byte after
+/// the limit must not change the error of a line that is too long.
+#[cold]
+fn incomplete<'a>(
+    found: httparse::Result<usize>,
+    window: &[u8],
+    full: bool,
+    limits: &HeadLimits,
+) -> Result<Parsed<'a>, RequestError> {
+    if let Some((line, [next, ..])) = window.split_at_checked(limits.line_bytes)
+        && !matches!(next, b'\r' | b'\n')
+        && !line.contains(&b'\n')
+    {
+        let mut raw = httparse::Request::new(&mut []);
+        return match raw.parse_with_uninit_headers(line, &mut []) {
+            Err(error) => fault(error, line).map_or(Err(RequestError::UriTooLong), Err),
+            Ok(_) => Err(RequestError::UriTooLong),
+        };
+    }
+    if let Err(error) = found
+        && let Some(fault) = fault(error, window)
+    {
+        return Err(fault);
+    }
+    if full {
+        return Err(RequestError::HeadersTooLarge);
+    }
+    Ok(Parsed::Partial)
+}
+
+/// The error that httparse has found. `None` while it depends on bytes that have not arrived.
+fn fault(error: httparse::Error, line: &[u8]) -> Option<RequestError> {
+    match error {
+        httparse::Error::HeaderName => Some(BAD_NAME),
+        httparse::Error::HeaderValue => Some(BAD_VALUE),
+        httparse::Error::Token | httparse::Error::Status => Some(BAD_LINE),
+        httparse::Error::TooManyHeaders => Some(RequestError::HeadersTooLarge),
+        httparse::Error::Version | httparse::Error::NewLine => version_fault(line),
+    }
+}
+
+/// Distinguishes a version that is not supported from a malformed one, once the byte after it has
+/// arrived. `line` begins with a method and a target.
+fn version_fault(line: &[u8]) -> Option<RequestError> {
+    if line[0] == b'\r' {
+        return Some(BARE_LF);
+    }
+    let version = line.splitn(3, |&byte| byte == b' ').nth(2)?;
+    let Some(number) = version.strip_prefix(b"HTTP/") else {
+        let may_be = version.len() < 5 && b"HTTP/".starts_with(version);
+        return if may_be { None } else { Some(BAD_VERSION) };
+    };
+    let is_number = |byte: &&u8| byte.is_ascii_digit() || **byte == b'.';
+    let (number, rest) = number.split_at(number.iter().take_while(is_number).count());
+    match rest.first() {
+        None => None,
+        Some(_) if number == b"1.0" || number == b"1.1" => Some(BARE_LF),
+        Some(b'\r' | b'\n') if !number.is_empty() => Some(RequestError::BadVersion),
+        Some(_) => Some(BAD_VERSION),
+    }
+}
+
+/// The request that httparse has found in `head`, the bytes of one head.
+fn read<'a>(
+    raw: &httparse::Request<'_, 'a>,
+    head: &'a [u8],
+    limits: &HeadLimits,
+) -> Result<Request<'a>, RequestError> {
+    const WHOLE: &str = "httparse has found a complete head";
+    let method = raw.method.expect(WHOLE);
+    let target = raw.path.expect(WHOLE).as_bytes();
+    let line = method.len() + 1 + target.len() + " HTTP/1.1".len();
+    if line > limits.line_bytes {
+        return Err(RequestError::UriTooLong);
+    }
+    let version = match raw.version.expect(WHOLE) {
+        0 => Version::Http10,
+        _ => Version::Http11,
+    };
+    let known_method = match method {
+        "GET" => Method::Get,
+        "HEAD" => Method::Head,
+        "OPTIONS" => Method::Options,
+        "POST" => Method::Post,
+        "PUT" => Method::Put,
+        "PATCH" => Method::Patch,
+        "DELETE" => Method::Delete,
+        "TRACE" => Method::Trace,
+        "CONNECT" => Method::Connect,
+        "QUERY" => Method::Query,
+        _ => return Err(RequestError::UnknownMethod),
+    };
+    let parts = target::split(method, target)?;
+    let mut known = KnownFields::default();
+    let mut end = line;
+    for field in raw.headers.iter() {
+        end = next_line_end(head, end, field)?;
+        known.field(field.name.as_bytes(), field.value)?;
+    }
+    if head.get(end..) != Some(b"\r\n\r\n") {
+        return Err(BARE_LF);
+    }
+    known.check(version)?;
+    let body = known.body();
+    Ok(Request {
+        method: known_method,
+        path: parts.path,
+        query: parts.query,
+        raw_target: target,
+        version,
+        // The bytes after a CONNECT may be meant for the tunnel, which was refused.
+        keep_alive: known.keeps_alive(version) && method != "CONNECT",
+        has_if_match: known.has_if_match,
+        if_none_match: known.if_none_match,
+        none_match_repeats: known.none_match_repeats,
+        accept_encoding: known.accept_encoding,
+        accept_encoding_repeats: known.accept_encoding_repeats,
+        // RFC 9110, 10.1.1: ignored from a 1.0 client and without a body.
+        expect_continue: known.expects && version == Version::Http11 && body != RequestBody::None,
+        body,
+        fields: Fields::of_parsed(&head[line + 2..head.len() - 2]),
+    })
+}
+
+/// The end of the line of `field`, which follows the line that ends at `end`. Each line must end with
+/// CR LF. httparse also accepts a bare LF, as RFC 9112, 2.2 allows, but a proxy in front that does not
+/// would see another request.
+fn next_line_end(head: &[u8], end: usize, field: &httparse::Header) -> Result<usize, RequestError> {
+    if head.get(end) != Some(&b'\r') {
+        return Err(BARE_LF);
+    }
+    let colon = end + 2 + field.name.len();
+    let value = skip_blanks(head, colon + 1);
+    Ok(skip_blanks(head, value + field.value.len()))
+}
+
+fn skip_blanks(head: &[u8], mut at: usize) -> usize {
+    while matches!(head.get(at), Some(b' ' | b'\t')) {
+        at += 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Limits;
+
+    fn read_one(raw: &str) -> Result<Request<'_>, RequestError> {
+        match parse(raw.as_bytes(), &HeadLimits::from(&Limits::default()))? {
+            Parsed::Complete { request, used } if used == raw.len() => Ok(request),
+            other => panic!("{raw:?}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_request_says_what_is_wanted() {
+        let request = read_one(
+            "GET /api/v1/quotes?symbols=A%2CB HTTP/1.1\r\nhOST:\t h:80 \r\nIf-None-Match: \"a\"\r\n\
+             Accept-Encoding: gzip, br\r\nORIGIN:https://o\r\nX: y\r\n\r\n",
+        )
+        .expect("well-formed");
+        assert_eq!(request.method, Method::Get);
+        assert_eq!(request.path, b"/api/v1/quotes");
+        assert_eq!(request.query, b"symbols=A%2CB");
+        assert_eq!(request.raw_target, b"/api/v1/quotes?symbols=A%2CB");
+        assert_eq!(request.version, Version::Http11);
+        assert!(request.keep_alive && !request.expect_continue);
+        assert_eq!(request.body, RequestBody::None);
+        assert_eq!(request.if_none_match, Some(&b"\"a\""[..]));
+        assert_eq!(request.accept_encoding, Some(&b"gzip, br"[..]));
+        assert_eq!(request.fields.get("host"), Some(&b"h:80"[..]));
+        assert_eq!(request.fields.get("x"), Some(&b"y"[..]));
+        assert_eq!(request.fields.count(), 5);
+    }
+
+    #[test]
+    fn a_connection_stays_as_long_as_both_versions_and_fields_want_it() {
+        let check = |version: &str, fields: &str, expected| {
+            let raw = format!("GET / HTTP/{version}\r\nHost: h\r\n{fields}\r\n");
+            let request = read_one(&raw).expect("well-formed");
+            assert_eq!(request.keep_alive, expected, "{raw:?}");
+        };
+        check("1.1", "", true);
+        check("1.0", "", false);
+        check("1.1", "Connection: close\r\n", false);
+        check("1.1", "Connection: Upgrade, CLOSE\r\n", false);
+        check("1.1", "Connection: keep-alive\r\n", true);
+        check("1.1", "Connection: closed, not-close\r\n", true);
+        check("1.0", "Connection: Keep-Alive\r\n", true);
+        check("1.0", "Connection: x\r\nConnection: ,keep-alive\r\n", true);
+        check("1.0", "Connection: keep-alive, close\r\n", false);
+        check("1.1", "Connection:\r\n", true);
+        let raw = "CONNECT h:1 HTTP/1.1\r\nHost: h:1\r\n\r\n";
+        assert!(!read_one(raw).expect("well-formed").keep_alive);
+    }
+
+    #[test]
+    fn a_body_is_held_back_only_where_there_is_one() {
+        let check = |version: &str, fields: &str, expected| {
+            let raw = format!("POST / HTTP/{version}\r\nHost: h\r\n{fields}\r\n");
+            let request = read_one(&raw).expect("well-formed");
+            assert_eq!((request.body, request.expect_continue), expected, "{raw:?}");
+        };
+        let expect = "Expect: 100-Continue\r\n";
+        check("1.1", "", (RequestBody::None, false));
+        check("1.1", "Content-Length: 0\r\n", (RequestBody::None, false));
+        check(
+            "1.1",
+            "Content-Length: 7\r\n",
+            (RequestBody::Length(7), false),
+        );
+        check(
+            "1.1",
+            "Transfer-Encoding: Chunked\r\n",
+            (RequestBody::Chunked, false),
+        );
+        check("1.1", expect, (RequestBody::None, false));
+        let both = format!("Content-Length: 7\r\n{expect}");
+        check("1.1", &both, (RequestBody::Length(7), true));
+        check("1.0", &both, (RequestBody::Length(7), false));
+        let both = format!("{expect}Transfer-Encoding: chunked\r\n");
+        check("1.1", &both, (RequestBody::Chunked, true));
+        check(
+            "1.1",
+            "Content-Length: 7\r\nExpect:\r\n",
+            (RequestBody::Length(7), false),
+        );
+    }
+
+    #[test]
+    fn empty_lines_are_counted_in_whole_pairs() {
+        let check = |raw: &str, expected| assert_eq!(empty_lines(raw.as_bytes()), expected);
+        check("", 0);
+        check("\r", 0);
+        check("\r\n", 2);
+        check("\r\n\r\nGET", 4);
+        check("\r\n\rG", 2);
+        check("\n\r\n", 0);
+        check("GET\r\n", 0);
+    }
+}

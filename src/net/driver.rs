@@ -1,0 +1,270 @@
+//! The driver's state, and the movement of bytes between connections and the core.
+//!
+//! Owns the poller, the core, the listeners, the connections and the queues of those that have
+//! something to do.
+
+use super::connection::Connection;
+use super::error::RunError;
+use super::history::History;
+use super::listen::{self, Listener};
+use super::pace::{self, Pace};
+use super::resolver::Resolver;
+use super::tls::Tls;
+use super::transfer::{Progress, Transfer};
+use super::{descriptors, process};
+use crate::config::Config;
+use crate::core::{Core, Event};
+use crate::demo::Demo;
+use crate::history::Answer;
+use crate::table::{Key, Pages};
+use crate::time::{CachedClock, Clock, Mono, Now};
+use mio::{Interest, Poll, Token, Waker};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook_mio::v1_0::Signals;
+use std::collections::VecDeque;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Size of the buffer that all reads share. A pipelined batch or a page of candles fits.
+const READ_BUFFER: usize = 64 * 1024;
+
+/// Bytes that are read from one client in a turn.
+pub(super) const CLIENT_BYTES: usize = 2 * READ_BUFFER;
+
+/// Bytes that are read from one exchange at a time, which take some 60 microseconds to decode.
+pub(super) const UPSTREAM_SLICE: usize = 16 * 1024;
+
+/// Bytes that are sent to one client at a time: one system call of some 50 microseconds.
+const CLIENT_SENDS: usize = 128 * 1024;
+
+/// Time since the wake-up after which a turn starts no more work that can wait.
+pub(super) const TURN_BUDGET: Duration = Duration::from_micros(400);
+
+pub(super) const SIGNALS: Token = Token(usize::MAX);
+pub(super) const WAKER: Token = Token(usize::MAX - 1);
+
+/// The token of the first listener. The others count down from it.
+pub(super) const LISTENERS: usize = usize::MAX - 2;
+
+/// Connections that have something to do. Each is in at most one queue.
+#[derive(Default)]
+pub(super) struct Queues {
+    /// Clients that were just accepted.
+    pub(super) new: VecDeque<Key>,
+    /// Other clients.
+    pub(super) hot: VecDeque<Key>,
+    /// Clients that have more to be sent than one write accepts. They come after the others, so that
+    /// a short response does not wait for long ones.
+    pub(super) bulk: VecDeque<Key>,
+    /// Exchanges.
+    pub(super) upstream: VecDeque<Key>,
+}
+
+impl Queues {
+    /// Adds a connection to its queue, unless it is in it already.
+    #[inline]
+    pub(super) fn push(&mut self, conn: &mut Connection) {
+        if conn.queued {
+            return;
+        }
+        conn.queued = true;
+        let queue = match (conn.upstream, conn.sending) {
+            (true, _) => &mut self.upstream,
+            (false, true) => &mut self.bulk,
+            (false, false) => &mut self.hot,
+        };
+        queue.push_back(conn.key);
+    }
+}
+
+/// The state of the driver.
+pub(super) struct Driver {
+    pub(super) poll: Poll,
+    pub(super) clock: CachedClock,
+    pub(super) core: Core,
+    pub(super) listeners: Vec<Listener>,
+    /// True if a listener may have connections to accept, or rests.
+    pub(super) accepting: bool,
+    /// Connections that one listener accepts in a turn.
+    pub(super) accepts: usize,
+    /// By the index of their keys.
+    pub(super) connections: Pages<Option<Connection>>,
+    pub(super) queues: Queues,
+    pub(super) buffer: Box<[u8]>,
+    pub(super) resolver: Resolver,
+    pub(super) history: History,
+    /// The result of opening the history file. The core gets it after the addresses are logged.
+    pub(super) opened: Option<Answer>,
+    pub(super) tls: Tls,
+    pub(super) signals: Signals,
+    pub(super) pace: Pace,
+    /// Which kind of long work is next.
+    pub(super) next_slice: usize,
+    /// When the last turn ended.
+    pub(super) turned: Mono,
+}
+
+impl Driver {
+    /// Binds every address and starts the core; nothing is served yet.
+    pub(super) fn new(mut config: Config) -> Result<Driver, RunError> {
+        descriptors::settle(&mut config)
+            .map_err(|(limit, needed)| RunError::Files { limit, needed })?;
+        let poll = Poll::new().map_err(|error| RunError::System("create a poller", error))?;
+        let waker = Waker::new(poll.registry(), WAKER)
+            .map_err(|error| RunError::System("create a waker", error))?;
+        let waker = Arc::new(waker);
+        let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2])
+            .map_err(|error| RunError::System("watch signals", error))?;
+        poll.registry()
+            .register(&mut signals, SIGNALS, Interest::READABLE)
+            .map_err(|error| RunError::System("watch signals", error))?;
+        let clock = Clock::new();
+        let tls = Tls::new(&config, clock).map_err(RunError::Trust)?;
+        // Nobody else needs it.
+        config.tls.ca_text = String::new();
+        let listeners = listen::bind_all(&mut config, poll.registry(), LISTENERS)?;
+        let (history, opened) =
+            History::start(&config.data, waker.clone()).map_err(RunError::History)?;
+        let mut clock = CachedClock::new(clock);
+        let now = clock.now();
+        let accepts = config.limits.accepts_per_turn;
+        let demo = config.demo.map(|demo| Demo::new(demo.seed));
+        // The boot id makes entity tags of different runs different. The time would not: the clock may
+        // be set back, and two runs may start within a millisecond. The standard library seeds its
+        // hashes from the system's random source.
+        let boot = RandomState::new().hash_one(now.unix.0);
+        let core = Core::new(config, demo, process::facts, boot, now);
+        Ok(Driver {
+            poll,
+            clock,
+            core,
+            listeners,
+            accepting: false,
+            accepts,
+            connections: Pages::default(),
+            queues: Queues::default(),
+            buffer: vec![0; READ_BUFFER].into_boxed_slice(),
+            resolver: Resolver::new(waker),
+            history,
+            opened,
+            tls,
+            signals,
+            pace: Pace::default(),
+            next_slice: 0,
+            turned: now.mono,
+        })
+    }
+
+    /// Logs every address.
+    pub(super) fn announce(&self) {
+        for listener in &self.listeners {
+            if let Ok(address) = listener.address() {
+                listener.service.announce(address);
+            }
+        }
+    }
+
+    /// True if this turn has taken this long. Reads the clock only if enough work was done since the
+    /// last time: reading it for each client would cost a tenth of serving the client.
+    pub(super) fn has_taken(&mut self, span: Duration, now: Now) -> bool {
+        if self.pace.is_due(self.core.spent()) {
+            self.pace.took = self.clock.mono().since(now.mono);
+        }
+        self.pace.took >= span
+    }
+
+    /// Moves bytes between a connection and the core until either has no more, or until `budget` bytes
+    /// were read. A connection that has more to do is queued for the next turn.
+    pub(super) fn pump(&mut self, key: Key, budget: usize, now: Now) {
+        let Some(conn) = connection(&mut self.connections, key) else {
+            return;
+        };
+        (conn.queued, conn.sending) = (false, false);
+        self.pace.add(pace::PUMP);
+        match conn.progress() {
+            Progress::Open => {}
+            Progress::Waiting => return,
+            Progress::More => return self.queue(key),
+            Progress::Connected => self.core.handle(key, Event::Connected, now),
+            Progress::Secured => self.core.handle(key, Event::Secured, now),
+            Progress::Failed(why) => return self.core.handle(key, Event::Failed(&why), now),
+        }
+        let mut left = budget;
+        let mut sends = CLIENT_SENDS;
+        loop {
+            let outgoing = self.core.outgoing(key);
+            let moved = if !outgoing.is_empty() && conn.is_writable() {
+                if sends == 0 {
+                    conn.sending = true;
+                    break;
+                }
+                match conn.write(outgoing, sends) {
+                    Transfer::Bytes(count) => {
+                        sends -= count.min(sends);
+                        // Sending a byte takes less time than making it.
+                        self.pace.add(count / 2);
+                        Event::Sent(count)
+                    }
+                    Transfer::Blocked | Transfer::Inner(_) | Transfer::End => {
+                        conn.sending = true;
+                        continue;
+                    }
+                    Transfer::Failed(why) => {
+                        return self.core.handle(key, Event::Failed(&why), now);
+                    }
+                }
+            } else if conn.is_readable() && self.core.wants_read(key) {
+                if left == 0 {
+                    break;
+                }
+                let size = left.min(self.buffer.len());
+                match conn.read(&mut self.buffer[..size]) {
+                    Transfer::Bytes(count) => {
+                        left -= count;
+                        self.pace.add(count);
+                        Event::Received(&self.buffer[..count])
+                    }
+                    Transfer::Inner(count) => {
+                        left = left.saturating_sub(count);
+                        continue;
+                    }
+                    Transfer::End => Event::Eof,
+                    Transfer::Blocked => continue,
+                    Transfer::Failed(why) => {
+                        return self.core.handle(key, Event::Failed(&why), now);
+                    }
+                }
+            } else {
+                return;
+            };
+            self.core.handle(key, moved, now);
+        }
+        self.queue(key);
+    }
+
+    /// Queues the connection with this key, if it is open.
+    pub(super) fn queue(&mut self, key: Key) {
+        if let Some(conn) = connection(&mut self.connections, key) {
+            self.queues.push(conn);
+        }
+    }
+
+    /// Adds a connection.
+    pub(super) fn add(&mut self, conn: Connection) {
+        let index = conn.key.index();
+        *self.connections.grow_to(index) = Some(conn);
+    }
+}
+
+/// The connection with this key, if it is open.
+pub(super) fn connection(
+    connections: &mut Pages<Option<Connection>>,
+    key: Key,
+) -> Option<&mut Connection> {
+    connections
+        .get_mut(key.index())?
+        .as_mut()
+        .filter(|conn| conn.key == key)
+}

@@ -1,0 +1,145 @@
+//! The loop: runs turn after turn until the core has finished.
+//!
+//! Owns the order of the work within a turn.
+
+use super::driver::{CLIENT_BYTES, Driver, LISTENERS, SIGNALS, TURN_BUDGET, WAKER, connection};
+use super::error::RunError;
+use super::listen::Listener;
+use super::memory;
+use crate::core::Service;
+use crate::log_targets::NET;
+use crate::table::Key;
+use crate::time::Now;
+use mio::{Events, Token};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::low_level::signal_name;
+use std::io;
+use std::time::Duration;
+
+/// Events that one call of the poller returns.
+const EVENTS: usize = 128;
+
+impl Driver {
+    /// Runs turns until the core has finished.
+    pub(super) fn run(mut self) -> Result<(), RunError> {
+        let mut events = Events::with_capacity(EVENTS);
+        let now = self.clock.now();
+        if let Some(opened) = self.opened.take() {
+            self.core.keep_history(opened, now);
+        }
+        self.carry_out(now);
+        while !self.core.is_finished() {
+            self.turn(&mut events)?;
+        }
+        log::info!(target: NET, "stopped");
+        Ok(())
+    }
+
+    fn turn(&mut self, events: &mut Events) -> Result<(), RunError> {
+        let timeout = self.sleep();
+        match self.poll.poll(events, timeout) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                return Err(RunError::System("wait for events", error));
+            }
+            _ => {}
+        }
+        let now = self.clock.now();
+        self.pace.begin_turn(self.core.spent());
+        for event in &*events {
+            self.dispatch(event, now);
+        }
+        self.accept(now);
+        self.serve_clients(now);
+        self.core.handle_timeout(now);
+        self.carry_out(now);
+        self.long_work(now);
+        if self.core.has_shrunk() {
+            memory::give_back();
+        }
+        self.turned = self.clock.mono();
+        let clients = self.queues.hot.len() + self.queues.bulk.len();
+        let waiting = (clients, self.queues.upstream.len());
+        let took = self.turned.since(now.mono);
+        self.core.note_turn(took, waiting, now);
+        Ok(())
+    }
+
+    /// How long the poller may sleep in this turn.
+    fn sleep(&self) -> Option<Duration> {
+        let waiting = |l: &Listener| l.ready && l.resting.is_none();
+        let busy = !self.queues.hot.is_empty()
+            || !self.queues.new.is_empty()
+            || !self.queues.bulk.is_empty()
+            || self.core.has_actions()
+            || self.has_long_work()
+            || self.accepting && self.listeners.iter().any(waiting);
+        if busy {
+            return Some(Duration::ZERO);
+        }
+        let mut next = self.core.poll_timeout();
+        if self.accepting {
+            for rests in self.listeners.iter().filter_map(|l| l.resting) {
+                next = Some(next.map_or(rests, |next| next.min(rests)));
+            }
+        }
+        // Almost no time has passed since the end of the last turn.
+        Some(next?.since(self.turned))
+    }
+
+    fn dispatch(&mut self, event: &mio::event::Event, now: Now) {
+        match event.token() {
+            SIGNALS => {
+                for signal in self.signals.pending() {
+                    // A closed terminal or a log rotation must not stop the service.
+                    if signal != SIGTERM && signal != SIGINT {
+                        let name = signal_name(signal).unwrap_or("unknown");
+                        log::warn!(target: NET, "signal ignored name={name}");
+                        continue;
+                    }
+                    self.core.shut_down(now);
+                    self.listeners.clear();
+                }
+            }
+            WAKER => {
+                while let Some((source, resolved)) = self.resolver.result() {
+                    self.core.resolved(source, resolved, now);
+                }
+                self.history.ready = true;
+            }
+            Token(token) if token > LISTENERS - Service::COUNT => {
+                if let Some(listener) = self.listeners.get_mut(LISTENERS - token) {
+                    listener.ready = true;
+                    self.accepting = true;
+                }
+            }
+            Token(token) => {
+                let key = Key::from_token(token);
+                if let Some(conn) = connection(&mut self.connections, key) {
+                    conn.wake(event);
+                    self.queues.push(conn);
+                }
+            }
+        }
+    }
+
+    /// Serves the queued clients in order until the turn's budget is used up. The others stay in
+    /// their queues. At least one client of each queue is served in a turn.
+    fn serve_clients(&mut self, now: Now) {
+        for _ in 0..self.queues.hot.len() {
+            if let Some(key) = self.queues.hot.pop_front() {
+                self.pump(key, CLIENT_BYTES, now);
+            }
+            if self.has_taken(TURN_BUDGET, now) {
+                break;
+            }
+        }
+        for _ in 0..self.queues.bulk.len() {
+            if let Some(key) = self.queues.bulk.pop_front() {
+                self.pump(key, CLIENT_BYTES, now);
+            }
+            if self.has_taken(TURN_BUDGET, now) {
+                break;
+            }
+        }
+    }
+}
