@@ -5,9 +5,7 @@
 //! markets.
 
 use super::candle::CandleForm;
-use super::dialect::{
-    Budget, Candles, Dialect, Endpoint, Markets, Meter, Page, RowOrder, Tickers, Time,
-};
+use super::dialect::{Budget, Candles, Dialect, Endpoint, Markets, Meter, Page, Tickers, Time};
 use super::envelope::Place;
 use super::json::Step;
 use super::listing::{ListingField as L, ListingForm};
@@ -82,7 +80,6 @@ pub(super) static BINANCE: Dialect = Dialect {
         intervals: ["1m", "1h", "1d"],
         page: Page {
             rows: 1000,
-            order: RowOrder::OldestFirst,
             depth: None,
         },
         form: CandleForm {

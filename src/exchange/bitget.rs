@@ -5,9 +5,7 @@
 //! `endTime` belongs to the range, and that a plain `1day` begins at 16:00 UTC.
 
 use super::candle::CandleForm;
-use super::dialect::{
-    Archive, Budget, Candles, Dialect, Endpoint, Markets, Page, RowOrder, Tickers, Time,
-};
+use super::dialect::{Archive, Budget, Candles, Dialect, Endpoint, Markets, Page, Tickers, Time};
 use super::envelope::Place;
 use super::json::Step::Key;
 use super::listing::{ListingField as L, ListingForm};
@@ -89,7 +87,6 @@ pub(super) static BITGET: Dialect = Dialect {
         // The archive's. The other address has 1000, but of days only 300.
         page: Page {
             rows: 200,
-            order: RowOrder::OldestFirst,
             depth: None,
         },
         form: CandleForm {

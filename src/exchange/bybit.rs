@@ -10,7 +10,7 @@
 //! status 200.
 
 use super::candle::CandleForm;
-use super::dialect::{Budget, Candles, Dialect, Endpoint, Markets, Page, RowOrder, Tickers, Time};
+use super::dialect::{Budget, Candles, Dialect, Endpoint, Markets, Page, Tickers, Time};
 use super::envelope::Place;
 use super::json::Step::Key;
 use super::listing::{ListingField as L, ListingForm};
@@ -83,7 +83,6 @@ pub(super) static BYBIT: Dialect = Dialect {
         intervals: ["1", "60", "D"],
         page: Page {
             rows: 1000,
-            order: RowOrder::NewestFirst,
             depth: None,
         },
         form: CandleForm {

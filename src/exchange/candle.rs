@@ -4,10 +4,10 @@
 //! Owns the check of a row's shape. It does not look whether rows are aligned or in order: what
 //! an interval is, the market knows.
 
-use super::error::Wrong;
+use super::error::{Fault, Reject, Wrong};
 use super::json::{Cursor, Raw, Stop};
+use super::sink::Sink;
 use super::value::{TimeForm, time, unsigned};
-use super::{Fault, Reject, Sink};
 use crate::record::Candle;
 
 /// Most columns that are looked at.

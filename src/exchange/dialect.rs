@@ -4,9 +4,9 @@
 //! It never sends anything, never reads a clock, and keeps no count of what was spent: it only
 //! tells what a call costs.
 
-use super::RefusalKind;
 use super::candle::CandleForm;
 use super::envelope::Place;
+use super::error::RefusalKind;
 use super::json::Step;
 use super::listing::ListingForm;
 use super::refusal::{Refusal, Statuses};
@@ -79,18 +79,8 @@ pub struct Page {
     /// Most rows. A range must not have more slots than this: which of its rows come then,
     /// differs from exchange to exchange.
     pub rows: usize,
-    /// In which order they come.
-    pub order: RowOrder,
     /// How many candles, counted back from the newest, the exchange keeps for asking; `None`: all.
     pub depth: Option<usize>,
-}
-
-/// The order of rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum RowOrder {
-    OldestFirst,
-    NewestFirst,
 }
 
 /// What one exchange's addresses and JSON mean.
@@ -199,8 +189,8 @@ impl Dialect {
         self.statuses.kind(status)
     }
 
-    /// What one call for candles of this interval may bring.
-    pub fn page(&self, _interval: Stored) -> Page {
+    /// What one call for candles may bring.
+    pub fn page(&self) -> Page {
         self.candles.page
     }
 

@@ -7,7 +7,7 @@
 //! it is told to leave by [`Envelope::close_items`]; [`State::End`] behind the body's value. The
 //! grammar is checked on the way, but for the words: those when the envelope is whole.
 
-use super::ReadError;
+use super::error::ReadError;
 use super::json::{MAX_DEPTH, Step};
 
 /// Where the items of a body are.

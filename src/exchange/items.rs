@@ -10,8 +10,8 @@
 //! States: in the envelope; at the [`State::First`] item, an [`State::Item`], what comes
 //! [`State::Next`] to one, or in the [`State::Tail`]; in the envelope again.
 
-use super::ReadError;
 use super::envelope::{Envelope, Form, Place, is_white, malformed};
+use super::error::ReadError;
 use super::json::{Cursor, MAX_DEPTH, Stop};
 
 /// Most bytes of each part that is held.

@@ -8,9 +8,7 @@
 //! All tickers are a picture that is taken every two seconds.
 
 use super::candle::CandleForm;
-use super::dialect::{
-    Budget, Candles, Dialect, Endpoint, Markets, Meter, Page, RowOrder, Tickers, Time,
-};
+use super::dialect::{Budget, Candles, Dialect, Endpoint, Markets, Meter, Page, Tickers, Time};
 use super::envelope::Place;
 use super::json::Step::Key;
 use super::listing::{ListingField as L, ListingForm};
@@ -80,7 +78,6 @@ pub(super) static KUCOIN: Dialect = Dialect {
         intervals: ["1min", "1hour", "1day"],
         page: Page {
             rows: 1500,
-            order: RowOrder::NewestFirst,
             depth: None,
         },
         form: CandleForm {

@@ -4,11 +4,11 @@
 //! and a limit of zero is no limit. It does not judge names: which ones are served, the catalog
 //! says.
 
-use super::error::Wrong;
+use super::error::{Fault, Reject, Wrong};
 use super::json::{Cursor, Raw, Stop};
 use super::shape::{Field, Fields, Members, Order};
+use super::sink::Sink;
 use super::value::{hundredth, name, text, unsigned};
-use super::{Fault, Reject, Sink};
 use crate::decimal::Decimal;
 use crate::record::{Bounds, MarketInfo, MarketRules};
 use std::borrow::Cow;

@@ -6,9 +6,7 @@
 //! OKX sends no fees with its markets, and failures mostly with status 200.
 
 use super::candle::CandleForm;
-use super::dialect::{
-    Archive, Budget, Candles, Dialect, Endpoint, Markets, Page, RowOrder, Tickers, Time,
-};
+use super::dialect::{Archive, Budget, Candles, Dialect, Endpoint, Markets, Page, Tickers, Time};
 use super::envelope::Place;
 use super::json::Step::{First, Key};
 use super::listing::{ListingField as L, ListingForm};
@@ -89,7 +87,6 @@ pub(super) static OKX: Dialect = Dialect {
         intervals: ["1m", "1H", "1Dutc"],
         page: Page {
             rows: 300,
-            order: RowOrder::NewestFirst,
             depth: None,
         },
         form: CandleForm {

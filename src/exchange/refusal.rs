@@ -3,9 +3,9 @@
 //! Owns the search for that word in the envelope, and what the statuses of refusals mean. It
 //! never decides which of the two counts: [`Reading`](super::Reading) does.
 
+use super::error::{ReadError, RefusalKind};
 use super::json::{Raw, Step, find};
 use super::value;
-use super::{ReadError, RefusalKind};
 
 /// Where an exchange says that it refuses, and how.
 pub(super) struct Refusal {

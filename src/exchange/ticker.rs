@@ -3,11 +3,11 @@
 //! Owns the fields that a ticker may have and the rules for each. It never computes what an
 //! exchange does not send, and gives a zero as a zero: what it means is the market's to say.
 
-use super::error::Wrong;
+use super::error::{Fault, Reject, Wrong};
 use super::json::{Cursor, Raw, Stop};
 use super::shape::{Field, Fields, Members, Order};
+use super::sink::Sink;
 use super::value::{TimeForm, decimal, name, time, times_hundred, unsigned};
-use super::{Fault, Reject, Sink};
 use crate::record::{Stats, Ticker};
 use crate::time::UnixMs;
 use std::borrow::Cow;

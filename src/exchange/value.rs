@@ -4,7 +4,7 @@
 //! empty text means unknown, and what is absurd is a [`Fault`]. It never rounds, never goes
 //! through binary floating point, and does not know which field a value belongs to.
 
-use super::Fault;
+use super::error::Fault;
 use super::json::Raw;
 use crate::decimal::{Decimal, DecimalError};
 use crate::time::{DAY_MS, UnixMs, days_of};

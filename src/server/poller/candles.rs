@@ -243,7 +243,7 @@ impl Poller {
         let keeps = (desk.archive).keeps(key, desk.config, &desk.market.catalog);
         let reach = self.fetches.reach(key).filter(|_| keeps);
         let missed = reach.map_or(0, |slot| current - slot).min(depth.keep);
-        let told = current - self.oldest_slot(key.interval, current);
+        let told = current - self.oldest_slot(current);
         depth.backfill.max(missed).min(told).min(depth.keep)
     }
 
