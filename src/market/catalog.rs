@@ -9,35 +9,39 @@
 //! was told to want; until its first list has come, those that are remembered of an earlier run's.
 //!
 //! Invariant: from `begin_list` on, through `end_list`, nothing that is served changes before one
-//! call of [`Catalog::take_over`] changes all of it. All of it fits together before and after, and
+//! call of [`Catalog::refresh_list`] changes all of it. All of it fits together before and after, and
 //! [`Catalog::version`] has counted up if any of it differs.
 
 mod ecosystem;
 mod groups;
 mod listing;
-mod takeover;
+mod refresh;
+mod refresh_steps;
+mod roster;
+mod tracking;
 
 pub use ecosystem::EcosystemEntry;
 pub use groups::Category;
 pub use listing::{EmptyList, ListChange, Listed, Listing};
 
+use super::ids::{SourceId, SymbolId};
 use super::symbol::{Lookup, Spelling, SymbolName, Symbols};
-use super::{SourceId, SymbolId};
 use crate::config::Config;
 use crate::log_targets::MARKET;
 use crate::record::{MarketInfo, MarketRules};
 use crate::time::UnixMs;
 use ecosystem::Ecosystem;
 use groups::{ByQuote, Groups};
-use listing::Roster;
-use takeover::TakeOver;
+use refresh::ListRefresh;
+use roster::Roster;
+use tracking::Tracking;
 
 /// See the module's page.
 #[derive(Debug)]
 pub struct Catalog {
     symbols: Symbols,
     /// By symbol.
-    standings: Vec<Standing>,
+    tracking: Vec<Tracking>,
     /// By source.
     rosters: Vec<Roster>,
     /// Sorted by name.
@@ -46,16 +50,7 @@ pub struct Catalog {
     ecosystem: Ecosystem,
     version: u64,
     /// What is to be served next, while that is prepared.
-    taking: Option<Box<TakeOver>>,
-}
-
-/// Where a symbol stands.
-#[derive(Debug, Default)]
-struct Standing {
-    /// In the order of failover; empty: unknown.
-    sources: Box<[SourceId]>,
-    created_at: Option<UnixMs>,
-    updated_at: Option<UnixMs>,
+    refresh: Option<Box<ListRefresh>>,
 }
 
 impl Catalog {
@@ -84,13 +79,13 @@ impl Catalog {
         let groups = Groups::new(&config.categories, &mut symbol_of);
         let ecosystem = Ecosystem::new(config.ecosystem.markets.as_deref(), &mut symbol_of);
         let mut catalog = Catalog {
-            standings: Vec::new(),
+            tracking: Vec::new(),
             rosters,
             known: Vec::new(),
             groups,
             ecosystem,
             version: 1,
-            taking: None,
+            refresh: None,
             symbols,
         };
         catalog.make_room();
@@ -132,7 +127,7 @@ impl Catalog {
 
     /// The sources that track a symbol, in the order of failover; empty when it is not known.
     pub fn sources_of(&self, symbol: SymbolId) -> &[SourceId] {
-        (self.standings.get(symbol.index())).map_or(&[], |standing| &standing.sources)
+        (self.tracking.get(symbol.index())).map_or(&[], |tracking| &tracking.sources)
     }
 
     /// Whether the configuration names this symbol for that source.
@@ -176,12 +171,12 @@ impl Catalog {
 
     /// When a symbol was first tracked by a market list.
     pub fn created_at(&self, symbol: SymbolId) -> Option<UnixMs> {
-        self.standings.get(symbol.index())?.created_at
+        self.tracking.get(symbol.index())?.created_at
     }
 
     /// When a list last changed what is shown of a symbol.
     pub fn updated_at(&self, symbol: SymbolId) -> Option<UnixMs> {
-        self.standings.get(symbol.index())?.updated_at
+        self.tracking.get(symbol.index())?.updated_at
     }
 
     /// The categories in the order of their list.
@@ -283,7 +278,7 @@ impl Catalog {
         }
     }
 
-    /// The list was read to its end: it is to be taken over ([`Catalog::take_over`]).
+    /// The list was read to its end: it is to be taken over ([`Catalog::refresh_list`]).
     pub fn end_list(&mut self, source: SourceId) -> Result<(), EmptyList> {
         match self.rosters[source.index()].end() {
             true => Ok(()),
@@ -300,13 +295,13 @@ impl Catalog {
         let tracking = (self.rosters.iter().enumerate())
             .filter(|(_, roster)| roster.tracks(symbol))
             .map(|(at, _)| SourceId(at as u16));
-        self.standings[symbol.index()].sources = tracking.collect();
+        self.tracking[symbol.index()].sources = tracking.collect();
     }
 
     /// Makes anew what depends on which symbols are known.
     fn rebuild(&mut self) {
-        let standings = &self.standings;
-        let is_known = |symbol: SymbolId| !standings[symbol.index()].sources.is_empty();
+        let tracking = &self.tracking;
+        let is_known = |symbol: SymbolId| !tracking[symbol.index()].sources.is_empty();
         let symbols = &self.symbols;
         let known = (0..symbols.len()).map(|at| SymbolId(at as u32));
         self.known = symbols.sorted(&mut known.filter(|symbol| is_known(*symbol)));
@@ -320,8 +315,8 @@ impl Catalog {
     }
 
     fn make_room(&mut self) {
-        self.standings
-            .resize_with(self.symbols.len(), Standing::default);
+        self.tracking
+            .resize_with(self.symbols.len(), Tracking::default);
     }
 
     fn warn_of_missing(&mut self, source: SourceId) {

@@ -14,40 +14,25 @@
 //! Invariant: every version is given to one state of one quote only, over all sources, so that a
 //! version alone names what was shown when another source takes over.
 
-mod settle;
+mod feed;
+mod held;
+mod normalize;
 
-pub use settle::QuoteReject;
+pub use held::Quote;
+pub use normalize::QuoteReject;
 
-use super::{SourceId, SymbolId};
+use super::ids::{SourceId, SymbolId};
 use crate::config::SourceConfig;
 use crate::record::Ticker;
 use crate::time::{Mono, Now, UnixMs};
-use settle::settle;
-use std::cell::OnceCell;
+use feed::Feed;
+use held::Totals;
+use normalize::normalize;
 use std::time::Duration;
 
 /// Places of quotes that one call of [`Quotes::flip`] looks at, over all sources: some 50
 /// microseconds where all of them turn.
 const PLACES_A_SLICE: usize = 1024;
-
-/// The latest figures of one symbol at one source.
-#[derive(Debug)]
-pub struct Quote {
-    /// What is quoted.
-    pub symbol: SymbolId,
-    /// Who quotes it.
-    pub source: SourceId,
-    /// The figures, settled: zero prices are `None`, and what follows exactly is computed.
-    pub ticker: Ticker,
-    /// When the last successful poll that contained this quote was received.
-    pub received_at: UnixMs,
-    /// Counts up whenever anything here changes; no two quotes ever share one.
-    pub version: u64,
-    received: Mono,
-    stale: bool,
-    restored: bool,
-    rendered: OnceCell<Box<[u8]>>,
-}
 
 /// See the module's page.
 #[derive(Debug)]
@@ -83,36 +68,6 @@ pub struct Counts {
     pub rejected: u64,
 }
 
-/// The quotes of one source.
-#[derive(Debug)]
-struct Feed {
-    /// By symbol. Boxed, because the symbols of one source may be few among all.
-    quotes: Vec<Option<Box<Quote>>>,
-    stale_after: Duration,
-    frozen_after: Duration,
-    /// No fresh quote becomes stale before this. `None`: none is fresh. While quotes are looked at,
-    /// this is of those that have been.
-    next_stale: Option<Mono>,
-    /// While they are: the place at which that goes on, and when it began.
-    looking: Option<(usize, Mono)>,
-    last_change: Option<Mono>,
-    /// Stale quotes.
-    stale: usize,
-    frozen: bool,
-    polled: bool,
-}
-
-#[derive(Debug, Default)]
-struct Totals {
-    version: u64,
-    turned: u64,
-    cached: usize,
-    stale: usize,
-    symbols: usize,
-    collected: u64,
-    rejected: u64,
-}
-
 impl Quotes {
     /// No quotes yet.
     pub fn new(sources: &[SourceConfig]) -> Quotes {
@@ -131,7 +86,7 @@ impl Quotes {
         mut ticker: Ticker,
         now: Now,
     ) -> Result<Applied, QuoteReject> {
-        if let Err(reject) = settle(&mut ticker) {
+        if let Err(reject) = normalize(&mut ticker) {
             self.totals.rejected += 1;
             return Err(reject);
         }
@@ -160,7 +115,7 @@ impl Quotes {
         mut ticker: Ticker,
         received_at: UnixMs,
     ) -> bool {
-        if self.of(source, symbol).is_some() || settle(&mut ticker).is_err() {
+        if self.of(source, symbol).is_some() || normalize(&mut ticker).is_err() {
             return false;
         }
         let at = Now {
@@ -195,7 +150,6 @@ impl Quotes {
     /// answers well but whose figures stand still.
     pub fn end_poll(&mut self, source: SourceId, now: Now) {
         let feed = &mut self.feeds[source.index()];
-        feed.polled = true;
         let last_change = *feed.last_change.get_or_insert(now.mono);
         if !feed.frozen && now.mono.since(last_change) >= feed.frozen_after {
             feed.frozen = true;
@@ -245,11 +199,6 @@ impl Quotes {
     pub fn of(&self, source: SourceId, symbol: SymbolId) -> Option<&Quote> {
         let feed = self.feeds.get(source.index())?;
         feed.quotes.get(symbol.index())?.as_deref()
-    }
-
-    /// Whether a poll of this source has ever succeeded.
-    pub fn polled(&self, source: SourceId) -> bool {
-        self.feeds[source.index()].polled
     }
 
     /// Whether this source answers, yet its figures stand still.
@@ -330,139 +279,6 @@ impl Quotes {
             quotes.resize_with(at + 1, || None);
         }
         quotes[at] = Some(Box::new(quote));
-    }
-}
-
-impl Quote {
-    /// Whether it is too old, frozen or only restored.
-    pub fn stale(&self) -> bool {
-        self.stale
-    }
-
-    /// The body of this quote, made by `make` at the first call after a change.
-    pub fn rendered(&self, make: impl FnOnce(&Quote) -> Box<[u8]>) -> &[u8] {
-        self.rendered.get_or_init(|| make(self))
-    }
-
-    fn new(source: SourceId, symbol: SymbolId, ticker: Ticker, now: Now) -> Quote {
-        Quote {
-            symbol,
-            source,
-            ticker,
-            received_at: now.unix,
-            version: 0,
-            received: now.mono,
-            stale: false,
-            restored: false,
-            rendered: OnceCell::new(),
-        }
-    }
-
-    /// Takes new figures. Whether they differ. It is fresh now, unless its source is frozen.
-    fn receive(
-        &mut self,
-        ticker: Ticker,
-        now: Now,
-        frozen: bool,
-        stale_here: &mut usize,
-        totals: &mut Totals,
-    ) -> bool {
-        self.ticker.timestamp = ticker.timestamp;
-        let changed = self.ticker != ticker;
-        if changed {
-            self.ticker = ticker;
-        }
-        self.received_at = now.unix;
-        self.received = now.mono;
-        self.restored = false;
-        self.show(frozen, stale_here, totals);
-        changed
-    }
-
-    /// Shows it anew, with this staleness and under a new version. `stale_here`: those of its source.
-    fn show(&mut self, stale: bool, stale_here: &mut usize, totals: &mut Totals) {
-        for count in [&mut totals.stale, stale_here] {
-            *count = *count + usize::from(stale) - usize::from(self.stale);
-        }
-        totals.turned += u64::from(stale != self.stale);
-        totals.version += 1;
-        self.stale = stale;
-        self.version = totals.version;
-        self.rendered.take();
-    }
-
-    /// What "received last" goes by. The wall clock may have been set back; it decides only among
-    /// restored quotes, which were all received before this process began.
-    fn age_key(&self) -> (bool, Mono, UnixMs) {
-        (!self.restored, self.received, self.received_at)
-    }
-}
-
-impl Feed {
-    fn new(source: &SourceConfig) -> Feed {
-        Feed {
-            quotes: Vec::new(),
-            stale_after: source.stale_after,
-            frozen_after: source.frozen_after,
-            next_stale: None,
-            looking: None,
-            last_change: None,
-            stale: 0,
-            frozen: false,
-            polled: false,
-        }
-    }
-    /// Notes that a quote of this feed was received.
-    fn received(&mut self, changed: bool, now: Mono, totals: &mut Totals) {
-        if changed {
-            self.last_change = Some(now);
-            if self.frozen {
-                self.frozen = false;
-                self.judge(now, totals);
-            }
-        }
-        if !self.frozen {
-            let expiry = now + self.stale_after;
-            self.next_stale = Some(self.next_stale.map_or(expiry, |next| next.min(expiry)));
-        }
-    }
-
-    /// When quotes are to be looked at.
-    fn next_look(&self) -> Option<Mono> {
-        self.looking.map(|(_, since)| since).or(self.next_stale)
-    }
-
-    /// Looks at every quote and turns the flags that are no longer right. How many were turned.
-    /// Visits the whole feed at once, so it runs only when the feed freezes or thaws.
-    fn judge(&mut self, now: Mono, totals: &mut Totals) -> usize {
-        self.looking = None;
-        let mut room = self.quotes.len();
-        self.look_on(now, &mut room, totals)
-    }
-
-    /// Does the same with as many quotes as there is room for, and takes them from it.
-    fn look_on(&mut self, now: Mono, room: &mut usize, totals: &mut Totals) -> usize {
-        let (from, since) = self.looking.take().unwrap_or((0, now));
-        if from == 0 {
-            self.next_stale = None;
-        }
-        let end = self.quotes.len().min(from.saturating_add(*room));
-        let mut turned = 0;
-        for quote in self.quotes[from..end].iter_mut().flatten() {
-            let stale =
-                self.frozen || quote.restored || now.since(quote.received) >= self.stale_after;
-            if stale != quote.stale {
-                quote.show(stale, &mut self.stale, totals);
-                turned += 1;
-            }
-            if !stale {
-                let expiry = quote.received + self.stale_after;
-                self.next_stale = Some(self.next_stale.map_or(expiry, |next| next.min(expiry)));
-            }
-        }
-        *room -= end - from;
-        self.looking = (end < self.quotes.len()).then_some((end, since));
-        turned
     }
 }
 

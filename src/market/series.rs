@@ -2,7 +2,7 @@
 //!
 //! Owns four things: the closed candles that the exchange confirmed, as rendered rows
 //! (`chunk.rs`); the slots for which it has answered, with a candle or without (`spans.rs`); the
-//! *tail*, which is newer than both: candles made from quotes, and the forming one; and which slots
+//! *forming*, which is newer than both: candles made from quotes, and the forming one; and which slots
 //! are archived, so that they can be had again without asking the exchange. What was evicted from
 //! memory, or not read since the start, is archived and not covered.
 //!
@@ -10,22 +10,22 @@
 //! serves a made-up candle as a closed one, and what it serves is a function of what it was told,
 //! not of the time of asking: the same version is the same answer.
 //!
-//! Invariant: a row lies in a covered slot, and every slot of the tail is behind all covered ones.
+//! Invariant: a row lies in a covered slot, and every slot of the forming is behind all covered ones.
 
 use super::chart::Recent;
-use super::chunk::{CHUNK_SLOTS, Chunk, Draft, chunk_of, chunks_of, places_of, render};
+use super::chunk::{CHUNK_SLOTS, Chunk, Draft, chunk_of, chunks_of, places_of};
+use super::forming::{FormingCandle, follow};
+use super::ids::{SourceId, SymbolId};
+use super::interval_set::IntervalSet;
 use super::silence::Silences;
-use super::spans::Spans;
-use super::{SourceId, SymbolId};
 use crate::decimal::Decimal;
 use crate::history::Extent;
 use crate::interval::Stored;
 use crate::record::Candle;
 use crate::time::UnixMs;
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Most provisional candles of one series: four hours of minutes without an answer about
 /// candles while quotes go on. What falls out is a hole until the exchange answers.
@@ -55,18 +55,18 @@ pub struct SeriesKey {
 pub struct Series {
     key: SeriesKey,
     pub(super) chunks: BTreeMap<i64, Chunk>,
-    pub(super) covered: Spans,
-    pub(super) archived: Spans,
+    pub(super) covered: IntervalSet,
+    pub(super) archived: IntervalSet,
     /// Slots that one answer has left out.
     pub(super) silences: Silences,
     /// Slots whose candles may still be revised: they were not read since
     /// [`REREAD`](super::REREAD) slots after their close, or nobody knows. Not stored: after a
     /// restart, the last ones of each stretch that is archived.
-    pub(super) unsettled: Spans,
+    pub(super) unsettled: IntervalSet,
     /// Whether nobody knows what time it is at the exchange.
     pub(super) clock_in_doubt: bool,
     /// Oldest first; the last one is forming or, when no quote came since, was.
-    pub(super) tail: Vec<Tail>,
+    pub(super) forming: Vec<FormingCandle>,
     /// The newest slot that is known to have begun, from the clocks that came with answers and
     /// quotes.
     pub(super) frontier: i64,
@@ -83,31 +83,6 @@ pub struct Series {
     pub(super) recent: RefCell<Option<Box<Recent>>>,
 }
 
-/// A candle that is not confirmed as closed.
-#[derive(Debug)]
-pub(super) struct Tail {
-    pub(super) slot: i64,
-    pub(super) candle: Candle,
-    /// Rendered at the first read after a change.
-    row: OnceCell<Arc<[u8]>>,
-}
-
-impl Tail {
-    pub(super) fn new(slot: i64, candle: Candle) -> Tail {
-        let row = OnceCell::new();
-        Tail { slot, candle, row }
-    }
-
-    /// Its row: `[t,o,h,l,c,v],`.
-    pub(super) fn row(&self) -> &Arc<[u8]> {
-        self.row.get_or_init(|| {
-            let mut row = Vec::with_capacity(96);
-            render(&self.candle, &mut row);
-            row.into()
-        })
-    }
-}
-
 impl Series {
     /// A series of which nothing is known. Versions count from `version`: a series that comes
     /// back after it left must not repeat one.
@@ -115,12 +90,12 @@ impl Series {
         Series {
             key,
             chunks: BTreeMap::new(),
-            covered: Spans::new(),
-            archived: Spans::new(),
+            covered: IntervalSet::new(),
+            archived: IntervalSet::new(),
             silences: Silences::default(),
-            unsettled: Spans::new(),
+            unsettled: IntervalSet::new(),
             clock_in_doubt: false,
-            tail: Vec::new(),
+            forming: Vec::new(),
             frontier: i64::MIN,
             count: 0,
             bytes: 0,
@@ -169,45 +144,13 @@ impl Series {
     }
 
     /// Slots about which the exchange has answered. Closed ones only.
-    pub fn covered(&self) -> &Spans {
+    pub fn covered(&self) -> &IntervalSet {
         &self.covered
     }
 
     /// Slots that the history file holds an answer about.
-    pub fn archived(&self) -> &Spans {
+    pub fn archived(&self) -> &IntervalSet {
         &self.archived
-    }
-
-    /// The parts of a range that only the exchange can tell of, in order.
-    pub fn unknown(&self, slots: Range<i64>) -> Vec<Range<i64>> {
-        let missing = self.covered.missing(slots).into_iter();
-        missing
-            .flat_map(|part| self.archived.missing(part))
-            .collect()
-    }
-
-    /// The newest slot that the exchange has answered about, now or before the last start.
-    pub fn newest_known(&self) -> Option<i64> {
-        self.covered.last().max(self.archived.last())
-    }
-
-    /// The slot from which on nothing is to stay missing: the last one of the oldest stretch of at
-    /// least `least` slots that ends behind `floor`, or else the newest that is known.
-    ///
-    /// A stretch like that was followed; a shorter one in the past is what a client asked for. What
-    /// lies between it and now was missed, in one piece or, where the filling of it was cut off,
-    /// in several.
-    pub fn reach(&self, floor: i64, least: i64) -> Option<i64> {
-        let known = self.archived.iter().chain(self.covered.iter());
-        let followed = known.filter(|it| it.end > floor && it.end - it.start >= least);
-        let oldest = followed.map(|it| it.end - 1).min();
-        oldest.or_else(|| self.newest_known())
-    }
-
-    /// The oldest slot that the exchange has answered about.
-    pub fn oldest_known(&self) -> Option<i64> {
-        let both = [self.covered.first(), self.archived.first()];
-        both.into_iter().flatten().min()
     }
 
     /// Grows with every change of what is served.
@@ -250,6 +193,13 @@ impl Series {
         self.last_row().map(|slot| self.open_of(slot))
     }
 
+    /// The newest stored candle's slot.
+    pub(super) fn last_row(&self) -> Option<i64> {
+        let (id, chunk) = self.chunks.last_key_value()?;
+        let place = chunk.last_in(&(0..CHUNK_SLOTS as u32))?;
+        Some(id * CHUNK_SLOTS + i64::from(place))
+    }
+
     /// How many stored candles, and from where to where.
     pub fn extent(&self) -> Extent {
         Extent {
@@ -265,11 +215,6 @@ impl Series {
         self.forgotten
     }
 
-    /// The newest slot that is known to have begun.
-    pub(super) fn frontier(&self) -> i64 {
-        self.frontier
-    }
-
     /// Takes a quote: the forming candle follows its price. Says whether anything changed. A
     /// quote of a slot that is confirmed or has been left is ignored.
     ///
@@ -281,7 +226,7 @@ impl Series {
         if confirmed || slot < 0 || !price.is_positive() {
             return false;
         }
-        match self.tail.last_mut() {
+        match self.forming.last_mut() {
             Some(last) if last.slot == slot => {
                 if !follow(&mut last.candle, price) {
                     return false;
@@ -292,7 +237,7 @@ impl Series {
             Some(last) if last.slot == slot + 1 => return false,
             _ => {
                 // What lies further ahead was made while the clock was wrong.
-                self.tail.retain(|tail| tail.slot < slot);
+                self.forming.retain(|forming| forming.slot < slot);
                 if slot + 1 < self.frontier {
                     self.frontier = slot;
                 }
@@ -304,8 +249,8 @@ impl Series {
                     close: price.clone(),
                     volume: Decimal::ZERO,
                 };
-                self.tail.push(Tail::new(slot, candle));
-                self.settle_tail();
+                self.forming.push(FormingCandle::new(slot, candle));
+                self.trim_forming();
             }
         }
         self.version += 1;
@@ -365,7 +310,7 @@ impl Series {
         }
         self.unsettled.remove(slot..i64::MAX);
         self.silences.clear();
-        self.tail.retain(|tail| tail.slot < slot);
+        self.forming.retain(|forming| forming.slot < slot);
         self.frontier = self.frontier.min(slot);
         self.forgotten = self.forgotten.filter(|forgotten| *forgotten < slot);
         match was_covered {
@@ -396,14 +341,14 @@ impl Series {
         }
     }
 
-    /// Lets go of the tail's candles that are confirmed or too many.
-    pub(super) fn settle_tail(&mut self) {
-        let before = self.tail.len();
+    /// Lets go of the forming's candles that are confirmed or too many.
+    pub(super) fn trim_forming(&mut self) {
+        let before = self.forming.len();
         let last = self.covered.last();
-        self.tail.retain(|tail| Some(tail.slot) > last);
-        let excess = self.tail.len().saturating_sub(MAX_PROVISIONAL + 1);
-        self.tail.drain(..excess);
-        if self.tail.len() != before {
+        self.forming.retain(|forming| Some(forming.slot) > last);
+        let excess = self.forming.len().saturating_sub(MAX_PROVISIONAL + 1);
+        self.forming.drain(..excess);
+        if self.forming.len() != before {
             self.version += 1;
         }
     }
@@ -424,10 +369,14 @@ impl Series {
 
     /// The invariant of the module's page.
     pub(super) fn check(&self) {
-        debug_assert!(self.tail.windows(2).all(|pair| pair[0].slot < pair[1].slot));
+        debug_assert!(
+            self.forming
+                .windows(2)
+                .all(|pair| pair[0].slot < pair[1].slot)
+        );
         let last = self.covered.last();
-        debug_assert!(self.tail.iter().all(|tail| Some(tail.slot) > last));
-        debug_assert!(self.tail.len() <= MAX_PROVISIONAL + 1);
+        debug_assert!(self.forming.iter().all(|forming| Some(forming.slot) > last));
+        debug_assert!(self.forming.len() <= MAX_PROVISIONAL + 1);
         let chunks = || self.chunks.values();
         debug_assert_eq!(chunks().map(Chunk::count).sum::<usize>(), self.count);
         debug_assert_eq!(chunks().map(Chunk::bytes).sum::<usize>(), self.bytes);
@@ -439,21 +388,6 @@ impl Series {
             inside == chunk.count() && inside > 0
         }));
     }
-}
-
-/// Lets a candle follow a price; says whether that changed it.
-fn follow(candle: &mut Candle, price: &Decimal) -> bool {
-    if candle.close == *price {
-        return false;
-    }
-    if *price > candle.high {
-        candle.high = price.clone();
-    }
-    if *price < candle.low {
-        candle.low = price.clone();
-    }
-    candle.close = price.clone();
-    true
 }
 
 #[cfg(test)]
@@ -490,7 +424,7 @@ mod tests {
     #[test]
     fn quotes_of_confirmed_or_left_slots_and_absurd_ones_change_nothing() {
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(10..12, &minutes([10, 11]), minute(12), None);
+        series.ingest_whole(10..12, &minutes([10, 11]), minute(12), None);
         series.tick(&price("5"), minute(14));
         let version = series.version();
         for (text, at) in [
@@ -513,7 +447,7 @@ mod tests {
             series.tick(&price("3"), minute(slot));
         }
         // It had no trade in 11, and has an own idea of 13, which is still forming.
-        series.answered(10..14, &minutes([10, 12, 13]), minute(13) + 5, None);
+        series.ingest_whole(10..14, &minutes([10, 12, 13]), minute(13) + 5, None);
         assert_eq!(
             body(&series),
             "[[600000,10,19,9,11,2],[720000,12,21,11,13,2],[780000,13,22,12,14,2],[840000,3,3,3,3,0]]"
@@ -521,7 +455,7 @@ mod tests {
         assert_eq!(covered(&series), [(10, 13)]);
         // Quotes go on from the exchange's numbers, and its volume stays.
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(13..14, &minutes([13]), minute(13) + 5, None);
+        series.ingest_whole(13..14, &minutes([13]), minute(13) + 5, None);
         series.tick(&price("40"), minute(13) + 10);
         assert_eq!(body(&series), "[[780000,13,40,12,40,2]]");
         assert_eq!(series.count(), 0);
@@ -542,15 +476,15 @@ mod tests {
     #[test]
     fn a_clock_that_ran_ahead_heals() {
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(0..10, &minutes(0..10), minute(10), None);
+        series.ingest_whole(0..10, &minutes(0..10), minute(10), None);
         // A day ahead: all of it seems closed and empty.
         known(&mut series, 10..1450, &[], minute(1450));
         series.tick(&price("3"), minute(1450));
-        series.answered(5..12, &minutes(5..12), minute(11) + 1, None);
+        series.ingest_whole(5..12, &minutes(5..12), minute(11) + 1, None);
         assert_eq!(covered(&series), [(0, 13)]);
         assert_eq!(series.last_closed(), Some(minute(10)));
         assert!(series.tick(&price("3"), minute(13)), "time goes on");
-        series.answered(10..14, &minutes(10..14), minute(14), None);
+        series.ingest_whole(10..14, &minutes(10..14), minute(14), None);
         assert_eq!(covered(&series), [(0, 14)]);
         // Quotes alone heal as well.
         series.tick(&price("3"), minute(2000));
@@ -562,7 +496,7 @@ mod tests {
     #[test]
     fn what_a_clock_that_ran_ahead_has_judged_is_forgotten() {
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(0..300, &minutes(0..300), minute(300), None);
+        series.ingest_whole(0..300, &minutes(0..300), minute(300), None);
         series.tick(&price("3"), minute(301));
         series.forget_from(290);
         assert_eq!(covered(&series), [(0, 290)]);
@@ -584,15 +518,15 @@ mod tests {
             assert_eq!((now.0 > seen.0, now.1 > seen.1), (served, closed), "{what}");
             seen = now;
         };
-        series.answered(0..3, &minutes(0..3), minute(3), None);
+        series.ingest_whole(0..3, &minutes(0..3), minute(3), None);
         step(&series, true, true, "first candles");
-        series.answered(0..3, &minutes(0..3), minute(3), None);
+        series.ingest_whole(0..3, &minutes(0..3), minute(3), None);
         step(&series, false, false, "the same again");
         series.tick(&price("3"), minute(3));
         step(&series, true, false, "a quote");
         series.tick(&price("3"), minute(3));
         step(&series, false, false, "the same quote");
-        series.answered(0..3, &minutes(0..3), minute(4), None);
+        series.ingest_whole(0..3, &minutes(0..3), minute(4), None);
         step(
             &series,
             true,
@@ -615,8 +549,8 @@ mod tests {
     #[test]
     fn what_a_client_still_reads_outlives_its_candles() {
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(0..300, &minutes(0..300), minute(300), None);
-        let range = series.range(100..200, 50, crate::market::rows::Edge::Newest, 0);
+        series.ingest_whole(0..300, &minutes(0..300), minute(300), None);
+        let range = series.range(100..200, 50, crate::market::read::Edge::Newest, 0);
         assert_eq!((range.slots.clone(), range.rows), (150..200, 50));
         series.forget_before(300);
         assert_eq!((series.count(), series.bytes()), (0, 0));

@@ -6,7 +6,6 @@
 //!
 //! Invariant: the parts are sorted, not empty, and do not overlap.
 
-use super::series::Series;
 use crate::interval::Stored;
 use crate::time::UnixMs;
 use std::ops::Range;
@@ -126,76 +125,6 @@ impl Silences {
         let pairs = self.parts.windows(2);
         debug_assert!({ pairs }.all(|two| two[0].slots.end <= two[1].slots.start));
     }
-}
-
-impl Series {
-    /// What is worth asking of the exchange among these slots: nothing is known of it, and its last
-    /// silence about it is at least `patience` milliseconds old.
-    pub fn askable(&self, slots: Range<i64>, at: UnixMs, patience: i64) -> Vec<Range<i64>> {
-        let mut unknown = self.unknown(slots.clone());
-        for (silent, since) in self.silences.within(&slots) {
-            if (at - since).abs() < patience {
-                unknown = unknown
-                    .into_iter()
-                    .flat_map(|part| cut(part, &silent))
-                    .collect();
-            }
-        }
-        unknown
-    }
-
-    /// Whether an answer has left out this slot, and no other one has told of it since.
-    pub fn is_silent(&self, slot: i64) -> bool {
-        self.silences.within(&(slot..slot + 1)).next().is_some()
-    }
-
-    /// Slots among these that one answer has left out, each with the moment from which on another one
-    /// confirms that.
-    pub fn silent(&self, slots: Range<i64>) -> Vec<(Range<i64>, UnixMs)> {
-        let apart = confirmed_after_ms(self.interval());
-        let silent = self.silences.within(&slots);
-        silent.map(|(part, since)| (part, since + apart)).collect()
-    }
-
-    /// Slots among these whose candles may still be revised, without those that wait because an answer
-    /// has left them out.
-    pub fn unsettled(&self, slots: Range<i64>) -> Vec<Range<i64>> {
-        let mut unsettled: Vec<Range<i64>> = self.unsettled.within(slots.clone()).collect();
-        for (silent, _) in self.silences.within(&slots) {
-            let parts = unsettled.into_iter();
-            unsettled = parts.flat_map(|part| cut(part, &silent)).collect();
-        }
-        unsettled
-    }
-
-    /// Whether the candles of these slots are read for the last time.
-    pub fn is_settled(&self, slots: &Range<i64>) -> bool {
-        let mut unsettled = self.unsettled.within(slots.clone());
-        unsettled.next().is_none() && self.silences.within(slots).next().is_none()
-    }
-
-    /// The file has told what it holds: nobody knows whether the last candles of each stretch were
-    /// read again before the process ended.
-    pub(super) fn unsettle_ends(&mut self) {
-        let ends: Vec<i64> = self.archived.iter().map(|span| span.end).collect();
-        for end in ends {
-            let _ = self.unsettled.insert(end - REREAD..end);
-        }
-    }
-
-    /// Whether somebody knows what time it is at the exchange: a chart that ends now depends on it.
-    pub(super) fn doubt_clock(&mut self, in_doubt: bool) {
-        if std::mem::replace(&mut self.clock_in_doubt, in_doubt) != in_doubt {
-            self.version += 1;
-        }
-    }
-}
-
-/// What is left of a range without another.
-pub fn cut(range: Range<i64>, other: &Range<i64>) -> impl Iterator<Item = Range<i64>> {
-    let before = range.start..range.end.min(other.start);
-    let behind = range.start.max(other.end)..range.end;
-    [before, behind].into_iter().filter(|part| !part.is_empty())
 }
 
 fn silence(slots: Range<i64>, since: UnixMs) -> Silence {

@@ -4,7 +4,7 @@
 //! Owns the configured entries. Entries that are served are made when they are asked for, from
 //! these and from what the exchange lists, so that nothing is kept twice.
 
-use super::super::SymbolId;
+use super::super::ids::SymbolId;
 use super::super::symbol::SymbolName;
 use crate::config::EcosystemMarket;
 use crate::record::{Bounds, MarketRules};

@@ -4,7 +4,7 @@
 //! then one for each quote asset. Made anew whenever the known symbols change, beside the one that is
 //! served.
 
-use super::super::SymbolId;
+use super::super::ids::SymbolId;
 use crate::config::CategoryConfig;
 use std::collections::BTreeMap;
 

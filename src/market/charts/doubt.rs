@@ -3,7 +3,8 @@
 //! Owns nothing. It never removes what an exchange has said by a clock that was right.
 
 use super::{Charts, greatest_key, least_key};
-use crate::market::{SeriesKey, SourceId, SymbolId};
+use crate::market::ids::{SourceId, SymbolId};
+use crate::market::series::SeriesKey;
 use crate::time::UnixMs;
 
 impl Charts {
@@ -48,13 +49,12 @@ impl Charts {
             }
             self.bytes = self.bytes - bytes + series.bytes();
         }
-        for (key, spans) in self.shelved.range_mut(keys) {
+        for (key, spans) in self.unopened.range_mut(keys) {
             let slot = key.interval.slot_of(since);
             if spans.remove(slot..i64::MAX) {
                 cut.push((*key, slot));
             }
         }
-        self.closed_version += 1;
         cut
     }
 }

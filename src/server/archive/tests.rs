@@ -170,7 +170,7 @@ impl Bench {
         let catalog = &self.market.catalog;
         let changes = self.archive.changes(key, &self.config, catalog, now);
         let charts = &mut self.market.charts;
-        let written = charts.answered(key, slots, &candles, now.unix, changes);
+        let written = charts.ingest_whole(key, slots, &candles, now.unix, changes);
         assert!(written.is_some(), "the series is open");
     }
 

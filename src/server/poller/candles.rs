@@ -189,7 +189,7 @@ impl Poller {
         };
         for (slots, rows) in parts {
             let changes = changes.as_deref_mut();
-            let told = charts.told(key, slots, rows, &page.word, closed_before, changes);
+            let told = charts.ingest(key, slots, rows, &page.word, closed_before, changes);
             if let Some(written) = told {
                 desk.status.rejected += written.rejected as u64;
                 page.told.has_news |= written.written > 0;

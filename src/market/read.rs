@@ -4,8 +4,9 @@
 //! it hands out is shared.
 
 use super::chunk::{CHUNK_SLOTS, Chunk, chunks_of, places_of};
+use super::forming::FormingCandle;
 use super::rollup::fields;
-use super::series::{Series, Tail};
+use super::series::Series;
 use crate::decimal::Decimal;
 use crate::record::Candle;
 use std::ops::Range;
@@ -97,20 +98,24 @@ impl Series {
         found
     }
 
-    /// The tail's candles in these slots, oldest first.
-    pub(super) fn tail(&self, slots: &Range<i64>) -> &[Tail] {
-        let first = self.tail.partition_point(|tail| tail.slot < slots.start);
-        let behind = self.tail.partition_point(|tail| tail.slot < slots.end);
-        &self.tail[first..behind.max(first)]
+    /// The forming's candles in these slots, oldest first.
+    pub(super) fn forming_in(&self, slots: &Range<i64>) -> &[FormingCandle] {
+        let first = self
+            .forming
+            .partition_point(|forming| forming.slot < slots.start);
+        let behind = self
+            .forming
+            .partition_point(|forming| forming.slot < slots.end);
+        &self.forming[first..behind.max(first)]
     }
 
-    /// The newest candle's slot among these, stored or of the tail.
+    /// The newest candle's slot among these, stored or of the forming.
     pub(super) fn last_candle(&self, slots: Range<i64>) -> Option<i64> {
         if slots.is_empty() {
             return None;
         }
-        if let Some(tail) = self.tail(&slots).last() {
-            return Some(tail.slot);
+        if let Some(forming) = self.forming_in(&slots).last() {
+            return Some(forming.slot);
         }
         (self.chunks.range(chunks_of(&slots)).rev()).find_map(|(id, chunk)| {
             let place = chunk.last_in(&places_of(*id, &slots))?;
@@ -118,13 +123,13 @@ impl Series {
         })
     }
 
-    /// The oldest candle's slot among these, stored or of the tail.
+    /// The oldest candle's slot among these, stored or of the forming.
     pub(super) fn first_candle(&self, slots: Range<i64>) -> Option<i64> {
         if slots.is_empty() {
             return None;
         }
         let stored = self.next_candle(slots.clone());
-        stored.or_else(|| self.tail(&slots).first().map(|tail| tail.slot))
+        stored.or_else(|| self.forming_in(&slots).first().map(|forming| forming.slot))
     }
 
     /// Whether there is a candle in this slot.
@@ -179,24 +184,20 @@ impl Series {
         })
     }
 
-    /// The newest stored candle's slot.
-    pub(super) fn last_row(&self) -> Option<i64> {
-        let (id, chunk) = self.chunks.last_key_value()?;
-        let place = chunk.last_in(&(0..CHUNK_SLOTS as u32))?;
-        Some(id * CHUNK_SLOTS + i64::from(place))
-    }
-
-    /// The rows of these slots, one by one, oldest first: stored ones, then the tail's. `second`
+    /// The rows of these slots, one by one, oldest first: stored ones, then the forming's. `second`
     /// marks the chunks as read then.
     pub(super) fn rows(&self, slots: Range<i64>, second: u32) -> impl Iterator<Item = &[u8]> {
         self.touch(second);
         let chunks = chunks_of(&slots);
-        let tail = self.tail(&slots).iter().map(|tail| &tail.row()[..]);
+        let forming = self
+            .forming_in(&slots)
+            .iter()
+            .map(|forming| &forming.row()[..]);
         let stored = self.chunks.range(chunks).flat_map(move |(id, chunk)| {
             chunk.touch(second);
             chunk.rows_in(places_of(*id, &slots))
         });
-        stored.chain(tail)
+        stored.chain(forming)
     }
 
     /// The chunk that may be evicted: the oldest that nobody waits for, or where there is none, that

@@ -31,7 +31,7 @@ impl fmt::Display for QuoteReject {
 
 /// Refuses what is absurd, empties what is unknown, fills in what follows. Settling twice is
 /// settling once.
-pub(super) fn settle(ticker: &mut Ticker) -> Result<(), QuoteReject> {
+pub(super) fn normalize(ticker: &mut Ticker) -> Result<(), QuoteReject> {
     if !ticker.last.is_positive() {
         return Err(QuoteReject::NoPositiveLast);
     }
@@ -127,16 +127,16 @@ mod tests {
     }
 
     fn check(sent: &str, expected: Result<&str, QuoteReject>) {
-        let mut settled = read(sent);
-        let verdict = settle(&mut settled);
+        let mut normalized = read(sent);
+        let decision = normalize(&mut normalized);
         match expected {
             Ok(expected) => {
-                assert_eq!((verdict, &settled), (Ok(()), &read(expected)), "{sent}");
-                let once = settled.clone();
-                assert_eq!(settle(&mut settled), Ok(()));
-                assert_eq!(settled, once, "settled twice: {sent}");
+                assert_eq!((decision, &normalized), (Ok(()), &read(expected)), "{sent}");
+                let once = normalized.clone();
+                assert_eq!(normalize(&mut normalized), Ok(()));
+                assert_eq!(normalized, once, "normalized twice: {sent}");
             }
-            Err(reject) => assert_eq!(verdict, Err(reject), "{sent}"),
+            Err(reject) => assert_eq!(decision, Err(reject), "{sent}"),
         }
     }
 

@@ -7,28 +7,28 @@
 
 use std::ops::Range;
 
-/// Most ranges that [`Spans::insert`] builds up. A series that is polled and filled backwards has
+/// Most ranges that [`IntervalSet::insert`] builds up. A series that is polled and filled backwards has
 /// one or two; a client who asks for scattered ranges makes the others, 16 bytes each.
-pub const MAX_SPANS: usize = 512;
+pub const MAX_INTERVALS: usize = 512;
 
 /// See the module's page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Spans {
+pub struct IntervalSet {
     spans: Vec<Range<i64>>,
 }
 
-/// The set already has [`MAX_SPANS`] ranges, and the new one touches none of them.
+/// The set already has [`MAX_INTERVALS`] ranges, and the new one touches none of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SpansFull;
+pub struct IntervalSetFull;
 
-impl Spans {
+impl IntervalSet {
     /// An empty set.
-    pub fn new() -> Spans {
-        Spans::default()
+    pub fn new() -> IntervalSet {
+        IntervalSet::default()
     }
 
     /// Adds a range; says whether that changed the set.
-    pub fn insert(&mut self, range: Range<i64>) -> Result<bool, SpansFull> {
+    pub fn insert(&mut self, range: Range<i64>) -> Result<bool, IntervalSetFull> {
         if range.is_empty() {
             return Ok(false);
         }
@@ -36,8 +36,8 @@ impl Spans {
         let first = self.spans.partition_point(|span| span.end < range.start);
         let behind = self.spans.partition_point(|span| span.start <= range.end);
         if first == behind {
-            if self.spans.len() >= MAX_SPANS {
-                return Err(SpansFull);
+            if self.spans.len() >= MAX_INTERVALS {
+                return Err(IntervalSetFull);
             }
             self.spans.insert(first, range);
         } else {
@@ -54,7 +54,7 @@ impl Spans {
     }
 
     /// Takes a range out; says whether that changed the set. Forgetting is never refused: a
-    /// removal in the middle of a span may take the set one above [`MAX_SPANS`].
+    /// removal in the middle of a span may take the set one above [`MAX_INTERVALS`].
     pub fn remove(&mut self, range: Range<i64>) -> bool {
         let (first, behind) = self.touched(&range);
         if first == behind {
@@ -158,13 +158,20 @@ impl Spans {
     }
 }
 
+/// What is left of a range without another.
+pub fn cut(range: Range<i64>, other: &Range<i64>) -> impl Iterator<Item = Range<i64>> {
+    let before = range.start..range.end.min(other.start);
+    let behind = range.start.max(other.end)..range.end;
+    [before, behind].into_iter().filter(|part| !part.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    fn spans(ranges: Pairs<'_>) -> Spans {
-        let mut spans = Spans::new();
+    fn spans(ranges: Pairs<'_>) -> IntervalSet {
+        let mut spans = IntervalSet::new();
         for (start, end) in ranges {
             spans.insert(*start..*end).expect("few spans");
         }
@@ -215,15 +222,15 @@ mod tests {
 
     #[test]
     fn a_full_set_refuses_what_touches_nothing() {
-        let mut set = Spans::new();
-        for i in 0..MAX_SPANS as i64 {
+        let mut set = IntervalSet::new();
+        for i in 0..MAX_INTERVALS as i64 {
             assert_eq!(set.insert(i * 3..i * 3 + 1), Ok(true));
         }
-        assert_eq!(set.insert(-5..-3), Err(SpansFull));
+        assert_eq!(set.insert(-5..-3), Err(IntervalSetFull));
         assert_eq!(set.insert(1..2), Ok(true));
-        assert_eq!(set.len(), MAX_SPANS);
+        assert_eq!(set.len(), MAX_INTERVALS);
         assert_eq!(set.first(), Some(0));
-        assert_eq!(set.last(), Some((MAX_SPANS as i64 - 1) * 3));
+        assert_eq!(set.last(), Some((MAX_INTERVALS as i64 - 1) * 3));
     }
 
     #[test]
@@ -234,7 +241,7 @@ mod tests {
                 state = crate::market::testing::split_mix(state);
                 (state % below as u64) as i64
             };
-            let (mut set, mut naive) = (Spans::new(), BTreeSet::new());
+            let (mut set, mut naive) = (IntervalSet::new(), BTreeSet::new());
             for _ in 0..200 {
                 let start = random(100);
                 let range = start..start + random(12);
