@@ -162,13 +162,12 @@ impl Dialect {
         self.base_url
     }
 
-    /// Whether [`Call::Tickers`] is known. Where not, each market is asked for by
-    /// [`Call::Ticker`].
+    /// True if [`Call::Tickers`] is known. Where not, each market is asked for by [`Call::Ticker`].
     pub fn tickers_at_once(&self) -> bool {
         self.tickers.all.is_some()
     }
 
-    /// Whether a market's ticker lacks figures of the last 24 hours, which [`Call::Stats`] brings.
+    /// True if a market's ticker lacks figures of the last 24 hours, which [`Call::Stats`] brings.
     /// A quote stands without them, with less known.
     pub fn has_stats(&self) -> bool {
         self.tickers.stats.is_some()

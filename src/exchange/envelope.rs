@@ -57,9 +57,9 @@ pub(super) struct Envelope {
     state: State,
     /// The open containers, innermost last.
     open: Vec<Container>,
-    /// Whether the value that comes next is on the way to the items.
+    /// True if the value that comes next is on the way to the items.
     on_path: bool,
-    /// Whether the items' container was there.
+    /// True if the items' container was there.
     found: bool,
     bytes: Vec<u8>,
 }
@@ -91,7 +91,7 @@ enum State {
 #[derive(Clone, Copy, Debug)]
 struct Container {
     object: bool,
-    /// Whether the steps so far lead to it.
+    /// True if the steps so far lead to it.
     on_path: bool,
 }
 
@@ -113,17 +113,17 @@ impl Envelope {
         &self.bytes
     }
 
-    /// Whether the body's value has come to its end.
+    /// True if the body's value has come to its end.
     pub(super) fn is_whole(&self) -> bool {
         self.state == State::End
     }
 
-    /// Whether what comes next belongs to the items.
+    /// True if what comes next belongs to the items.
     pub(super) fn at_items(&self) -> bool {
         self.state == State::Items
     }
 
-    /// Whether the items' container was there.
+    /// True if the items' container was there.
     pub(super) fn found(&self) -> bool {
         self.found
     }
@@ -255,7 +255,7 @@ impl Envelope {
         self.state = State::Colon;
     }
 
-    /// Whether a value in the innermost container is on the path, if `this` is its step.
+    /// True if a value in the innermost container is on the path, if `this` is its step.
     fn leads_on(&self, this: impl Fn(Step) -> bool) -> bool {
         let step = self.place.path.get(self.open.len() - 1);
         self.innermost().on_path && step.is_some_and(|step| this(*step))

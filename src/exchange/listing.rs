@@ -25,7 +25,7 @@ pub(super) enum ListingField {
     /// Base and quote in one text, with a slash between them; wins over the two.
     Pair,
     Status,
-    /// Whether orders are refused, whatever the status says.
+    /// True if orders are refused, whatever the status says.
     Halted,
     /// The least step of prices; wins over the places.
     PriceStep,
@@ -60,7 +60,7 @@ pub(super) struct ListingForm {
     pub(super) renamed: &'static [(&'static str, &'static str)],
     /// Ends of the ids of markets that are none of ours (Kraken's dark pools).
     pub(super) skipped: &'static [&'static str],
-    /// Whether fees are percent points, and no fractions.
+    /// True if fees are percent points, and no fractions.
     pub(super) fees_in_percent: bool,
 }
 

@@ -8,7 +8,7 @@ use crate::time::UnixMs;
 
 /// Who takes what an answer holds. Nothing may be believed before [`Reading::finish`](super::Reading::finish) is `Ok`.
 pub trait Sink {
-    /// Whether this ticker is of use. Where not, its numbers are not even looked at.
+    /// True if this ticker is useful. Where not, its numbers are not even looked at.
     fn wants(&mut self, ticker_id: &str) -> bool;
     /// A ticker that was wanted.
     fn ticker(&mut self, ticker_id: &str, ticker: Ticker);

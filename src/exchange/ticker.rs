@@ -51,7 +51,7 @@ pub(super) struct TickerForm {
 /// What is known of the items before they are read.
 #[derive(Default)]
 pub(super) struct Known {
-    /// Whether they are figures of 24 hours alone.
+    /// True if they are figures of 24 hours alone.
     pub(super) stats: bool,
     /// The market that was asked for, where one was.
     pub(super) id: Option<Box<str>>,

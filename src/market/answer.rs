@@ -1,6 +1,6 @@
-//! What an answer of an exchange says about the slots of a series.
+//! Answers: what an exchange or the history file reports about the slots of a series.
 //!
-//! Owns the words for it. It changes nothing.
+//! Owns the types. It changes nothing.
 
 use super::silence::LEAST_PAGE;
 use crate::interval::Stored;
@@ -12,11 +12,11 @@ use std::ops::Range;
 pub struct Reported {
     /// Its numbers.
     pub candle: Candle,
-    /// The exchange's own word on whether it is closed, where it says so.
+    /// True or false if the exchange says whether it is closed.
     pub closed: Option<bool>,
 }
 
-/// What an answer of the exchange did to a series.
+/// What an answer changed in a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Candles stored in slots that had none.
@@ -25,42 +25,43 @@ pub struct Written {
     pub updated: usize,
     /// Stored candles that the answer confirmed as they are.
     pub unchanged: usize,
-    /// Stored candles that the exchange no longer has, by two of its answers.
+    /// Stored candles that two answers of the exchange have left out.
     pub removed: usize,
-    /// Unsound ones: not aligned, not asked for, of the future, or with numbers that no market
-    /// can have.
+    /// Candles refused: not aligned, not asked for, in the future, or with impossible numbers.
     pub rejected: usize,
-    /// Old candles that had to leave: out of the window of time, or with a span of coverage
-    /// that made room.
+    /// Old candles that were dropped: out of the kept window, or with a stretch of coverage that
+    /// made room.
     pub evicted: usize,
-    /// Nothing closed was stored: coverage is in too many pieces, and this would be the oldest.
+    /// True if nothing closed was stored: coverage has too many ranges, and this one would be the
+    /// oldest.
     pub refused: bool,
 }
 
-/// What an answer says about one slot.
+/// What an answer reports about one slot.
 pub(super) struct Found<'a> {
     pub(super) slot: i64,
-    /// `None`: something unsound, which is no word about the slot.
+    /// `None`: an unsound candle, which says nothing about the slot.
     pub(super) candle: Option<&'a Candle>,
 }
 
-/// Who says something about slots, and what it means that no candle is said to be in one of them.
+/// Who reports, and what a slot without a candle means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// The history file: nobody traded there.
+    /// The history file: nobody traded in a slot without a candle.
     History,
     /// An exchange's answer, or a slice of one.
     Answer {
-        /// From its oldest sound candle's slot to behind its newest's. Slots between that it leaves
-        /// out are empty.
+        /// From the slot of its oldest sound candle to the slot after its newest. Slots in between
+        /// without a candle are empty.
         between: Range<i64>,
-        /// Whether it could have held candles of the other slots, too: it was not cut.
+        /// True if the answer was not cut, so that it could have held candles of the other slots
+        /// too.
         is_whole: bool,
     },
 }
 
 impl Word {
-    /// Of a whole answer about these slots. `is_dated`: each of its rows told its time.
+    /// Evaluates a whole answer about these slots. `is_dated`: each of its rows has a time.
     pub fn of(interval: Stored, asked: &Range<i64>, candles: &[Reported], is_dated: bool) -> Word {
         let slot = |it: &Reported| {
             let slot = interval.slot_of(it.candle.open_time);
@@ -78,7 +79,7 @@ impl Word {
     }
 }
 
-/// The parts of these slots in which nothing was found, sound or not.
+/// The parts of these slots without any reported candle, sound or not.
 pub(super) fn left_out(slots: Range<i64>, found: &[Found<'_>]) -> Vec<Range<i64>> {
     let mut parts = Vec::new();
     let mut from = slots.start;

@@ -1,6 +1,6 @@
 //! The body of a chart while it is built, row by row.
 //!
-//! Owns the bytes, their fingerprint, and the counts that are said about the rows.
+//! Owns the bytes, their fingerprint, and the counts reported about the rows.
 
 use super::known::BucketState;
 use super::window::Outcome;
@@ -8,12 +8,12 @@ use crate::decimal::Decimal;
 use crate::fingerprint::Fingerprint;
 use crate::time::UnixMs;
 
-/// The body as far as it is made.
+/// The rows made so far.
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
     pub(super) body: Vec<u8>,
     pub(super) made_of: Fingerprint,
-    /// Volume of the next row.
+    /// The volume of the next row.
     pub(super) volume: Vec<u8>,
     pub(super) outcome: Outcome,
     quoted: bool,
@@ -30,7 +30,7 @@ impl Rows {
         }
     }
 
-    /// Appends a row: open time, open, high, low, close; its volume is already here.
+    /// Appends a row: open time, open, high, low, close, and the volume set before.
     pub(super) fn push(&mut self, open: UnixMs, prices: [&[u8]; 4]) {
         let body = &mut self.body;
         body.push(b'[');

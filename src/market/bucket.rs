@@ -1,13 +1,12 @@
-//! Buckets: candles of a served interval, and the slots that each is made of.
+//! Roll-up buckets: candles of a served interval, and the slots that each is made of.
 //!
-//! Owns the arithmetic between the two, and the rule of what may be made of slots that are not
-//! all confirmed. A stored interval's buckets are its slots.
+//! Owns the arithmetic between the two. A bucket of a stored interval is one slot.
 
 use crate::interval::{Interval, Stored};
 use crate::time::{DAY_MS, UnixMs, civil};
 use std::ops::Range;
 
-/// The base slots of the bucket that holds this one.
+/// The base slots of the bucket that holds this slot.
 pub(super) fn bucket_of(interval: Interval, slot: i64) -> Range<i64> {
     if interval.is_stored() {
         return slot..slot + 1;
@@ -36,7 +35,7 @@ pub(super) fn first_bucket(interval: Interval, slot: i64) -> i64 {
     }
 }
 
-/// How many buckets lie between two of their first slots.
+/// The number of buckets from one first slot to another.
 pub(super) fn buckets_between(interval: Interval, slots: Range<i64>) -> i64 {
     let base = interval.base();
     let number = |slot: i64| {

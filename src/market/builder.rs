@@ -1,14 +1,14 @@
-//! A chart's body made row by row, over as many turns as it takes.
+//! The chart builder: makes a chart body row by row, over as many turns as it takes.
 //!
-//! Owns the slow ways: candles rolled up from shorter ones, flat candles in gaps, decimals as
-//! strings. Each step does a bounded amount of work. It never makes a candle of slots that are
-//! not all known, except the one that is forming.
+//! Owns what a chart plan cannot do: candles rolled up from shorter ones, flat candles in gaps,
+//! decimals as strings. Each step does a bounded amount of work. It never makes a candle from a
+//! bucket that is not fully known, except the forming one.
 //!
-//! Stages: *locating* the first row, for the newest so many (looks at which candles there are, not
-//! into them) -> *making* rows, oldest first -> done. A series whose closed candles change on the
-//! way is begun again, a few times; after that, a row is what it was when it was made. Each row is
-//! added to the body's fingerprint with the version that it was made of, so that a body that is not
-//! of one moment has one of its own.
+//! Stages: *locating* the first row, if the newest rows are asked for (it looks at which candles
+//! exist, not into them) -> *making* rows, oldest first -> done. If closed candles of the series
+//! change meanwhile, it starts again, a few times; after that, each row stays as it was made. The
+//! fingerprint includes the version that each row was made from, so a body that mixes versions has
+//! a fingerprint of its own.
 
 use super::body::Rows;
 use super::bucket::{bucket_after, bucket_of, buckets_between};
@@ -22,14 +22,14 @@ use crate::fingerprint::{Fingerprint, Part};
 use crate::time::UnixMs;
 use std::ops::Range;
 
-/// Times that a body is begun again because its series changed. Closed candles come once in an
+/// How often a body is started again because its series changed. Closed candles arrive once an
 /// interval, or in pages some tenths of a second apart; a body takes less.
 const MAX_RESTARTS: u8 = 2;
 
-/// What looking at one bucket costs, in rows rolled up: two searches in a tree.
+/// The cost of visiting one bucket, in rows rolled up: two searches in a tree.
 const BUCKET_COST: usize = 6;
 
-/// See the module's page.
+/// A chart body in the making.
 #[derive(Clone, Debug)]
 pub struct ChartBuilder {
     spec: ChartSpec,
@@ -50,40 +50,40 @@ enum Stage {
     Making(Making),
 }
 
-/// Walking back from the newest candle.
+/// Walks back from the newest candle.
 #[derive(Clone, Debug)]
 struct Locating {
-    /// All buckets from this slot on were looked at.
+    /// All buckets from this slot on were visited.
     cursor: i64,
-    /// The next candle that was found, or where flat candles end: they lie below this slot.
+    /// The next candle found, or where flat candles end: they lie before this slot.
     above: i64,
     /// Rows from `start` on.
     rows: usize,
-    /// First slot of the oldest bucket that makes a row, so far.
+    /// First slot of the oldest bucket so far that makes a row.
     start: i64,
 }
 
-/// Walking forth.
+/// Walks forward and makes rows.
 #[derive(Clone, Debug)]
 struct Making {
     /// First slot of the next bucket.
     cursor: i64,
-    /// Close of the candle before it, when all between is known to be empty.
+    /// Close of the candle before it, if all slots between are known to be empty.
     previous: Option<Vec<u8>>,
 }
 
-/// What is looked at in one step.
+/// What one step works on.
 struct View<'a> {
     series: &'a Series,
     spec: &'a ChartSpec,
     window: Window,
     second: u32,
-    /// First slot of the newest candle's bucket: no flat candle from there on.
+    /// First slot of the newest candle's bucket. No flat candle follows it.
     newest: i64,
 }
 
 impl ChartBuilder {
-    /// Begins a body. `now` is the exchange's clock, `keep` the kept window in base slots.
+    /// Starts a body. `now` is the exchange's clock, `keep` the kept window in base slots.
     pub fn new(spec: ChartSpec, now: UnixMs, keep: i64) -> ChartBuilder {
         ChartBuilder {
             now,
@@ -97,9 +97,9 @@ impl ChartBuilder {
         }
     }
 
-    /// Works on for about as long as it takes to roll up `budget_rows` stored candles; says
-    /// whether the body is done. The series is handed in anew for each step; `None`: it is not,
-    /// or no longer, there.
+    /// Works for about as long as it takes to roll up `budget_rows` stored candles. Returns true if
+    /// the body is done. The series is passed in for each step; `None` if it is not, or no longer,
+    /// open.
     pub fn step(&mut self, series: Option<&Series>, budget_rows: usize) -> bool {
         if self.info.is_some() {
             return true;
@@ -115,13 +115,13 @@ impl ChartBuilder {
         true
     }
 
-    /// The body, what it is made of, and what is said beside it; `None` before it is done.
+    /// The body, its fingerprint, and what is reported beside it; `None` before it is done.
     pub fn finished(self) -> Option<(Vec<u8>, Fingerprint, ChartInfo)> {
         Some((self.rows.body, self.rows.made_of, self.info?))
     }
 
-    /// Begins again when closed candles changed since the last step. Where that has happened too
-    /// often, it goes on, from the close that now stands before the next row.
+    /// Starts again if closed candles changed since the last step. After too many restarts it
+    /// continues, from the close that now precedes the next row.
     fn watch(&mut self, series: &Series) {
         let closed = series.closed_version();
         if self
@@ -140,7 +140,7 @@ impl ChartBuilder {
         }
     }
 
-    /// Says whether all rows are made.
+    /// Returns true if all rows are made.
     fn work(&mut self, series: &Series, mut budget: usize) -> bool {
         let view = View::new(series, &self.spec, self.now);
         loop {
@@ -195,8 +195,8 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The close that flat rows from this slot on have: of the last closed candle before it, if the
-    /// exchange has none between.
+    /// The close of flat rows from this slot on: of the last closed candle before it, if the slots
+    /// between are known to be empty.
     fn close_before(&self, start: i64) -> Option<Vec<u8>> {
         if !self.spec.fill_previous {
             return None;
@@ -212,7 +212,8 @@ impl<'a> View<'a> {
         bucket_of(self.spec.interval, slot)
     }
 
-    /// How many flat candles follow this bucket, below the slot `above`; and where they end.
+    /// The number of flat candles after this bucket and before the slot `above`, and where they
+    /// end.
     fn flats_behind(&self, bucket: &Range<i64>, above: i64) -> (usize, i64) {
         if !self.spec.fill_previous || above <= bucket.end {
             return (0, bucket.end);
@@ -228,8 +229,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Open, high, low and close of a bucket, and how many rows it is made of; its volume is
-    /// written to `volume`. `None`: the volume cannot be held exactly.
+    /// Open, high, low and close of a bucket, and the number of its stored rows. The volume is
+    /// written to `volume`. `None` if the volume has too many digits.
     fn candle(&self, bucket: &Range<i64>, volume: &mut Vec<u8>) -> Option<([&'a [u8]; 4], usize)> {
         volume.clear();
         let mut rows = self.series.rows(bucket.clone(), self.second);
@@ -256,7 +257,7 @@ impl<'a> View<'a> {
 }
 
 impl Locating {
-    /// `None`: the budget is used up.
+    /// Returns `None` if the budget is used up.
     fn walk(&mut self, view: &View<'_>, budget: &mut usize) -> Option<Making> {
         loop {
             *budget = budget.checked_sub(BUCKET_COST)?;
@@ -289,7 +290,7 @@ impl Locating {
 }
 
 impl Making {
-    /// Says whether all rows are made; if not, the budget is used up.
+    /// Returns true if all rows are made, false if the budget is used up.
     fn walk(&mut self, view: &View<'_>, rows: &mut Rows, budget: &mut usize) -> bool {
         let (series, end) = (view.series, view.window.end);
         while self.cursor < end && rows.outcome.rows < view.spec.limit {

@@ -1,10 +1,10 @@
-//! All candle series, and the room they may take.
+//! All candle series, and the memory they may use.
 //!
-//! Owns every series that is open, by key, and the counters over them. It never opens more than
-//! its cap, and holds no more bytes than its cap once [`Charts::trim`] says that it is done,
-//! except where every series is down to its newest chunk.
+//! Owns every open series, by key, and the counters over them. It never opens more than its limit,
+//! and holds no more bytes than its limit once [`Charts::trim`] is done, unless every series is
+//! down to its newest chunk.
 //!
-//! Which series are wanted, and what is fetched for them, is the poller's business.
+//! The caller decides which series are wanted and what is fetched for them.
 
 mod archive;
 mod doubt;
@@ -27,25 +27,24 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
 
-/// Chunks that one call of [`Charts::trim`] evicts at most: some 50 microseconds.
+/// The most chunks that one call of [`Charts::trim`] evicts: about 50 microseconds.
 const EVICTED_AT_ONCE: usize = 16;
 
-/// Chunks that leave before all series are looked at anew: those that have come meanwhile take
-/// their turn, and a thousand series are not looked at for each page.
+/// Chunks that are evicted before all series are scanned again, so that new chunks take their turn
+/// without a scan of a thousand series for each page.
 const EVICTIONS_PER_SCAN: usize = 256;
 
-/// Seconds that a series stays at least after it was read, also when another one is wanted: else
-/// two clients with more charts than there is room for would have each of them fetched anew
-/// again and again.
+/// Seconds that a series stays open after it was read, even if another one is wanted. Otherwise two
+/// clients with more charts than the limit would cause endless refetching.
 const STAYS: u32 = 60;
 
-/// See the module's page.
+/// All candle series.
 #[derive(Debug)]
 pub struct Charts {
     series: BTreeMap<SeriesKey, Series>,
-    /// What is archived of series that are not open.
+    /// The archived slots of series that are not open.
     unopened: BTreeMap<SeriesKey, IntervalSet>,
-    /// Sources of which nobody knows what time it is there.
+    /// Sources whose clock is unknown.
     in_doubt: Vec<SourceId>,
     max_series: usize,
     max_bytes: usize,
@@ -61,16 +60,16 @@ pub struct Charts {
     evicted: u64,
 }
 
-/// The counters over all series.
+/// Counters over all series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Open series.
     pub series: usize,
     /// Stored candles.
     pub candles: usize,
-    /// What they take in memory, in bytes.
+    /// Their size in memory, in bytes.
     pub bytes: usize,
-    /// Slots that the exchange was asked for and had no candle.
+    /// Slots for which the exchange had no candle.
     pub gaps: u64,
     /// Candles stored since the start.
     pub written: u64,
@@ -78,7 +77,7 @@ pub struct Counts {
     pub updated: u64,
     /// Unsound candles since the start.
     pub rejected: u64,
-    /// Candles that left for want of room or for their age since the start.
+    /// Candles evicted for space or age since the start.
     pub evicted: u64,
 }
 
@@ -102,7 +101,7 @@ impl Charts {
         }
     }
 
-    /// Opens a series; does nothing when it is open. `false`: there are as many as may be.
+    /// Opens a series, if it is not open. Returns false at the limit.
     pub fn open(&mut self, key: SeriesKey) -> bool {
         if self.series.contains_key(&key) {
             return true;
@@ -118,8 +117,8 @@ impl Charts {
         true
     }
 
-    /// Makes a place for a series that is asked for now: the one leaves that was not read for the
-    /// longest time, of those that `may_leave`. `None`: all of them have just been read.
+    /// Closes the least recently read series of those that `may_leave`, to make place for another
+    /// one. `None` if all were read just now.
     pub fn make_place(
         &mut self,
         now: UnixMs,
@@ -133,21 +132,21 @@ impl Charts {
         Some(key)
     }
 
-    /// Remembers that somebody asks for a series.
+    /// Marks a series as read now.
     pub fn touch(&self, key: SeriesKey, now: UnixMs) {
         if let Some(series) = self.series.get(&key) {
             series.touch(seconds(now));
         }
     }
 
-    /// Somebody who has just asked for a series waits for a chart of these slots of it.
+    /// Marks slots of a series that a client waits for.
     pub fn want(&mut self, key: SeriesKey, slots: Range<i64>) {
         if let Some(series) = self.series.get_mut(&key) {
             series.want(slots);
         }
     }
 
-    /// Drops a series with all its candles. What it held is no eviction: nobody wants it.
+    /// Closes a series and drops its candles. They do not count as evicted: nobody wants them.
     pub fn close(&mut self, key: SeriesKey) {
         if let Some(series) = self.series.remove(&key) {
             if !series.archived.is_empty() {
@@ -158,24 +157,24 @@ impl Charts {
         }
     }
 
-    /// One series, when it is open.
+    /// One series, if it is open.
     pub fn get(&self, key: SeriesKey) -> Option<&Series> {
         self.series.get(&key)
     }
 
-    /// The first series behind this one, in the order of their keys.
+    /// The first series after this one, in the order of keys.
     pub fn behind(&self, key: Option<SeriesKey>) -> Option<&Series> {
         let behind = key.map_or(Bound::Unbounded, Bound::Excluded);
         let mut rest = self.series.range((behind, Bound::Unbounded));
         rest.next().map(|(_, series)| series)
     }
 
-    /// Slots of this interval that are kept, counted back from now.
+    /// The number of slots of this interval that are kept, back from now.
     pub fn keep(&self, interval: Stored) -> i64 {
         self.history.of(interval).keep
     }
 
-    /// Takes a whole answer.
+    /// Applies a whole answer.
     #[cfg(test)]
     pub fn ingest_whole(
         &mut self,
@@ -189,7 +188,7 @@ impl Charts {
         self.ingest(key, asked, candles, &word, closed_before, changes)
     }
 
-    /// Takes a slice of an answer: see [`Series::ingest`].
+    /// Applies a slice of an answer: see [`Series::ingest`].
     pub fn ingest(
         &mut self,
         key: SeriesKey,
@@ -207,8 +206,8 @@ impl Charts {
         Some(written)
     }
 
-    /// Takes candles of the archive, which answers for these slots: what was answered for here
-    /// meanwhile stays as it is. `now` is the exchange's time.
+    /// Applies candles from the archive, which holds these slots. Slots that were covered meanwhile
+    /// stay as they are. `now` is the exchange's clock.
     pub fn ingest_archived(
         &mut self,
         key: SeriesKey,
@@ -261,8 +260,7 @@ impl Charts {
         Some(written)
     }
 
-    /// Takes a quote: every open series of that market follows its price. Says whether any
-    /// changed.
+    /// Applies a quote to every open series of a market. Returns true if any changed.
     pub fn tick(
         &mut self,
         source: SourceId,
@@ -278,13 +276,13 @@ impl Charts {
         changed
     }
 
-    /// Makes room when there are too many bytes: of all series' oldest chunks the one goes that
-    /// was not read for the longest time, and its coverage with it, so that a later request
-    /// fetches it again. Answers whether there is more to do: one call is a slice of it.
+    /// Evicts chunks while there are too many bytes: the least recently read of the oldest chunks
+    /// of all series, with its coverage, so that a later request fetches it again. Returns true if
+    /// there is more to do: one call does a slice.
     ///
-    /// Always from the old end, so that a series gets no hole in its middle by this, unless somebody
-    /// waits for what is there: where one series takes all the room, what comes for an old chart
-    /// would leave before the chart is made.
+    /// A series loses its oldest chunk first, so that it gets no hole in its middle, unless a
+    /// client waits for that chunk. Otherwise the slots fetched for an old chart would be evicted
+    /// before the chart is made.
     pub fn trim(&mut self) -> bool {
         if self.bytes <= self.max_bytes {
             return false;
@@ -298,7 +296,7 @@ impl Charts {
                 return false;
             }
             let Some(Reverse(next)) = self.eviction.chunks.pop() else {
-                // Nothing that may leave was found, or what was found has left.
+                // Either no chunk may be evicted, or the queue is used up.
                 return std::mem::take(&mut self.eviction).gone > 0;
             };
             self.evict(next);
@@ -309,8 +307,8 @@ impl Charts {
         self.bytes > self.max_bytes
     }
 
-    /// Evicts a chunk, unless it has been read since it was found, or another one of its series is
-    /// to leave by now; then that takes its place.
+    /// Evicts a chunk, unless it was read since it was queued, or another chunk of its series now
+    /// comes first. Either way the next one of the series is queued.
     fn evict(&mut self, chunk: Candidate) {
         let (_, _, key, _) = chunk;
         let Some(series) = self.series.get_mut(&key) else {
@@ -327,7 +325,7 @@ impl Charts {
         self.eviction.chunks.extend(candidate(series).map(Reverse));
     }
 
-    /// The counters. Costs a look at every series.
+    /// The counters. Visits every series.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts {
             series: self.series.len(),

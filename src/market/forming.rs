@@ -1,6 +1,7 @@
 //! A forming candle: one that the exchange has not confirmed as closed.
 //!
-//! Owns its numbers, which follow quotes until the exchange reports it, and its rendered row.
+//! Owns its numbers, which follow the quotes until the exchange reports the candle, and its
+//! rendered row. Ended candles stay here, as provisional ones, until the exchange confirms them.
 
 use super::chunk::render;
 use crate::decimal::Decimal;
@@ -8,7 +9,7 @@ use crate::record::Candle;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-/// A candle that is not confirmed as closed.
+/// A candle that the exchange has not confirmed as closed.
 #[derive(Debug)]
 pub(super) struct FormingCandle {
     pub(super) slot: i64,
@@ -23,7 +24,7 @@ impl FormingCandle {
         FormingCandle { slot, candle, row }
     }
 
-    /// Its row: `[t,o,h,l,c,v],`.
+    /// The rendered row: `[t,o,h,l,c,v],`.
     pub(super) fn row(&self) -> &Arc<[u8]> {
         self.row.get_or_init(|| {
             let mut row = Vec::with_capacity(96);
@@ -33,7 +34,7 @@ impl FormingCandle {
     }
 }
 
-/// Lets a candle follow a price; says whether that changed it.
+/// Applies a price to the candle. Returns true if that changed it.
 pub(super) fn follow(candle: &mut Candle, price: &Decimal) -> bool {
     if candle.close == *price {
         return false;

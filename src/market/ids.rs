@@ -1,9 +1,8 @@
-//! The numbers that stand for symbols and sources everywhere.
+//! The numbers of symbols and sources.
 //!
-//! Each number is given once and keeps its meaning while the process lives, so it may be kept
-//! anywhere.
+//! Each number is assigned once and keeps its meaning while the process lives.
 
-/// One symbol, as a number: its place among all symbols ever met. It is never given to another.
+/// One symbol: its place among all symbols ever seen. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SymbolId(pub u32);
 
@@ -12,14 +11,14 @@ pub struct SymbolId(pub u32);
 pub struct SourceId(pub u16);
 
 impl SymbolId {
-    /// As an index.
+    /// The number as an index.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 impl SourceId {
-    /// As an index.
+    /// The number as an index.
     pub fn index(self) -> usize {
         usize::from(self.0)
     }

@@ -1,8 +1,7 @@
-//! What an exchange's answer does to a series.
+//! Ingest: applies an answer to a series.
 //!
-//! Owns the rules by which an answer becomes coverage, stored rows and a forming candle. It never
-//! takes one bad candle for a bad answer, and never takes silence about a slot that has not
-//! ended for a word.
+//! Owns the rules by which an answer becomes coverage, stored rows and forming candles. One bad
+//! candle never spoils the answer. A slot that has not ended is never taken as empty.
 
 use super::answer::{Found, Reported, Word, Written, left_out};
 use super::chunk::seconds;
@@ -13,8 +12,8 @@ use crate::history::Changes;
 use crate::time::UnixMs;
 use std::ops::Range;
 
-/// Archived slots in a row that an answer may tell anew. A longer stretch lies in the middle of what was
-/// asked for the sake of others, and the file's word on it is as good.
+/// The longest stretch of archived slots that an answer may replace. A longer one lies inside of
+/// what was asked for other slots, and the file is as good about it.
 const MOST_ASKED_AGAIN: i64 = 2 * REREAD;
 
 impl Series {
@@ -31,17 +30,16 @@ impl Series {
         self.ingest(asked, candles, &word, closed_before, changes)
     }
 
-    /// Takes what is told of the slots `asked`: every candle that there is, in any order.
-    /// `closed_before` is the exchange's clock at the moment of the answer; a caller who
-    /// knows that the exchange needs a while to close a candle takes that off.
+    /// Applies an answer about the slots `asked`: every candle that there is, in any order.
+    /// `closed_before` is the exchange's clock at the time of the answer, less what the exchange
+    /// needs to close a candle.
     ///
-    /// Of slots that ended by then, those with a sound candle are covered from now on, and so are
-    /// those that the answer's [`Word`] says to be empty. Any other slot that is left out stays as it
-    /// is, with its candle if one is stored; a second answer that leaves it out, a re-read later,
-    /// makes it empty. An unsound candle changes nothing in its slot. The candle that has not ended
-    /// becomes the forming one.
+    /// Slots that have ended become covered if they have a sound candle, or if [`Word`] proves them
+    /// empty. Any other slot that is left out keeps its state, until a second answer, a re-read
+    /// later, leaves it out too. An unsound candle changes nothing in its slot. A candle that has
+    /// not ended becomes the forming one.
     ///
-    /// `changes` is told what is to be archived of it.
+    /// `changes` collects what is to be archived.
     pub fn ingest(
         &mut self,
         asked: Range<i64>,
@@ -79,8 +77,8 @@ impl Series {
         written
     }
 
-    /// The parts of these closed slots that are as they are told, in order. What is left out of an
-    /// answer and not proved by it is noted, and is part of it when it has been noted before.
+    /// The parts of these closed slots that become as reported, in order. A slot that is left out
+    /// without proof is noted; it becomes part of the result when it was noted before.
     fn decided(
         &mut self,
         closed: &Range<i64>,
@@ -95,7 +93,7 @@ impl Series {
         let end = between.end.clamp(start, closed.end);
         let mut decided = IntervalSet::new();
         let _ = decided.insert(start..end);
-        // Candles that are stored are not removed on one answer's word, in the file neither.
+        // One answer does not remove a candle, neither from memory nor from the file.
         let mut doubtful = self.row_parts(&(start..end));
         for hidden in self.hidden(start..end) {
             match hidden.end - hidden.start > MOST_ASKED_AGAIN {
@@ -117,7 +115,7 @@ impl Series {
                     .silences
                     .note(part, at, confirmed_after_ms(self.interval()))
                 {
-                    // Too many pieces: it is asked again.
+                    // With too many ranges it is asked for again.
                     let _ = decided.insert(confirmed);
                 }
             }
@@ -139,9 +137,10 @@ impl Series {
         slots.map(|slot| slot..slot + 1).collect()
     }
 
-    /// These slots were told at a moment at which `present` was the newest.
+    /// Notes which of these slots may still be revised. `present` was the newest slot at the time
+    /// of the answer.
     fn note_settled(&mut self, slots: &Range<i64>, found: &[Found<'_>], present: i64) {
-        // Something unsound is no second reading.
+        // An unsound candle is no second reading.
         let unsound = found.iter().filter(|found| found.candle.is_none());
         let unread: Vec<Range<i64>> = (unsound.map(|found| found.slot..found.slot + 1))
             .filter(|slot| self.unsettled.covers(slot.clone()))
@@ -152,12 +151,12 @@ impl Series {
         }
         let young = slots.start.max(present - REREAD)..slots.end;
         if !young.is_empty() {
-            // Too many pieces: more than any exchange's outages make.
+            // Failure means too many ranges: more than outages of an exchange cause.
             let _ = self.unsettled.insert(young);
         }
     }
 
-    /// Makes these slots as they are told.
+    /// Stores these slots as reported.
     fn take(
         &mut self,
         slots: &Range<i64>,
@@ -184,8 +183,8 @@ impl Series {
         }
     }
 
-    /// The reported candles by slot, one each, unsound ones without their numbers; and the first
-    /// slot that has not ended.
+    /// Sorts the reported candles by slot, one each, unsound ones without numbers. Also returns the
+    /// first slot that has not ended.
     fn sift<'a>(
         &self,
         asked: &Range<i64>,
@@ -198,7 +197,8 @@ impl Series {
         for Reported { candle, closed } in candles {
             let slot = self.interval().slot_of(candle.open_time);
             let asked_for = asked.contains(&slot);
-            // One slot ahead: its clock may have passed a boundary that ours is just before.
+            // One slot ahead is fine: the exchange's clock may have passed a boundary that ours has
+            // not.
             let sound = asked_for
                 && slot <= present.saturating_add(1)
                 && self.open_of(slot) == candle.open_time
@@ -206,13 +206,13 @@ impl Series {
             if !sound {
                 written.rejected += 1;
             } else if *closed == Some(false) && slot >= present - 1 {
-                // The exchange's word counts where the clocks may disagree; further back, a
-                // candle that never closes would be asked for again for ever.
+                // The flag counts where the clocks may disagree. Further back it is ignored: a
+                // candle that never closes would be requested forever.
                 open_from = open_from.min(slot);
             }
             if asked_for {
                 let candle = sound.then_some(candle);
-                // They nearly always come in their order: a sort would take 5 kB of the program.
+                // Candles nearly always come in order, and a sort adds 5 kB to the program.
                 let place = found.partition_point(|it: &Found<'_>| it.slot <= slot);
                 found.insert(place, Found { slot, candle });
             }
@@ -227,8 +227,8 @@ impl Series {
         (found, open_from)
     }
 
-    /// The slots of which nothing is known but something unsound. Where they would break coverage
-    /// into too many pieces, they pass for slots without a candle.
+    /// The slots of which only an unsound candle is known. They count as empty if they would split
+    /// coverage into too many ranges.
     fn unsound_and_unknown(&self, found: &[Found<'_>]) -> Vec<i64> {
         let unknown = |found: &&Found<'_>| {
             found.candle.is_none() && !self.covered.covers(found.slot..found.slot + 1)
@@ -240,8 +240,8 @@ impl Series {
         }
     }
 
-    /// Tells what an answer about these closed slots makes of the archive. Called before the answer
-    /// is stored here. Until it is written, the file's word about them is an old one.
+    /// Collects what an answer about these closed slots changes in the archive. Called before the
+    /// answer is stored here.
     fn archive_answer(&mut self, closed: &Range<i64>, found: &[Found<'_>], changes: &mut Changes) {
         let mut from = closed.start;
         let unsound = found.iter().filter(|found| found.candle.is_none());
@@ -252,7 +252,8 @@ impl Series {
             if part.is_empty() {
                 continue;
             }
-            // What is archived there and was not looked at may hold what the exchange no longer has.
+            // Archived slots that are not in memory may hold candles that the exchange no longer
+            // has.
             for hidden in self.covered.missing(part.clone()) {
                 for slots in self.archived.within(hidden) {
                     changes.forget(slots);
@@ -417,7 +418,7 @@ mod tests {
         let mut first = series();
         first.ingest_whole(10..14, &candles, minute(14), None);
         assert_eq!((first.count(), first.covered().last()), (3, Some(12)));
-        // Not for long: a candle that never closes would be asked for again for ever.
+        // Not for long: a candle that never closes would be asked for again forever.
         first.ingest_whole(10..14, &candles, minute(15), None);
         assert_eq!((first.count(), first.covered().last()), (4, Some(13)));
     }

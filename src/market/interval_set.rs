@@ -1,17 +1,17 @@
-//! A set of slots, held as the ranges that it is made of.
+//! An interval set: a set of slots, stored as ranges.
 //!
-//! Owns what is known of a series as opposed to what is in it: an empty market and a market that
-//! nobody asked about differ here. It never holds candles.
+//! Owns no candles. It tells an empty market, whose slots are in the set, from a market that nobody
+//! asked about.
 //!
 //! Invariant: the ranges are half-open, not empty, sorted, and neither overlap nor touch.
 
 use std::ops::Range;
 
-/// Most ranges that [`IntervalSet::insert`] builds up. A series that is polled and filled backwards has
-/// one or two; a client who asks for scattered ranges makes the others, 16 bytes each.
+/// The most ranges that [`IntervalSet::insert`] builds up. A series that is polled and backfilled
+/// has one or two. Clients that ask for scattered ranges make the others, at 16 bytes each.
 pub const MAX_INTERVALS: usize = 512;
 
-/// See the module's page.
+/// A set of slots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IntervalSet {
     spans: Vec<Range<i64>>,
@@ -27,12 +27,12 @@ impl IntervalSet {
         IntervalSet::default()
     }
 
-    /// Adds a range; says whether that changed the set.
+    /// Adds a range. Returns true if that changed the set.
     pub fn insert(&mut self, range: Range<i64>) -> Result<bool, IntervalSetFull> {
         if range.is_empty() {
             return Ok(false);
         }
-        // All spans that overlap the new one or touch it become one with it.
+        // All ranges that overlap or touch the new one are merged with it.
         let first = self.spans.partition_point(|span| span.end < range.start);
         let behind = self.spans.partition_point(|span| span.start <= range.end);
         if first == behind {
@@ -53,8 +53,8 @@ impl IntervalSet {
         Ok(true)
     }
 
-    /// Takes a range out; says whether that changed the set. Forgetting is never refused: a
-    /// removal in the middle of a span may take the set one above [`MAX_INTERVALS`].
+    /// Removes a range. Returns true if that changed the set. A removal is never refused: one in
+    /// the middle of a range may take the set one above [`MAX_INTERVALS`].
     pub fn remove(&mut self, range: Range<i64>) -> bool {
         let (first, behind) = self.touched(&range);
         if first == behind {
@@ -68,7 +68,7 @@ impl IntervalSet {
         true
     }
 
-    /// Whether every slot of the range is in the set.
+    /// True if every slot of the range is in the set.
     pub fn covers(&self, range: Range<i64>) -> bool {
         if range.is_empty() {
             return true;
@@ -105,12 +105,12 @@ impl IntervalSet {
             .sum()
     }
 
-    /// The least slot.
+    /// The first slot.
     pub fn first(&self) -> Option<i64> {
         self.spans.first().map(|span| span.start)
     }
 
-    /// The greatest slot.
+    /// The last slot.
     pub fn last(&self) -> Option<i64> {
         self.spans.last().map(|span| span.end - 1)
     }
@@ -125,12 +125,12 @@ impl IntervalSet {
         self.spans.len()
     }
 
-    /// Whether no slot is in the set.
+    /// True if no slot is in the set.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// Indices of the spans that share a slot with the range; both the same when none does.
+    /// Indices of the ranges that share a slot with this one. Both are the same if none does.
     fn touched(&self, range: &Range<i64>) -> (usize, usize) {
         let first = self.spans.partition_point(|span| span.end <= range.start);
         if range.is_empty() {
@@ -140,14 +140,14 @@ impl IntervalSet {
             Some(span) if span.end < range.end => {
                 self.spans.partition_point(|span| span.start < range.end)
             }
-            // Nearly always the range lies in one span, or in front of one.
+            // The range nearly always lies inside one stored range, or before one.
             Some(span) => first + usize::from(span.start < range.end),
             None => first,
         };
         (first, behind)
     }
 
-    /// The invariant of the module's page.
+    /// The invariant in the module comment, in debug builds.
     fn check(&self) {
         debug_assert!(self.spans.iter().all(|span| span.start < span.end));
         debug_assert!(
@@ -158,7 +158,7 @@ impl IntervalSet {
     }
 }
 
-/// What is left of a range without another.
+/// The parts of a range outside another.
 pub fn cut(range: Range<i64>, other: &Range<i64>) -> impl Iterator<Item = Range<i64>> {
     let before = range.start..range.end.min(other.start);
     let behind = range.start.max(other.end)..range.end;

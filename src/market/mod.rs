@@ -1,12 +1,12 @@
-//! What the prices mean: which markets there are, who tracks them, and what they cost now.
+//! Market data: the markets, who tracks them, their quotes and their candles.
 //!
-//! Owns the catalog of markets and the latest quote of every source and symbol. It is told what
-//! exchanges said and what time it is, and answers questions.
+//! Owns [`Market`], which holds the catalog, the quotes and the charts. Callers pass in what
+//! exchanges answered and what time it is, and ask questions.
 //!
 //! It never does I/O, never reads a clock, and knows neither HTTP nor any exchange's JSON.
 //!
-//! Everything is indexed by two small numbers, [`SymbolId`] and [`SourceId`]. Both are given once
-//! and never mean anything else while the process lives, so they may be kept anywhere.
+//! Everything is indexed by two small numbers, [`SymbolId`] and [`SourceId`]. Both are assigned
+//! once and keep their meaning while the process lives.
 
 mod answer;
 mod body;

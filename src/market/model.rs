@@ -413,7 +413,7 @@ impl Naive {
         assert_eq!(info.last_closed, last_closed, "{why}");
     }
 
-    /// Whether a candle lies behind the last row that makes no row itself.
+    /// True if a candle lies behind the last row that makes no row itself.
     fn hidden_behind(&self, behind: Option<i64>, end: i64) -> bool {
         behind.is_some_and(|behind| {
             self.stored.range(behind..end.max(behind)).next().is_some()

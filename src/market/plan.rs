@@ -1,14 +1,8 @@
-//! A chart: which candles a request is about, and the quick way to answer it.
+//! Chart plans: the quick way to make a chart body.
 //!
-//! Owns the rules of a chart's range and of what is said about it beside its rows. It never waits
-//! for candles that are not there: it says what is missing.
-//!
-//! Two ways lead to a body. A [`ChartPlan`] answers what is stored as it is asked for: it measures
-//! the rows without reading them, so that the length is known before the first byte is written,
-//! and hands out shared bytes. Everything else is made row by row, over several turns if need be,
-//! by a [`ChartBuilder`](super::builder::ChartBuilder).
-//!
-//! A *bucket* is a candle of the asked interval; it is made of *slots*, candles of the stored one.
+//! Owns no rows. A [`ChartPlan`] measures stored rows without reading them, so that the length is
+//! known before the first byte is written, and shares their bytes. Every other chart is made row by
+//! row by a [`ChartBuilder`](super::builder::ChartBuilder).
 
 use super::chart::{ChartPlan, ChartSpec, Recent};
 use super::chunk::seconds;
@@ -20,13 +14,13 @@ use crate::fingerprint::{Fingerprint, Part};
 use crate::time::UnixMs;
 use std::sync::{Arc, OnceLock};
 
-/// Seconds after which a plan is made anew in any case, which marks its chunks as read.
+/// Seconds after which a plan is made again in any case, which marks its chunks as read.
 const RECENT_S: u32 = 16;
 
 impl ChartPlan {
-    /// Finds the rows of an answer. `None` when it cannot be made of stored rows as they are: a
-    /// [`ChartBuilder`](super::builder::ChartBuilder) makes it. `now` is the exchange's clock, `keep`
-    /// the kept window in base slots.
+    /// Finds the rows of a chart. `None` if the chart needs a
+    /// [`ChartBuilder`](super::builder::ChartBuilder). `now` is the exchange's clock, `keep` the
+    /// kept window in base slots.
     pub fn new(
         series: Option<&Series>,
         spec: &ChartSpec,
@@ -80,7 +74,7 @@ impl ChartPlan {
             rows.bytes += row.len();
             rows.pieces.push((row, 0..forming.row().len()));
         }
-        // The comma behind the last row gives its place to the closing bracket.
+        // The closing bracket replaces the comma after the last row.
         if let Some((_, part)) = rows.pieces.last_mut() {
             part.end -= 1;
             rows.bytes -= 1;
@@ -94,8 +88,8 @@ impl ChartPlan {
         })
     }
 
-    /// As [`ChartPlan::new`], but the last plan of a series serves again for as long as it would
-    /// come out the same: many look at the same chart, more often than it changes.
+    /// Like [`ChartPlan::new`], but reuses the last plan of the series while it would not change:
+    /// many clients ask for the same chart.
     pub fn recent(
         series: Option<&Series>,
         spec: &ChartSpec,
@@ -128,8 +122,8 @@ impl ChartPlan {
     }
 }
 
-/// What a chart of these rows is made of: all stored rows between two slots, and all of the forming
-/// between two others.
+/// The fingerprint of a chart of these rows: the stored rows between two slots, and the forming
+/// candles between two others.
 fn made_of(series: &Series, stored: &RowRange, forming: &[FormingCandle]) -> Fingerprint {
     let mut made_of = Fingerprint::new();
     made_of.add(Part::Source(series.key().source.0));

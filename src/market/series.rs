@@ -1,16 +1,16 @@
 //! The candles of one market in one stored interval.
 //!
-//! Owns four things: the closed candles that the exchange confirmed, as rendered rows
-//! (`chunk.rs`); the slots for which it has answered, with a candle or without (`spans.rs`); the
-//! *forming*, which is newer than both: candles made from quotes, and the forming one; and which slots
-//! are archived, so that they can be had again without asking the exchange. What was evicted from
-//! memory, or not read since the start, is archived and not covered.
+//! Owns the closed candles that the exchange confirmed, as rendered rows (`chunk.rs`); the covered
+//! slots, for which the exchange has answered, with a candle or without (`interval_set.rs`); the
+//! forming candles (`forming.rs`), which are newer; and the archived slots, which the history file
+//! holds. What was evicted from memory, or not read since the start, is archived and not covered.
 //!
-//! It never blends: what the exchange says about a slot replaces what quotes made of it. It never
-//! serves a made-up candle as a closed one, and what it serves is a function of what it was told,
-//! not of the time of asking: the same version is the same answer.
+//! It never mixes sources: what the exchange reports about a slot replaces what quotes made of it.
+//! It never serves a forming candle as a closed one. The same version is the same answer, whatever
+//! the time.
 //!
-//! Invariant: a row lies in a covered slot, and every slot of the forming is behind all covered ones.
+//! Invariant: a row lies in a covered slot, and every forming candle is newer than all covered
+//! slots.
 
 use super::chart::Recent;
 use super::chunk::{CHUNK_SLOTS, Chunk, Draft, chunk_of, chunks_of, places_of};
@@ -27,18 +27,18 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-/// Most provisional candles of one series: four hours of minutes without an answer about
-/// candles while quotes go on. What falls out is a hole until the exchange answers.
+/// The most provisional candles of one series: four hours of minutes in which quotes arrive but no
+/// candles. A dropped one is a hole until the exchange answers.
 pub const MAX_PROVISIONAL: usize = 240;
 
-/// Seconds that slots count as wanted after they were asked for: longer than anybody waits.
+/// Seconds that slots stay wanted after they were asked for: longer than any client waits.
 pub(super) const WANTED: u32 = 10;
 
-/// Wishes of one series that count at a time: more clients than ask for different old parts of one
-/// chart at once. Where there are more, the first ones ask again.
+/// The most wanted ranges of one series: more than clients ask for at once. Above it, the oldest is
+/// forgotten.
 const WANTS: usize = 8;
 
-/// What a series is of. Ordered by source, then symbol: the three intervals of a market are
+/// What a series holds. Ordered by source, then symbol: the three intervals of a market are
 /// neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SeriesKey {
@@ -50,7 +50,7 @@ pub struct SeriesKey {
     pub interval: Stored,
 }
 
-/// See the module's page.
+/// The candles of one market in one stored interval.
 #[derive(Debug)]
 pub struct Series {
     key: SeriesKey,
@@ -59,16 +59,15 @@ pub struct Series {
     pub(super) archived: IntervalSet,
     /// Slots that one answer has left out.
     pub(super) silences: Silences,
-    /// Slots whose candles may still be revised: they were not read since
-    /// [`REREAD`](super::REREAD) slots after their close, or nobody knows. Not stored: after a
-    /// restart, the last ones of each stretch that is archived.
+    /// Slots whose candles may still be revised: they were not read since [`REREAD`](super::REREAD)
+    /// slots after their close. Not stored: after a restart it holds the last slots of each
+    /// archived stretch.
     pub(super) unsettled: IntervalSet,
-    /// Whether nobody knows what time it is at the exchange.
+    /// True if the exchange's clock is unknown.
     pub(super) clock_in_doubt: bool,
-    /// Oldest first; the last one is forming or, when no quote came since, was.
+    /// Oldest first. The last one is forming, or was if no quote came since.
     pub(super) forming: Vec<FormingCandle>,
-    /// The newest slot that is known to have begun, from the clocks that came with answers and
-    /// quotes.
+    /// The newest slot known to have begun, by the times of answers and quotes.
     pub(super) frontier: i64,
     count: usize,
     bytes: usize,
@@ -77,15 +76,15 @@ pub struct Series {
     pub(super) forgotten: Option<i64>,
     /// Second of the last read.
     read: Cell<u32>,
-    /// Slots that somebody waits for, and since which second; the newest wish comes first.
+    /// Slots that clients wait for, and since which second; the newest range first.
     pub(super) wanted: VecDeque<(Range<i64>, u32)>,
-    /// Let go when a row changes: it holds the rows.
+    /// Dropped when a row changes, because it holds the rows.
     pub(super) recent: RefCell<Option<Box<Recent>>>,
 }
 
 impl Series {
-    /// A series of which nothing is known. Versions count from `version`: a series that comes
-    /// back after it left must not repeat one.
+    /// A series of which nothing is known. Versions count from `version`: a series that is opened
+    /// again must not repeat one.
     pub fn new(key: SeriesKey, version: u64) -> Series {
         Series {
             key,
@@ -108,7 +107,7 @@ impl Series {
         }
     }
 
-    /// What it is of.
+    /// What it holds.
     pub fn key(&self) -> SeriesKey {
         self.key
     }
@@ -118,13 +117,13 @@ impl Series {
         self.read.get()
     }
 
-    /// Remembers that it was read.
+    /// Sets the second of the last read.
     pub(super) fn touch(&self, second: u32) {
         self.read.set(second);
     }
 
-    /// Somebody who has just asked waits for these slots: they leave last, so that they are still
-    /// there when all of them have come.
+    /// Marks slots that a client waits for. They are evicted last, so that they are still there
+    /// when all of them have arrived.
     pub(super) fn want(&mut self, slots: Range<i64>) {
         let now = self.read();
         self.want_no_longer(now);
@@ -132,7 +131,7 @@ impl Series {
         self.wanted.push_front((slots, now));
     }
 
-    /// Lets go of what was wanted long before this second.
+    /// Forgets what was wanted too long before this second.
     pub(super) fn want_no_longer(&mut self, second: u32) {
         let is_fresh = |since: u32| since.saturating_add(WANTED) >= second;
         self.wanted.retain(|(_, since)| is_fresh(*since));
@@ -143,37 +142,37 @@ impl Series {
         self.key.interval
     }
 
-    /// Slots about which the exchange has answered. Closed ones only.
+    /// The closed slots that the exchange has reported, with a candle or without.
     pub fn covered(&self) -> &IntervalSet {
         &self.covered
     }
 
-    /// Slots that the history file holds an answer about.
+    /// The slots that the history file holds.
     pub fn archived(&self) -> &IntervalSet {
         &self.archived
     }
 
-    /// Grows with every change of what is served.
+    /// Increases with every change of what is served.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// Grows with every change of the stored candles or the coverage.
+    /// Increases with every change of the stored candles or the coverage.
     pub fn closed_version(&self) -> u64 {
         self.closed_version
     }
 
-    /// Stored candles.
+    /// The number of stored candles.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// What they take in memory.
+    /// Their size in memory.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Covered slots without a candle.
+    /// The number of covered slots without a candle.
     pub fn gaps(&self) -> u64 {
         let covered: u64 = (self.covered.iter())
             .map(|span| span.end.abs_diff(span.start))
@@ -200,7 +199,7 @@ impl Series {
         Some(id * CHUNK_SLOTS + i64::from(place))
     }
 
-    /// How many stored candles, and from where to where.
+    /// The number of stored candles, and the first and last slot.
     pub fn extent(&self) -> Extent {
         Extent {
             first: self.first_closed().map(|at| self.interval().slot_of(at)),
@@ -209,17 +208,17 @@ impl Series {
         }
     }
 
-    /// Slots below this one were evicted for want of room or for their age. To fetch them again
-    /// unasked would only evict others.
+    /// Slots before this one were evicted for space or age. Fetching them again unasked would only
+    /// evict others.
     pub fn forgotten_before(&self) -> Option<i64> {
         self.forgotten
     }
 
-    /// Takes a quote: the forming candle follows its price. Says whether anything changed. A
-    /// quote of a slot that is confirmed or has been left is ignored.
+    /// Applies a quote to the forming candle. Returns true if anything changed. A quote for a slot
+    /// that is confirmed or over is ignored.
     ///
-    /// `at` is the exchange's clock when the quote came, not the quote's own time: that of a
-    /// quiet market may be hours old.
+    /// `at` is the exchange's clock when the quote came, not the quote's own time, which may be
+    /// hours old in a quiet market.
     pub fn tick(&mut self, price: &Decimal, at: UnixMs) -> bool {
         let slot = self.interval().slot_of(at);
         let confirmed = self.covered.last().is_some_and(|last| slot <= last);
@@ -233,10 +232,10 @@ impl Series {
                 }
                 last.row.take();
             }
-            // A quote that came late by a moment.
+            // The quote came a moment late.
             Some(last) if last.slot == slot + 1 => return false,
             _ => {
-                // What lies further ahead was made while the clock was wrong.
+                // Later candles were made while the clock was wrong.
                 self.forming.retain(|forming| forming.slot < slot);
                 if slot + 1 < self.frontier {
                     self.frontier = slot;
@@ -258,15 +257,15 @@ impl Series {
         true
     }
 
-    /// Forgets all slots before this one. Answers how many candles left.
+    /// Forgets all slots before this one. Returns the number of candles dropped.
     pub fn forget_before(&mut self, slot: i64) -> usize {
         self.unsettled.remove(i64::MIN..slot);
         self.silences.remove(&(i64::MIN..slot));
         self.forget(i64::MIN..slot)
     }
 
-    /// Forgets these slots, and that those before them are worth asking for. Answers how many
-    /// candles left.
+    /// Forgets these slots, and that slots before them are worth fetching. Returns the number of
+    /// candles dropped.
     pub(super) fn forget(&mut self, slots: Range<i64>) -> usize {
         if !self.covered.remove(slots.clone()) {
             return 0;
@@ -283,7 +282,7 @@ impl Series {
             self.set_chunk(id, rest);
         }
         self.forgotten = self.forgotten.max(Some(slots.end));
-        // What is not in the file either is unknown, and asked as such.
+        // A slot that is not in the file either is unknown, and asked for as such.
         for lost in self.archived.missing(slots) {
             self.unsettled.remove(lost);
         }
@@ -292,8 +291,8 @@ impl Series {
         before - self.count
     }
 
-    /// Forgets all slots from this one on: a clock that ran ahead has judged them closed, or begun.
-    /// Whether some of them are archived, or on their way there.
+    /// Forgets all slots from this one on, which a clock that ran ahead has taken as closed or
+    /// begun. Returns true if some of them are archived, or on their way there.
     pub fn forget_from(&mut self, slot: i64) -> bool {
         let was_archived = self.archived.remove(slot..i64::MAX);
         let was_covered = self.covered.remove(slot..i64::MAX);
@@ -341,7 +340,7 @@ impl Series {
         }
     }
 
-    /// Lets go of the forming's candles that are confirmed or too many.
+    /// Drops forming candles that are confirmed, or too many.
     pub(super) fn trim_forming(&mut self) {
         let before = self.forming.len();
         let last = self.covered.last();
@@ -353,8 +352,8 @@ impl Series {
         }
     }
 
-    /// A derived candle stops to be the forming one when its last slot has passed: that is a
-    /// change of what is served, though no number changed.
+    /// Advances the newest slot. A rolled-up candle stops forming when its last slot has passed,
+    /// which changes what is served although no number changed.
     pub(super) fn advance(&mut self, slot: i64) {
         if slot > self.frontier {
             self.frontier = slot;
@@ -367,7 +366,7 @@ impl Series {
         self.closed_version += 1;
     }
 
-    /// The invariant of the module's page.
+    /// The invariant in the module comment, in debug builds.
     pub(super) fn check(&self) {
         debug_assert!(
             self.forming

@@ -1,25 +1,24 @@
 //! The market: the catalog, the quotes and the charts together.
 //!
-//! Owns the three, and nothing else. Each has its own rules.
 
 use super::catalog::Catalog;
 use super::charts::Charts;
 use super::quote::Quotes;
 use crate::config::Config;
 
-/// See the module's page.
+/// All market data.
 #[derive(Debug)]
 pub struct Market {
-    /// Which markets there are, and who tracks them.
+    /// The markets, and the sources that track them.
     pub catalog: Catalog,
-    /// What they cost.
+    /// The latest quote of each market and source.
     pub quotes: Quotes,
-    /// What they cost before.
+    /// The candles.
     pub charts: Charts,
 }
 
 impl Market {
-    /// The market before any exchange has answered: only what the configuration names is known.
+    /// The state before any exchange has answered: it knows only what the configuration names.
     pub fn new(config: &Config) -> Market {
         Market {
             catalog: Catalog::new(config),

@@ -1,6 +1,6 @@
-//! The range of a chart: which slots a request is about, and what is said about them.
+//! The range of a chart: which slots a request needs, and what is reported about them.
 //!
-//! Owns nothing. It never waits for candles that are missing: it says what is missing.
+//! It never waits for missing candles: it reports what is missing.
 //!
 //! A *bucket* is a candle of the asked interval. It is made of *slots*, candles of the stored one.
 
@@ -12,29 +12,29 @@ use crate::interval::{Interval, Stored};
 use crate::time::UnixMs;
 use std::ops::Range;
 
-/// 9999-12-31: times beyond it mean it. Calendars and sums hold up to there.
+/// 9999-12-31. Later times are clipped to it: calendars and sums hold up to there.
 pub(super) const MAX_TIME: UnixMs = UnixMs(253_402_300_799_999);
 
-/// Buckets that a range is reckoned over at most, in months about 80,000 years: keeps calendars
-/// from overflow, whatever the limit of a request is.
+/// The most buckets that a range is computed over, about 80,000 years in months: it keeps calendars
+/// from overflow, whatever the limit of a request.
 const MOST_BUCKETS: usize = 1_000_000;
 
-/// The base slots whose coverage an answer depends on, as far as that is known before looking:
-/// `limit` buckets in the asked direction, clipped to the kept window and to what is closed by
-/// `now` on the exchange's clock. `keep` is in base slots.
+/// The base slots whose coverage an answer depends on, as far as is known before looking: `limit`
+/// buckets in the asked direction, clipped to the kept window and to what is closed by `now` on the
+/// exchange's clock. `keep` is in base slots.
 pub fn needed(spec: &ChartSpec, now: UnixMs, keep: i64) -> Range<i64> {
     Window::new(spec).needed(spec, now, keep)
 }
 
-/// The buckets that a request may be answered with, before its limit.
+/// The buckets that may answer a request, before its limit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     pub(super) base: Stored,
     /// First slot of the first bucket.
     pub(super) start: i64,
-    /// Slot behind the last bucket.
+    /// The slot after the last bucket.
     pub(super) end: i64,
-    /// Whether the limit keeps the oldest buckets.
+    /// True if the limit keeps the oldest buckets.
     pub(super) oldest: bool,
 }
 
@@ -78,26 +78,27 @@ impl Window {
     }
 }
 
-/// What came of a request, in slots.
+/// The rows found for a request, in slots.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Outcome {
     /// Rows of the body.
     pub(super) rows: usize,
-    /// First slot of the first bucket that was looked into: the first row's, unless its volume
-    /// could not be held.
+    /// First slot of the first bucket that has candles. It has no row if its volume has too many
+    /// digits.
     pub(super) begin: Option<i64>,
     /// First slot of the first row's bucket.
     pub(super) first: Option<i64>,
     /// First slot of the last row's bucket.
     pub(super) last: Option<i64>,
-    /// Buckets with a candle that the exchange confirmed.
+    /// Buckets that the exchange has confirmed and that hold a candle.
     pub(super) closed: u64,
-    /// Whether a row is provisional or forming.
+    /// True if a row is provisional or forming.
     pub(super) has_forming: bool,
 }
 
 impl Outcome {
-    /// What is said about it. `now` is the exchange's clock, `keep` the kept window in base slots.
+    /// What is reported about the chart. `now` is the exchange's clock, `keep` the kept window in
+    /// base slots.
     pub(super) fn info(
         &self,
         series: Option<&Series>,
@@ -113,7 +114,7 @@ impl Outcome {
         let behind = self.last.map(|slot| bucket_of(interval, slot).end);
         let cut = behind.filter(|behind| {
             let rest = *behind..window.end;
-            // Flat candles reach up to the newest candle, wherever that is.
+            // Flat candles reach up to the newest candle.
             let until = if spec.fill_previous && !rest.is_empty() {
                 i64::MAX
             } else {
@@ -134,7 +135,7 @@ impl Outcome {
         } else {
             start.min(needed.start)..end.max(needed.end)
         };
-        // What is older than what is kept was asked for, too. Without a row nobody has said where
+        // Slots older than the kept window were asked for too. Without a row it is unknown where
         // the market begins.
         let oldest = match (window.oldest, self.begin) {
             (true, _) => window.start,
@@ -162,7 +163,7 @@ impl Outcome {
     }
 }
 
-/// How many buckets lie in this range and are covered from their first slot to their last.
+/// The number of buckets in this range that are covered from their first slot to their last.
 fn whole_buckets(covered: &IntervalSet, range: Range<i64>, interval: Interval) -> u64 {
     if interval.is_stored() {
         return covered.covered(range);
@@ -175,7 +176,7 @@ fn whole_buckets(covered: &IntervalSet, range: Range<i64>, interval: Interval) -
     whole.sum()
 }
 
-/// Open time of the newest bucket that has a candle and is covered whole.
+/// Open time of the newest bucket that has a candle and is fully covered.
 fn last_closed(series: &Series, interval: Interval) -> Option<UnixMs> {
     if interval.is_stored() {
         return series.last_closed();
@@ -184,7 +185,7 @@ fn last_closed(series: &Series, interval: Interval) -> Option<UnixMs> {
     series.covered().iter().rev().find_map(|span| {
         let start = first_bucket(interval, span.start);
         let end = bucket_of(interval, span.end).start;
-        // No candle of the forming lies in a covered slot.
+        // No forming candle lies in a covered slot.
         let slot = series.last_candle(start..end)?;
         Some(base.open_of(bucket_of(interval, slot).start))
     })

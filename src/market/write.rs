@@ -1,6 +1,6 @@
-//! What is written to a series: coverage, stored rows, forming candles.
+//! Writes to a series: coverage, stored rows, forming candles.
 //!
-//! Owns nothing. It decides nothing: `ingest.rs` does.
+//! `ingest.rs` decides what is written.
 
 use super::answer::{Found, Written};
 use super::chunk::{CHUNK_SLOTS, Draft, chunk_of, chunks_of, place_of, places_of};
@@ -12,13 +12,14 @@ use crate::record::Candle;
 use std::ops::Range;
 
 impl Series {
-    /// Marks these slots; says whether that changed anything. `None`: there are too many spans.
+    /// Covers these slots. Returns whether that changed anything, or `None` if there are too many
+    /// ranges.
     pub(super) fn cover(&mut self, closed: &Range<i64>, written: &mut Written) -> Option<bool> {
         loop {
             match self.covered.insert(closed.clone()) {
                 Ok(changed) => return Some(changed),
                 Err(IntervalSetFull) => {
-                    // What is newer is worth more.
+                    // Newer slots are worth more.
                     let oldest = self.covered.iter().next()?;
                     if oldest.end > closed.start {
                         return None;
@@ -29,7 +30,7 @@ impl Series {
         }
     }
 
-    /// Makes the rows of these slots those of the found candles.
+    /// Replaces the rows of these slots by the found candles.
     pub(super) fn store(
         &mut self,
         closed: &Range<i64>,
@@ -43,8 +44,8 @@ impl Series {
         let (mut draft, mut rest) = (Draft::default(), found);
         let mut at = chunk_of(closed.start);
         let end = chunks_of(closed).end;
-        // An answer may cover a million slots and hold three candles: only chunks that have
-        // candles, or get some, are looked at.
+        // An answer may cover a million slots and hold three candles. Only chunks that have
+        // candles, or get some, are visited.
         while at < end {
             let stored = self.chunks.range(at..end).next().map(|(id, _)| *id);
             let fresh = rest.first().map(|found| chunk_of(found.slot));
@@ -104,13 +105,13 @@ impl Series {
             && written.updated == before.updated
             && written.removed == before.removed;
         if !same {
-            // What nobody read yet leaves as if it had been read when it came.
+            // A chunk that nobody has read counts as read when it came.
             let read = old.map_or(second, |old| old.read().max(second));
             self.set_chunk(id, draft.build(read));
         }
     }
 
-    /// Puts a candle that has not ended into the forming, in place of what quotes made.
+    /// Sets a forming candle, in place of what quotes made.
     pub(super) fn set_open(&mut self, slot: i64, candle: &Candle) {
         let at = self.forming.partition_point(|forming| forming.slot < slot);
         match self.forming.get_mut(at) {
@@ -125,12 +126,12 @@ impl Series {
         self.version += 1;
     }
 
-    /// After a clock that ran ahead was set right: slots that have not come yet are not covered,
-    /// unless the exchange had a candle for them, and have no candle made from quotes. One slot
-    /// is no wrong clock: two answers may be applied in another order than they were made.
+    /// Repairs a series after its clock ran ahead: future slots are no longer covered, unless the
+    /// exchange had a candle for them, and their forming candles are dropped. One slot ahead is no
+    /// error: answers may be applied in another order than they were made.
     pub(super) fn heal_clock(&mut self, present: i64, changes: Option<&mut Changes>) {
         let begin = present.saturating_add(2);
-        // What was answered there may still be on its way to the file.
+        // These slots may still be on their way to the file.
         let known = self.newest_known();
         if let Some(changes) = changes.filter(|_| known >= Some(begin)) {
             self.archived.remove(begin..i64::MAX);

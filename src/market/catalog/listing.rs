@@ -1,44 +1,44 @@
-//! Market lists: what a list says of a market, and how two lists of a source differ.
+//! Market lists: what a list says about a market, and how two lists of a source differ.
 //!
-//! Owns the way back from ticker ids to symbols.
+//! Owns the map from ticker ids to symbols.
 
 use super::super::hash::NameMap;
 use super::super::ids::SymbolId;
 use crate::record::{MarketInfo, MarketRules};
 use std::fmt;
 
-/// What one source's list says of one market that it tracks.
+/// What the list of a source says about one market.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// The exchange's own name of the market in tickers.
+    /// The name of the market in tickers.
     pub ticker_id: Box<str>,
     pub(super) candle_id: Option<Box<str>>,
-    /// Whether it trades now.
+    /// True if it trades now.
     pub active: bool,
-    /// Whether the configuration names it among the source's `symbols`: its candles are polled.
+    /// True if the source's `symbols` in the configuration name it: its candles are polled.
     pub named: bool,
     /// Steps, limits and fees.
     pub rules: MarketRules,
 }
 
-/// What became of one item of a list.
+/// What was done with one item of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listed {
     /// The source tracks it.
     Tracked,
-    /// The source was not told to want it.
+    /// The source is not configured to track it.
     Untracked,
     /// Its symbol cannot be written, another market of the list has the same symbol, or the cap
     /// on symbols is reached.
     Skipped,
 }
 
-/// What a list has changed for its source.
+/// What a list changed for its source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListChange {
-    /// Tracked by this source from now on.
+    /// Tracked from now on.
     pub added: Vec<SymbolId>,
-    /// No longer tracked by this source: its quotes and candles of them are to be dropped.
+    /// No longer tracked: the source's quotes and candles of them are to be dropped.
     pub removed: Vec<SymbolId>,
     /// Markets whose symbol cannot be written.
     pub skipped: u32,
@@ -48,7 +48,7 @@ pub struct ListChange {
     pub over_cap: u32,
 }
 
-/// A list without any market that could be used: a fault of the exchange, so it changes nothing.
+/// A list without any usable market: an error of the exchange, so it changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EmptyList;
 
@@ -58,15 +58,14 @@ impl fmt::Display for EmptyList {
     }
 }
 
-/// A list that was read to its end, as far as it differs from what is held.
+/// The difference between a new list and the current listings.
 #[derive(Debug)]
 pub(super) struct Difference {
-    /// New listings, and listings that say something else now.
-    /// Sorted by symbol. After the switch, what was held before.
+    /// New and changed listings, sorted by symbol. After the switch, the former ones.
     pub(super) changes: Vec<(SymbolId, Option<Box<Listing>>)>,
-    /// Held listings that the list no longer has, or that no longer qualify; sorted.
+    /// Current listings that the list no longer has, or that no longer qualify; sorted.
     pub(super) leavers: Vec<SymbolId>,
-    /// The way back from ticker ids, where it has been made already.
+    /// The map from ticker ids, if it was built already.
     pub(super) routes: Option<Routes>,
 }
 
@@ -74,11 +73,11 @@ pub(super) struct Difference {
 #[derive(Debug, Default)]
 pub(super) struct Routes(pub(super) NameMap<Box<str>, SymbolId>);
 
-/// Routes on their way out.
+/// Routes that are being dropped.
 pub(super) type LeavingRoutes = std::collections::hash_map::IntoIter<Box<str>, SymbolId>;
 
 impl Listing {
-    /// The name by which the market's candles are asked for.
+    /// The name for requests of candles.
     pub fn candle_id(&self) -> &str {
         self.candle_id.as_deref().unwrap_or(&self.ticker_id)
     }
@@ -99,7 +98,7 @@ impl Difference {
         self.changes.is_empty() && self.leavers.is_empty()
     }
 
-    /// What will be listed of a symbol of which this is held.
+    /// The new listing of a symbol, by its current one.
     pub(super) fn listing<'a>(
         &'a self,
         symbol: SymbolId,
@@ -111,7 +110,7 @@ impl Difference {
         }
     }
 
-    /// Every symbol of its changes is below this.
+    /// One above the highest changed symbol.
     pub(super) fn places(&self) -> usize {
         (self.changes.last()).map_or(0, |(symbol, _)| symbol.index() + 1)
     }
@@ -123,14 +122,14 @@ impl Routes {
         Routes(NameMap::with_capacity_and_hasher(count, Default::default()))
     }
 
-    /// Notes whose ticker id this is: of two markets with the same one, which only a faulty list
-    /// has, the lower symbol has it.
+    /// Adds a ticker id. If a faulty list has one ticker id for two markets, the lower symbol gets
+    /// it.
     pub(super) fn add(&mut self, listing: &Listing, symbol: SymbolId) {
         let holder = self.0.entry(listing.ticker_id.clone()).or_insert(symbol);
         *holder = symbol.min(*holder);
     }
 
-    /// One after the other, to let go of them.
+    /// An iterator, to drop them in slices.
     pub(super) fn into_iter(self) -> LeavingRoutes {
         self.0.into_iter()
     }

@@ -1,31 +1,30 @@
-//! What a refresh of a market list prepares.
+//! The state of a market list refresh.
 //!
-//! Owns the next state of the catalog while it is put together, and the last one while it is
-//! dropped.
+//! Owns the next state of the catalog while it is built, and the former one while it is dropped.
 
 use super::groups::{ByQuote, Category};
 use super::listing::{Difference, LeavingRoutes, ListChange, Routes};
 use crate::market::ids::{SourceId, SymbolId};
 
-/// Markets that one slice looks at, or lets go of: some 50 microseconds. The first and the last look
-/// of the judging go over all of a list: 0.4 ms for the first list of 3,500 markets, mostly to sort
-/// them.
+/// The most markets that one slice visits or drops: about 50 microseconds. The first and the last
+/// slice of the deciding stage go over the whole list: 0.4 ms for the first list of 3,500 markets,
+/// mostly to sort it.
 pub(super) const MARKETS_A_SLICE: usize = 256;
 
-/// A list, or a memory, on its way to be served.
+/// A list, or the memory of an earlier one, that is being applied.
 #[derive(Debug)]
 pub(super) struct ListRefresh {
     pub(super) source: SourceId,
     pub(super) kind: Kind,
     pub(super) stage: Stage,
-    /// Of which something that is served may change; sorted.
+    /// The symbols about which something served may change; sorted.
     pub(super) touched: Vec<SymbolId>,
-    /// What becomes of them, in their order, as far as they have been judged.
+    /// What becomes of them, in their order, as far as it is decided.
     pub(super) decisions: Vec<Decision>,
     pub(super) change: ListChange,
-    /// Symbols that become known; sorted by name from the merging on.
+    /// Symbols that become known; sorted by name from the merging stage on.
     pub(super) joiners: Vec<SymbolId>,
-    /// How many are known no longer.
+    /// The number of symbols that are no longer known.
     pub(super) lost: usize,
     pub(super) routes_changed: bool,
     pub(super) next: Next,
@@ -34,9 +33,9 @@ pub(super) struct ListRefresh {
 
 #[derive(Debug)]
 pub(super) enum Kind {
-    /// What a list has said.
+    /// A list.
     List(Difference),
-    /// What an earlier list had said: it is tracked until a list has come, and stamps no times.
+    /// The memory of an earlier list: tracked until a list has come, and without times.
     Memory,
 }
 
@@ -45,7 +44,7 @@ pub(super) enum Stage {
     Deciding,
     /// Places among the known symbols and among those that join them.
     Merging(usize, usize),
-    /// Ticker ids of so many listings are routed.
+    /// The number of listings whose ticker ids are routed.
     Routing(usize),
     Dropping,
 }
@@ -53,13 +52,13 @@ pub(super) enum Stage {
 /// What becomes of a symbol.
 #[derive(Debug)]
 pub(super) struct Decision {
-    /// Where that changes: who tracks it from now on.
+    /// Who tracks it from now on, if that changes.
     pub(super) sources: Option<Box<[SourceId]>>,
     pub(super) created: bool,
     pub(super) changed: bool,
 }
 
-/// What will be served. After the switch, what was.
+/// What will be served. After the switch, what was served.
 #[derive(Debug, Default)]
 pub(super) struct Next {
     pub(super) known: Vec<SymbolId>,
@@ -92,7 +91,7 @@ impl ListRefresh {
         })
     }
 
-    /// Whether a symbol will be known.
+    /// True if a symbol will be known.
     pub(super) fn knows(&self, symbol: SymbolId, is_known: impl Fn(SymbolId) -> bool) -> bool {
         let place = self.touched.binary_search(&symbol);
         let decision = place.ok().and_then(|at| self.decisions.get(at));
@@ -102,7 +101,7 @@ impl ListRefresh {
         }
     }
 
-    /// Lets go of some of what was served before. `true`: nothing is left.
+    /// Drops some of what was served before. Returns true if nothing is left.
     pub(super) fn drop_old(&mut self) -> bool {
         let shorter = self.decisions.len().saturating_sub(MARKETS_A_SLICE);
         self.decisions.truncate(shorter);

@@ -1,12 +1,11 @@
-//! Taking over: how a list that was read to its end becomes what is served, and so what is
-//! remembered of an earlier run's.
+//! Market list refresh: applies a list that was read to its end, or the memory of an earlier one.
 //!
-//! Owns what is prepared for that: the tracking, the known symbols and the categories as they will
-//! be. It is prepared in slices, beside all that is served. Then one step puts it in its place: it
-//! moves pointers alone, some ten nanoseconds a market, so that it need not be cut, and whoever
-//! reads finds all of a list or nothing of it. What was there before is let go of in slices again.
+//! The next state of the catalog is built in slices, beside the served one. Then one step swaps the
+//! two: it only moves pointers, about ten nanoseconds a market, so it needs no slices, and readers
+//! see all of a list or nothing of it. The former state is dropped in slices.
 //!
-//! One at a time: what is prepared holds as long as nothing else is taken over. The others wait.
+//! One refresh runs at a time, because what is built holds only while nothing else is applied. The
+//! others wait.
 //!
 //! ```text
 //! Deciding -> Merging -> Routing -> (the switch) -> Dropping
@@ -19,7 +18,7 @@ use crate::market::ids::{SourceId, SymbolId};
 use crate::record::MarketRules;
 use crate::time::UnixMs;
 
-/// Everything that answers show of a symbol and that a list can change.
+/// Everything served about a symbol that a list can change.
 #[derive(PartialEq)]
 struct Shown<'a> {
     sources: &'a [SourceId],
@@ -28,9 +27,8 @@ struct Shown<'a> {
 }
 
 impl Catalog {
-    /// Does one slice of taking over the list of this source that was read to its end. `Some`: it is
-    /// served, and this is what has changed. `None`: there is more to do, or another list is being
-    /// taken over.
+    /// Does one slice of applying the list of this source. Returns what changed once the list is
+    /// served; `None` if there is more to do, or another refresh is running.
     pub fn refresh_list(&mut self, source: SourceId, now: UnixMs) -> Option<ListChange> {
         let Some(refresh) = self.refresh.take() else {
             return self.begin_refresh(source);
@@ -42,9 +40,9 @@ impl Catalog {
         self.step_refresh(refresh, now)
     }
 
-    /// Takes symbols for tracked that an earlier run knew from this source's list, until such a list
-    /// has come again, one slice a call: `symbols` are those of the first. What the source has a list
-    /// for, or does not want any more, is passed over. `true`: they are known.
+    /// Tracks the symbols of an earlier run's list of this source until a list has come, one slice
+    /// a call. `symbols` is called in the first. Symbols that the source lists, or does not want
+    /// any more, are left out. Returns true once they are known.
     pub fn remember(
         &mut self,
         source: SourceId,
@@ -121,7 +119,7 @@ impl Catalog {
         None
     }
 
-    /// Works out what becomes of some of the symbols.
+    /// Decides what becomes of some of the symbols.
     fn decide_some(&mut self, refresh: &mut ListRefresh) {
         let from = refresh.decisions.len();
         let end = refresh.touched.len().min(from + MARKETS_A_SLICE);
@@ -175,7 +173,7 @@ impl Catalog {
         if matches!(refresh.kind, Kind::List(_)) {
             let own = Some((source, listing));
             created = tracking.created_at.is_none() && self.first(symbol, after, own).is_some();
-            // Where the source did not track it, its sources are others now.
+            // A source that did not track it changes its sources.
             changed = created
                 || !was_tracked
                 || self.shown(symbol, &tracking.sources, None) != self.shown(symbol, after, own);
@@ -187,7 +185,8 @@ impl Catalog {
         }
     }
 
-    /// The listing that is shown of a symbol with these sources, where one of them is to list it so.
+    /// The served listing of a symbol with these sources. `own` replaces the listing of one of
+    /// them.
     fn first<'a>(
         &'a self,
         symbol: SymbolId,
@@ -200,7 +199,7 @@ impl Catalog {
         })
     }
 
-    /// What answers show of a symbol with these sources, where the list of one of them has come.
+    /// What is served about a symbol with these sources, once the list of `own` has come.
     fn shown<'a>(
         &self,
         symbol: SymbolId,
@@ -228,7 +227,7 @@ impl Catalog {
         }
     }
 
-    /// Puts some of the symbols that will be known in their order and into their categories.
+    /// Sorts some of the future known symbols into their order and categories.
     fn merge_some(&self, refresh: &mut ListRefresh, mut known: usize, mut joined: usize) {
         for _ in 0..MARKETS_A_SLICE {
             let old = self.known.get(known).copied();
@@ -263,8 +262,8 @@ impl Catalog {
         refresh.stage = Stage::Routing(0);
     }
 
-    /// Makes some of the way from ticker ids to symbols, where that changes and is not made yet.
-    /// `true`: the last of it. Made anew as a whole: two markets may trade their ids.
+    /// Builds part of the map from ticker ids to symbols, if it changes and is not built yet.
+    /// Returns true at its end. It is built as a whole, because two markets may swap their ids.
     fn route_some(&self, refresh: &mut ListRefresh, from: usize) -> bool {
         let Kind::List(difference) = &mut refresh.kind else {
             return true;
@@ -292,7 +291,7 @@ impl Catalog {
         false
     }
 
-    /// Serves from now on what was prepared, all of it at once.
+    /// Serves what was built, all of it at once.
     fn switch(&mut self, refresh: &mut ListRefresh, now: UnixMs) {
         let mut any_changed = matches!(refresh.kind, Kind::Memory);
         let roster = &mut self.rosters[refresh.source.index()];

@@ -1,11 +1,11 @@
 //! A roster: the markets that one source tracks, by its own list and by configuration.
 //!
-//! Owns the source's listings, the way back from its ticker ids to symbols, and the list that is
-//! just being read. It does not know the other sources.
+//! Owns the listings, the map from ticker ids to symbols, and the list that is being read. It knows
+//! no other source.
 //!
-//! Staging: items of a new list are compared with what is held as they come. Those that say
-//! nothing new leave a mark and nothing else, so that reading the same list again costs no
-//! memory. What is held changes in [`Roster::swap`] and nowhere else.
+//! Staging: the items of a new list are compared with the current listings as they arrive. An
+//! unchanged item leaves only a mark, so that reading the same list again takes no memory. The
+//! listings change in [`Roster::swap`] and nowhere else.
 
 use super::super::ids::SymbolId;
 use super::listing::{Difference, Listing, Routes};
@@ -14,31 +14,31 @@ use crate::log_targets::MARKET;
 use crate::record::{MarketInfo, MarketRules};
 use std::collections::BTreeMap;
 
-/// Characters of a refused market's name that are put into the log.
+/// The most characters of a skipped market's name in the log.
 const EXAMPLE_CHARS: usize = 64;
 
-/// See the module's page.
+/// The markets of one source.
 #[derive(Debug)]
 pub(super) struct Roster {
     /// The source's name, for the log.
     pub(super) id: Box<str>,
     /// The configured `symbols`, sorted: tracked whatever the list says.
     pub(super) named: Vec<SymbolId>,
-    /// What an earlier run's list had, sorted: tracked until the first list has come.
+    /// The symbols of an earlier run's list, sorted: tracked until the first list has come.
     pub(super) remembered: Vec<SymbolId>,
-    /// What an earlier run's list said of orders, until the first list has come.
+    /// The rules of an earlier run's list, until the first list has come.
     recalled: BTreeMap<SymbolId, MarketRules>,
     wanted: Wanted,
     /// By symbol. Boxed, because the symbols of one source may be few among all.
     listings: Vec<Option<Box<Listing>>>,
     routes: Routes,
-    /// Whether a list was ever taken over.
+    /// True if a list was ever applied.
     pub(super) has_list: bool,
     staging: Option<Staging>,
     warned: Warned,
 }
 
-/// Which active markets are tracked beside the named ones.
+/// Which active markets are tracked besides the named ones.
 #[derive(Debug)]
 enum Wanted {
     All,
@@ -51,12 +51,12 @@ pub(super) struct Staging {
     /// By symbol.
     marks: Vec<Mark>,
     changes: Vec<Option<Box<Listing>>>,
-    /// From ticker ids to symbols, where this is the first list: made as it comes, so that its end
-    /// has less to do.
+    /// From ticker ids to symbols, for the first list: built as items arrive, so that its end has
+    /// less to do.
     routes: Routes,
-    /// Whether an item has taken the place of an earlier one, so that those are not right.
+    /// True if an item replaced an earlier one, so that `routes` are wrong.
     is_replaced: bool,
-    /// Markets with a good name, tracked or not.
+    /// Markets with a valid name, tracked or not.
     pub(super) usable: usize,
     pub(super) skipped: u32,
     pub(super) duplicates: u32,
@@ -64,7 +64,7 @@ pub(super) struct Staging {
     skipped_example: Option<String>,
 }
 
-/// What the list that is being read has said of a symbol so far.
+/// What the list that is being read says about a symbol so far.
 #[derive(Clone, Copy, Debug, Default)]
 enum Mark {
     #[default]
@@ -74,7 +74,7 @@ enum Mark {
     Changed(u32),
 }
 
-/// What was said in the log already.
+/// The warnings already logged.
 #[derive(Debug, Default)]
 struct Warned {
     skipped: bool,
@@ -112,7 +112,7 @@ impl Roster {
         self.listings.get(symbol.index())?.as_deref()
     }
 
-    /// Keeps the rules of a market that an earlier run's list told. `false`: a list has come since.
+    /// Sets the rules of a market from an earlier run. Returns false if a list has come since.
     pub(super) fn recall_rules(&mut self, symbol: SymbolId, rules: MarketRules) -> bool {
         if !self.has_list {
             self.recalled.insert(symbol, rules);
@@ -138,7 +138,7 @@ impl Roster {
             || self.remembered.binary_search(&symbol).is_ok()
     }
 
-    /// Whether a market that the configuration does not name is tracked.
+    /// True if a market that is not named is tracked.
     pub(super) fn wants(&self, quote: &str, active: bool) -> bool {
         active
             && match &self.wanted {
@@ -147,7 +147,7 @@ impl Roster {
             }
     }
 
-    /// Begins a new list; one that was being read is thrown away.
+    /// Starts a new list. One that was being read is dropped.
     pub(super) fn begin(&mut self) {
         self.staging = Some(Staging::default());
     }
@@ -156,13 +156,13 @@ impl Roster {
         self.staging = None;
     }
 
-    /// The list that is being read; a new one when none was begun.
+    /// The list that is being read, started now if there is none.
     pub(super) fn staging(&mut self) -> &mut Staging {
         self.staging.get_or_insert_default()
     }
 
     /// Stages one tracked market. Of two with the same symbol the first wins, but an active one
-    /// beats an inactive one. Whether it was taken.
+    /// beats an inactive one. Returns true if it was staged.
     pub(super) fn stage(&mut self, symbol: SymbolId, listing: Listing) -> bool {
         let staging = self.staging.get_or_insert_default();
         let held = (self.listings.get(symbol.index())).and_then(|held| held.as_deref());
@@ -198,22 +198,22 @@ impl Roster {
         true
     }
 
-    /// The list was read to its end. `false`: it is of no use, and thrown away.
+    /// Ends the list. Returns false if it is unusable, and drops it.
     ///
-    /// It stays as it is until [`Roster::finish`]: no other one is begun or abandoned before, since
-    /// a source asks for its list again when the last one has been taken over.
+    /// It stays staged until [`Roster::finish`]: a source requests its next list only when this one
+    /// is applied.
     pub(super) fn end(&mut self) -> bool {
         self.staging.take_if(|staging| staging.usable == 0);
         self.staging.is_some()
     }
 
-    /// Places of symbols with a listing: every one of those is below.
+    /// The number of places for listings: every listed symbol is below it.
     pub(super) fn places(&self) -> usize {
         self.listings.len()
     }
 
-    /// Takes out the list that was read to its end. `None`: there is none, or no market in it
-    /// could be used, which no exchange means.
+    /// Takes the list that was read to its end. `None` if there is none, or no market in it is
+    /// usable.
     pub(super) fn finish(&mut self) -> Option<(Staging, Difference)> {
         let mut staging = self.staging.take().filter(|staging| staging.usable > 0)?;
         self.warn_of(&staging);
@@ -239,7 +239,7 @@ impl Roster {
         Some((staging, difference))
     }
 
-    /// Puts what a list has said in the place of what is held, and the other way round: moves alone.
+    /// Swaps the current listings with those of a list. It only moves pointers.
     pub(super) fn swap(&mut self, difference: &mut Difference, routes: &mut Option<Routes>) {
         self.has_list = true;
         self.remembered = Vec::new();
@@ -259,8 +259,7 @@ impl Roster {
         }
     }
 
-    /// The named symbols that the list just taken over does not have and that were not yet
-    /// complained of.
+    /// The named symbols that the applied list does not have and that were not logged before.
     pub(super) fn newly_missing(&mut self) -> Vec<SymbolId> {
         let missing: Vec<SymbolId> = (self.named.iter().copied())
             .filter(|symbol| self.listing(*symbol).is_none())

@@ -3,17 +3,17 @@
 use super::super::ids::SourceId;
 use crate::time::UnixMs;
 
-/// Where a symbol stands.
+/// The sources of a symbol, and the times of its changes.
 #[derive(Debug, Default)]
 pub(super) struct Tracking {
-    /// In the order of failover; empty: unknown.
+    /// In the order of failover; empty if unknown.
     pub(super) sources: Box<[SourceId]>,
     pub(super) created_at: Option<UnixMs>,
     pub(super) updated_at: Option<UnixMs>,
 }
 
 impl Tracking {
-    /// The sources once this one tracks the symbol, or does not. `None`: they are as they were.
+    /// The sources after this one tracks the symbol, or stops. `None` if that changes nothing.
     pub(super) fn with(&self, source: SourceId, tracked: bool) -> Option<Box<[SourceId]>> {
         match (self.sources.binary_search(&source), tracked) {
             (Err(at), true) => {

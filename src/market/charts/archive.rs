@@ -1,6 +1,6 @@
 //! Which slots of each series the history file holds.
 //!
-//! Owns nothing. It never reads the file.
+//! It never reads the file.
 
 use super::Charts;
 use crate::market::interval_set::IntervalSet;
@@ -8,13 +8,13 @@ use crate::market::series::SeriesKey;
 use std::ops::Range;
 
 impl Charts {
-    /// What the history file holds of a series, open or not.
+    /// The archived slots of a series, open or not.
     pub fn archived(&self, key: SeriesKey) -> Option<&IntervalSet> {
         let series = self.series.get(&key).map(|series| &series.archived);
         series.or_else(|| self.unopened.get(&key))
     }
 
-    /// What the history file holds, by series.
+    /// The archived slots of all series.
     pub fn archives(&self) -> impl Iterator<Item = (SeriesKey, &IntervalSet)> {
         let open = self
             .series
@@ -23,17 +23,17 @@ impl Charts {
         open.chain(self.unopened.iter().map(|(key, spans)| (*key, spans)))
     }
 
-    /// These slots of a series are archived from now on.
+    /// Marks slots of a series as archived.
     pub fn archive(&mut self, key: SeriesKey, slots: Range<i64>) {
         let archived = match self.series.get_mut(&key) {
             Some(series) => &mut series.archived,
             None => self.unopened.entry(key).or_default(),
         };
-        // Too many pieces: what is left out is asked of the exchange again when it is wanted.
+        // With too many ranges, the rest is fetched from the exchange again when it is wanted.
         let _ = archived.insert(slots);
     }
 
-    /// These slots of a series are archived no longer.
+    /// Marks slots of a series as not archived.
     pub fn unarchive(&mut self, key: SeriesKey, slots: Range<i64>) {
         match self.series.get_mut(&key) {
             Some(series) => drop(series.archived.remove(slots)),
@@ -45,7 +45,7 @@ impl Charts {
         }
     }
 
-    /// Nothing is archived any more: the file cannot be read.
+    /// Forgets all archived slots: the file cannot be read.
     pub fn forget_archives(&mut self) {
         self.unopened.clear();
         for series in self.series.values_mut() {
@@ -53,7 +53,7 @@ impl Charts {
         }
     }
 
-    /// How many of these slots the exchange has answered about.
+    /// The number of these slots that the exchange has reported.
     pub fn known(&self, key: SeriesKey, slots: Range<i64>) -> u64 {
         match self.series.get(&key) {
             Some(series) => {

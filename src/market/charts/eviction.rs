@@ -1,6 +1,6 @@
 //! The order in which chunks are evicted.
 //!
-//! Owns the chunks that may be evicted, as far as the series were looked at.
+//! Owns a queue with at most one chunk of each series. The series are scanned in slices.
 
 use crate::market::series::{Series, SeriesKey};
 use crate::time::UnixMs;
@@ -8,28 +8,28 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Bound;
 
-/// Series that one call of [`Charts::trim`] looks at for their oldest chunks: as long.
+/// The most series that one call of `Charts::trim` scans: about 50 microseconds.
 pub(super) const SCANNED_AT_ONCE: usize = 128;
 
-/// The chunk of a series that may leave: when it was last read, its end in time, whose it is, and
-/// the slot behind it. The least leaves first.
+/// The chunk of a series that may be evicted: when it was last read, its end in time, its series,
+/// and the slot after it. The least is evicted first.
 pub(super) type Candidate = (u32, UnixMs, SeriesKey, i64);
 
-/// Which chunks leave next, as far as that has been looked at.
+/// The chunks to evict next, as far as the series were scanned.
 #[derive(Debug, Default)]
 pub(super) struct EvictionQueue {
     /// At most one of each series.
     pub(super) chunks: BinaryHeap<Reverse<Candidate>>,
-    /// The last series that was looked at.
+    /// The last series that was scanned.
     pub(super) scanned: Option<SeriesKey>,
-    /// Whether every series was.
+    /// True if every series was scanned.
     pub(super) is_whole: bool,
-    /// Chunks that have left since.
+    /// Chunks evicted since.
     pub(super) gone: usize,
 }
 
 impl EvictionQueue {
-    /// Looks at some more series for their oldest chunks.
+    /// Scans some more series for their oldest chunks.
     pub(super) fn scan(&mut self, series: &BTreeMap<SeriesKey, Series>) {
         let behind = (self.scanned).map_or(Bound::Unbounded, Bound::Excluded);
         let mut looked = 0;

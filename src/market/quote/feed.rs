@@ -1,6 +1,6 @@
 //! The quotes of one source, and which of them are stale.
 //!
-//! Owns the flags of staleness, and the moment at which the next one may turn.
+//! Owns the flags of staleness, and the time at which the next one may change.
 
 use super::held::{Quote, Totals};
 use crate::config::SourceConfig;
@@ -14,13 +14,13 @@ pub(super) struct Feed {
     pub(super) quotes: Vec<Option<Box<Quote>>>,
     pub(super) stale_after: Duration,
     pub(super) frozen_after: Duration,
-    /// No fresh quote becomes stale before this. `None`: none is fresh. While quotes are looked at,
-    /// this is of those that have been.
+    /// No fresh quote becomes stale before this; `None` if none is fresh. During a scan, this holds
+    /// for the scanned quotes only.
     pub(super) next_stale: Option<Mono>,
-    /// While they are: the place at which that goes on, and when it began.
+    /// During a scan: the next place, and when the scan began.
     pub(super) looking: Option<(usize, Mono)>,
     pub(super) last_change: Option<Mono>,
-    /// Stale quotes.
+    /// The number of stale quotes.
     pub(super) stale: usize,
     pub(super) frozen: bool,
 }
@@ -38,7 +38,7 @@ impl Feed {
             frozen: false,
         }
     }
-    /// Notes that a quote of this feed was received.
+    /// Notes that a quote was received.
     pub(super) fn received(&mut self, changed: bool, now: Mono, totals: &mut Totals) {
         if changed {
             self.last_change = Some(now);
@@ -53,20 +53,20 @@ impl Feed {
         }
     }
 
-    /// When quotes are to be looked at.
+    /// When the next scan is due.
     pub(super) fn next_look(&self) -> Option<Mono> {
         self.looking.map(|(_, since)| since).or(self.next_stale)
     }
 
-    /// Looks at every quote and turns the flags that are no longer right. How many were turned.
-    /// Visits the whole feed at once, so it runs only when the feed freezes or thaws.
+    /// Scans every quote and corrects the flags. Returns the number of changes. It visits the whole
+    /// feed at once, so it runs only when the feed freezes or thaws.
     pub(super) fn judge(&mut self, now: Mono, totals: &mut Totals) -> usize {
         self.looking = None;
         let mut room = self.quotes.len();
         self.look_on(now, &mut room, totals)
     }
 
-    /// Does the same with as many quotes as there is room for, and takes them from it.
+    /// Scans as many quotes as `room` allows, and subtracts them from it.
     pub(super) fn look_on(&mut self, now: Mono, room: &mut usize, totals: &mut Totals) -> usize {
         let (from, since) = self.looking.take().unwrap_or((0, now));
         if from == 0 {

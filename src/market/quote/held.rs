@@ -1,6 +1,6 @@
-//! One quote as it is held, and the totals over all of them.
+//! One quote as it is stored, and the totals over all of them.
 //!
-//! Owns the invariant that each state of a quote has a version of its own.
+//! Each state of a quote has a version of its own.
 
 use super::super::ids::{SourceId, SymbolId};
 use crate::record::Ticker;
@@ -10,15 +10,15 @@ use std::cell::OnceCell;
 /// The latest figures of one symbol at one source.
 #[derive(Debug)]
 pub struct Quote {
-    /// What is quoted.
+    /// The symbol.
     pub symbol: SymbolId,
-    /// Who quotes it.
+    /// The source.
     pub source: SourceId,
-    /// The figures, settled: zero prices are `None`, and what follows exactly is computed.
+    /// The normalized figures: zero prices are `None`, and what follows exactly is computed.
     pub ticker: Ticker,
     /// When the last successful poll that contained this quote was received.
     pub received_at: UnixMs,
-    /// Counts up whenever anything here changes; no two quotes ever share one.
+    /// Increases whenever anything here changes. No two quotes ever share one.
     pub version: u64,
     pub(super) received: Mono,
     pub(super) stale: bool,
@@ -39,12 +39,12 @@ pub(super) struct Totals {
 }
 
 impl Quote {
-    /// Whether it is too old, frozen or only restored.
+    /// True if it is too old, frozen or only restored.
     pub fn stale(&self) -> bool {
         self.stale
     }
 
-    /// The body of this quote, made by `make` at the first call after a change.
+    /// The rendered body, made by `make` at the first call after a change.
     pub fn rendered(&self, make: impl FnOnce(&Quote) -> Box<[u8]>) -> &[u8] {
         self.rendered.get_or_init(|| make(self))
     }
@@ -63,7 +63,8 @@ impl Quote {
         }
     }
 
-    /// Takes new figures. Whether they differ. It is fresh now, unless its source is frozen.
+    /// Applies new figures. Returns true if they differ. The quote is fresh now, unless its source
+    /// is frozen.
     pub(super) fn receive(
         &mut self,
         ticker: Ticker,
@@ -84,7 +85,7 @@ impl Quote {
         changed
     }
 
-    /// Shows it anew, with this staleness and under a new version. `stale_here`: those of its source.
+    /// Sets the staleness and a new version. `stale_here` counts the stale quotes of its source.
     pub(super) fn show(&mut self, stale: bool, stale_here: &mut usize, totals: &mut Totals) {
         for count in [&mut totals.stale, stale_here] {
             *count = *count + usize::from(stale) - usize::from(self.stale);
@@ -96,8 +97,8 @@ impl Quote {
         self.rendered.take();
     }
 
-    /// What "received last" goes by. The wall clock may have been set back; it decides only among
-    /// restored quotes, which were all received before this process began.
+    /// The order of receipt. The wall clock may have been set back, so it decides only between
+    /// restored quotes, which were all received before this process started.
     pub(super) fn age_key(&self) -> (bool, Mono, UnixMs) {
         (!self.restored, self.received, self.received_at)
     }
