@@ -30,8 +30,8 @@ pub(super) static BINANCE: Dialect = Dialect {
         rate_limited: &["-1003"],
         unknown_market: &["-1121"],
     },
-    // 429 comes first, 418 is the ban of who does not heed it, and 403 its firewall's word on the
-    // same (rest-api.md, "IP Limits" and "HTTP Return Codes").
+    // 429 comes first. 418 is the ban for ignoring it. 403 is what the firewall sends for the same
+    // reason (rest-api.md, "IP Limits" and "HTTP Return Codes").
     statuses: Statuses {
         rate_limited: &[403, 418, 429],
         banned: &[],

@@ -33,7 +33,7 @@ pub(super) static BYBIT: Dialect = Dialect {
         ok: Some("0"),
         message: "retMsg",
         rate_limited: &["10006", "10018"],
-        // A parameter is wrong. The one that is not the same in all requests is the market's name.
+        // A parameter is wrong. Only the market's name differs between requests.
         unknown_market: &["10001"],
     },
     // "403, access too frequent" is all that is said to an address that asks too often.

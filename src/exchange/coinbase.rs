@@ -26,7 +26,7 @@ use std::time::Duration;
 pub(super) static COINBASE: Dialect = Dialect {
     name: "coinbase",
     base_url: "https://api.exchange.coinbase.com",
-    // Bursts of 15 are let through; a budget that is kept needs none.
+    // Bursts of 15 are allowed, but a kept budget needs none.
     budget: Budget {
         units: 10,
         per: Duration::from_secs(1),

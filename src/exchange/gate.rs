@@ -1,8 +1,7 @@
 //! Gate, spot.
 //!
 //! Source: Gate, "API v4", Spot, checked against recorded answers and against CCXT 4.5.84. From
-//! memory: the limit and its meter, and the order of the rows. Nothing recorded shows the clock:
-//! its form is what CCXT reads.
+//! memory: the limit and its meter. Nothing recorded shows the clock: its form is what CCXT reads.
 //!
 //! Tickers have no time.
 //!

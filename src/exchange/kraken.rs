@@ -103,7 +103,7 @@ pub(super) static KRAKEN: Dialect = Dialect {
                 ("wsname", Is(L::Pair)),
                 ("pair_decimals", Is(L::PricePlaces)),
                 ("lot_decimals", Is(L::AmountPlaces)),
-                // Steps of traded volume and percents: the first is for everybody.
+                // Fees in percent by traded volume: the first entry is for everybody.
                 ("fees", At(&[(0, At(&[(1, Is(L::Taker))]))])),
                 ("fees_maker", At(&[(0, At(&[(1, Is(L::Maker))]))])),
                 ("ordermin", Is(L::AmountMin)),

@@ -1,12 +1,13 @@
-//! The exchanges: their addresses, and the JSON that they answer with.
+//! Exchanges: their endpoints, and the JSON that they answer with.
 //!
-//! Owns the [`Dialect`]s, one small file of data each, and the one machine that reads by them: a
-//! [`Call`] becomes the target of a request, and its answer's body, fed to a [`Reading`] as it
-//! arrives, becomes records in a [`Sink`]. Numbers keep every digit.
+//! Owns the [`Dialect`]s, one small file of data each, and the one reader that works by them: a
+//! [`Call`] becomes the target of a request, and the body of its response, fed to a [`Reading`] as
+//! it arrives, becomes records in a [`Sink`]. Numbers keep every digit.
 //!
-//! It never opens a connection and never decides when to ask; it does not know HTTP beyond a
-//! status, nor which markets are served. It never holds a body: an item (a ticker, a row of
-//! candles, a market) is read where it lies, and only the front of a cut one is kept, capped.
+//! It opens no connection and does not decide when to send a request. Of HTTP it knows only the
+//! status, and it does not know which markets are served. It never holds a body: an item (a ticker,
+//! a row of candles, a market) is read where it lies, and only the front of a cut one is kept, up
+//! to a limit.
 //!
 //! From the bytes up: `json` (a cursor over words and brackets), `envelope` and `items` (the way
 //! through a body that comes in pieces), `shape` (tables of members and fields), `value` (numbers,

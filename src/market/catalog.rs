@@ -64,7 +64,7 @@ impl Catalog {
             if symbol.is_none() {
                 log::warn!(
                     target: MARKET,
-                    "{text:?} is left out: no canonical symbol, or limits.symbols is reached"
+                    "symbol left out: symbol={text:?} reason=\"not canonical, or limits.symbols reached\""
                 );
             }
             symbol
@@ -321,7 +321,7 @@ impl Catalog {
         let roster = &mut self.rosters[source.index()];
         for symbol in roster.newly_missing() {
             let name = self.symbols.name(symbol).as_str();
-            log::warn!(target: MARKET, "source {}: its market list has no {name}", roster.id);
+            log::warn!(target: MARKET, "market not listed: source={} symbol={name}", roster.id);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The room against a naive recomputation: sets of slots, a map of candles, no chunk, no cursor.
+//! Charts against a naive recomputation: sets of slots, a map of candles, no chunk, no cursor.
 //!
 //! One seed is one run. `MARKETD_SEED=n cargo test market::model` replays the run `n` alone.
 

@@ -189,7 +189,7 @@ impl Symbols {
                 let (one, other) = (&self.names[one.index()], &self.names[other.index()]);
                 log::warn!(
                     target: MARKET,
-                    "{}{} could be {} or {}: it is answered as unknown, the other forms work",
+                    "ambiguous symbol: symbol={}{} candidates={},{}",
                     one.base(),
                     one.quote(),
                     one.as_str(),

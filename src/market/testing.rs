@@ -1,4 +1,4 @@
-//! Makings of the tests of this room: configurations, records and a seeded generator.
+//! Makings of the tests of this layer: configurations, records and a seeded generator.
 
 use super::answer::{Reported, Word};
 use super::builder::ChartBuilder;

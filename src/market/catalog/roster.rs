@@ -276,8 +276,8 @@ impl Roster {
         {
             log::info!(
                 target: MARKET,
-                "source {}: {} markets skipped, the first is {example:?}: \
-                 an asset is 1 to 20 of A-Z and 0-9",
+                "markets skipped: source={} count={} first={example:?} \
+                 reason=\"an asset is 1 to 20 of A-Z and 0-9\"",
                 self.id,
                 staging.skipped
             );
@@ -285,7 +285,7 @@ impl Roster {
         if staging.over_cap > 0 && !std::mem::replace(&mut self.warned.over_cap, true) {
             log::warn!(
                 target: MARKET,
-                "source {}: {} markets are not tracked, limits.symbols is reached",
+                "markets not tracked: source={} count={} reason=\"limits.symbols reached\"",
                 self.id,
                 staging.over_cap
             );
