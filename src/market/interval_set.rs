@@ -14,7 +14,7 @@ pub const MAX_INTERVALS: usize = 512;
 /// A set of slots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IntervalSet {
-    spans: Vec<Range<i64>>,
+    ranges: Vec<Range<i64>>,
 }
 
 /// The set already has [`MAX_INTERVALS`] ranges, and the new one touches none of them.
@@ -33,21 +33,21 @@ impl IntervalSet {
             return Ok(false);
         }
         // All ranges that overlap or touch the new one are merged with it.
-        let first = self.spans.partition_point(|span| span.end < range.start);
-        let behind = self.spans.partition_point(|span| span.start <= range.end);
+        let first = self.ranges.partition_point(|span| span.end < range.start);
+        let behind = self.ranges.partition_point(|span| span.start <= range.end);
         if first == behind {
-            if self.spans.len() >= MAX_INTERVALS {
+            if self.ranges.len() >= MAX_INTERVALS {
                 return Err(IntervalSetFull);
             }
-            self.spans.insert(first, range);
+            self.ranges.insert(first, range);
         } else {
-            let span = self.spans[first].clone();
+            let span = self.ranges[first].clone();
             if span.start <= range.start && range.end <= span.end {
                 return Ok(false);
             }
-            let end = self.spans[behind - 1].end.max(range.end);
-            self.spans[first] = span.start.min(range.start)..end;
-            self.spans.drain(first + 1..behind);
+            let end = self.ranges[behind - 1].end.max(range.end);
+            self.ranges[first] = span.start.min(range.start)..end;
+            self.ranges.drain(first + 1..behind);
         }
         self.check();
         Ok(true)
@@ -60,10 +60,10 @@ impl IntervalSet {
         if first == behind {
             return false;
         }
-        let left = self.spans[first].start..range.start;
-        let right = range.end..self.spans[behind - 1].end;
+        let left = self.ranges[first].start..range.start;
+        let right = range.end..self.ranges[behind - 1].end;
         let rest = [left, right].into_iter().filter(|span| !span.is_empty());
-        self.spans.splice(first..behind, rest);
+        self.ranges.splice(first..behind, rest);
         self.check();
         true
     }
@@ -74,14 +74,14 @@ impl IntervalSet {
             return true;
         }
         let (first, _) = self.touched(&range);
-        let span = self.spans.get(first);
+        let span = self.ranges.get(first);
         span.is_some_and(|span| span.start <= range.start && range.end <= span.end)
     }
 
     /// The parts of the range that are in the set, in order.
     pub fn within(&self, range: Range<i64>) -> impl DoubleEndedIterator<Item = Range<i64>> {
         let (first, behind) = self.touched(&range);
-        (self.spans[first..behind].iter())
+        (self.ranges[first..behind].iter())
             .map(move |span| span.start.max(range.start)..span.end.min(range.end))
     }
 
@@ -107,38 +107,38 @@ impl IntervalSet {
 
     /// The first slot.
     pub fn first(&self) -> Option<i64> {
-        self.spans.first().map(|span| span.start)
+        self.ranges.first().map(|span| span.start)
     }
 
     /// The last slot.
     pub fn last(&self) -> Option<i64> {
-        self.spans.last().map(|span| span.end - 1)
+        self.ranges.last().map(|span| span.end - 1)
     }
 
     /// All ranges, in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Range<i64>> {
-        self.spans.iter().cloned()
+        self.ranges.iter().cloned()
     }
 
     /// How many ranges the set is made of.
     pub fn len(&self) -> usize {
-        self.spans.len()
+        self.ranges.len()
     }
 
     /// True if no slot is in the set.
     pub fn is_empty(&self) -> bool {
-        self.spans.is_empty()
+        self.ranges.is_empty()
     }
 
     /// Indices of the ranges that share a slot with this one. Both are the same if none does.
     fn touched(&self, range: &Range<i64>) -> (usize, usize) {
-        let first = self.spans.partition_point(|span| span.end <= range.start);
+        let first = self.ranges.partition_point(|span| span.end <= range.start);
         if range.is_empty() {
             return (first, first);
         }
-        let behind = match self.spans.get(first) {
+        let behind = match self.ranges.get(first) {
             Some(span) if span.end < range.end => {
-                self.spans.partition_point(|span| span.start < range.end)
+                self.ranges.partition_point(|span| span.start < range.end)
             }
             // The range nearly always lies inside one stored range, or before one.
             Some(span) => first + usize::from(span.start < range.end),
@@ -149,9 +149,9 @@ impl IntervalSet {
 
     /// The invariant in the module comment, in debug builds.
     fn check(&self) {
-        debug_assert!(self.spans.iter().all(|span| span.start < span.end));
+        debug_assert!(self.ranges.iter().all(|span| span.start < span.end));
         debug_assert!(
-            self.spans
+            self.ranges
                 .windows(2)
                 .all(|pair| pair[0].end < pair[1].start)
         );

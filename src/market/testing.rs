@@ -164,7 +164,7 @@ pub(crate) fn slots(series: &Series, spec: &ChartSpec, now: UnixMs) -> Vec<i64> 
     times.collect()
 }
 
-/// The spans that a series covers.
+/// The ranges that a series covers.
 pub(crate) fn covered(series: &Series) -> Vec<(i64, i64)> {
     let pairs = series.covered().iter().map(|span| (span.start, span.end));
     pairs.collect()
