@@ -159,8 +159,8 @@ impl Core {
         }
     }
 
-    /// Keeps the time, sets the date of responses, and compares the machine's clocks once a second: no smaller move of
-    /// one against the other matters.
+    /// Keeps the time, sets the date of responses, and compares the machine's clocks once a second: no
+    /// smaller move of one against the other matters.
     #[inline]
     pub(super) fn set_time(&mut self, now: Now) {
         self.now = now;

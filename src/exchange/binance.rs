@@ -5,9 +5,7 @@
 //! markets.
 
 use super::candle::CandleForm;
-use super::dialect::{
-    Budget, Candles, Dialect, Endpoint, Markets, Meter, Page, RowOrder, Tickers, Time,
-};
+use super::dialect::{Budget, Candles, Dialect, Endpoint, Markets, Meter, Page, Tickers, Time};
 use super::envelope::Place;
 use super::json::Step;
 use super::listing::{ListingField as L, ListingForm};
@@ -32,8 +30,8 @@ pub(super) static BINANCE: Dialect = Dialect {
         rate_limited: &["-1003"],
         unknown_market: &["-1121"],
     },
-    // 429 comes first, 418 is the ban of who does not heed it, and 403 its firewall's word on the
-    // same (rest-api.md, "IP Limits" and "HTTP Return Codes").
+    // 429 comes first. 418 is the ban for ignoring it. 403 is what the firewall sends for the same
+    // reason (rest-api.md, "IP Limits" and "HTTP Return Codes").
     statuses: Statuses {
         rate_limited: &[403, 418, 429],
         banned: &[],
@@ -82,7 +80,6 @@ pub(super) static BINANCE: Dialect = Dialect {
         intervals: ["1m", "1h", "1d"],
         page: Page {
             rows: 1000,
-            order: RowOrder::OldestFirst,
             depth: None,
         },
         form: CandleForm {

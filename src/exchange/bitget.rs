@@ -1,13 +1,11 @@
 //! Bitget, spot.
 //!
 //! Source: Bitget, "API v2", Spot, checked against recorded answers and against CCXT 4.5.84
-//! (intervals, pages, days at hand). From memory: the limit, the order of the rows, whether
-//! `endTime` belongs to the range, and that a plain `1day` begins at 16:00 UTC.
+//! (intervals, pages, days at hand). From memory: the limit, whether `endTime` belongs to the
+//! range, and that a plain `1day` begins at 16:00 UTC.
 
 use super::candle::CandleForm;
-use super::dialect::{
-    Archive, Budget, Candles, Dialect, Endpoint, Markets, Page, RowOrder, Tickers, Time,
-};
+use super::dialect::{Archive, Budget, Candles, Dialect, Endpoint, Markets, Page, Tickers, Time};
 use super::envelope::Place;
 use super::json::Step::Key;
 use super::listing::{ListingField as L, ListingForm};
@@ -75,21 +73,20 @@ pub(super) static BITGET: Dialect = Dialect {
             place: Place::elements(&[Key("data")]),
         },
         archive: Some(Archive {
-            // It counts back from the end and knows no begin.
+            // It counts back from the end, and has no start time.
             endpoint: Endpoint {
                 target: "/api/v2/spot/market/history-candles?symbol={id}&granularity={interval}\
                          &endTime={to+}&limit={slots}",
                 cost: 1,
                 place: Place::elements(&[Key("data")]),
             },
-            // 30, 60 and 1440 days are at hand; one less, as the clock goes on meanwhile.
+            // It has 30, 60 and 1440 days; one less here, because the clock goes on.
             behind: [29 * 24 * 60, 59 * 24, 1439],
         }),
         intervals: ["1min", "1h", "1Dutc"],
-        // The archive's. The other address has 1000, but of days only 300.
+        // The limit of the archive. The other endpoint has 1000, but only 300 for days.
         page: Page {
             rows: 200,
-            order: RowOrder::OldestFirst,
             depth: None,
         },
         form: CandleForm {

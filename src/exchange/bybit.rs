@@ -10,7 +10,7 @@
 //! status 200.
 
 use super::candle::CandleForm;
-use super::dialect::{Budget, Candles, Dialect, Endpoint, Markets, Page, RowOrder, Tickers, Time};
+use super::dialect::{Budget, Candles, Dialect, Endpoint, Markets, Page, Tickers, Time};
 use super::envelope::Place;
 use super::json::Step::Key;
 use super::listing::{ListingField as L, ListingForm};
@@ -33,7 +33,7 @@ pub(super) static BYBIT: Dialect = Dialect {
         ok: Some("0"),
         message: "retMsg",
         rate_limited: &["10006", "10018"],
-        // A parameter is wrong. The one that is not the same in all requests is the market's name.
+        // A parameter is wrong. Only the market's name differs between requests.
         unknown_market: &["10001"],
     },
     // "403, access too frequent" is all that is said to an address that asks too often.
@@ -83,7 +83,6 @@ pub(super) static BYBIT: Dialect = Dialect {
         intervals: ["1", "60", "D"],
         page: Page {
             rows: 1000,
-            order: RowOrder::NewestFirst,
             depth: None,
         },
         form: CandleForm {

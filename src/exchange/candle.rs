@@ -1,33 +1,32 @@
-//! Candles: from a row to a [`Candle`]. Every exchange sends rows of columns, each in an order of
-//! its own.
+//! Candles: from a row to a [`Candle`]. Every exchange sends rows of columns, in its own order.
 //!
-//! Owns the check of a row's shape. It does not look whether rows are aligned or in order: what
-//! an interval is, the market knows.
+//! Owns the check of a row's shape. It does not check that rows are aligned or in order: the market
+//! layer does.
 
-use super::error::Wrong;
+use super::error::{Fault, Reject, Wrong};
 use super::json::{Cursor, Raw, Stop};
+use super::sink::Sink;
 use super::value::{TimeForm, time, unsigned};
-use super::{Fault, Reject, Sink};
 use crate::record::Candle;
 
-/// Most columns that are looked at.
+/// The most columns that are read.
 const COLUMNS: usize = 12;
 
-/// Which column is what, counted from 0.
+/// The number of each column, from 0.
 pub(super) struct CandleForm {
     pub(super) time: usize,
     pub(super) open: usize,
     pub(super) high: usize,
     pub(super) low: usize,
     pub(super) close: usize,
-    /// In base asset.
+    /// In the base asset.
     pub(super) volume: usize,
-    /// The column that tells whether the candle is closed, and its word for yes.
+    /// The column that tells if the candle is closed, and its value for yes.
     pub(super) closed: Option<(usize, &'static str)>,
     pub(super) time_form: TimeForm,
 }
 
-/// Reads one row and gives it to the sink.
+/// Reads one row and passes it to the sink.
 pub(super) fn take(
     item: &mut Cursor<'_>,
     form: &CandleForm,
@@ -78,7 +77,7 @@ fn candle(columns: &[Raw<'_>; COLUMNS], form: &CandleForm) -> Result<Candle, Wro
     })
 }
 
-/// The exchange's own word, where it gives one.
+/// True or false if the exchange says whether the candle is closed.
 fn closed(columns: &[Raw<'_>; COLUMNS], form: &CandleForm) -> Option<bool> {
     let (column, yes) = form.closed?;
     match columns[column] {

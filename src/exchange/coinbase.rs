@@ -13,9 +13,7 @@
 //! markets. Its errors have words and no code.
 
 use super::candle::CandleForm;
-use super::dialect::{
-    Budget, Candles, Dialect, Endpoint, Markets, Page, RowOrder, Stats, Tickers, Time,
-};
+use super::dialect::{Budget, Candles, Dialect, Endpoint, Markets, Page, Stats, Tickers, Time};
 use super::envelope::Place;
 use super::json::Step::Key;
 use super::listing::{ListingField as L, ListingForm};
@@ -28,7 +26,7 @@ use std::time::Duration;
 pub(super) static COINBASE: Dialect = Dialect {
     name: "coinbase",
     base_url: "https://api.exchange.coinbase.com",
-    // Bursts of 15 are let through; a budget that is kept needs none.
+    // Bursts of 15 are allowed, but a kept budget needs none.
     budget: Budget {
         units: 10,
         per: Duration::from_secs(1),
@@ -92,7 +90,6 @@ pub(super) static COINBASE: Dialect = Dialect {
         intervals: ["60", "3600", "86400"],
         page: Page {
             rows: 300,
-            order: RowOrder::NewestFirst,
             depth: None,
         },
         form: CandleForm {

@@ -1,12 +1,11 @@
-//! A dialect: what one exchange's addresses and JSON mean, as data.
+//! A dialect: the endpoints, limits and JSON of one exchange, as data.
 //!
-//! Owns how a [`Call`] becomes the path and query of a request.
-//! It never sends anything, never reads a clock, and keeps no count of what was spent: it only
-//! tells what a call costs.
+//! Owns how a [`Call`] becomes the path and query of a request. It sends nothing, reads no clock,
+//! and does not count what was spent: it only tells what a call costs.
 
-use super::RefusalKind;
 use super::candle::CandleForm;
 use super::envelope::Place;
+use super::error::RefusalKind;
 use super::json::Step;
 use super::listing::ListingForm;
 use super::refusal::{Refusal, Statuses};
@@ -17,7 +16,7 @@ use crate::time::UnixMs;
 use std::fmt::Write;
 use std::time::Duration;
 
-/// Something to ask of an exchange.
+/// A request to an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call<'a> {
     /// The tickers of all markets.
@@ -27,8 +26,8 @@ pub enum Call<'a> {
         /// The market's `ticker_id`.
         id: &'a str,
     },
-    /// Those figures of the last 24 hours that the ticker of one market lacks.
-    /// [`Ticker::fill_from`](crate::record::Ticker::fill_from) puts the two together.
+    /// The figures of the last 24 hours that the ticker of one market lacks.
+    /// [`Ticker::fill_from`](crate::record::Ticker::fill_from) adds them to it.
     Stats {
         /// The market's `ticker_id`.
         id: &'a str,
@@ -37,15 +36,15 @@ pub enum Call<'a> {
     Candles {
         /// The market's `candle_id`, or its `ticker_id` where it has none.
         id: &'a str,
-        /// Of which interval.
+        /// The interval.
         interval: Stored,
         /// First open time. Exchanges may answer with more on either side.
         from: UnixMs,
         /// Last open time.
         to: UnixMs,
-        /// Most rows, no more than the page has.
+        /// The most rows, at most those of a page.
         limit: usize,
-        /// The time at the exchange: some keep old candles elsewhere.
+        /// The exchange's clock: some keep old candles elsewhere.
         now: UnixMs,
     },
     /// The list of markets.
@@ -57,43 +56,33 @@ pub enum Call<'a> {
 /// What an exchange allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Costs that may be spent ...
+    /// The costs that may be spent ...
     pub units: u32,
-    /// ... within any such span.
+    /// ... within any such period.
     pub per: Duration,
 }
 
-/// A field of an answer's head (its name in lower case) that tells how the budget stands. Its
-/// value is a whole number in the units of [`Budget`].
+/// A header field (its name in lower case) that reports the state of the budget, as a whole number
+/// in the units of [`Budget`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meter {
-    /// What was spent in the current span.
+    /// Spent in the current period.
     Used(&'static str),
-    /// What is left of the current span.
+    /// Left in the current period.
     Left(&'static str),
 }
 
-/// What one call for candles may bring.
+/// What one request for candles may return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Most rows. A range must not have more slots than this: which of its rows come then,
-    /// differs from exchange to exchange.
+    /// The most rows. A range must not have more slots than this: exchanges differ in which of its
+    /// rows they send then.
     pub rows: usize,
-    /// In which order they come.
-    pub order: RowOrder,
-    /// How many candles, counted back from the newest, the exchange keeps for asking; `None`: all.
+    /// How many candles, back from the newest, the exchange serves; `None`: all.
     pub depth: Option<usize>,
 }
 
-/// The order of rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum RowOrder {
-    OldestFirst,
-    NewestFirst,
-}
-
-/// What one exchange's addresses and JSON mean.
+/// The endpoints, limits and JSON of one exchange.
 pub struct Dialect {
     pub(super) name: &'static str,
     pub(super) base_url: &'static str,
@@ -107,7 +96,7 @@ pub struct Dialect {
     pub(super) time: Time,
 }
 
-/// One address.
+/// One endpoint.
 pub(super) struct Endpoint {
     /// Path and query, with `{id}` and, for candles, `{interval}`, `{limit}`, `{from}`, `{to}`
     /// (first and last open time in the unit of the rows), `{from-}`, `{to+}` (one unit outside
@@ -119,12 +108,12 @@ pub(super) struct Endpoint {
 }
 
 pub(super) struct Tickers {
-    /// `None`: they must be asked for one by one.
+    /// `None` if they must be requested one by one.
     pub(super) all: Option<Endpoint>,
     pub(super) one: Endpoint,
-    /// Where the figures of 24 hours are, for exchanges that do not send them with the ticker.
+    /// The figures of 24 hours, for exchanges that do not send them with the ticker.
     pub(super) stats: Option<Stats>,
-    /// Where in the response the time of all tickers is, for those that have none of their own.
+    /// Where the response has the time of all tickers, for tickers without a time of their own.
     pub(super) stamp: Option<&'static [Step]>,
     pub(super) form: TickerForm,
 }
@@ -136,7 +125,7 @@ pub(super) struct Stats {
 
 pub(super) struct Candles {
     pub(super) endpoint: Endpoint,
-    /// Where older candles are, for exchanges that keep them elsewhere.
+    /// The endpoint of older candles, for exchanges that keep them elsewhere.
     pub(super) archive: Option<Archive>,
     /// Names of one minute, one hour and one day.
     pub(super) intervals: [&'static str; 3],
@@ -146,7 +135,7 @@ pub(super) struct Candles {
 
 pub(super) struct Archive {
     pub(super) endpoint: Endpoint,
-    /// Candles back from now that the other endpoint still has: of one minute, one hour, one day.
+    /// How many candles, back from now, the other endpoint has: of one minute, one hour, one day.
     pub(super) behind: [i64; 3],
 }
 
@@ -162,24 +151,24 @@ pub(super) struct Time {
 }
 
 impl Dialect {
-    /// The exchange's name, as the configuration knows it.
+    /// The exchange's name in the configuration.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The exchange's own address: scheme and host.
+    /// The exchange's own base URL: scheme and host.
     pub fn base_url(&self) -> &'static str {
         self.base_url
     }
 
-    /// Whether [`Call::Tickers`] is known. Where not, each market is asked for by
+    /// True if the exchange knows [`Call::Tickers`]. If not, each market is requested by
     /// [`Call::Ticker`].
     pub fn tickers_at_once(&self) -> bool {
         self.tickers.all.is_some()
     }
 
-    /// Whether a market's ticker lacks figures of the last 24 hours, which [`Call::Stats`] brings.
-    /// A quote stands without them, with less known.
+    /// True if the ticker of a market lacks figures of the last 24 hours, which [`Call::Stats`]
+    /// brings. A quote is served without them too.
     pub fn has_stats(&self) -> bool {
         self.tickers.stats.is_some()
     }
@@ -189,22 +178,22 @@ impl Dialect {
         self.budget
     }
 
-    /// Where answers tell how the budget stands.
+    /// The header field that reports the budget.
     pub fn meter(&self) -> Option<Meter> {
         self.meter
     }
 
-    /// What an answer's status says, before any word of its body.
+    /// What the status of a response means, without its body.
     pub fn status_kind(&self, status: u16) -> RefusalKind {
         self.statuses.kind(status)
     }
 
-    /// What one call for candles of this interval may bring.
-    pub fn page(&self, _interval: Stored) -> Page {
+    /// What one request for candles may return.
+    pub fn page(&self) -> Page {
         self.candles.page
     }
 
-    /// What this call takes of the budget.
+    /// The cost of this call.
     ///
     /// # Panics
     /// As [`Dialect::target`].
@@ -215,8 +204,8 @@ impl Dialect {
     /// Path and query of this call's request.
     ///
     /// # Panics
-    /// For [`Call::Tickers`], where [`Dialect::tickers_at_once`] says no, and for [`Call::Stats`],
-    /// where [`Dialect::has_stats`] does.
+    /// For [`Call::Tickers`] if [`Dialect::tickers_at_once`] is false, and for [`Call::Stats`] if
+    /// [`Dialect::has_stats`] is.
     pub fn target(&self, call: &Call<'_>) -> String {
         let mut out = String::new();
         let mut rest = self.endpoint(call).target;
@@ -262,7 +251,7 @@ impl Dialect {
         }
     }
 
-    /// Writes what stands for a name in braces.
+    /// Writes the value of a name in braces.
     fn fill(&self, name: &str, call: &Call<'_>, out: &mut String) {
         match (name, call) {
             ("id", Call::Ticker { id } | Call::Stats { id } | Call::Candles { id, .. }) => {
@@ -304,8 +293,8 @@ impl Dialect {
     }
 }
 
-/// Percent-encodes what is not unreserved (RFC 3986, 2.3): ids come from the exchange, and must
-/// not be able to end the line of a request.
+/// Percent-encodes all but unreserved characters (RFC 3986, 2.3): ids come from the exchange, and
+/// must not be able to end the request line.
 fn escape(text: &str, out: &mut String) {
     for byte in text.bytes() {
         match byte {

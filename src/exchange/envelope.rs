@@ -1,13 +1,13 @@
-//! The envelope: all that stands around the items of a body.
+//! The envelope: everything in a body outside of its items.
 //!
-//! Owns the way through it, byte by byte, to the place where the items are, and what was there:
-//! without the items, without white space, capped. It never looks into an item.
+//! Owns the path through it, byte by byte, to the items, and a copy of it: without the items,
+//! without white space, limited in size. It never looks into an item.
 //!
-//! States: [`State`] reads as the grammar of JSON. [`State::Items`] while the items go on, which
-//! it is told to leave by [`Envelope::close_items`]; [`State::End`] behind the body's value. The
-//! grammar is checked on the way, but for the words: those when the envelope is whole.
+//! States: [`State`] reads as the grammar of JSON. [`State::Items`] lasts until
+//! [`Envelope::close_items`]; [`State::End`] follows the body's value. The grammar is checked on
+//! the way, except for numbers and words, which are checked once the envelope is whole.
 
-use super::ReadError;
+use super::error::ReadError;
 use super::json::{MAX_DEPTH, Step};
 
 /// Where the items of a body are.
@@ -46,20 +46,20 @@ pub(super) enum Form {
     Elements,
     /// An object; its members are the items, names included.
     Members,
-    /// The one item itself. It stays in the envelope, as a small body has no need of slices.
+    /// The one item itself. It stays in the envelope, because a small body needs no slices.
     Itself,
 }
 
-/// What stands around the items, as far as it has come.
+/// The envelope, as far as it has arrived.
 pub(super) struct Envelope {
     place: Place,
     cap: usize,
     state: State,
     /// The open containers, innermost last.
     open: Vec<Container>,
-    /// Whether the value that comes next is on the way to the items.
+    /// True if the next value is on the path to the items.
     on_path: bool,
-    /// Whether the items' container was there.
+    /// True if the items' container was there.
     found: bool,
     bytes: Vec<u8>,
 }
@@ -68,30 +68,30 @@ pub(super) struct Envelope {
 enum State {
     /// A value begins.
     Value,
-    /// Behind a `[`: a value or its end.
+    /// After a `[`: a value or the end.
     FirstValue,
-    /// Behind a `{`: a name or its end.
+    /// After a `{`: a name or the end.
     FirstName,
-    /// Behind a comma in an object.
+    /// After a comma in an object.
     Name,
-    /// In a string: a name (whose letters begin at this byte of the envelope) or a value.
+    /// In a string: a name (which starts at this byte of the envelope) or a value.
     String { name: Option<usize>, escape: bool },
-    /// Behind a name.
+    /// After a name.
     Colon,
     /// In a number or a word.
     Scalar,
-    /// Behind a value: a comma or the end of its container.
+    /// After a value: a comma or the end of its container.
     Next,
-    /// Behind the bracket that opens the items.
+    /// After the bracket that opens the items.
     Items,
-    /// Behind the whole value.
+    /// After the whole value.
     End,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Container {
     object: bool,
-    /// Whether the steps so far lead to it.
+    /// True if the steps so far lead to it.
     on_path: bool,
 }
 
@@ -108,28 +108,28 @@ impl Envelope {
         }
     }
 
-    /// What there was so far: JSON, once it is whole.
+    /// The bytes so far: JSON, once it is whole.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Whether the body's value has come to its end.
+    /// True if the body's value has ended.
     pub(super) fn is_whole(&self) -> bool {
         self.state == State::End
     }
 
-    /// Whether what comes next belongs to the items.
+    /// True if what comes next belongs to the items.
     pub(super) fn at_items(&self) -> bool {
         self.state == State::Items
     }
 
-    /// Whether the items' container was there.
+    /// True if the items' container was there.
     pub(super) fn found(&self) -> bool {
         self.found
     }
 
-    /// Passes the bytes up to the begin of the items; how many those were. `fed` is the place of
-    /// the first one in the body.
+    /// Passes the bytes up to the first item and returns their number. `fed` is the place of the
+    /// first one in the body.
     pub(super) fn pass(&mut self, bytes: &[u8], fed: u64) -> Result<usize, ReadError> {
         let mut at = 0;
         while at < bytes.len() && self.state != State::Items {
@@ -144,7 +144,7 @@ impl Envelope {
         Ok(at)
     }
 
-    /// The bracket that closes the items has come.
+    /// Passes the bracket that closes the items.
     pub(super) fn close_items(&mut self, bracket: u8) -> Result<(), ReadError> {
         self.keep(bracket)?;
         self.open.pop();
@@ -180,7 +180,7 @@ impl Envelope {
                     false => State::Value,
                 };
             }
-            (State::End, _) => return Err(malformed(fed, "nothing behind the body's value")),
+            (State::End, _) => return Err(malformed(fed, "nothing after the body's value")),
             (State::Colon, _) => return Err(malformed(fed, "a colon")),
             (State::Next, _) => return Err(malformed(fed, "a comma or a closing bracket")),
             _ => return Err(malformed(fed, "a name in quotes")),
@@ -218,7 +218,7 @@ impl Envelope {
         Ok(())
     }
 
-    /// Passes bytes of a string or another word; how many.
+    /// Passes bytes of a string or another word, and returns their number.
     fn in_word(&mut self, bytes: &[u8]) -> Result<usize, ReadError> {
         for (at, byte) in bytes.iter().enumerate() {
             match &mut self.state {
@@ -255,7 +255,7 @@ impl Envelope {
         self.state = State::Colon;
     }
 
-    /// Whether a value in the innermost container is on the path, if `this` is its step.
+    /// True if a value in the innermost container is on the path, if `this` accepts its step.
     fn leads_on(&self, this: impl Fn(Step) -> bool) -> bool {
         let step = self.place.path.get(self.open.len() - 1);
         self.innermost().on_path && step.is_some_and(|step| this(*step))

@@ -1,38 +1,38 @@
-//! What may be wrong: with one item ([`Reject`]), or with a whole body ([`ReadError`]).
+//! Errors: of one item ([`Reject`]), or of a whole body ([`ReadError`]).
 //!
-//! Owns the words for it, for logs. It decides nothing.
+//! Owns their texts for logs.
 
 use crate::time::UnixMs;
 use std::fmt;
 
-/// Why an item is left out.
+/// Why an item is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reject<'a> {
-    /// The market's id, where the item had a good one.
+    /// The market's id, if the item had a valid one.
     pub id: Option<&'a str>,
-    /// Which part of the item.
+    /// The part of the item.
     pub field: &'static str,
     /// What is wrong with it.
     pub fault: Fault,
-    /// Open time of a candle, where that could be read.
+    /// The open time of a candle, if it was readable.
     pub time: Option<UnixMs>,
 }
 
-/// Which part of an item is wrong, and what is.
+/// The wrong part of an item, and the fault.
 pub(super) type Wrong = (&'static str, Fault);
 
-/// What may be wrong with a part of an item.
+/// What is wrong with a part of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Not there, and there is no item without it.
+    /// Missing, though required.
     Missing,
-    /// An array where a number belongs, and the like.
+    /// Of another type, such as an array where a number belongs.
     WrongType,
     /// Not a finite decimal number.
     NotANumber,
-    /// Not a time of this era.
+    /// Not a time between 1970 and 9999.
     NotATime,
-    /// No UTF-8, or a name in another form than the exchange is known for.
+    /// Not UTF-8, or a name in an unknown form.
     NotAText,
     /// Below zero.
     Negative,
@@ -40,57 +40,57 @@ pub enum Fault {
     TooLong,
 }
 
-/// Why a whole body is of no use.
+/// Why a whole body is unusable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadError {
     /// Not JSON, or at its top neither an array nor an object.
     Malformed {
-        /// Byte of the body, counted from 0.
+        /// The byte of the body, from 0.
         at: u64,
-        /// What should have stood there.
+        /// What was expected there.
         expected: &'static str,
     },
     /// Nested deeper than anything an exchange sends.
     TooDeep {
-        /// Byte of the body, counted from 0.
+        /// The byte of the body, from 0.
         at: u64,
     },
-    /// One item is longer than the cap.
+    /// One item is longer than the limit.
     ItemTooLong {
         /// In bytes.
         cap: usize,
     },
-    /// What stands around the items is longer than the cap.
+    /// The part outside of the items is longer than the limit.
     EnvelopeTooLong {
         /// In bytes.
         cap: usize,
     },
     /// The body ended before its value did.
     CutShort,
-    /// JSON, but not what was asked for.
+    /// JSON, but not what was requested.
     WrongShape {
         /// What the body should hold.
         expected: &'static str,
     },
     /// The exchange says why it does not answer.
     Refused {
-        /// Its own code.
+        /// Its code.
         code: String,
-        /// Its own words.
+        /// Its message.
         message: String,
         /// What that means.
         kind: RefusalKind,
     },
-    /// An error status without a reason that could be read.
+    /// An error status without a readable reason.
     Status(u16),
 }
 
-/// What a refusal means to the one who asked.
+/// What a refusal means for the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusalKind {
     /// Too many requests: wait.
     RateLimited,
-    /// Nothing is let in, whatever is asked: wait.
+    /// Every request is refused: wait.
     Banned,
     /// No such market.
     UnknownMarket,
@@ -122,12 +122,12 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Fault::Missing => "is missing",
-            Fault::WrongType => "is of a wrong type",
-            Fault::NotANumber => "is no finite decimal number",
-            Fault::NotATime => "is no time",
-            Fault::NotAText => "is no text of the known form",
+            Fault::WrongType => "has the wrong type",
+            Fault::NotANumber => "is not a finite decimal number",
+            Fault::NotATime => "is not a time",
+            Fault::NotAText => "is not text in the known form",
             Fault::Negative => "is negative",
-            Fault::TooLong => "is absurdly long",
+            Fault::TooLong => "is too long",
         })
     }
 }
@@ -136,18 +136,15 @@ impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ReadError::Malformed { at, expected } => {
-                write!(
-                    f,
-                    "the body is malformed: at byte {at}, {expected} was expected"
-                )
+                write!(f, "malformed body at byte {at}: expected {expected}")
             }
-            ReadError::TooDeep { at } => write!(f, "the body is nested too deep at byte {at}"),
-            ReadError::ItemTooLong { cap } => write!(f, "an item is longer than {cap} bytes"),
+            ReadError::TooDeep { at } => write!(f, "body nested too deep at byte {at}"),
+            ReadError::ItemTooLong { cap } => write!(f, "item longer than {cap} bytes"),
             ReadError::EnvelopeTooLong { cap } => {
-                write!(f, "more than {cap} bytes stand around the items")
+                write!(f, "more than {cap} bytes outside of the items")
             }
-            ReadError::CutShort => f.write_str("the body is cut short"),
-            ReadError::WrongShape { expected } => write!(f, "the body is not {expected}"),
+            ReadError::CutShort => f.write_str("body ended early"),
+            ReadError::WrongShape { expected } => write!(f, "body is not {expected}"),
             ReadError::Refused { code, message, .. } => write!(f, "refused: {message} ({code})"),
             ReadError::Status(status) => write!(f, "status {status}"),
         }

@@ -1,8 +1,7 @@
 //! Gate, spot.
 //!
 //! Source: Gate, "API v4", Spot, checked against recorded answers and against CCXT 4.5.84. From
-//! memory: the limit and its meter, and the order of the rows. Nothing recorded shows the clock:
-//! its form is what CCXT reads.
+//! memory: the limit and its meter. Nothing recorded shows the clock: its form is what CCXT reads.
 //!
 //! Tickers have no time.
 //!
@@ -12,9 +11,7 @@
 //! `tradable` counts as active.
 
 use super::candle::CandleForm;
-use super::dialect::{
-    Budget, Candles, Dialect, Endpoint, Markets, Meter, Page, RowOrder, Tickers, Time,
-};
+use super::dialect::{Budget, Candles, Dialect, Endpoint, Markets, Meter, Page, Tickers, Time};
 use super::envelope::Place;
 use super::json::Step::Key;
 use super::listing::{ListingField as L, ListingForm};
@@ -82,7 +79,6 @@ pub(super) static GATE: Dialect = Dialect {
         // "Candlestick too long ago. Maximum 10000 points ago are allowed."
         page: Page {
             rows: 1000,
-            order: RowOrder::OldestFirst,
             depth: Some(10_000),
         },
         // Column 1 is the volume in quote asset.

@@ -1,31 +1,31 @@
-//! The item reader: finds one item after another in a JSON body that comes in pieces.
+//! The item reader: finds one item after another in a JSON body that arrives in pieces.
 //!
-//! Owns the way through the items, and the *tail*: the front of an item whose end has not come
-//! yet. What stands around the items, the [`Envelope`] keeps. An item that lies whole in the fed
-//! bytes is handed on where it lies.
+//! Owns the path through the items, and the *partial* item: the front of one whose end has not
+//! arrived yet. The [`Envelope`] keeps everything else. An item that lies whole in the fed bytes is
+//! passed on without a copy.
 //!
-//! It never holds more than the two caps, never looks back at what it has passed, and does not
-//! know what an item means: [`Take`] does.
+//! It never holds more than the two limits, never looks back, and does not know what an item means:
+//! [`Take`] does.
 //!
-//! States: in the envelope; at the [`State::First`] item, an [`State::Item`], what comes
-//! [`State::Next`] to one, or in the [`State::Tail`]; in the envelope again.
+//! States: in the envelope; then at the [`State::First`] item, an [`State::Item`], what comes
+//! [`State::Next`] to one, or in the [`State::Partial`] one; then in the envelope again.
 
-use super::ReadError;
 use super::envelope::{Envelope, Form, Place, is_white, malformed};
+use super::error::ReadError;
 use super::json::{Cursor, MAX_DEPTH, Stop};
 
-/// Most bytes of each part that is held.
+/// The most bytes of each part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caps {
     /// One item, whether it came in pieces or not.
     pub item_bytes: usize,
-    /// What stands around the items.
+    /// Everything outside of the items.
     pub envelope_bytes: usize,
 }
 
 impl Caps {
-    /// An envelope holds codes, a time, perhaps the exchange's own limits: all that were recorded
-    /// stay below 1 KiB.
+    /// An envelope holds codes, a time, perhaps the exchange's own limits: all recorded ones are
+    /// below 1 KiB.
     const ENVELOPE_BYTES: usize = 16 * 1024;
 }
 
@@ -38,18 +38,18 @@ impl From<&crate::config::Limits> for Caps {
     }
 }
 
-/// Who the items are for.
+/// The receiver of the items.
 pub(super) trait Take {
-    /// The items begin; this stands in front of them.
+    /// The items begin, after these bytes.
     fn begin(&mut self, envelope: &[u8]);
 
-    /// Takes the item in front of the cursor, which is an element, or a member's name, colon
-    /// and value; leaves the cursor behind it. [`Stop::Cut`] brings the same item again when more
-    /// of it has come: nothing of it may be taken before.
+    /// Takes the item at the cursor, which is an element, or a member's name, colon and value, and
+    /// moves the cursor after it. After [`Stop::Cut`] the same item comes again with more bytes, so
+    /// nothing of it may be used before.
     fn take(&mut self, item: &mut Cursor<'_>) -> Result<(), Stop>;
 }
 
-/// What stands behind an item.
+/// What follows an item.
 const SEPARATOR: &str = "a comma or the end of the items";
 
 /// One body on its way through.
@@ -58,11 +58,11 @@ pub(super) struct Items {
     envelope: Envelope,
     /// What may come next, while the envelope is at the items.
     state: State,
-    /// The bracket behind the last item.
+    /// The bracket after the last item.
     close: u8,
-    tail: Vec<u8>,
+    partial: Vec<u8>,
     extent: Extent,
-    /// Bytes of the body in front of those that are being fed.
+    /// The number of bytes of the body before those being fed.
     passed: u64,
 }
 
@@ -70,15 +70,15 @@ pub(super) struct Items {
 enum State {
     /// An item or the end of the items.
     First,
-    /// Behind a comma: an item.
+    /// After a comma: an item.
     Item,
-    /// Behind an item: a comma or the end of the items.
+    /// After an item: a comma or the end of the items.
     Next,
-    /// The rest of the item whose front is in the tail.
-    Tail,
+    /// The rest of the partial item.
+    Partial,
 }
 
-/// How far the item in the tail goes: the part of the grammar that tells where it ends.
+/// How far the partial item goes: enough of the grammar to find its end.
 #[derive(Clone, Copy, Debug, Default)]
 struct Extent {
     depth: usize,
@@ -96,23 +96,23 @@ impl Items {
                 Form::Members => b'}',
                 Form::Elements | Form::Itself => b']',
             },
-            tail: Vec::new(),
+            partial: Vec::new(),
             extent: Extent::default(),
             passed: 0,
         }
     }
 
-    /// What stands around the items.
+    /// Everything outside of the items.
     pub(super) fn envelope(&self) -> &Envelope {
         &self.envelope
     }
 
-    /// Bytes of the body that were fed.
+    /// The number of bytes fed.
     pub(super) fn passed(&self) -> u64 {
         self.passed
     }
 
-    /// Goes on with the next bytes of the body, in pieces of any size.
+    /// Reads the next bytes of the body, in pieces of any size.
     pub(super) fn feed(&mut self, bytes: &[u8], take: &mut impl Take) -> Result<(), ReadError> {
         let mut at = 0;
         while at < bytes.len() {
@@ -123,8 +123,8 @@ impl Items {
                     self.state = State::First;
                     take.begin(self.envelope.bytes());
                 }
-            } else if self.state == State::Tail {
-                at += self.in_tail(rest, fed, take)?;
+            } else if self.state == State::Partial {
+                at += self.in_partial(rest, fed, take)?;
             } else {
                 at += self.among_items(rest, fed, take)?;
             }
@@ -133,8 +133,8 @@ impl Items {
         Ok(())
     }
 
-    /// Passes items and what stands between them, up to an incomplete item or the end of the
-    /// items; how many bytes.
+    /// Passes items and separators, up to an incomplete item or the end of the items, and returns
+    /// the number of bytes.
     fn among_items(
         &mut self,
         bytes: &[u8],
@@ -163,7 +163,7 @@ impl Items {
                         at += length;
                     }
                     None => {
-                        self.state = State::Tail;
+                        self.state = State::Partial;
                         self.extent = Extent::default();
                         return Ok(at);
                     }
@@ -172,8 +172,8 @@ impl Items {
         }
     }
 
-    /// Hands on the item at the begin of these bytes; its length, or `None` when it goes on
-    /// behind them.
+    /// Passes on the item at the start of these bytes. Returns its length, or `None` if it goes on
+    /// after them.
     fn take_item(
         &self,
         bytes: &[u8],
@@ -191,8 +191,8 @@ impl Items {
         }
     }
 
-    /// Copies the rest of the item that began in earlier bytes, and hands it on when it is whole.
-    fn in_tail(
+    /// Copies the rest of the partial item, and passes it on when it is whole.
+    fn in_partial(
         &mut self,
         bytes: &[u8],
         fed: u64,
@@ -200,37 +200,37 @@ impl Items {
     ) -> Result<usize, ReadError> {
         let end = self.extent.end_in(bytes, fed)?;
         let more = &bytes[..end.unwrap_or(bytes.len())];
-        if self.tail.len() + more.len() > self.caps.item_bytes {
+        if self.partial.len() + more.len() > self.caps.item_bytes {
             return Err(ReadError::ItemTooLong {
                 cap: self.caps.item_bytes,
             });
         }
-        let begin = fed - self.tail.len() as u64;
-        self.tail.extend_from_slice(more);
+        let begin = fed - self.partial.len() as u64;
+        self.partial.extend_from_slice(more);
         let Some(end) = end else {
             return Ok(more.len());
         };
-        // A number has no end of its own: the cursor must see what follows it.
-        self.tail
+        // A number has no end of its own, so the cursor must see what follows it.
+        self.partial
             .extend_from_slice(&bytes[end..bytes.len().min(end + 1)]);
-        let length = self.take_item(&self.tail, begin, take)?;
+        let length = self.take_item(&self.partial, begin, take)?;
         let length = length.ok_or(malformed(begin, "a whole item"))?;
-        let odd = length + white(&self.tail[length..]);
+        let odd = length + white(&self.partial[length..]);
         if begin + (odd as u64) < fed + end as u64 {
             return Err(malformed(
                 begin + odd as u64,
                 "a comma or the end of the items",
             ));
         }
-        self.tail.clear();
+        self.partial.clear();
         self.state = State::Next;
         Ok(end)
     }
 }
 
 impl Extent {
-    /// Where the item ends in its next bytes: behind the bracket that closes it, or in front of
-    /// the comma or bracket that follows it. What it is made of is not looked at.
+    /// Where the item ends in its next bytes: after the bracket that closes it, or before the comma
+    /// or bracket that follows it. Its content is not checked.
     fn end_in(&mut self, bytes: &[u8], fed: u64) -> Result<Option<usize>, ReadError> {
         for (at, byte) in bytes.iter().enumerate() {
             if self.string {
@@ -264,7 +264,7 @@ impl Extent {
     }
 }
 
-/// What the cursor met, with the place in the whole body.
+/// The error of the cursor, with its place in the whole body.
 fn stopped(stop: Stop, begin: u64) -> ReadError {
     match stop {
         Stop::Cut => ReadError::CutShort,
@@ -599,7 +599,7 @@ mod tests {
         let mut notes = Notes::default();
         let mut feed = |items: &mut Items, piece: &str, held: &str| {
             let fed = items.feed(piece.as_bytes(), &mut notes);
-            assert_eq!((fed, &*items.tail), (Ok(()), held.as_bytes()), "{piece}");
+            assert_eq!((fed, &*items.partial), (Ok(()), held.as_bytes()), "{piece}");
         };
         feed(&mut items, "[{\"a\":1},{\"b\":2}", "");
         feed(&mut items, ",{\"c\"", "{\"c\"");

@@ -1,21 +1,18 @@
-//! A cursor over JSON text: the words and brackets of RFC 8259, handed on as borrowed bytes.
+//! A cursor over JSON text: the tokens of RFC 8259 as borrowed bytes.
 //!
-//! Owns the grammar: what a value is, where it ends, how deep it may go. A value that the bytes
-//! cut off is told apart ([`Stop::Cut`]) from one that is wrong, so that a reader may come back
-//! with more bytes.
+//! Owns the grammar: what a value is, where it ends, how deep it may go. It tells a value that the
+//! bytes cut off ([`Stop::Cut`]) from a wrong one, so that a reader may come back with more bytes.
 //!
-//! It never copies, never makes a number out of digits, and never holds a value twice. It does
-//! not look for invalid UTF-8: who needs a text checks it.
+//! It never copies and never converts numbers. It does not check UTF-8: whoever needs text does.
 //!
-//! serde_json reads the same grammar, but does not tell a value that is cut from one that is
-//! wrong without reading it again, and its `RawValue` took twice the time of this cursor on the
-//! tickers of all markets.
+//! serde_json reads the same grammar, but cannot tell a cut value from a wrong one without reading
+//! it again. Its `RawValue` took twice the time of this cursor for the tickers of all markets.
 
-/// Deepest nesting of arrays and objects, in the envelope and again in each item. Exchanges stay
-/// below ten.
+/// The deepest nesting of arrays and objects, in the envelope and again in each item. Exchanges
+/// stay below ten.
 pub(super) const MAX_DEPTH: usize = 32;
 
-/// Why the cursor went no further. Positions are counted from the begin of its bytes.
+/// Why the cursor stopped. Positions count from the start of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
     /// The bytes end inside the value.
@@ -37,10 +34,10 @@ pub(super) enum Raw<'a> {
     Bool(bool),
     /// The digits.
     Number(&'a [u8]),
-    /// `NaN`, `Infinity` and `-Infinity`: no JSON, but some encoders write them. Read as a word
-    /// that is no number, so that one market's division by zero costs that market alone.
+    /// `NaN`, `Infinity` and `-Infinity`: not JSON, but some encoders write them. They are values
+    /// that are not numbers, so that one bad market does not spoil the whole body.
     NotANumber,
-    /// What stands between the quotes, without any escape in it.
+    /// What is between the quotes, if it has no escapes.
     Text(&'a [u8]),
     /// A text with escapes, quotes included.
     Escaped(&'a [u8]),
@@ -52,8 +49,8 @@ pub(super) enum Raw<'a> {
 
 /// A place in JSON text.
 ///
-/// What is called for each word of a body is inlined by order: the compiler alone does not, and
-/// calls that pass a `Result` of a [`Raw`] through memory took a sixth of the walk's time.
+/// The functions called for each token are inlined explicitly. The compiler does not do it alone,
+/// and calls that pass a `Result` of a [`Raw`] through memory took a sixth of the time.
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -64,17 +61,17 @@ impl<'a> Cursor<'a> {
         Cursor { bytes, at: 0 }
     }
 
-    /// Bytes behind the cursor.
+    /// The number of bytes passed.
     pub(super) fn position(&self) -> usize {
         self.at
     }
 
-    /// The bytes from a place that was passed to the cursor.
+    /// The bytes from an earlier position to the cursor.
     pub(super) fn since(&self, begin: usize) -> &'a [u8] {
         &self.bytes[begin..self.at]
     }
 
-    /// The next byte that is no white space, which stays in front of the cursor.
+    /// The next byte that is not white space. The cursor stays before it.
     #[inline(always)]
     pub(super) fn peek(&mut self) -> Result<u8, Stop> {
         loop {
@@ -86,7 +83,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes this byte, or says what was expected.
+    /// Passes this byte, or fails with what was expected.
     #[inline(always)]
     pub(super) fn pass(&mut self, byte: u8, expected: &'static str) -> Result<(), Stop> {
         if self.peek()? != byte {
@@ -96,7 +93,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Passes `text` where the bytes go on with exactly that.
+    /// Passes `text` if it comes next, and returns true.
     #[inline(always)]
     pub(super) fn pass_text(&mut self, text: &[u8]) -> bool {
         let same = self.bytes[self.at..].starts_with(text);
@@ -106,8 +103,8 @@ impl<'a> Cursor<'a> {
         same
     }
 
-    /// Passes the separator in front of the next member or element, or the bracket that closes:
-    /// whether there is a next one.
+    /// Passes the separator before the next member or element, or the closing bracket. Returns true
+    /// if there is a next one.
     #[inline(always)]
     pub(super) fn next(&mut self, first: &mut bool, close: u8) -> Result<bool, Stop> {
         let byte = self.peek()?;
@@ -123,12 +120,12 @@ impl<'a> Cursor<'a> {
         }
         self.at += 1;
         if self.peek()? == close {
-            return Err(self.malformed("a value behind the comma"));
+            return Err(self.malformed("a value after the comma"));
         }
         Ok(true)
     }
 
-    /// Passes a member's name and the colon behind it.
+    /// Passes a member's name and its colon.
     pub(super) fn name(&mut self) -> Result<Raw<'a>, Stop> {
         if self.peek()? != b'"' {
             return Err(self.malformed("a name in quotes"));
@@ -138,7 +135,7 @@ impl<'a> Cursor<'a> {
         Ok(name)
     }
 
-    /// Passes one value, whatever it is.
+    /// Passes one value of any type.
     #[inline(always)]
     pub(super) fn value(&mut self) -> Result<Raw<'a>, Stop> {
         match self.peek()? {
@@ -178,7 +175,8 @@ impl<'a> Cursor<'a> {
         Err(self.malformed("a value"))
     }
 
-    /// Passes a number (RFC 8259, 6). One that ends with the bytes is cut: more digits may come.
+    /// Passes a number (RFC 8259, 6). A number at the end of the bytes is cut: more digits may
+    /// come.
     #[inline(always)]
     fn number(&mut self) -> Result<Raw<'a>, Stop> {
         let begin = self.at;
@@ -188,7 +186,7 @@ impl<'a> Cursor<'a> {
         let leading = self.at;
         self.digits()?;
         if self.bytes[leading] == b'0' && self.at > leading + 1 {
-            return Err(Stop::Malformed(leading + 1, "no digit behind a leading 0"));
+            return Err(Stop::Malformed(leading + 1, "no digit after a leading 0"));
         }
         if self.bytes[self.at] == b'.' {
             self.at += 1;
@@ -238,7 +236,7 @@ impl<'a> Cursor<'a> {
                         other => other,
                     })?;
                 }
-                Some(_) => return Err(Stop::Malformed(at, "no control character in a text")),
+                Some(_) => return Err(Stop::Malformed(at, "no control character in a string")),
             }
         }
         self.at = at + 1;
@@ -248,11 +246,11 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Passes an array or an object with all that is in it. A loop over a stack of bits: bytes
-    /// from a stranger shall not decide how deep this program calls itself.
+    /// Passes a whole array or object. It is a loop with a stack of bits, because bytes from an
+    /// exchange must not decide how deep this program recurses.
     fn container(&mut self) -> Result<Raw<'a>, Stop> {
         let begin = self.at;
-        // One bit a level, the innermost lowest: whether it is an object.
+        // One bit for each level, the innermost lowest: set if it is an object.
         let mut objects: u64 = 0;
         let mut depth = 0;
         let mut first;
@@ -297,7 +295,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Length of the escape at the begin of these bytes (RFC 8259, 7).
+/// The length of the escape at the start of these bytes (RFC 8259, 7).
 fn escape(bytes: &[u8]) -> Result<usize, Stop> {
     match bytes.get(1) {
         None => Err(Stop::Cut),
@@ -316,14 +314,14 @@ fn escape(bytes: &[u8]) -> Result<usize, Stop> {
     }
 }
 
-/// How many bytes stand in front of the first quote, backslash or control character: eight at a
-/// time, as texts are most of a body.
+/// The number of bytes before the first quote, backslash or control character. It reads eight at a
+/// time, because strings are most of a body.
 #[inline(always)]
 fn plain_bytes(bytes: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const TOPS: u64 = 0x8080_8080_8080_8080;
-    // Sets the top bit of each byte that is below `limit`. The lowest bit that is set is right;
-    // a borrow can only spoil bytes above it ("Bit Twiddling Hacks", hasless).
+    // Sets the top bit of each byte below `limit`. The lowest set bit is right; a borrow can only
+    // spoil the bytes above it ("Bit Twiddling Hacks", hasless).
     let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & TOPS;
     let mut at = 0;
     while let Some(eight) = bytes[at..].first_chunk::<8>() {
@@ -352,8 +350,7 @@ pub(super) enum Step {
     First,
 }
 
-/// The value at a path, or [`Raw::Absent`]. Looks as far as the bytes go: the front of a value
-/// that is not yet whole will do.
+/// The value at a path, or [`Raw::Absent`]. The start of an incomplete value is enough.
 pub(super) fn find<'a>(bytes: &'a [u8], path: &[Step]) -> Raw<'a> {
     let mut cursor = Cursor::new(bytes);
     for step in path {
@@ -365,7 +362,7 @@ pub(super) fn find<'a>(bytes: &'a [u8], path: &[Step]) -> Raw<'a> {
     cursor.value().unwrap_or(Raw::Absent)
 }
 
-/// Moves the cursor from a value to the begin of one inside it, if there is such a one.
+/// Moves the cursor from a value to one inside it. Returns false if there is none.
 fn enter(cursor: &mut Cursor<'_>, step: Step) -> Result<bool, Stop> {
     let (open, close) = match step {
         Step::First => (b'[', b']'),

@@ -8,7 +8,7 @@
 //! hours ago, and is left out. Failures come with status 200.
 
 use super::candle::CandleForm;
-use super::dialect::{Budget, Candles, Dialect, Endpoint, Markets, Page, RowOrder, Tickers, Time};
+use super::dialect::{Budget, Candles, Dialect, Endpoint, Markets, Page, Tickers, Time};
 use super::envelope::Place;
 use super::json::Step::{AnyKey, Key};
 use super::listing::{ListingField as L, ListingForm};
@@ -78,7 +78,6 @@ pub(super) static KRAKEN: Dialect = Dialect {
         intervals: ["1", "60", "1440"],
         page: Page {
             rows: 720,
-            order: RowOrder::OldestFirst,
             depth: Some(720),
         },
         form: CandleForm {
@@ -104,7 +103,7 @@ pub(super) static KRAKEN: Dialect = Dialect {
                 ("wsname", Is(L::Pair)),
                 ("pair_decimals", Is(L::PricePlaces)),
                 ("lot_decimals", Is(L::AmountPlaces)),
-                // Steps of traded volume and percents: the first is for everybody.
+                // Fees in percent by traded volume: the first entry is for everybody.
                 ("fees", At(&[(0, At(&[(1, Is(L::Taker))]))])),
                 ("fees_maker", At(&[(0, At(&[(1, Is(L::Maker))]))])),
                 ("ordermin", Is(L::AmountMin)),

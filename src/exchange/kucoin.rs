@@ -5,12 +5,10 @@
 //! with twice as much), the meter, the code when it is empty, and whether `endAt` belongs to the
 //! range. KuCoin sends fees with its tickers, not with its markets.
 //!
-//! All tickers are a picture that is taken every two seconds.
+//! All tickers are a snapshot that is taken every two seconds.
 
 use super::candle::CandleForm;
-use super::dialect::{
-    Budget, Candles, Dialect, Endpoint, Markets, Meter, Page, RowOrder, Tickers, Time,
-};
+use super::dialect::{Budget, Candles, Dialect, Endpoint, Markets, Meter, Page, Tickers, Time};
 use super::envelope::Place;
 use super::json::Step::Key;
 use super::listing::{ListingField as L, ListingForm};
@@ -33,7 +31,7 @@ pub(super) static KUCOIN: Dialect = Dialect {
         ok: Some("200000"),
         message: "msg",
         rate_limited: &["429000"],
-        // A parameter is wrong. The one that is not the same in all requests is the market's name.
+        // A parameter is wrong. Only the market's name differs between requests.
         unknown_market: &["400100"],
     },
     statuses: Statuses::USUAL,
@@ -80,7 +78,6 @@ pub(super) static KUCOIN: Dialect = Dialect {
         intervals: ["1min", "1hour", "1day"],
         page: Page {
             rows: 1500,
-            order: RowOrder::NewestFirst,
             depth: None,
         },
         form: CandleForm {

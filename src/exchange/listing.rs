@@ -1,14 +1,13 @@
 //! Listings: from an item of a market list to a [`MarketInfo`].
 //!
-//! Owns the fields that a listing may have and the rules for each: steps become decimal places,
-//! and a limit of zero is no limit. It does not judge names: which ones are served, the catalog
-//! says.
+//! Owns the fields of a listing and the rules for each: steps become decimal places, and a limit of
+//! zero is no limit. It does not check names: the catalog does.
 
-use super::error::Wrong;
+use super::error::{Fault, Reject, Wrong};
 use super::json::{Cursor, Raw, Stop};
 use super::shape::{Field, Fields, Members, Order};
+use super::sink::Sink;
 use super::value::{hundredth, name, text, unsigned};
-use super::{Fault, Reject, Sink};
 use crate::decimal::Decimal;
 use crate::record::{Bounds, MarketInfo, MarketRules};
 use std::borrow::Cow;
@@ -16,21 +15,21 @@ use std::borrow::Cow;
 /// What a member of a listing is.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ListingField {
-    /// The name that tickers carry.
+    /// The name in tickers.
     Id,
-    /// The name by which candles are asked for, where it is another one.
+    /// The name for requests of candles, if it is another one.
     CandleId,
     Base,
     Quote,
-    /// Base and quote in one text, with a slash between them; wins over the two.
+    /// Base and quote in one text, with a slash between them. Takes precedence.
     Pair,
     Status,
-    /// Whether orders are refused, whatever the status says.
+    /// True if orders are refused, whatever the status says.
     Halted,
-    /// The least step of prices; wins over the places.
+    /// The smallest step of prices. Takes precedence over the places.
     PriceStep,
     PricePlaces,
-    /// The least step of amounts; wins over the places.
+    /// The smallest step of amounts. Takes precedence over the places.
     AmountStep,
     AmountPlaces,
     AmountMin,
@@ -39,7 +38,7 @@ pub(super) enum ListingField {
     PriceMax,
     CostMin,
     CostMax,
-    /// The least cost in USDT, of whatever quote: said only where that is the quote asset.
+    /// The smallest cost in USDT, of any market. Used only if that is the quote asset.
     CostMinUsdt,
     Taker,
     Maker,
@@ -56,15 +55,15 @@ pub(super) struct ListingForm {
     pub(super) members: &'static Members<ListingField>,
     /// The status of a market that trades.
     pub(super) open: &'static str,
-    /// Assets whose common name is another one.
+    /// Assets that have another name elsewhere.
     pub(super) renamed: &'static [(&'static str, &'static str)],
-    /// Ends of the ids of markets that are none of ours (Kraken's dark pools).
+    /// Suffixes of the ids of markets to skip (dark pools of Kraken).
     pub(super) skipped: &'static [&'static str],
-    /// Whether fees are percent points, and no fractions.
+    /// True if fees are in percent, false if they are fractions.
     pub(super) fees_in_percent: bool,
 }
 
-/// Reads one listing and gives it to the sink. `id` is for lists that name their markets outside.
+/// Reads one listing and passes it to the sink. `id` is for lists that name their markets outside.
 pub(super) fn take<'a>(
     item: &mut Cursor<'a>,
     form: &'static ListingForm,

@@ -1,18 +1,19 @@
-//! The exchanges: their addresses, and the JSON that they answer with.
+//! Exchanges: their endpoints, and the JSON that they answer with.
 //!
-//! Owns the [`Dialect`]s, one small file of data each, and the one machine that reads by them: a
-//! [`Call`] becomes the target of a request, and its answer's body, fed to a [`Reading`] as it
-//! arrives, becomes records in a [`Sink`]. Numbers keep every digit.
+//! Owns the [`Dialect`]s, one small file of data each, and the one reader that works by them: a
+//! [`Call`] becomes the target of a request, and the body of its response, fed to a [`Reading`] as
+//! it arrives, becomes records in a [`Sink`]. Numbers keep every digit.
 //!
-//! It never opens a connection and never decides when to ask; it does not know HTTP beyond a
-//! status, nor which markets are served. It never holds a body: an item (a ticker, a row of
-//! candles, a market) is read where it lies, and only the front of a cut one is kept, capped.
+//! It opens no connection and does not decide when to send a request. Of HTTP it knows only the
+//! status, and it does not know which markets are served. It never holds a body: an item (a ticker,
+//! a row of candles, a market) is read where it lies, and only the front of a cut one is kept, up
+//! to a limit.
 //!
 //! From the bytes up: `json` (a cursor over words and brackets), `envelope` and `items` (the way
 //! through a body that comes in pieces), `shape` (tables of members and fields), `value` (numbers,
 //! times, names), `ticker`, `candle` and `listing` (the kinds of items), `refusal` (errors in a
-//! 200), `reading` (all of it together), `dialect` (addresses, costs);
-//! and at the end of this file, the table of exchanges.
+//! 200), `sink` (who takes the records), `dialect` (addresses, costs), `reading` (all of it
+//! together), and `registry`, the table of exchanges.
 //!
 //! # To add an exchange
 //!
@@ -34,11 +35,11 @@
 //!    - `markets.renamed`: assets that go by another name elsewhere, and names that elsewhere are
 //!      another asset's. Sources with one symbol stand in for each other, so it must be one market.
 //!    - `candles`: the number of each column, the unit of time, the names of the intervals (days
-//!      must begin at midnight UTC), the size of a page, its order, how far back it can be asked,
+//!      must begin at midnight UTC), the size of a page, how far back it can be asked,
 //!      and where older ones are. Ask for both ends of the range where the exchange lets you.
 //!    - Tests below the table: the target of each call, bodies of errors, and what no recording
 //!      shows. Copy them as well.
-//! 2. Name it here, in the table at the end too, and in the list of `tests/cli.rs`. The command
+//! 2. Name it here, in `registry.rs`, and in the list of `tests/cli.rs`. The command
 //!    line and the configuration know it by that table.
 //! 3. Put recorded answers beside the others, their names' begin into `EXCHANGES` of
 //!    `tests/decoders.rs`, and where their figures stand into the tables of `tests/decoders/`. That
@@ -65,40 +66,18 @@ mod listing;
 mod okx;
 mod reading;
 mod refusal;
+mod registry;
 #[cfg(test)]
 mod sample;
 mod shape;
+mod sink;
 #[cfg(test)]
 mod testing;
 mod ticker;
 mod value;
 
-pub use dialect::{Budget, Call, Dialect, Meter, Page, RowOrder};
+pub use dialect::{Budget, Call, Dialect, Meter, Page};
 pub use error::{Fault, ReadError, RefusalKind, Reject};
 pub use items::Caps;
-pub use reading::{Reading, Sink};
-
-use binance::BINANCE;
-use bitget::BITGET;
-use bybit::BYBIT;
-use coinbase::COINBASE;
-use gate::GATE;
-use kraken::KRAKEN;
-use kucoin::KUCOIN;
-use okx::OKX;
-
-static DIALECTS: [&Dialect; 8] = [
-    &BINANCE, &OKX, &BYBIT, &KRAKEN, &COINBASE, &KUCOIN, &GATE, &BITGET,
-];
-
-impl Dialect {
-    /// The dialect of this name.
-    pub fn by_name(name: &str) -> Option<&'static Dialect> {
-        DIALECTS.into_iter().find(|dialect| dialect.name == name)
-    }
-
-    /// The names of all dialects.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        DIALECTS.iter().map(|dialect| dialect.name)
-    }
-}
+pub use reading::Reading;
+pub use sink::Sink;

@@ -1,14 +1,12 @@
 //! OKX, spot.
 //!
-//! Source: OKX, "API v5", Market Data and Public Data, checked against recorded answers and
-//! against CCXT 4.5.84. From memory: that `before` and `after` leave their own moment out, that
-//! rows come newest first, that a plain `1D` begins at 16:00 UTC, and the limits by address.
-//! OKX sends no fees with its markets, and failures mostly with status 200.
+//! Source: OKX, "API v5", Market Data and Public Data, checked against recorded answers and against
+//! CCXT 4.5.84. From memory: that `before` and `after` exclude their own time, that a plain `1D`
+//! begins at 16:00 UTC, and the limits by address. OKX sends no fees with its markets, and failures
+//! mostly with status 200.
 
 use super::candle::CandleForm;
-use super::dialect::{
-    Archive, Budget, Candles, Dialect, Endpoint, Markets, Page, RowOrder, Tickers, Time,
-};
+use super::dialect::{Archive, Budget, Candles, Dialect, Endpoint, Markets, Page, Tickers, Time};
 use super::envelope::Place;
 use super::json::Step::{First, Key};
 use super::listing::{ListingField as L, ListingForm};
@@ -21,8 +19,8 @@ use std::time::Duration;
 pub(super) static OKX: Dialect = Dialect {
     name: "okx",
     base_url: "https://www.okx.com",
-    // Each address has a limit of its own. The widest is that of candles, 40 in two seconds: what
-    // has half of that costs twice as much.
+    // Each endpoint has a limit of its own. The widest is that of candles, 40 in two seconds; an
+    // endpoint with half of that costs twice as much.
     budget: Budget {
         units: 40,
         per: Duration::from_secs(2),
@@ -83,13 +81,12 @@ pub(super) static OKX: Dialect = Dialect {
                 cost: 2,
                 place: Place::elements(&[Key("data")]),
             },
-            // 1440 rows are kept at hand; a few less, as the clock goes on meanwhile.
+            // It has 1440 rows; a few less here, because the clock goes on.
             behind: [1430; 3],
         }),
         intervals: ["1m", "1H", "1Dutc"],
         page: Page {
             rows: 300,
-            order: RowOrder::NewestFirst,
             depth: None,
         },
         form: CandleForm {

@@ -1,53 +1,30 @@
-//! A reading: one answer's body, understood as it arrives.
+//! A reading: decodes the body of one response as it arrives.
 //!
-//! Owns the meeting of the item reader with what a dialect says of tickers, candles, markets and
-//! times, and the judgement at the end: cut short, refused, of another shape, or good.
+//! Owns the link between the item reader and what a dialect says about tickers, candles, markets
+//! and times, and the verdict at the end: cut short, refused, of another shape, or good.
 //!
-//! It never stores what it reads: each item goes to a [`Sink`] at once, which stages it until
-//! [`Reading::finish`] has said that the whole was good. An item that is wrong is rejected alone;
-//! a body that is wrong gives an error, the same one for every later call.
+//! It stores no item: each goes to a [`Sink`] at once, which stages it until [`Reading::finish`]
+//! accepts the whole body. A wrong item is rejected alone. A wrong body gives an error, the same
+//! one for every later call.
 
 use super::dialect::{Call, Dialect};
 use super::envelope::{Form, Place};
+use super::error::{ReadError, RefusalKind};
 use super::items::{Caps, Items, Take};
 use super::json::{Cursor, Raw, Stop, find};
 use super::listing::ListingField;
 use super::shape::Order;
+use super::sink::Sink;
 use super::ticker::{Known, TickerField, TickerForm};
-use super::value;
-use super::{ReadError, RefusalKind, Reject};
-use super::{candle, listing, ticker};
-use crate::record::{Candle, MarketInfo, Stats, Ticker};
-use crate::time::UnixMs;
+use super::{candle, listing, ticker, value};
 
-/// Who takes what an answer holds. Nothing may be believed before [`Reading::finish`] is `Ok`.
-pub trait Sink {
-    /// Whether this ticker is of use. Where not, its numbers are not even looked at.
-    fn wants(&mut self, ticker_id: &str) -> bool;
-    /// A ticker that was wanted.
-    fn ticker(&mut self, ticker_id: &str, ticker: Ticker);
-    /// Figures of 24 hours that were wanted. They come for [`Call::Stats`] alone: who does not
-    /// ask so needs no place for them.
-    fn stats(&mut self, _ticker_id: &str, _stats: Stats) {}
-    /// A candle; `closed` is the exchange's own word, where it gives one.
-    fn candle(&mut self, candle: Candle, closed: Option<bool>);
-    /// A market of the list.
-    fn market(&mut self, info: MarketInfo);
-    /// The response's own time, for tickers of it that were given without one: it stood behind them.
-    fn stamp(&mut self, _time: UnixMs) {}
-    /// The exchange's clock.
-    fn time(&mut self, time: UnixMs);
-    /// An item that is wrong; the others go on.
-    fn rejected(&mut self, reason: Reject<'_>);
-}
-
-/// One answer's body on its way through.
+/// The body of one response on its way through.
 pub struct Reading {
     dialect: &'static Dialect,
     place: Place,
     task: Task,
     items: Items,
-    settled: bool,
+    is_complete: bool,
     failed: Option<ReadError>,
 }
 
@@ -60,7 +37,7 @@ enum Task {
 }
 
 impl Reading {
-    /// A reading of the answer to this call.
+    /// A reading of the response to this call.
     pub fn new(dialect: &'static Dialect, call: &Call<'_>, caps: Caps) -> Reading {
         let ticker = |form, id: Option<&str>| {
             let known = Known {
@@ -89,12 +66,12 @@ impl Reading {
             place,
             task,
             items: Items::new(place, caps),
-            settled: false,
+            is_complete: false,
             failed: None,
         }
     }
 
-    /// Goes on with the next bytes of the body, in pieces of any size, empty ones too.
+    /// Reads the next bytes of the body, in pieces of any size, empty ones too.
     pub fn feed(&mut self, bytes: &[u8], sink: &mut dyn Sink) -> Result<(), ReadError> {
         if let Some(failed) = &self.failed {
             return Err(failed.clone());
@@ -106,9 +83,9 @@ impl Reading {
             sink,
         };
         let mut fed = self.items.feed(bytes, &mut taker);
-        if fed.is_ok() && self.items.envelope().is_whole() && !self.settled {
-            self.settled = true;
-            fed = self.settle(sink);
+        if fed.is_ok() && self.items.envelope().is_whole() && !self.is_complete {
+            self.is_complete = true;
+            fed = self.read_envelope(sink);
         }
         if let Err(error) = &fed {
             self.failed = Some(error.clone());
@@ -116,19 +93,19 @@ impl Reading {
         fed
     }
 
-    /// What an answer's status says, before any word of its body.
+    /// What the status of a response means, without its body.
     pub fn status_kind(&self, status: u16) -> RefusalKind {
         self.dialect.status_kind(status)
     }
 
-    /// The body is over, and this was the answer's status: whether what the sink was given may be
-    /// used. May be called after an error too: an error status wins over what is wrong with the
-    /// body, and the exchange's own reason wins over both. What that reason means is the status's to say
-    /// as well: a body may speak of no such thing as too many requests, or be the only one to.
+    /// Ends the body. Returns `Ok` if what the sink was given may be used. It may be called after
+    /// an error too: an error status takes precedence over an error in the body, and the exchange's
+    /// own reason over both. Status and code together decide what the reason means, because only
+    /// one of them may tell of too many requests.
     pub fn finish(self, status: u16) -> Result<(), ReadError> {
         let read = match self.failed {
             Some(error) => Err(error),
-            None if self.settled => Ok(()),
+            None if self.is_complete => Ok(()),
             None => Err(ReadError::CutShort),
         };
         match read {
@@ -150,14 +127,14 @@ impl Reading {
         }
     }
 
-    /// The body's value is whole: what does the envelope say?
-    fn settle(&mut self, sink: &mut dyn Sink) -> Result<(), ReadError> {
+    /// Reads the envelope, once the body's value is whole.
+    fn read_envelope(&mut self, sink: &mut dyn Sink) -> Result<(), ReadError> {
         let envelope = self.items.envelope().bytes();
         let mut cursor = Cursor::new(envelope);
         if cursor.value().is_err() {
             return Err(ReadError::Malformed {
                 at: self.items.passed(),
-                expected: "words of JSON around the items",
+                expected: "valid JSON outside of the items",
             });
         }
         if let Some(refused) = self.dialect.refusal.read(envelope) {
@@ -206,7 +183,7 @@ impl Reading {
     }
 }
 
-/// Gives the items of one feed to the sink.
+/// Passes the items of one feed to the sink.
 struct Taker<'t, 's> {
     dialect: &'static Dialect,
     form: Form,
@@ -269,65 +246,65 @@ mod tests {
                 at: 5,
                 expected: "a value",
             },
-            "the body is malformed: at byte 5, a value was expected",
+            "malformed body at byte 5: expected a value",
         );
         check(
             Call::Markets,
             r#"{"symbols":[],"timezone":yes}"#,
             ReadError::Malformed {
                 at: 29,
-                expected: "words of JSON around the items",
+                expected: "valid JSON outside of the items",
             },
-            "the body is malformed: at byte 29, words of JSON around the items was expected",
+            "malformed body at byte 29: expected valid JSON outside of the items",
         );
         check(
             Call::Tickers,
             &format!("[{}", "[".repeat(33)),
             ReadError::TooDeep { at: 33 },
-            "the body is nested too deep at byte 33",
+            "body nested too deep at byte 33",
         );
         check(
             Call::Tickers,
             &format!("[\"{}\"]", "x".repeat(999)),
             ReadError::ItemTooLong { cap: 1000 },
-            "an item is longer than 1000 bytes",
+            "item longer than 1000 bytes",
         );
         check(
             Call::Time,
             &format!("{{\"serverTime\":{}1}}", "1".repeat(1000)),
             ReadError::EnvelopeTooLong { cap: 1000 },
-            "more than 1000 bytes stand around the items",
+            "more than 1000 bytes outside of the items",
         );
         for body in ["", " ", "[", "[{}", r#"{"code":-1,"msg":"x""#] {
-            let words = "the body is cut short";
+            let words = "body ended early";
             check(Call::Tickers, body, ReadError::CutShort, words);
         }
         let shape = |expected| ReadError::WrongShape { expected };
-        let words = "the body is not a list of tickers";
+        let words = "body is not a list of tickers";
         check(Call::Tickers, "{}", shape("a list of tickers"), words);
         check(
             Call::Ticker { id: "A" },
             "[]",
             shape("one ticker"),
-            "the body is not one ticker",
+            "body is not one ticker",
         );
         check(
             CANDLES,
             r#"{"a":[[]]}"#,
             shape("a list of candles"),
-            "the body is not a list of candles",
+            "body is not a list of candles",
         );
         check(
             Call::Markets,
             r#"{"symbols":{}}"#,
             shape("a list of markets"),
-            "the body is not a list of markets",
+            "body is not a list of markets",
         );
         check(
             Call::Time,
             r#"{"serverTime":"noon"}"#,
             shape("a time"),
-            "the body is not a time",
+            "body is not a time",
         );
         check(
             Call::Tickers,

@@ -1,38 +1,38 @@
-//! Refusals: an exchange's own word that it will not answer, which some send with status 200.
+//! Refusals: an exchange's own statement that it will not answer, which some send with status 200.
 //!
-//! Owns the search for that word in the envelope, and what the statuses of refusals mean. It
-//! never decides which of the two counts: [`Reading`](super::Reading) does.
+//! Owns the search for it in the envelope, and what the statuses of refusals mean.
+//! [`Reading`](super::Reading) decides which of the two counts.
 
+use super::error::{ReadError, RefusalKind};
 use super::json::{Raw, Step, find};
 use super::value;
-use super::{ReadError, RefusalKind};
 
 /// Where an exchange says that it refuses, and how.
 pub(super) struct Refusal {
-    /// The member of the body's top that tells.
+    /// The top-level member with the code.
     pub(super) code: &'static str,
-    /// Its value when all is well; `None`: it is not there, or an empty array.
+    /// Its value if all is well; `None` if it is then missing, or an empty array.
     pub(super) ok: Option<&'static str>,
-    /// The member with the words for people.
+    /// The member with the message.
     pub(super) message: &'static str,
     /// Codes for too many requests.
     pub(super) rate_limited: &'static [&'static str],
-    /// Codes for a market that is not there.
+    /// Codes for an unknown market.
     pub(super) unknown_market: &'static [&'static str],
 }
 
-/// What the statuses of an exchange's refusals mean, where its body says no more.
+/// What the statuses of refusals mean, if the body does not say more.
 pub(super) struct Statuses {
     /// Too many requests.
     pub(super) rate_limited: &'static [u16],
-    /// Nothing more is let in for now, whatever is asked.
+    /// Every request is refused for now.
     pub(super) banned: &'static [u16],
 }
 
 impl Statuses {
-    /// 429 is "Too Many Requests" (RFC 6585, 4). 403 is what firewalls in front of exchanges say
-    /// to whoever they shut out, for too many requests or for where he lives; 418 is a ban of
-    /// Binance's, which others have copied.
+    /// 429 is "Too Many Requests" (RFC 6585, 4). 403 is what firewalls of exchanges send to blocked
+    /// clients, for too many requests or for their location. 418 is a ban of Binance, copied by
+    /// others.
     pub(super) const USUAL: Statuses = Statuses {
         rate_limited: &[429],
         banned: &[403, 418],
@@ -47,7 +47,7 @@ impl Statuses {
     }
 }
 
-/// Most bytes of a code or a message that are kept for the log.
+/// The most bytes of a code or message that are logged.
 const REASON_BYTES: usize = 200;
 
 impl Refusal {
@@ -78,7 +78,7 @@ impl Refusal {
     }
 }
 
-/// A code or a message, fit for a line of the log.
+/// A code or message, fit for one log line.
 fn reason(raw: Raw<'_>) -> Option<String> {
     let text = match raw {
         Raw::Number(digits) => String::from_utf8_lossy(digits).into_owned(),

@@ -4,8 +4,7 @@
 
 use super::candle::CandleForm;
 use super::dialect::{
-    Archive, Budget, Candles, Dialect, Endpoint, Markets, Meter, Page, RowOrder, Stats, Tickers,
-    Time,
+    Archive, Budget, Candles, Dialect, Endpoint, Markets, Meter, Page, Stats, Tickers, Time,
 };
 use super::envelope::Place;
 use super::json::Step::{AnyKey, First, Key};
@@ -90,7 +89,6 @@ pub(super) static SAMPLE: Dialect = Dialect {
         intervals: ["60", "3600", "1Dutc"],
         page: Page {
             rows: 300,
-            order: RowOrder::NewestFirst,
             depth: Some(720),
         },
         form: CandleForm {

@@ -1,9 +1,9 @@
-//! Shapes: which member of an item is which field, as a table that an exchange's file fills in.
+//! Shapes: which member of an item is which field, as a table in the file of each exchange.
 //!
-//! Owns the walk through one item along such a table, and the order of names that the last item
-//! had: exchanges write every item alike, so a name is mostly known before it is read.
+//! Owns the walk through one item along such a table, and the names of the last item in their
+//! order: exchanges write all items alike, so most names are known before they are read.
 //!
-//! It never makes a value out of what it finds: it hands on [`Raw`] words in [`Fields`].
+//! It converts no values: it passes on [`Raw`] ones in [`Fields`].
 
 use super::json::{Cursor, Raw, Step, Stop, find};
 
@@ -25,7 +25,7 @@ pub(super) enum Node<F: 'static> {
     },
 }
 
-/// Members by name, best in the order in which they are sent.
+/// Members by name, ideally in the order in which they are sent.
 pub(super) type Members<F> = [(&'static str, Node<F>)];
 
 /// A field of some kind of item.
@@ -34,7 +34,7 @@ pub(super) trait Field: Copy {
     fn place(self) -> usize;
 }
 
-/// Most fields of a kind of item.
+/// The most fields of a kind of item.
 pub(super) const FIELDS: usize = 20;
 
 /// What an item holds, by field.
@@ -49,7 +49,7 @@ impl<'a> Fields<'a> {
         self.0[field.place()]
     }
 
-    /// Sets a field. `null` leaves what another member said.
+    /// Sets a field. `null` keeps what another member set.
     pub(super) fn set<F: Field>(&mut self, field: F, value: Raw<'a>) {
         if !matches!(value, Raw::Null) {
             self.0[field.place()] = value;
@@ -68,7 +68,7 @@ struct Known<F: 'static> {
     node: Option<&'static Node<F>>,
 }
 
-/// Names that are remembered, and the longest of them: what is beyond is searched each time.
+/// The most names that are remembered, and the longest: others are looked up each time.
 const KNOWN_NAMES: usize = 64;
 const KNOWN_NAME_BYTES: usize = 48;
 
@@ -77,7 +77,7 @@ impl<F: Field> Order<F> {
         Order { names: Vec::new() }
     }
 
-    /// Reads one value along the table: `false` when it is no object.
+    /// Reads one value along the table. Returns false if it is not an object.
     pub(super) fn read<'a>(
         &mut self,
         cursor: &mut Cursor<'a>,
@@ -104,7 +104,7 @@ impl<F: Field> Order<F> {
         Ok(true)
     }
 
-    /// Passes a name: what the table says of it.
+    /// Passes a name, and returns its entry in the table.
     fn name(
         &mut self,
         index: usize,
@@ -144,7 +144,7 @@ fn node_of<F: Field>(name: Raw<'_>, members: &'static Members<F>) -> Option<&'st
     found.map(|(_, node)| node)
 }
 
-/// Sets the fields of a value that has been walked through before, so nothing in it is cut.
+/// Sets the fields of a value that was passed before, so it is complete.
 fn spread<'a, F: Field>(
     value: Raw<'a>,
     node: &'static Node<F>,
@@ -178,8 +178,8 @@ fn spread<'a, F: Field>(
     Ok(())
 }
 
-/// Marks every field of a value that is of another type than the exchange is known for: unknown
-/// is what an exchange does not send, not what it garbles.
+/// Marks every field of a value of an unexpected type as wrong. A field is unknown only if the
+/// exchange does not send it.
 fn spoil<F: Field>(node: &'static Node<F>, fields: &mut Fields<'_>) {
     let garbled = Raw::Array(b"[]");
     match node {
@@ -195,7 +195,7 @@ fn spoil<F: Field>(node: &'static Node<F>, fields: &mut Fields<'_>) {
     }
 }
 
-/// The same with an object. Apart, since the program is smaller for it.
+/// The same for an object. A function of its own makes the program smaller.
 #[inline(never)]
 fn spread_object<'a, F: Field>(
     object: &'a [u8],
@@ -215,7 +215,7 @@ fn spread_object<'a, F: Field>(
     Ok(())
 }
 
-/// Calls for each element of a whole array.
+/// Calls `each` for each element of a whole array.
 pub(super) fn elements<'a>(
     array: &'a [u8],
     each: &mut dyn FnMut(usize, Raw<'a>) -> Result<(), Stop>,

@@ -1,4 +1,4 @@
-//! What the tests of this room share: a sink that writes down, a reading in pieces, and checks of
+//! What the tests of this layer share: a sink that writes down, a reading in pieces, and checks of
 //! a dialect's tables.
 
 use super::{Call, Caps, Dialect, Fault, ReadError, Reading, RefusalKind, Reject, Sink};

@@ -1,13 +1,13 @@
 //! Tickers: from an item to a [`Ticker`], or to the [`Stats`] of one.
 //!
-//! Owns the fields that a ticker may have and the rules for each. It never computes what an
-//! exchange does not send, and gives a zero as a zero: what it means is the market's to say.
+//! Owns the fields of a ticker and the rules for each. It computes nothing that an exchange does
+//! not send, and passes a zero on as a zero: the market layer decides what it means.
 
-use super::error::Wrong;
+use super::error::{Fault, Reject, Wrong};
 use super::json::{Cursor, Raw, Stop};
 use super::shape::{Field, Fields, Members, Order};
+use super::sink::Sink;
 use super::value::{TimeForm, decimal, name, time, times_hundred, unsigned};
-use super::{Fault, Reject, Sink};
 use crate::record::{Stats, Ticker};
 use crate::time::UnixMs;
 use std::borrow::Cow;
@@ -27,7 +27,7 @@ pub(super) enum TickerField {
     High,
     Low,
     Change,
-    /// The change in percent points.
+    /// The change in percent.
     Percentage,
     /// The change as a fraction: 0.01 is 1 %.
     Ratio,
@@ -48,18 +48,18 @@ pub(super) struct TickerForm {
     pub(super) time: TimeForm,
 }
 
-/// What is known of the items before they are read.
+/// What is known about the items before they are read.
 #[derive(Default)]
 pub(super) struct Known {
-    /// Whether they are figures of 24 hours alone.
+    /// True if they hold only figures of 24 hours.
     pub(super) stats: bool,
-    /// The market that was asked for, where one was.
+    /// The requested market, if only one was.
     pub(super) id: Option<Box<str>>,
-    /// The time of all tickers, where the envelope says it.
+    /// The time of all tickers, if the envelope has it.
     pub(super) stamp: Option<UnixMs>,
 }
 
-/// Reads one ticker and gives it to the sink. `id` is the item's own name, where it has one.
+/// Reads one ticker and passes it to the sink. `id` is the name of the item, if it has one.
 pub(super) fn take<'a>(
     item: &mut Cursor<'a>,
     form: &'static TickerForm,
@@ -119,7 +119,7 @@ fn ticker(fields: &Fields<'_>, form: TimeForm, stamp: Option<UnixMs>) -> Result<
         percentage,
         base_volume: stats.base_volume,
         quote_volume: stats.quote_volume,
-        // Markets that were never traded are stamped with the epoch.
+        // Markets that were never traded have the epoch as their time.
         timestamp: sent.filter(|time| time.0 != 0).or(stamp),
     })
 }

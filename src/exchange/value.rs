@@ -1,19 +1,19 @@
-//! Values: what the words of an item mean as numbers, times and names.
+//! Values: the numbers, times and names in the members of an item.
 //!
 //! Owns the rules that hold for every exchange: a number may come as a JSON number or as text, an
-//! empty text means unknown, and what is absurd is a [`Fault`]. It never rounds, never goes
-//! through binary floating point, and does not know which field a value belongs to.
+//! empty text is unknown, and an impossible value is a [`Fault`]. It never rounds, never uses
+//! binary floating point, and does not know which field a value belongs to.
 
-use super::Fault;
+use super::error::Fault;
 use super::json::Raw;
 use crate::decimal::{Decimal, DecimalError};
 use crate::time::{DAY_MS, UnixMs, days_of};
 use std::borrow::Cow;
 
-/// Longest name of a market or an asset. The longest known one has 22 bytes.
+/// The longest name of a market or an asset. The longest known one has 22 bytes.
 pub(super) const NAME_BYTES: usize = 64;
 
-/// Last moment of the year 9999, the last that a time of four digits a year can show.
+/// The last millisecond of the year 9999: years have four digits.
 const LAST_MS: i64 = 253_402_300_799_999;
 
 /// How an exchange writes times.
@@ -27,7 +27,7 @@ pub(super) enum TimeForm {
     Iso8601,
 }
 
-/// The number of a value; `None` where it is unknown.
+/// The number in a value; `None` if unknown.
 pub(super) fn decimal(raw: Raw<'_>) -> Result<Option<Decimal>, Fault> {
     let text = match raw {
         Raw::Absent | Raw::Null | Raw::Text(b"") => return Ok(None),
@@ -42,7 +42,7 @@ pub(super) fn decimal(raw: Raw<'_>) -> Result<Option<Decimal>, Fault> {
     }
 }
 
-/// The number of a value that cannot be below zero.
+/// The number in a value that cannot be negative.
 pub(super) fn unsigned(raw: Raw<'_>) -> Result<Option<Decimal>, Fault> {
     match decimal(raw)? {
         Some(decimal) if decimal.is_negative() => Err(Fault::Negative),
@@ -60,7 +60,7 @@ pub(super) fn hundredth(number: &Decimal) -> Option<Decimal> {
     number.percent_of(&Decimal::from(10_000), number.places() + 2)
 }
 
-/// The time of a value; `None` where it is unknown.
+/// The time in a value; `None` if unknown.
 pub(super) fn time(raw: Raw<'_>, form: TimeForm) -> Result<Option<UnixMs>, Fault> {
     let text = match raw {
         Raw::Absent | Raw::Null | Raw::Text(b"") => return Ok(None),
@@ -79,7 +79,7 @@ pub(super) fn time(raw: Raw<'_>, form: TimeForm) -> Result<Option<UnixMs>, Fault
     }
 }
 
-/// The text of a value; `None` where there is none.
+/// The text in a value; `None` if there is none.
 pub(super) fn text(raw: Raw<'_>) -> Result<Option<Cow<'_, str>>, Fault> {
     match raw {
         Raw::Absent | Raw::Null | Raw::Text(b"") => Ok(None),
@@ -95,7 +95,7 @@ pub(super) fn text(raw: Raw<'_>) -> Result<Option<Cow<'_, str>>, Fault> {
     }
 }
 
-/// The name of a market or an asset, which must be there.
+/// The name of a market or an asset, which is required.
 pub(super) fn name(raw: Raw<'_>) -> Result<Cow<'_, str>, Fault> {
     match text(raw)? {
         Some(name) if name.len() > NAME_BYTES => Err(Fault::TooLong),

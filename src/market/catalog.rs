@@ -1,43 +1,47 @@
-//! The catalog: which markets there are, and which sources track them.
+//! The catalog: the markets, and the sources that track them.
 //!
-//! Owns the symbols, what each source's market list says, and what is made of both: the known
-//! symbols, the categories, the ecosystem's markets. It never holds a price, and never asks for a
-//! list: it is handed the items of one as they arrive.
+//! Owns the symbols, the market list of each source, and what follows from both: the known symbols,
+//! the categories, the markets of the ecosystem. It holds no price and requests no list: callers
+//! pass in the items of a list as they arrive.
 //!
-//! A symbol is *known* when a source tracks it. A source tracks the symbols that its configuration
-//! names, from the start and whatever their status, and the active markets of its list that it
-//! was told to want; until its first list has come, those that are remembered of an earlier run's.
+//! A symbol is *known* if a source tracks it. A source tracks the symbols that its configuration
+//! names, whatever their status, and the wanted active markets of its list. Until its first list
+//! has come, it tracks those of the list of an earlier run.
 //!
-//! Invariant: from `begin_list` on, through `end_list`, nothing that is served changes before one
-//! call of [`Catalog::take_over`] changes all of it. All of it fits together before and after, and
-//! [`Catalog::version`] has counted up if any of it differs.
+//! Invariant: from `begin_list` on, nothing that is served changes until one call of
+//! [`Catalog::refresh_list`] changes all of it at once. [`Catalog::version`] increases if any of it
+//! differs.
 
 mod ecosystem;
 mod groups;
 mod listing;
-mod takeover;
+mod refresh;
+mod refresh_steps;
+mod roster;
+mod tracking;
 
 pub use ecosystem::EcosystemEntry;
 pub use groups::Category;
 pub use listing::{EmptyList, ListChange, Listed, Listing};
 
+use super::ids::{SourceId, SymbolId};
 use super::symbol::{Lookup, Spelling, SymbolName, Symbols};
-use super::{SourceId, SymbolId};
 use crate::config::Config;
 use crate::log_targets::MARKET;
 use crate::record::{MarketInfo, MarketRules};
 use crate::time::UnixMs;
 use ecosystem::Ecosystem;
 use groups::{ByQuote, Groups};
-use listing::Roster;
-use takeover::TakeOver;
+use refresh::ListRefresh;
+use roster::Roster;
+use tracking::Tracking;
 
-/// See the module's page.
+/// The markets and the sources that track them.
 #[derive(Debug)]
 pub struct Catalog {
     symbols: Symbols,
     /// By symbol.
-    standings: Vec<Standing>,
+    tracking: Vec<Tracking>,
     /// By source.
     rosters: Vec<Roster>,
     /// Sorted by name.
@@ -45,21 +49,12 @@ pub struct Catalog {
     groups: Groups,
     ecosystem: Ecosystem,
     version: u64,
-    /// What is to be served next, while that is prepared.
-    taking: Option<Box<TakeOver>>,
-}
-
-/// Where a symbol stands.
-#[derive(Debug, Default)]
-struct Standing {
-    /// In the order of failover; empty: unknown.
-    sources: Box<[SourceId]>,
-    created_at: Option<UnixMs>,
-    updated_at: Option<UnixMs>,
+    /// The next state, while a list refresh prepares it.
+    refresh: Option<Box<ListRefresh>>,
 }
 
 impl Catalog {
-    /// The catalog before any list: what the configuration names is known.
+    /// The catalog before any list: it knows only what the configuration names.
     pub fn new(config: &Config) -> Catalog {
         let mut symbols = Symbols::new(config.limits.symbols);
         let mut symbol_of = |text: &str| {
@@ -69,12 +64,12 @@ impl Catalog {
             if symbol.is_none() {
                 log::warn!(
                     target: MARKET,
-                    "{text:?} is left out: no canonical symbol, or limits.symbols is reached"
+                    "symbol left out: symbol={text:?} reason=\"not canonical, or limits.symbols reached\""
                 );
             }
             symbol
         };
-        // Sources first: where the cap is short, what is polled matters most.
+        // Sources come first: at the limit, polled symbols matter most.
         let rosters = config.sources.iter().map(|source| {
             let named = source.symbols.iter().filter_map(|text| symbol_of(text));
             let named = named.collect();
@@ -84,13 +79,13 @@ impl Catalog {
         let groups = Groups::new(&config.categories, &mut symbol_of);
         let ecosystem = Ecosystem::new(config.ecosystem.markets.as_deref(), &mut symbol_of);
         let mut catalog = Catalog {
-            standings: Vec::new(),
+            tracking: Vec::new(),
             rosters,
             known: Vec::new(),
             groups,
             ecosystem,
             version: 1,
-            taking: None,
+            refresh: None,
             symbols,
         };
         catalog.make_room();
@@ -101,19 +96,19 @@ impl Catalog {
         catalog
     }
 
-    /// Finds a symbol in any accepted form, already percent-decoded. On the way of every request:
+    /// Finds a symbol in any accepted spelling, already percent-decoded. Every request calls it:
     /// one hash look-up, no allocation.
     pub fn find(&self, text: &[u8]) -> Lookup {
         self.symbols.find(text, |symbol| self.is_known(symbol))
     }
 
-    /// The name of a symbol that was ever known.
+    /// The name of a symbol.
     pub fn name(&self, symbol: SymbolId) -> &SymbolName {
         self.symbols.name(symbol)
     }
 
-    /// The number of a symbol by its canonical name, known or not, given now if it has none.
-    /// `None`: that is no canonical name, or there are as many symbols as may be.
+    /// The number of a symbol by its canonical name, assigned now if it has none. `None` if the
+    /// name is not canonical, or at the limit.
     pub fn number_of(&mut self, name: &str) -> Option<SymbolId> {
         let (base, quote) = name.split_once('/')?;
         let spelling = Spelling::canonical(base, quote)?;
@@ -125,47 +120,45 @@ impl Catalog {
         &self.known
     }
 
-    /// Whether any source tracks this symbol.
+    /// True if any source tracks this symbol.
     pub fn is_known(&self, symbol: SymbolId) -> bool {
         !self.sources_of(symbol).is_empty()
     }
 
     /// The sources that track a symbol, in the order of failover; empty when it is not known.
     pub fn sources_of(&self, symbol: SymbolId) -> &[SourceId] {
-        (self.standings.get(symbol.index())).map_or(&[], |standing| &standing.sources)
+        (self.tracking.get(symbol.index())).map_or(&[], |tracking| &tracking.sources)
     }
 
-    /// Whether the configuration names this symbol for that source.
+    /// True if the configuration names this symbol for that source.
     pub fn is_named(&self, source: SourceId, symbol: SymbolId) -> bool {
         self.rosters[source.index()].names(symbol)
     }
 
-    /// Whether the list of a source, which has not come yet, may tell that it tracks a symbol.
+    /// True if the first list of a source is still to come and may have this symbol.
     pub fn may_track(&self, source: SourceId, symbol: SymbolId) -> bool {
         let roster = &self.rosters[source.index()];
         !roster.has_list && roster.wants(self.name(symbol).quote(), true)
     }
 
-    /// How many symbols a source tracks.
+    /// The number of symbols that a source tracks.
     pub fn tracked_by(&self, source: SourceId) -> usize {
         let tracks = |symbol: &&SymbolId| self.sources_of(**symbol).contains(&source);
         self.known.iter().filter(tracks).count()
     }
 
-    /// The symbol that a source's ticker is of, if the source tracks it. On the way of every
-    /// ticker.
+    /// The symbol of a ticker, if the source tracks it. Called for every ticker.
     pub fn by_ticker_id(&self, source: SourceId, ticker_id: &str) -> Option<SymbolId> {
         self.rosters[source.index()].by_ticker_id(ticker_id)
     }
 
-    /// What a source lists of a symbol. `None` for a symbol that the configuration names and that
-    /// the source's list does not have, or not yet.
+    /// What a source lists about a symbol. `None` for a symbol that only the configuration names.
     pub fn listing(&self, source: SourceId, symbol: SymbolId) -> Option<&Listing> {
         self.rosters.get(source.index())?.listing(symbol)
     }
 
-    /// Whether a known market trades now: so says the first source in the order of failover that
-    /// lists it. One that no source lists does not, except while a list is still to come.
+    /// True if a known market trades now, by the first source in the order of failover that lists
+    /// it. A market that no source lists is active only while a list is still to come.
     pub fn active(&self, symbol: SymbolId) -> bool {
         let sources = self.sources_of(symbol);
         self.first_listing(symbol).map_or_else(
@@ -176,12 +169,12 @@ impl Catalog {
 
     /// When a symbol was first tracked by a market list.
     pub fn created_at(&self, symbol: SymbolId) -> Option<UnixMs> {
-        self.standings.get(symbol.index())?.created_at
+        self.tracking.get(symbol.index())?.created_at
     }
 
-    /// When a list last changed what is shown of a symbol.
+    /// When a list last changed what is served about a symbol.
     pub fn updated_at(&self, symbol: SymbolId) -> Option<UnixMs> {
-        self.standings.get(symbol.index())?.updated_at
+        self.tracking.get(symbol.index())?.updated_at
     }
 
     /// The categories in the order of their list.
@@ -199,7 +192,8 @@ impl Catalog {
         (self.groups.served.iter()).filter(move |category| category.symbols.contains(&symbol))
     }
 
-    /// What a source told of a market in an earlier run: shown until its list has come.
+    /// Sets the rules that a source listed in an earlier run. They are served until its list has
+    /// come.
     pub fn recall_rules(&mut self, source: SourceId, symbol: SymbolId, rules: MarketRules) {
         if self.rosters[source.index()].recall_rules(symbol, rules) {
             self.version += 1;
@@ -211,8 +205,7 @@ impl Catalog {
         &self.ecosystem.served
     }
 
-    /// What the ecosystem shows of a symbol. `None` when it is not known, or not among the
-    /// configured ones.
+    /// What the ecosystem shows about a symbol. `None` if it is not known, or not configured.
     pub fn ecosystem_entry(&self, symbol: SymbolId) -> Option<EcosystemEntry<'_>> {
         if !self.is_known(symbol) {
             return None;
@@ -225,7 +218,7 @@ impl Catalog {
             .entry(symbol, name, rules, self.active(symbol))
     }
 
-    /// The market of the ecosystem of that id, or else of that symbol in any accepted form.
+    /// The ecosystem's market with that id, or else with that symbol in any accepted spelling.
     pub fn ecosystem_market(&self, text: &[u8]) -> Option<SymbolId> {
         if let Some(symbol) = self.ecosystem.by_id(text)
             && self.is_known(symbol)
@@ -238,27 +231,27 @@ impl Catalog {
         }
     }
 
-    /// Counts up whenever anything changes that the catalog is asked for.
+    /// Increases whenever anything served changes.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// Whether a list of this source was ever taken over.
+    /// True if a list of this source was ever applied.
     pub fn has_list(&self, source: SourceId) -> bool {
         self.rosters[source.index()].has_list
     }
 
-    /// Begins to read a list of a source. One that was being read is abandoned.
+    /// Starts to read a list of a source. One that was being read is dropped.
     pub fn begin_list(&mut self, source: SourceId) {
         self.rosters[source.index()].begin();
     }
 
-    /// Throws away the list that is being read.
+    /// Drops the list that is being read.
     pub fn abandon_list(&mut self, source: SourceId) {
         self.rosters[source.index()].abandon();
     }
 
-    /// Takes in one market of the list that is being read.
+    /// Stages one market of the list that is being read.
     pub fn list(&mut self, source: SourceId, info: MarketInfo) -> Listed {
         let roster = &mut self.rosters[source.index()];
         let Some(spelling) = Spelling::canonical(&info.base, &info.quote) else {
@@ -271,7 +264,7 @@ impl Catalog {
         if !named && !roster.wants(&info.quote, info.active) {
             return Listed::Untracked;
         }
-        // A number for a name is all that an abandoned list leaves behind.
+        // A dropped list leaves nothing but numbers for names.
         let Some(symbol) = met.or_else(|| self.symbols.intern(&spelling)) else {
             roster.staging().over_cap += 1;
             return Listed::Skipped;
@@ -283,7 +276,7 @@ impl Catalog {
         }
     }
 
-    /// The list was read to its end: it is to be taken over ([`Catalog::take_over`]).
+    /// Ends the list that is being read. [`Catalog::refresh_list`] applies it.
     pub fn end_list(&mut self, source: SourceId) -> Result<(), EmptyList> {
         match self.rosters[source.index()].end() {
             true => Ok(()),
@@ -295,18 +288,18 @@ impl Catalog {
         (self.sources_of(symbol).iter()).find_map(|source| self.listing(*source, symbol))
     }
 
-    /// Notes anew which sources track a symbol.
+    /// Computes which sources track a symbol.
     fn place(&mut self, symbol: SymbolId) {
         let tracking = (self.rosters.iter().enumerate())
             .filter(|(_, roster)| roster.tracks(symbol))
             .map(|(at, _)| SourceId(at as u16));
-        self.standings[symbol.index()].sources = tracking.collect();
+        self.tracking[symbol.index()].sources = tracking.collect();
     }
 
-    /// Makes anew what depends on which symbols are known.
+    /// Computes what depends on which symbols are known.
     fn rebuild(&mut self) {
-        let standings = &self.standings;
-        let is_known = |symbol: SymbolId| !standings[symbol.index()].sources.is_empty();
+        let tracking = &self.tracking;
+        let is_known = |symbol: SymbolId| !tracking[symbol.index()].sources.is_empty();
         let symbols = &self.symbols;
         let known = (0..symbols.len()).map(|at| SymbolId(at as u32));
         self.known = symbols.sorted(&mut known.filter(|symbol| is_known(*symbol)));
@@ -320,15 +313,15 @@ impl Catalog {
     }
 
     fn make_room(&mut self) {
-        self.standings
-            .resize_with(self.symbols.len(), Standing::default);
+        self.tracking
+            .resize_with(self.symbols.len(), Tracking::default);
     }
 
     fn warn_of_missing(&mut self, source: SourceId) {
         let roster = &mut self.rosters[source.index()];
         for symbol in roster.newly_missing() {
             let name = self.symbols.name(symbol).as_str();
-            log::warn!(target: MARKET, "source {}: its market list has no {name}", roster.id);
+            log::warn!(target: MARKET, "market not listed: source={} symbol={name}", roster.id);
         }
     }
 }

@@ -1,52 +1,31 @@
-//! A chart: which candles a request is about, and the quick way to answer it.
+//! Charts: what a client asks for, what is reported about a chart, and a body made of stored rows.
 //!
-//! Owns the rules of a chart's range and of what is said about it beside its rows. It never waits
-//! for candles that are not there: it says what is missing.
-//!
-//! Two ways lead to a body. A [`ChartPlan`] answers what is stored as it is asked for: it measures
-//! the rows without reading them, so that the length is known before the first byte is written,
-//! and hands out shared bytes. Everything else is made row by row, over several turns if need be,
-//! by a [`ChartMaker`](super::maker::ChartMaker).
-//!
-//! A *target* is a candle of the asked interval; it is made of *slots*, candles of the stored one.
+//! Owns the types. `plan.rs` finds the rows.
 
-use super::charts::floor_slot;
-use super::chunk::seconds;
-use super::rows::{Edge, RowRange};
-use super::series::{Series, Tail};
-use super::spans::Spans;
-use super::target::{first_target, target_after, target_of, targets_between};
-use crate::fingerprint::{Fingerprint, Part};
-use crate::interval::{Interval, Stored};
+use crate::fingerprint::Fingerprint;
+use crate::interval::Interval;
 use crate::time::UnixMs;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// 9999-12-31: times beyond it mean it. Calendars and sums hold up to there.
-const MAX_TIME: UnixMs = UnixMs(253_402_300_799_999);
-
-/// Targets that a range is reckoned over at most, in months about 80,000 years: keeps calendars
-/// from overflow, whatever the limit of a request is.
-const MOST_TARGETS: usize = 1_000_000;
-
 /// What a client asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ChartSpec {
-    /// Of the candles.
+    /// The interval of the candles.
     pub interval: Interval,
-    /// Least open time. Given: the oldest candles from there; not: the newest ones.
+    /// Least open time. If set, the oldest candles from there are served; otherwise the newest.
     pub from: Option<UnixMs>,
     /// Greatest open time.
     pub to: Option<UnixMs>,
-    /// Most candles. At least 1.
+    /// The most candles; at least 1.
     pub limit: usize,
-    /// Flat candles without volume where the exchange had none, between those it had.
+    /// Fill gaps between candles with flat candles without volume.
     pub fill_previous: bool,
-    /// Decimals as JSON strings.
+    /// Write decimals as JSON strings.
     pub quoted: bool,
 }
 
-/// What is said about a chart beside its rows.
+/// What is reported about a chart beside its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChartInfo {
     /// Candles in the body.
@@ -55,184 +34,74 @@ pub struct ChartInfo {
     pub first: Option<UnixMs>,
     /// Open time of the last one.
     pub last: Option<UnixMs>,
-    /// Targets of the answered range that the exchange was asked for and had no candle.
+    /// Buckets of the answered range for which the exchange had no candle.
     pub gaps: u64,
-    /// Whether the exchange has answered for every closed slot of the asked range, however old: from
+    /// True if the exchange has reported every closed slot of the asked range, however old: from
     /// `from`, or the oldest row, up to `to`, or now.
     pub complete: bool,
-    /// Whether none of them is read again.
+    /// True if all candles are final: none is read again.
     pub settled: bool,
-    /// The closed slots that the answer depends on: the asked range within what is kept; without
-    /// a `from`, the newest `limit` targets or down to the first row, whichever goes further. What
-    /// is missing of it in [`Series::covered`] is worth fetching.
+    /// The closed slots that the answer depends on: the asked range within the kept window; without
+    /// a `from`, the newest `limit` buckets or down to the first row, whichever is longer. Slots
+    /// missing from the coverage of the series are worth fetching.
     pub depends: Range<i64>,
-    /// Open time of the newest candle of this interval that the exchange has confirmed as
-    /// closed. A later one is forming or provisional.
+    /// Open time of the newest candle of this interval that the exchange has confirmed as closed.
     pub last_closed: Option<UnixMs>,
     /// Where the next page begins, when a range was cut by the limit.
     pub next_from: Option<UnixMs>,
-    /// Whether a row is provisional or forming.
-    pub touches_tail: bool,
+    /// True if a row is provisional or forming.
+    pub has_forming: bool,
 }
 
-/// A chart of stored rows as they are: found, measured, and not copied. It is a chart of the
-/// moment at which it was made, whatever becomes of the series.
+/// A chart body made of stored rows: found and measured, but not copied. It stays as it is when the
+/// series changes.
 #[derive(Clone, Debug)]
 pub struct ChartPlan {
-    /// All but the brackets around them.
-    pieces: Vec<(Arc<[u8]>, Range<usize>)>,
-    body_len: usize,
-    made_of: Fingerprint,
-    info: ChartInfo,
-    /// What is said beside it, as somebody has written it.
-    written: OnceLock<Box<[u8]>>,
+    /// All bytes except the outer brackets.
+    pub(super) pieces: Vec<(Arc<[u8]>, Range<usize>)>,
+    pub(super) body_len: usize,
+    pub(super) made_of: Fingerprint,
+    pub(super) info: ChartInfo,
+    /// What is reported beside the rows, as the first caller has written it.
+    pub(super) written: OnceLock<Box<[u8]>>,
 }
 
-/// The last plan that was made of a series, and all that it was made for.
+/// The last plan of a series, and what it was made for.
 #[derive(Debug)]
 pub(super) struct Recent {
-    spec: ChartSpec,
-    keep: i64,
-    /// Of the series.
-    version: u64,
-    /// The newest slot that had begun: what else a moment says does not count.
-    present: i64,
-    second: u32,
-    plan: Arc<ChartPlan>,
-}
-
-/// Seconds after which a plan is made anew in any case, which marks its chunks as read.
-const RECENT_S: u32 = 16;
-
-/// The base slots whose coverage an answer depends on, as far as that is known before looking:
-/// `limit` targets in the asked direction, clipped to the kept window and to what is closed by
-/// `now` on the exchange's clock. `keep` is in base slots.
-pub fn needed(spec: &ChartSpec, now: UnixMs, keep: i64) -> Range<i64> {
-    Window::new(spec).needed(spec, now, keep)
+    pub(super) spec: ChartSpec,
+    pub(super) keep: i64,
+    /// The version of the series.
+    pub(super) version: u64,
+    /// The newest slot that had begun. Nothing else depends on the time.
+    pub(super) present: i64,
+    pub(super) second: u32,
+    pub(super) plan: Arc<ChartPlan>,
 }
 
 impl ChartPlan {
-    /// Finds the rows of an answer. `None` when it cannot be made of stored rows as they are: a
-    /// [`ChartMaker`](super::maker::ChartMaker) makes it. `now` is the exchange's clock, `keep`
-    /// the kept window in base slots.
-    pub fn new(
-        series: Option<&Series>,
-        spec: &ChartSpec,
-        now: UnixMs,
-        keep: i64,
-    ) -> Option<ChartPlan> {
-        if !spec.interval.is_stored() || spec.fill_previous || spec.quoted {
-            return None;
-        }
-        debug_assert!(series.is_none_or(|series| series.interval() == spec.interval.base()));
-        let window = Window::new(spec);
-        let Some(series) = series else {
-            return Some(ChartPlan {
-                pieces: Vec::new(),
-                body_len: 2,
-                made_of: Fingerprint::new(),
-                written: OnceLock::new(),
-                info: Outcome::default().info(None, (spec, &window), now, keep),
-            });
-        };
-        let slots = window.start..window.end;
-        let tail = series.tail(&slots);
-        let (mut rows, tail) = if window.oldest {
-            let rows = series.range(slots, spec.limit, Edge::Oldest, seconds(now));
-            let left = tail.len().min(spec.limit - rows.rows);
-            (rows, &tail[..left])
-        } else {
-            let tail = &tail[tail.len().saturating_sub(spec.limit)..];
-            let left = spec.limit - tail.len();
-            (series.range(slots, left, Edge::Newest, seconds(now)), tail)
-        };
-        let stored = (rows.rows > 0).then_some(&rows.slots);
-        let tail_slot = |tail: Option<&Tail>| tail.map(|tail| tail.slot);
-        let first = stored.map(|slots| slots.start);
-        let first = first.or(tail_slot(tail.first()));
-        let last = tail_slot(tail.last()).or(stored.map(|slots| slots.end - 1));
-        let outcome = Outcome {
-            rows: rows.rows + tail.len(),
-            begin: first,
-            first,
-            last,
-            closed: rows.rows as u64,
-            touches_tail: !tail.is_empty(),
-        };
-        let made_of = made_of(series, &rows, tail);
-        for tail in tail {
-            let row = tail.row().clone();
-            rows.bytes += row.len();
-            rows.pieces.push((row, 0..tail.row().len()));
-        }
-        // The comma behind the last row gives its place to the closing bracket.
-        if let Some((_, part)) = rows.pieces.last_mut() {
-            part.end -= 1;
-            rows.bytes -= 1;
-        }
-        Some(ChartPlan {
-            pieces: rows.pieces,
-            body_len: rows.bytes + 2,
-            made_of,
-            written: OnceLock::new(),
-            info: outcome.info(Some(series), (spec, &window), now, keep),
-        })
-    }
-
-    /// As [`ChartPlan::new`], but the last plan of a series serves again for as long as it would
-    /// come out the same: many look at the same chart, more often than it changes.
-    pub fn recent(
-        series: Option<&Series>,
-        spec: &ChartSpec,
-        now: UnixMs,
-        keep: i64,
-    ) -> Option<Arc<ChartPlan>> {
-        let Some(series) = series else {
-            return ChartPlan::new(None, spec, now, keep).map(Arc::new);
-        };
-        let (version, present) = (series.version(), series.interval().slot_of(now));
-        let second = seconds(now);
-        let mut recent = series.recent.borrow_mut();
-        if let Some(recent) = &*recent
-            && (recent.version, recent.present, recent.keep) == (version, present, keep)
-            && second.wrapping_sub(recent.second) < RECENT_S
-            && recent.spec == *spec
-        {
-            return Some(recent.plan.clone());
-        }
-        let plan = Arc::new(ChartPlan::new(Some(series), spec, now, keep)?);
-        *recent = Some(Box::new(Recent {
-            spec: spec.clone(),
-            keep,
-            version,
-            present,
-            second,
-            plan: plan.clone(),
-        }));
-        Some(plan)
-    }
-
-    /// What is said beside the rows, written once by whoever asks for it first.
+    /// What is reported beside the rows, written once by the first caller.
     pub fn written(&self, write: impl FnOnce() -> Vec<u8>) -> &[u8] {
         self.written.get_or_init(|| write().into_boxed_slice())
     }
 
-    /// What is said beside the rows.
+    /// What is reported beside the rows.
     pub fn info(&self) -> &ChartInfo {
         &self.info
     }
 
-    /// What the body is made of.
+    /// The fingerprint of the body.
     pub fn made_of(&self) -> Fingerprint {
         self.made_of
     }
 
-    /// Length of the body in bytes.
+    /// The length of the body in bytes.
     pub fn body_len(&self) -> usize {
         self.body_len
     }
 
-    /// Appends the body: a copy of it.
+    /// Appends a copy of the body.
+    #[cfg(test)]
     pub fn write(&self, out: &mut Vec<u8>) {
         out.reserve(self.body_len);
         out.push(b'[');
@@ -242,442 +111,10 @@ impl ChartPlan {
         out.push(b']');
     }
 
-    /// The parts of the body between `[` and `]`, oldest first: shared bytes, and which of them
-    /// belong to it. To be sent without being copied; they stay as they are for as long as
-    /// somebody holds them.
+    /// The parts of the body between `[` and `]`, oldest first: shared bytes, and the range that
+    /// belongs to the body. They are sent without a copy, and stay as they are while anyone holds
+    /// them.
     pub fn pieces(&self) -> &[(Arc<[u8]>, Range<usize>)] {
         &self.pieces
-    }
-}
-
-/// What a chart of these rows is made of: all stored rows between two slots, and all of the tail
-/// between two others.
-fn made_of(series: &Series, stored: &RowRange, tail: &[Tail]) -> Fingerprint {
-    let mut made_of = Fingerprint::new();
-    made_of.add(Part::Source(series.key().source.0));
-    if stored.rows > 0 {
-        made_of.add(Part::Stored(series.closed_version()));
-        made_of.add(Part::From(stored.slots.start));
-        made_of.add(Part::Before(stored.slots.end));
-    }
-    if let (Some(first), Some(last)) = (tail.first(), tail.last()) {
-        made_of.add(Part::Series(series.version()));
-        made_of.add(Part::From(first.slot));
-        made_of.add(Part::Before(last.slot + 1));
-    }
-    made_of
-}
-
-/// The targets that a request may be answered with, before its limit.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Window {
-    pub(super) base: Stored,
-    /// First slot of the first target.
-    pub(super) start: i64,
-    /// Slot behind the last target.
-    pub(super) end: i64,
-    /// Whether the limit keeps the oldest targets.
-    pub(super) oldest: bool,
-}
-
-impl Window {
-    pub(super) fn new(spec: &ChartSpec) -> Window {
-        let (interval, base) = (spec.interval, spec.interval.base());
-        let slot_of = |time: UnixMs| base.slot_of(time.clamp(UnixMs(0), MAX_TIME));
-        let start = spec.from.map_or(0, |from| {
-            let slot = slot_of(from);
-            let late = base.open_of(slot) < from;
-            first_target(interval, slot + i64::from(late))
-        });
-        let end = match spec.to {
-            Some(to) if to < UnixMs(0) => start,
-            to => target_of(interval, slot_of(to.unwrap_or(MAX_TIME))).end,
-        };
-        Window {
-            base,
-            start,
-            end: end.max(start),
-            oldest: spec.from.is_some(),
-        }
-    }
-
-    /// See [`needed`].
-    fn needed(&self, spec: &ChartSpec, now: UnixMs, keep: i64) -> Range<i64> {
-        let present = self.base.slot_of(now);
-        let limit = spec.limit.min(MOST_TARGETS) as i64;
-        let floor = first_target(spec.interval, floor_slot(self.base, now, keep));
-        let (start, end) = if self.oldest {
-            let start = self.start.max(floor);
-            let end = target_after(spec.interval, start, limit);
-            (start, end.min(self.end))
-        } else {
-            let end = self.end.min(target_of(spec.interval, present).end);
-            let start = target_after(spec.interval, end, -limit);
-            (start.max(floor), end)
-        };
-        let end = end.min(present);
-        start.min(end)..end
-    }
-}
-
-/// What came of a request, in slots.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Outcome {
-    /// Rows of the body.
-    pub(super) rows: usize,
-    /// First slot of the first target that was looked into: the first row's, unless its volume
-    /// could not be held.
-    pub(super) begin: Option<i64>,
-    /// First slot of the first row's target.
-    pub(super) first: Option<i64>,
-    /// First slot of the last row's target.
-    pub(super) last: Option<i64>,
-    /// Targets with a candle that the exchange confirmed.
-    pub(super) closed: u64,
-    /// Whether a row is provisional or forming.
-    pub(super) touches_tail: bool,
-}
-
-impl Outcome {
-    /// What is said about it. `now` is the exchange's clock, `keep` the kept window in base slots.
-    pub(super) fn info(
-        &self,
-        series: Option<&Series>,
-        (spec, window): (&ChartSpec, &Window),
-        now: UnixMs,
-        keep: i64,
-    ) -> ChartInfo {
-        let (interval, base) = (spec.interval, window.base);
-        let needed = window.needed(spec, now, keep);
-        let unknown = Spans::new();
-        let covered = series.map_or(&unknown, Series::covered);
-        let closed_end = window.end.min(base.slot_of(now));
-        let behind = self.last.map(|slot| target_of(interval, slot).end);
-        let cut = behind.filter(|behind| {
-            let rest = *behind..window.end;
-            // Flat candles reach up to the newest candle, wherever that is.
-            let until = if spec.fill_previous && !rest.is_empty() {
-                i64::MAX
-            } else {
-                rest.end
-            };
-            let more = || series.is_some_and(|s| s.first_candle(rest.start..until).is_some());
-            let full = window.oldest && self.rows >= spec.limit;
-            full && (!covered.covers(*behind..closed_end.max(*behind)) || more())
-        });
-        let start = if window.oldest {
-            window.start
-        } else {
-            self.begin.unwrap_or(needed.start)
-        };
-        let end = cut.unwrap_or(closed_end).min(closed_end);
-        let depends = if window.oldest {
-            needed.start..end.max(needed.end)
-        } else {
-            start.min(needed.start)..end.max(needed.end)
-        };
-        // What is older than what is kept was asked for, too. Without a row nobody has said where
-        // the market begins.
-        let oldest = match (window.oldest, self.begin) {
-            (true, _) => window.start,
-            (false, None) => 0,
-            (false, Some(_)) => depends.start,
-        };
-        let asked = oldest.min(end)..end;
-        let ends_now = cut.is_none() && window.end > base.slot_of(now);
-        let in_doubt = series.is_some_and(|series| ends_now && series.clock_in_doubt);
-        let covers = |slots: &Range<i64>| covered.covers(slots.clone());
-        let open_of = |slot: i64| base.open_of(slot);
-        ChartInfo {
-            rows: self.rows,
-            first: self.first.map(open_of),
-            last: self.last.map(open_of),
-            gaps: whole_targets(covered, start..end.max(start), interval)
-                .saturating_sub(self.closed),
-            complete: !in_doubt && covers(&asked) && covers(&depends),
-            settled: series.is_some_and(|series| series.is_settled(&asked)),
-            depends,
-            last_closed: series.and_then(|series| last_closed(series, interval)),
-            next_from: cut.map(open_of),
-            touches_tail: self.touches_tail,
-        }
-    }
-}
-
-/// How many targets lie in this range and are covered from their first slot to their last.
-fn whole_targets(covered: &Spans, range: Range<i64>, interval: Interval) -> u64 {
-    if interval.is_stored() {
-        return covered.covered(range);
-    }
-    let whole = covered.within(range).map(|span| {
-        let start = first_target(interval, span.start);
-        let end = target_of(interval, span.end).start;
-        targets_between(interval, start..end.max(start)) as u64
-    });
-    whole.sum()
-}
-
-/// Open time of the newest target that has a candle and is covered whole.
-fn last_closed(series: &Series, interval: Interval) -> Option<UnixMs> {
-    if interval.is_stored() {
-        return series.last_closed();
-    }
-    let base = interval.base();
-    series.covered().iter().rev().find_map(|span| {
-        let start = first_target(interval, span.start);
-        let end = target_of(interval, span.end).start;
-        // No candle of the tail lies in a covered slot.
-        let slot = series.last_candle(start..end)?;
-        Some(base.open_of(target_of(interval, slot).start))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::decimal::Decimal;
-    use crate::market::testing::{all_of, chart, key, known, minute, minutes, slots};
-
-    const DAY: i64 = 1440;
-
-    fn spec(interval: Interval, from: Option<i64>, to: Option<i64>, limit: usize) -> ChartSpec {
-        ChartSpec {
-            from: from.map(minute),
-            to: to.map(minute),
-            limit,
-            ..all_of(interval)
-        }
-    }
-
-    #[test]
-    fn what_is_needed_goes_from_the_asked_end() {
-        let check = |interval, from, to, limit, expected: Range<i64>| {
-            let spec = spec(interval, from, to, limit);
-            let needed = needed(&spec, minute(1000) + 7, 600);
-            assert_eq!(needed, expected, "{spec:?}");
-        };
-        check(Interval::M1, None, None, 100, 901..1000);
-        check(Interval::M1, None, Some(800), 100, 701..801);
-        check(Interval::M1, None, Some(5000), 100, 901..1000);
-        check(Interval::M1, None, None, 5000, 400..1000);
-        check(Interval::M1, Some(800), None, 100, 800..900);
-        check(Interval::M1, Some(950), None, 100, 950..1000);
-        check(Interval::M1, Some(100), None, 100, 400..500);
-        check(Interval::M1, Some(800), Some(810), 100, 800..811);
-        check(Interval::M1, Some(800), Some(810), 5, 800..805);
-        check(Interval::M1, Some(100), Some(200), 5, 201..201);
-        check(Interval::M1, Some(2000), Some(2001), 5, 1000..1000);
-        // Whole targets; one that the window of time cuts is none.
-        check(Interval::M5, None, None, 2, 995..1000);
-        check(Interval::M5, None, Some(993), 2, 985..995);
-        check(Interval::M5, Some(991), None, 1, 995..1000);
-        check(Interval::M15, Some(0), None, 1, 405..420);
-        check(Interval::M1, None, None, usize::MAX, 400..1000);
-    }
-
-    #[test]
-    fn gaps_are_what_the_exchange_did_not_have_and_holes_what_nobody_asked() {
-        let mut series = Series::new(key(Stored::M1), 0);
-        let some = minutes((100..130).filter(|slot| slot % 10 > 1));
-        known(&mut series, 100..130, &some, minute(200));
-        series.answered(140..160, &minutes(140..160), minute(200), None);
-        let check = |spec: &ChartSpec, rows: usize, gaps: u64, complete: bool| {
-            let (_, info) = chart(&series, spec, minute(160));
-            let got = (info.rows, info.gaps, info.complete);
-            assert_eq!(got, (rows, gaps, complete), "{spec:?}");
-        };
-        let m1 = |from, to, limit| spec(Interval::M1, Some(from), Some(to), limit);
-        check(&m1(102, 109, 500), 8, 0, true);
-        check(&m1(100, 129, 500), 24, 6, true);
-        check(&m1(100, 129, 8), 8, 2, true);
-        check(&m1(100, 130, 500), 24, 6, false);
-        check(&m1(130, 139, 500), 0, 0, false);
-        check(&m1(140, 170, 500), 20, 0, true);
-        check(&m1(170, 180, 500), 0, 0, true);
-        check(&spec(Interval::M1, None, None, 20), 20, 0, true);
-        check(&spec(Interval::M1, None, None, 21), 21, 0, false);
-        check(&spec(Interval::M1, None, Some(131), 8), 8, 0, false);
-        check(&spec(Interval::M1, None, Some(129), 9), 9, 2, true);
-        let m5 = |from, to| spec(Interval::M5, Some(from), Some(to), 500);
-        check(&m5(100, 125), 6, 0, true);
-        check(&m5(100, 135), 6, 0, false);
-    }
-
-    #[test]
-    fn a_cut_range_names_its_next_page_and_pages_join() {
-        let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(
-            0..300,
-            &minutes((0..300).filter(|slot| slot % 7 > 0)),
-            minute(300),
-            None,
-        );
-        for interval in [Interval::M1, Interval::M5, Interval::M30] {
-            for fill_previous in [false, true] {
-                let mut request = spec(interval, Some(10), Some(290), 9);
-                request.fill_previous = fill_previous;
-                let mut paged = Vec::new();
-                loop {
-                    paged.extend(slots(&series, &request, minute(300)));
-                    let (_, info) = chart(&series, &request, minute(300));
-                    let Some(next) = info.next_from else {
-                        break;
-                    };
-                    request.from = Some(next);
-                }
-                request.from = Some(minute(10));
-                request.limit = 5000;
-                let whole = slots(&series, &request, minute(300));
-                assert_eq!(paged, whole, "{interval:?} {fill_previous}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_roll_up_of_a_partly_known_span_is_left_out_but_for_the_forming_one() {
-        let check = |covered: &[(i64, i64)], ticks: Range<i64>, now: i64, expected: &[i64]| {
-            let mut series = Series::new(key(Stored::M1), 0);
-            for (start, end) in covered {
-                series.answered(*start..*end, &minutes(*start..*end), minute(now), None);
-            }
-            for slot in ticks.clone() {
-                series.tick(&Decimal::from(5), minute(slot));
-            }
-            let rows = slots(&series, &all_of(Interval::M5), minute(now));
-            assert_eq!(rows, expected, "{covered:?} {ticks:?} {now}");
-        };
-        check(&[(0, 10)], 0..0, 10, &[0, 5]);
-        check(&[(0, 8)], 0..0, 8, &[0, 5]);
-        check(&[(1, 8)], 0..0, 8, &[5]);
-        check(&[(0, 4), (5, 10)], 0..0, 10, &[5]);
-        // Ended, and not answered to its end: unknown.
-        check(&[(0, 8)], 0..0, 10, &[0]);
-        // Ended, and quotes tell the rest until the exchange does.
-        check(&[(0, 8)], 8..11, 10, &[0, 5, 10]);
-        check(&[(0, 8)], 9..11, 10, &[0, 10]);
-        check(&[], 3..7, 6, &[5]);
-        check(&[], 0..7, 6, &[0, 5]);
-    }
-
-    #[test]
-    fn weeks_and_months_are_whole_calendar_weeks_and_months() {
-        // 2024-01-29 is a Monday; February has 29 days; all of 2024-02-01..2024-04-01 is known.
-        let day = |text: &str| {
-            let mut day = 19_700;
-            while !Stored::D1.open_of(day).to_string().starts_with(text) {
-                day += 1;
-            }
-            day
-        };
-        let mut series = Series::new(key(Stored::D1), 0);
-        let asked = day("2024-01-31")..day("2024-04-02");
-        let candles: Vec<_> = (minutes(asked.clone()).into_iter())
-            .map(|mut reported| {
-                reported.candle.open_time = UnixMs(reported.candle.open_time.0 * DAY);
-                reported
-            })
-            .collect();
-        let now = Stored::D1.open_of(day("2024-04-02"));
-        series.answered(asked, &candles, now, None);
-        let opens = |interval| -> Vec<String> {
-            let days = slots(&series, &all_of(interval), now);
-            let open = |day| Stored::D1.open_of(day).to_string()[..10].to_string();
-            days.into_iter().map(open).collect()
-        };
-        assert_eq!(
-            opens(Interval::Month1),
-            ["2024-02-01", "2024-03-01", "2024-04-01"]
-        );
-        let weeks = opens(Interval::W1);
-        assert_eq!(weeks.first().map(String::as_str), Some("2024-02-05"));
-        assert_eq!(weeks.last().map(String::as_str), Some("2024-04-01"));
-        assert_eq!(weeks.len(), 9);
-        let (body, info) = chart(&series, &all_of(Interval::Month1), now);
-        let february = day("2024-02-01");
-        let expected = format!(
-            "[[{},{february},{},{},{},58],",
-            february * DAY * 60_000,
-            february + 28 + 9,
-            february - 1,
-            february + 28 + 1
-        );
-        assert!(body.starts_with(&expected), "{body} {expected}");
-        let march = Stored::D1.open_of(day("2024-03-01"));
-        assert_eq!(info.last_closed, Some(march));
-        assert!(info.touches_tail, "April is forming");
-    }
-
-    #[test]
-    fn flat_candles_stand_where_the_exchange_had_none_and_nowhere_else() {
-        let mut series = Series::new(key(Stored::M1), 0);
-        known(&mut series, 10..20, &minutes([12, 15]), minute(40));
-        known(&mut series, 30..40, &minutes([33]), minute(40));
-        series.tick(&Decimal::from(5), minute(41));
-        let check = |from: Option<i64>, to: Option<i64>, limit: usize, expected: &[i64]| {
-            let mut spec = spec(Interval::M1, from, to, limit);
-            spec.fill_previous = true;
-            assert_eq!(slots(&series, &spec, minute(41)), expected, "{spec:?}");
-        };
-        let all = [
-            12, 13, 14, 15, 16, 17, 18, 19, 33, 34, 35, 36, 37, 38, 39, 41,
-        ];
-        check(None, None, 500, &all);
-        check(None, None, 3, &all[13..]);
-        check(None, None, 9, &all[7..]);
-        check(None, Some(14), 2, &[13, 14]);
-        check(Some(13), Some(14), 2, &[13, 14]);
-        check(Some(14), None, 3, &[14, 15, 16]);
-        check(Some(20), Some(32), 3, &[]);
-        check(None, Some(11), 3, &[]);
-        // What follows a candle that is not known whole is not known to go on from it.
-        let mut part = Series::new(key(Stored::M1), 0);
-        known(&mut part, 13..30, &minutes([14, 28]), minute(40));
-        let mut five = spec(Interval::M5, Some(20), None, 500);
-        five.fill_previous = true;
-        assert_eq!(slots(&part, &five, minute(41)), [25]);
-        let mut spec = spec(Interval::M1, Some(13), Some(15), 5);
-        (spec.fill_previous, spec.quoted) = (true, true);
-        let flat = |time| format!(r#"[{time},"13","13","13","13","0"]"#);
-        let expected = format!(
-            r#"[{},{},[900000,"15","24","14","16","2"]]"#,
-            flat(780_000),
-            flat(840_000)
-        );
-        assert_eq!(chart(&series, &spec, minute(41)).0, expected);
-    }
-
-    #[test]
-    fn without_a_series_there_is_an_empty_body() {
-        let spec = spec(Interval::M1, None, None, 10);
-        let plan = ChartPlan::new(None, &spec, minute(100), 50).expect("stored rows");
-        let mut body = Vec::new();
-        plan.write(&mut body);
-        assert_eq!((body.as_slice(), plan.body_len()), (&b"[]"[..], 2));
-        assert_eq!(plan.info().depends, 91..100);
-        assert!(!plan.info().complete);
-        assert!(plan.pieces().is_empty());
-    }
-
-    #[test]
-    fn the_farthest_times_do_no_harm() {
-        let now = UnixMs(1_700_000_000_000);
-        let far = [i64::MIN, -1, 0, MAX_TIME.0, MAX_TIME.0 + 1, i64::MAX];
-        for interval in Interval::ALL {
-            let mut series = Series::new(key(interval.base()), 0);
-            series.tick(&Decimal::from(5), now);
-            for (from, to) in far.iter().flat_map(|from| far.map(|to| (*from, to))) {
-                for limit in [1, usize::MAX] {
-                    let spec = ChartSpec {
-                        from: Some(UnixMs(from)),
-                        to: Some(UnixMs(to)),
-                        limit,
-                        ..all_of(interval)
-                    };
-                    let (body, _) = chart(&series, &spec, now);
-                    let inside = from <= 0 && to >= MAX_TIME.0;
-                    assert_eq!(body != "[]", inside, "{spec:?}");
-                }
-            }
-        }
     }
 }

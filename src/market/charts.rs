@@ -1,93 +1,75 @@
-//! All candle series, and the room they may take.
+//! All candle series, and the memory they may use.
 //!
-//! Owns every series that is open, by key, and the counters over them. It never opens more than
-//! its cap, and holds no more bytes than its cap once [`Charts::trim`] says that it is done,
-//! except where every series is down to its newest chunk.
+//! Owns every open series, by key, and the counters over them. It never opens more than its limit,
+//! and holds no more bytes than its limit once [`Charts::trim`] is done, unless every series is
+//! down to its newest chunk.
 //!
-//! Which series are wanted, and what is fetched for them, is the poller's business.
+//! The caller decides which series are wanted and what is fetched for them.
 
+mod archive;
 mod doubt;
+mod eviction;
 
-use super::answered::{Reported, Word, Written};
+use super::answer::{Reported, Word, Written};
+use super::bucket::floor_slot;
 use super::chunk::seconds;
+use super::ids::{SourceId, SymbolId};
+use super::interval_set::IntervalSet;
 use super::series::{Series, SeriesKey};
-use super::spans::Spans;
-use super::{SourceId, SymbolId};
 use crate::config::{History, Limits};
 use crate::decimal::Decimal;
 use crate::history::Changes;
 use crate::interval::Stored;
 use crate::record::Candle;
 use crate::time::UnixMs;
+use eviction::{Candidate, EvictionQueue, candidate};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
 
-/// Chunks that one call of [`Charts::trim`] evicts at most: some 50 microseconds.
+/// The most chunks that one call of [`Charts::trim`] evicts: about 50 microseconds.
 const EVICTED_AT_ONCE: usize = 16;
 
-/// Series that one call of [`Charts::trim`] looks at for their oldest chunks: as long.
-const LOOKED_AT_ONCE: usize = 128;
+/// Chunks that are evicted before all series are scanned again, so that new chunks take their turn
+/// without a scan of a thousand series for each page.
+const EVICTIONS_PER_SCAN: usize = 256;
 
-/// Chunks that leave before all series are looked at anew: those that have come meanwhile take
-/// their turn, and a thousand series are not looked at for each page.
-const A_LOOK_LASTS: usize = 256;
-
-/// Seconds that a series stays at least after it was read, also when another one is wanted: else
-/// two clients with more charts than there is room for would have each of them fetched anew
-/// again and again.
+/// Seconds that a series stays open after it was read, even if another one is wanted. Otherwise two
+/// clients with more charts than the limit would cause endless refetching.
 const STAYS: u32 = 60;
 
-/// See the module's page.
+/// All candle series.
 #[derive(Debug)]
 pub struct Charts {
     series: BTreeMap<SeriesKey, Series>,
-    /// What is archived of series that are not open.
-    shelved: BTreeMap<SeriesKey, Spans>,
-    /// Sources of which nobody knows what time it is there.
+    /// The archived slots of series that are not open.
+    unopened: BTreeMap<SeriesKey, IntervalSet>,
+    /// Sources whose clock is unknown.
     in_doubt: Vec<SourceId>,
     max_series: usize,
     max_bytes: usize,
     history: History,
     /// Sum over all series.
     bytes: usize,
-    leaving: Leaving,
+    eviction: EvictionQueue,
     /// First version of a series that is opened from now on.
     next_version: u64,
-    closed_version: u64,
     written: u64,
     updated: u64,
     rejected: u64,
     evicted: u64,
 }
 
-/// The chunk of a series that may leave: when it was last read, its end in time, whose it is, and
-/// the slot behind it. The least leaves first.
-type Leaver = (u32, UnixMs, SeriesKey, i64);
-
-/// Which chunks leave next, as far as that has been looked at.
-#[derive(Debug, Default)]
-struct Leaving {
-    /// At most one of each series.
-    chunks: BinaryHeap<Reverse<Leaver>>,
-    /// The last series that was looked at.
-    looked_at: Option<SeriesKey>,
-    /// Whether every series was.
-    is_whole: bool,
-    /// Chunks that have left since.
-    gone: usize,
-}
-
-/// The counters over all series.
+/// Counters over all series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Open series.
     pub series: usize,
     /// Stored candles.
     pub candles: usize,
-    /// What they take in memory, in bytes.
+    /// Their size in memory, in bytes.
     pub bytes: usize,
-    /// Slots that the exchange was asked for and had no candle.
+    /// Slots for which the exchange had no candle.
     pub gaps: u64,
     /// Candles stored since the start.
     pub written: u64,
@@ -95,7 +77,7 @@ pub struct Counts {
     pub updated: u64,
     /// Unsound candles since the start.
     pub rejected: u64,
-    /// Candles that left for want of room or for their age since the start.
+    /// Candles evicted for space or age since the start.
     pub evicted: u64,
 }
 
@@ -104,15 +86,14 @@ impl Charts {
     pub fn new(limits: &Limits, history: &History) -> Charts {
         Charts {
             series: BTreeMap::new(),
-            shelved: BTreeMap::new(),
+            unopened: BTreeMap::new(),
             in_doubt: Vec::new(),
             max_series: limits.candle_series,
             max_bytes: limits.candle_bytes,
             history: *history,
             bytes: 0,
-            leaving: Leaving::default(),
+            eviction: EvictionQueue::default(),
             next_version: 0,
-            closed_version: 0,
             written: 0,
             updated: 0,
             rejected: 0,
@@ -120,7 +101,7 @@ impl Charts {
         }
     }
 
-    /// Opens a series; does nothing when it is open. `false`: there are as many as may be.
+    /// Opens a series, if it is not open. Returns false at the limit.
     pub fn open(&mut self, key: SeriesKey) -> bool {
         if self.series.contains_key(&key) {
             return true;
@@ -129,15 +110,15 @@ impl Charts {
             return false;
         }
         let mut series = Series::new(key, self.next_version);
-        series.archived = self.shelved.remove(&key).unwrap_or_default();
+        series.archived = self.unopened.remove(&key).unwrap_or_default();
         series.unsettle_ends();
         series.doubt_clock(self.in_doubt.contains(&key.source));
         self.series.insert(key, series);
         true
     }
 
-    /// Makes a place for a series that is asked for now: the one leaves that was not read for the
-    /// longest time, of those that `may_leave`. `None`: all of them have just been read.
+    /// Closes the least recently read series of those that `may_leave`, to make place for another
+    /// one. `None` if all were read just now.
     pub fn make_place(
         &mut self,
         now: UnixMs,
@@ -151,123 +132,51 @@ impl Charts {
         Some(key)
     }
 
-    /// Remembers that somebody asks for a series.
+    /// Marks a series as read now.
     pub fn touch(&self, key: SeriesKey, now: UnixMs) {
         if let Some(series) = self.series.get(&key) {
             series.touch(seconds(now));
         }
     }
 
-    /// Somebody who has just asked for a series waits for a chart of these slots of it.
+    /// Marks slots of a series that a client waits for.
     pub fn want(&mut self, key: SeriesKey, slots: Range<i64>) {
         if let Some(series) = self.series.get_mut(&key) {
             series.want(slots);
         }
     }
 
-    /// What the history file holds of a series, open or not.
-    pub fn archived(&self, key: SeriesKey) -> Option<&Spans> {
-        let series = self.series.get(&key).map(|series| &series.archived);
-        series.or_else(|| self.shelved.get(&key))
-    }
-
-    /// What the history file holds, by series.
-    pub fn archives(&self) -> impl Iterator<Item = (SeriesKey, &Spans)> {
-        let open = self
-            .series
-            .iter()
-            .map(|(key, series)| (*key, &series.archived));
-        open.chain(self.shelved.iter().map(|(key, spans)| (*key, spans)))
-    }
-
-    /// These slots of a series are archived from now on.
-    pub fn archive(&mut self, key: SeriesKey, slots: Range<i64>) {
-        let archived = match self.series.get_mut(&key) {
-            Some(series) => &mut series.archived,
-            None => self.shelved.entry(key).or_default(),
-        };
-        // Too many pieces: what is left out is asked of the exchange again when it is wanted.
-        let _ = archived.insert(slots);
-    }
-
-    /// These slots of a series are archived no longer.
-    pub fn unarchive(&mut self, key: SeriesKey, slots: Range<i64>) {
-        match self.series.get_mut(&key) {
-            Some(series) => drop(series.archived.remove(slots)),
-            None => {
-                if let Some(spans) = self.shelved.get_mut(&key) {
-                    spans.remove(slots);
-                }
-            }
-        }
-    }
-
-    /// Nothing is archived any more: the file cannot be read.
-    pub fn forget_archives(&mut self) {
-        self.shelved.clear();
-        for series in self.series.values_mut() {
-            series.archived = Spans::new();
-        }
-    }
-
-    /// How many of these slots the exchange has answered about.
-    pub fn known(&self, key: SeriesKey, slots: Range<i64>) -> u64 {
-        match self.series.get(&key) {
-            Some(series) => {
-                let unknown = series.unknown(slots.clone());
-                let unknown: u64 = unknown.iter().map(|it| it.end.abs_diff(it.start)).sum();
-                slots.end.abs_diff(slots.start) - unknown
-            }
-            None => (self.shelved.get(&key)).map_or(0, |spans| spans.covered(slots)),
-        }
-    }
-
-    /// Drops a series with all its candles. What it held is no eviction: nobody wants it.
+    /// Closes a series and drops its candles. They do not count as evicted: nobody wants them.
     pub fn close(&mut self, key: SeriesKey) {
         if let Some(series) = self.series.remove(&key) {
             if !series.archived.is_empty() {
-                self.shelved.insert(key, series.archived.clone());
+                self.unopened.insert(key, series.archived.clone());
             }
             self.bytes -= series.bytes();
             self.next_version = self.next_version.max(series.version() + 1);
-            self.closed_version += 1;
         }
     }
 
-    /// One series, when it is open.
+    /// One series, if it is open.
     pub fn get(&self, key: SeriesKey) -> Option<&Series> {
         self.series.get(&key)
     }
 
-    /// All series, ordered by source, symbol and interval.
-    pub fn iter(&self) -> impl Iterator<Item = &Series> {
-        self.series.values()
-    }
-
-    /// The first series behind this one, in the order of [`Charts::iter`].
+    /// The first series after this one, in the order of keys.
     pub fn behind(&self, key: Option<SeriesKey>) -> Option<&Series> {
         let behind = key.map_or(Bound::Unbounded, Bound::Excluded);
         let mut rest = self.series.range((behind, Bound::Unbounded));
         rest.next().map(|(_, series)| series)
     }
 
-    /// The series of one source, ordered by symbol and interval.
-    pub fn of_source(&self, source: SourceId) -> impl Iterator<Item = &Series> {
-        let least = least_key(source, SymbolId(0));
-        let most = greatest_key(source, SymbolId(u32::MAX));
-        self.series.range(least..=most).map(|(_, series)| series)
-    }
-
-    /// Slots of this interval that are kept, counted back from now.
+    /// The number of slots of this interval that are kept, back from now.
     pub fn keep(&self, interval: Stored) -> i64 {
         self.history.of(interval).keep
     }
 
-    /// Takes an answer of an exchange: see [`Series::answered`]. `None` when the series is not
-    /// open. What is older than the window of time leaves at once.
-    ///
-    /// `changes` is told what is to be archived of it.
-    pub fn answered(
+    /// Applies a whole answer.
+    #[cfg(test)]
+    pub fn ingest_whole(
         &mut self,
         key: SeriesKey,
         asked: Range<i64>,
@@ -276,11 +185,11 @@ impl Charts {
         changes: Option<&mut Changes>,
     ) -> Option<Written> {
         let word = Word::of(key.interval, &asked, candles, true);
-        self.told(key, asked, candles, &word, closed_before, changes)
+        self.ingest(key, asked, candles, &word, closed_before, changes)
     }
 
-    /// Takes a slice of an answer: see [`Series::told`].
-    pub fn told(
+    /// Applies a slice of an answer: see [`Series::ingest`].
+    pub fn ingest(
         &mut self,
         key: SeriesKey,
         slots: Range<i64>,
@@ -297,9 +206,9 @@ impl Charts {
         Some(written)
     }
 
-    /// Takes candles of the archive, which answers for these slots: what was answered for here
-    /// meanwhile stays as it is. `now` is the exchange's time.
-    pub fn recalled(
+    /// Applies candles from the archive, which holds these slots. Slots that were covered meanwhile
+    /// stay as they are. `now` is the exchange's clock.
+    pub fn ingest_archived(
         &mut self,
         key: SeriesKey,
         slots: Range<i64>,
@@ -339,8 +248,8 @@ impl Charts {
     ) -> Option<Written> {
         let series = self.series.get_mut(&key)?;
         series.want_no_longer(seconds(closed_before));
-        let (bytes, version) = (series.bytes(), series.closed_version());
-        let mut written = series.told(asked, candles, word, closed_before, changes);
+        let bytes = series.bytes();
+        let mut written = series.ingest(asked, candles, word, closed_before, changes);
         let floor = floor_slot(
             key.interval,
             closed_before,
@@ -348,12 +257,10 @@ impl Charts {
         );
         written.evicted += series.forget_before(floor);
         self.bytes = self.bytes - bytes + series.bytes();
-        self.closed_version += u64::from(series.closed_version() != version);
         Some(written)
     }
 
-    /// Takes a quote: every open series of that market follows its price. Says whether any
-    /// changed.
+    /// Applies a quote to every open series of a market. Returns true if any changed.
     pub fn tick(
         &mut self,
         source: SourceId,
@@ -369,75 +276,56 @@ impl Charts {
         changed
     }
 
-    /// Makes room when there are too many bytes: of all series' oldest chunks the one goes that
-    /// was not read for the longest time, and its coverage with it, so that a later request
-    /// fetches it again. Answers whether there is more to do: one call is a slice of it.
+    /// Evicts chunks while there are too many bytes: the least recently read of the oldest chunks
+    /// of all series, with its coverage, so that a later request fetches it again. Returns true if
+    /// there is more to do: one call does a slice.
     ///
-    /// Always from the old end, so that a series gets no hole in its middle by this, unless somebody
-    /// waits for what is there: where one series takes all the room, what comes for an old chart
-    /// would leave before the chart is made.
+    /// A series loses its oldest chunk first, so that it gets no hole in its middle, unless a
+    /// client waits for that chunk. Otherwise the slots fetched for an old chart would be evicted
+    /// before the chart is made.
     pub fn trim(&mut self) -> bool {
         if self.bytes <= self.max_bytes {
             return false;
         }
-        if !self.leaving.is_whole {
-            self.look_on();
+        if !self.eviction.is_whole {
+            self.eviction.scan(&self.series);
             return true;
         }
         for _ in 0..EVICTED_AT_ONCE {
             if self.bytes <= self.max_bytes {
                 return false;
             }
-            let Some(Reverse(next)) = self.leaving.chunks.pop() else {
-                // Nothing that may leave was found, or what was found has left.
-                return std::mem::take(&mut self.leaving).gone > 0;
+            let Some(Reverse(next)) = self.eviction.chunks.pop() else {
+                // Either no chunk may be evicted, or the queue is used up.
+                return std::mem::take(&mut self.eviction).gone > 0;
             };
             self.evict(next);
         }
-        if self.leaving.gone >= A_LOOK_LASTS {
-            self.leaving = Leaving::default();
+        if self.eviction.gone >= EVICTIONS_PER_SCAN {
+            self.eviction = EvictionQueue::default();
         }
         self.bytes > self.max_bytes
     }
 
-    /// Looks at some more series for their oldest chunks.
-    fn look_on(&mut self) {
-        let behind = (self.leaving.looked_at).map_or(Bound::Unbounded, Bound::Excluded);
-        let mut looked = 0;
-        let rest = self.series.range((behind, Bound::Unbounded));
-        for (key, series) in rest.take(LOOKED_AT_ONCE) {
-            looked += 1;
-            self.leaving.looked_at = Some(*key);
-            self.leaving.chunks.extend(leaver(series).map(Reverse));
-        }
-        self.leaving.is_whole = looked < LOOKED_AT_ONCE;
-    }
-
-    /// Evicts a chunk, unless it has been read since it was found, or another one of its series is
-    /// to leave by now; then that takes its place.
-    fn evict(&mut self, chunk: Leaver) {
+    /// Evicts a chunk, unless it was read since it was queued, or another chunk of its series now
+    /// comes first. Either way the next one of the series is queued.
+    fn evict(&mut self, chunk: Candidate) {
         let (_, _, key, _) = chunk;
         let Some(series) = self.series.get_mut(&key) else {
             return;
         };
         if let Some((_, slots)) = series.next_to_leave()
-            && leaver(series) == Some(chunk)
+            && candidate(series) == Some(chunk)
         {
             let bytes = series.bytes();
             self.evicted += series.forget(slots) as u64;
             self.bytes = self.bytes - bytes + series.bytes();
-            self.closed_version += 1;
-            self.leaving.gone += 1;
+            self.eviction.gone += 1;
         }
-        self.leaving.chunks.extend(leaver(series).map(Reverse));
+        self.eviction.chunks.extend(candidate(series).map(Reverse));
     }
 
-    /// Grows with every change of stored candles or coverage of any series.
-    pub fn closed_version(&self) -> u64 {
-        self.closed_version
-    }
-
-    /// The counters. Costs a look at every series.
+    /// The counters. Visits every series.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts {
             series: self.series.len(),
@@ -455,19 +343,6 @@ impl Charts {
         debug_assert_eq!(counts.bytes, self.bytes);
         counts
     }
-}
-
-/// The chunk of a series that may be evicted.
-fn leaver(series: &Series) -> Option<Leaver> {
-    let (read, slots) = series.next_to_leave()?;
-    let key = series.key();
-    Some((read, key.interval.open_of(slots.end), key, slots.end))
-}
-
-/// The oldest slot of the window of time that is kept: `keep` slots back from the one that holds
-/// this moment, and never before the epoch.
-pub fn floor_slot(interval: Stored, now: UnixMs, keep: i64) -> i64 {
-    interval.slot_of(now).saturating_sub(keep).max(0)
 }
 
 fn least_key(source: SourceId, symbol: SymbolId) -> SeriesKey {
@@ -490,6 +365,7 @@ fn greatest_key(source: SourceId, symbol: SymbolId) -> SeriesKey {
 
 #[cfg(test)]
 mod tests {
+    use super::eviction::SCANNED_AT_ONCE;
     use super::*;
     use crate::config::Depth;
     use crate::interval::Interval;
@@ -522,7 +398,7 @@ mod tests {
         assert!(charts.open(minutes_of(2)), "it is open");
         assert!(!charts.open(minutes_of(3)));
         assert_eq!(
-            charts.answered(minutes_of(3), 0..1, &[], minute(1), None),
+            charts.ingest_whole(minutes_of(3), 0..1, &[], minute(1), None),
             None
         );
         charts.close(minutes_of(1));
@@ -561,7 +437,7 @@ mod tests {
     fn a_series_that_comes_back_does_not_repeat_a_version() {
         let mut charts = charts(2, 1 << 20, 1000);
         charts.open(minutes_of(1));
-        charts.answered(minutes_of(1), 0..9, &minutes(0..9), minute(9), None);
+        charts.ingest_whole(minutes_of(1), 0..9, &minutes(0..9), minute(9), None);
         let version = charts.get(minutes_of(1)).map(Series::version);
         charts.close(minutes_of(1));
         assert_eq!(charts.counts().bytes, 0);
@@ -573,7 +449,7 @@ mod tests {
     fn what_leaves_the_window_of_time_leaves_at_once() {
         let mut charts = charts(2, 1 << 20, 300);
         charts.open(minutes_of(1));
-        let written = charts.answered(
+        let written = charts.ingest_whole(
             minutes_of(1),
             0..1000,
             &minutes(0..1000),
@@ -584,7 +460,7 @@ mod tests {
         let series = charts.get(minutes_of(1)).expect("it is open");
         assert_eq!(covered(series), [(700, 1000)]);
         assert_eq!(series.forgotten_before(), Some(700));
-        charts.answered(
+        charts.ingest_whole(
             minutes_of(1),
             1000..1001,
             &minutes([1000]),
@@ -606,7 +482,7 @@ mod tests {
         let mut charts = charts(2, 90_000, 100_000);
         for symbol in [1, 2] {
             charts.open(minutes_of(symbol));
-            charts.answered(
+            charts.ingest_whole(
                 minutes_of(symbol),
                 0..1024,
                 &minutes(0..1024),
@@ -639,13 +515,13 @@ mod tests {
         let key = minutes_of(1);
         charts.open(key);
         let page = 1024..2048;
-        charts.answered(key, page.clone(), &minutes(page), minute(2048), None);
+        charts.ingest_whole(key, page.clone(), &minutes(page), minute(2048), None);
         charts.max_bytes = charts.bytes;
         let mut bring = |slots: Range<i64>, second: i64| {
             let now = minute(2048) + second * 1000;
             charts.touch(key, now);
             charts.want(key, slots.clone());
-            charts.answered(key, slots.clone(), &minutes(slots), now, None);
+            charts.ingest_whole(key, slots.clone(), &minutes(slots), now, None);
             while charts.trim() {}
             assert!(charts.bytes <= charts.max_bytes);
             covered(charts.get(key).expect("it is open"))
@@ -665,11 +541,11 @@ mod tests {
 
     #[test]
     fn room_is_made_slice_by_slice_over_all_series() {
-        let count = 2 * LOOKED_AT_ONCE as u32 + 1;
+        let count = 2 * SCANNED_AT_ONCE as u32 + 1;
         let mut charts = charts(count as usize, 1 << 30, 100_000);
         for symbol in 0..count {
             charts.open(minutes_of(symbol));
-            charts.answered(
+            charts.ingest_whole(
                 minutes_of(symbol),
                 0..256,
                 &minutes(0..256),
@@ -698,14 +574,14 @@ mod tests {
         assert_eq!(charts.evicted, u64::from(count) * 128);
         // A series that has closed while its chunk was about to leave is passed over.
         charts.open(minutes_of(0));
-        charts.answered(
+        charts.ingest_whole(
             minutes_of(0),
             256..512,
             &minutes(256..512),
             minute(512),
             None,
         );
-        while !charts.leaving.is_whole {
+        while !charts.eviction.is_whole {
             assert!(charts.trim());
         }
         charts.close(minutes_of(0));
@@ -729,10 +605,12 @@ mod tests {
         assert!(charts.tick(SourceId(0), SymbolId(1), &price, minute(7)));
         assert!(!charts.tick(SourceId(1), SymbolId(1), &price, minute(7)));
         assert!(!charts.tick(SourceId(0), SymbolId(3), &price, minute(7)));
-        let versions: Vec<bool> = charts.iter().map(|series| series.version() > 0).collect();
+        let versions: Vec<bool> = charts
+            .series
+            .values()
+            .map(|series| series.version() > 0)
+            .collect();
         assert_eq!(versions, [true, true, true, false, false, false]);
-        assert_eq!(charts.of_source(SourceId(0)).count(), 6);
-        assert_eq!(charts.of_source(SourceId(1)).count(), 0);
     }
 
     #[test]
@@ -740,7 +618,7 @@ mod tests {
         let mut charts = charts(1, 1 << 30, 1_000_000);
         charts.open(minutes_of(1));
         let slots = 27_000_000..27_012_800;
-        charts.answered(
+        charts.ingest_whole(
             minutes_of(1),
             slots.clone(),
             &minutes(slots.clone()),

@@ -1,10 +1,9 @@
 //! A run of 128 slots and the rendered rows of the candles in it.
 //!
-//! Owns the bytes. A chunk is never changed, only replaced by one that was put together in a
-//! [`Draft`]: a client's answer may still hold its bytes, so that a chart can be sent without
-//! being copied.
+//! Owns the bytes. A chunk never changes. It is replaced by one that is built in a [`Draft`],
+//! because responses may still share its bytes.
 //!
-//! Invariant: there is one end for each present candle, the ends rise, and the last one is the
+//! Invariant: there is one end for each present candle, the ends increase, and the last one is the
 //! length of the rows.
 
 use crate::decimal::{Decimal, MAX_DIGITS};
@@ -14,43 +13,43 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Slots of one chunk: as many as a `u128` has bits, so that presence is one number. The rows
-/// of a chunk are then about 7 KB, and their ends fit 16 bits however long the decimals are.
+/// Slots of a chunk: as many as a `u128` has bits, so that presence is one number. The rows of a
+/// chunk are about 7 KB, and their ends fit in 16 bits however long the decimals are.
 pub const CHUNK_SLOTS: i64 = 128;
 
-/// Longest row: `[time,` with 19 digits, five decimals with a point, four commas, `],`.
+/// The longest row: `[time,` with 19 digits, five decimals with a point, four commas, `],`.
 const MAX_ROW: usize = 21 + 5 * (MAX_DIGITS + 1) + 4 + 2;
 const _: () = assert!(MAX_ROW * CHUNK_SLOTS as usize <= u16::MAX as usize);
 
-/// What a chunk costs beside its rows and ends: itself, its place in the tree, two allocations
-/// with the counters of the shared one.
+/// The memory of a chunk beside its rows and ends: itself, its place in the tree, and two
+/// allocations with the counters of the shared one.
 const OVERHEAD: usize = size_of::<Chunk>() + 2 * size_of::<i64>() + 48;
 
-/// See the module's page.
+/// 128 slots and the rows of their candles.
 #[derive(Debug)]
 pub(super) struct Chunk {
-    /// Bit `n`: there is a candle in place `n`.
+    /// Bit `n` is set if place `n` has a candle.
     present: u128,
-    /// Where each row ends, one entry for each present candle.
+    /// Where each row ends, one entry for each candle.
     ends: Box<[u16]>,
-    /// `[t,o,h,l,c,v],` one behind the other. Shared with answers on their way; atomically, so
-    /// that a market may be made on another thread than it runs on.
+    /// Rows `[t,o,h,l,c,v],` one after another, shared with responses. The counter is atomic, so
+    /// that a market may be built on another thread than it runs on.
     rows: Arc<[u8]>,
     /// Second of the last read.
     read: Cell<u32>,
 }
 
-/// Some candles of a chunk in a row.
+/// Some consecutive candles of a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
-    /// Places of the first and of the last.
+    /// Places of the first and the last candle.
     pub(super) places: (u32, u32),
     pub(super) count: usize,
-    /// Where they are in [`Chunk::rows`].
+    /// Their bytes in [`Chunk::rows`].
     pub(super) bytes: Range<usize>,
 }
 
-/// A chunk being put together, place after place.
+/// A chunk in the making, filled place after place.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     present: u128,
@@ -58,12 +57,12 @@ pub(super) struct Draft {
     rows: Vec<u8>,
 }
 
-/// Number of the chunk that holds a slot.
+/// The number of the chunk that holds a slot.
 pub(super) fn chunk_of(slot: i64) -> i64 {
     slot.div_euclid(CHUNK_SLOTS)
 }
 
-/// Place of a slot in its chunk.
+/// The place of a slot in its chunk.
 pub(super) fn place_of(slot: i64) -> u32 {
     slot.rem_euclid(CHUNK_SLOTS) as u32
 }
@@ -80,7 +79,7 @@ pub(super) fn chunks_of(slots: &Range<i64>) -> Range<i64> {
     chunk_of(slots.start)..chunk_of(slots.end.saturating_add(CHUNK_SLOTS - 1))
 }
 
-/// A moment as the second that marks a chunk as read.
+/// A time as the second that marks a chunk as read.
 pub(super) fn seconds(time: UnixMs) -> u32 {
     (time.0 / 1000).clamp(0, i64::from(u32::MAX)) as u32
 }
@@ -103,7 +102,7 @@ fn mask(places: &Range<u32>) -> u128 {
     below(places.end) & !below(places.start)
 }
 
-/// Place of the `n`th (from 0) set bit. There must be so many.
+/// The place of the `n`th set bit, from 0. There must be more than `n`.
 fn select(mut bits: u128, mut n: u32) -> u32 {
     let mut place = 0;
     for width in [64, 32, 16, 8, 4, 2, 1] {
@@ -118,12 +117,12 @@ fn select(mut bits: u128, mut n: u32) -> u32 {
 }
 
 impl Chunk {
-    /// How many candles are in it.
+    /// The number of candles.
     pub(super) fn count(&self) -> usize {
         self.ends.len()
     }
 
-    /// What it takes in memory.
+    /// Its size in memory.
     pub(super) fn bytes(&self) -> usize {
         self.rows.len() + size_of_val(&*self.ends) + OVERHEAD
     }
@@ -133,18 +132,17 @@ impl Chunk {
         self.read.get()
     }
 
-    /// Remembers that it was read.
+    /// Sets the second of the last read.
     pub(super) fn touch(&self, second: u32) {
         self.read.set(second);
     }
 
-    /// Whether every place has a candle: most chunks of most series, and no bit of them needs
-    /// counting.
+    /// True if every place has a candle. Most chunks are full, and need no bit counting.
     fn is_full(&self) -> bool {
         self.present == u128::MAX
     }
 
-    /// How many candles are in these places.
+    /// The number of candles in these places.
     pub(super) fn count_in(&self, places: &Range<u32>) -> usize {
         if self.is_full() {
             return places.len();
@@ -177,7 +175,7 @@ impl Chunk {
         self.offset(places.start)..self.offset(places.end)
     }
 
-    /// All its rows.
+    /// All rows.
     pub(super) fn rows(&self) -> &Arc<[u8]> {
         &self.rows
     }
@@ -212,7 +210,7 @@ impl Chunk {
         }
     }
 
-    /// At most `limit` (not 0) candles of these places. `None`: there is none.
+    /// At most `limit` (not 0) candles of these places; `None` if there is none.
     pub(super) fn cut(&self, places: Range<u32>, limit: usize, keep: Edge) -> Option<Cut> {
         let count = self.count_in(&places);
         let (first, last) = (self.first_in(&places)?, self.last_in(&places)?);
@@ -228,7 +226,7 @@ impl Chunk {
         })
     }
 
-    /// Place of the `n`th (from 0) candle among these. There must be so many.
+    /// The place of the `n`th candle among these, from 0. There must be more than `n`.
     fn nth_in(&self, places: Range<u32>, n: usize) -> u32 {
         if self.is_full() {
             return places.start + n as u32;
@@ -236,12 +234,12 @@ impl Chunk {
         select(self.present & mask(&places), n as u32)
     }
 
-    /// How many candles lie before this place.
+    /// The number of candles before this place.
     fn rank(&self, place: u32) -> usize {
         self.count_in(&(0..place))
     }
 
-    /// Where the first row at or behind this place begins.
+    /// Where the first row at or after this place begins.
     fn offset(&self, place: u32) -> usize {
         match self.rank(place) {
             0 => 0,
@@ -249,7 +247,7 @@ impl Chunk {
         }
     }
 
-    /// The invariant of the module's page.
+    /// The invariant in the module comment, in debug builds.
     fn check(&self) {
         debug_assert_eq!(self.present.count_ones() as usize, self.ends.len());
         debug_assert!(self.ends.windows(2).all(|pair| pair[0] < pair[1]));
@@ -259,14 +257,14 @@ impl Chunk {
 }
 
 impl Draft {
-    /// Begins anew.
+    /// Starts an empty chunk.
     pub(super) fn clear(&mut self) {
         self.present = 0;
         self.ends.clear();
         self.rows.clear();
     }
 
-    /// Appends the rows of these places of a chunk. They must lie behind all that is there.
+    /// Copies the rows of these places from a chunk. They must come after all places filled so far.
     pub(super) fn copy(&mut self, chunk: &Chunk, places: Range<u32>) {
         let bytes = chunk.bytes_of(&places);
         let first = chunk.rank(places.start);
@@ -280,7 +278,7 @@ impl Draft {
         self.present |= chunk.present & mask(&places);
     }
 
-    /// Appends a candle, and gives its row back. The place must lie behind all that is there.
+    /// Appends a candle and returns its row. The place must come after all places filled so far.
     pub(super) fn push(&mut self, place: u32, candle: &Candle) -> &[u8] {
         debug_assert!(self.present >> place == 0);
         let begin = self.rows.len();
@@ -290,7 +288,7 @@ impl Draft {
         &self.rows[begin..]
     }
 
-    /// The finished chunk; `None` when no candle is in it.
+    /// The finished chunk; `None` if it has no candle.
     pub(super) fn build(&self, read: u32) -> Option<Chunk> {
         if self.ends.is_empty() {
             return None;

@@ -1,9 +1,9 @@
-//! A hash for the short names of markets: a multiplication for every eight bytes.
+//! A hash for the short names of markets: one multiplication for each eight bytes.
 //!
-//! Owns the seed, drawn once a process: names come from exchanges, and must not be able to choose
-//! their places in a table. It is no cryptographic hash, and is not for what strangers insert:
-//! clients only look up. With the standard library's own, a look-up takes more than twice as many
-//! instructions, in every request and for every ticker.
+//! Owns the seed, drawn once for each map, so that an exchange cannot choose where its names go in
+//! a table. It is not cryptographic, and not for keys that clients insert: clients only look up.
+//! The standard library's hash takes more than twice as many instructions, in every request and for
+//! every ticker.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -17,12 +17,12 @@ pub(super) struct NameHash {
     seed: u64,
 }
 
-/// The hash of one name in the making.
+/// The hash of one name, while it is computed.
 pub(super) struct NameHasher {
     state: u64,
 }
 
-/// The golden ratio's digits: odd, and about half of its bits are set.
+/// The digits of the golden ratio: odd, with about half of the bits set.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Default for NameHash {
@@ -42,8 +42,8 @@ impl BuildHasher for NameHash {
 }
 
 impl NameHasher {
-    /// Both halves of the product count, so every bit in reaches the high and the low bits out,
-    /// which the map goes by.
+    /// Folds both halves of the product, so that every input bit reaches the high and low output
+    /// bits, which the map uses.
     fn mix(&mut self, word: u64) {
         let product = u128::from(self.state ^ word) * u128::from(FACTOR);
         self.state = (product as u64) ^ ((product >> 64) as u64);
@@ -59,7 +59,7 @@ impl Hasher for NameHasher {
         let last = rest
             .iter()
             .fold(0, |last, byte| last << 8 | u64::from(*byte));
-        // The top byte is free: the length keeps names of zeros apart.
+        // The top byte is free. The length tells names of zero bytes apart.
         self.mix(last | (bytes.len() as u64) << 56);
     }
 

@@ -1,14 +1,15 @@
-//! The room against a naive recomputation: sets of slots, a map of candles, no chunk, no cursor.
+//! Charts against a naive recomputation: sets of slots, a map of candles, no chunk, no cursor.
 //!
 //! One seed is one run. `MARKETD_SEED=n cargo test market::model` replays the run `n` alone.
 
-use super::SourceId;
-use super::SymbolId;
-use super::answered::{Reported, Word};
-use super::chart::{ChartInfo, ChartPlan, ChartSpec, needed};
-use super::maker::ChartMaker;
+use super::answer::{Reported, Word};
+use super::builder::ChartBuilder;
+use super::chart::{ChartInfo, ChartPlan, ChartSpec};
+use super::ids::SourceId;
+use super::ids::SymbolId;
 use super::series::{MAX_PROVISIONAL, Series, SeriesKey};
 use super::testing::{all_of, split_mix};
+use super::window::needed;
 use crate::decimal::Decimal;
 use crate::interval::{Interval, Stored};
 use crate::record::Candle;
@@ -24,7 +25,7 @@ struct Naive {
     base: Stored,
     stored: BTreeMap<i64, Candle>,
     covered: BTreeSet<i64>,
-    tail: BTreeMap<i64, Candle>,
+    forming: BTreeMap<i64, Candle>,
     frontier: i64,
 }
 
@@ -92,7 +93,7 @@ impl Random {
 }
 
 impl Naive {
-    fn answered(&mut self, asked: Range<i64>, candles: &[Reported], now: UnixMs) {
+    fn ingest_whole(&mut self, asked: Range<i64>, candles: &[Reported], now: UnixMs) {
         let present = self.base.slot_of(now);
         let open_from = (candles.iter())
             .filter(|reported| reported.closed == Some(false))
@@ -102,14 +103,14 @@ impl Naive {
         for slot in asked.start..asked.end.min(open_from) {
             self.covered.insert(slot);
             self.stored.remove(&slot);
-            self.tail.remove(&slot);
+            self.forming.remove(&slot);
         }
         for Reported { candle, .. } in candles {
             let slot = self.base.slot_of(candle.open_time);
             if slot < open_from {
                 self.stored.insert(slot, candle.clone());
             } else {
-                self.tail.insert(slot, candle.clone());
+                self.forming.insert(slot, candle.clone());
             }
         }
         self.frontier = self.frontier.max(present);
@@ -118,11 +119,11 @@ impl Naive {
 
     fn tick(&mut self, price: &Decimal, at: UnixMs) {
         let slot = self.base.slot_of(at);
-        let newest = self.tail.keys().max().copied();
+        let newest = self.forming.keys().max().copied();
         if self.covered.last().is_some_and(|last| slot <= *last) || newest > Some(slot) {
             return;
         }
-        let candle = self.tail.entry(slot).or_insert_with(|| Candle {
+        let candle = self.forming.entry(slot).or_insert_with(|| Candle {
             open_time: self.base.open_of(slot),
             open: price.clone(),
             high: price.clone(),
@@ -144,14 +145,14 @@ impl Naive {
 
     fn settle(&mut self) {
         if let Some(last) = self.covered.last() {
-            self.tail.retain(|slot, _| slot > last);
+            self.forming.retain(|slot, _| slot > last);
         }
-        while self.tail.len() > MAX_PROVISIONAL + 1 {
-            self.tail.pop_first();
+        while self.forming.len() > MAX_PROVISIONAL + 1 {
+            self.forming.pop_first();
         }
     }
 
-    /// The slots of the target that opens then.
+    /// The slots of the bucket that opens then.
     fn slots(&self, interval: Interval, open: UnixMs) -> Range<i64> {
         self.base.slot_of(open)..self.base.slot_of(interval.end_of(open))
     }
@@ -161,7 +162,7 @@ impl Naive {
         let all: BTreeMap<i64, &Candle> = self
             .stored
             .iter()
-            .chain(&self.tail)
+            .chain(&self.forming)
             .map(|(s, c)| (*s, c))
             .collect();
         let mut rows = Vec::new();
@@ -182,7 +183,7 @@ impl Naive {
             let closed = slots.clone().all(|slot| self.covered.contains(&slot));
             let known = slots
                 .clone()
-                .all(|slot| self.covered.contains(&slot) || self.tail.contains_key(&slot));
+                .all(|slot| self.covered.contains(&slot) || self.forming.contains_key(&slot));
             let newest = slots.end > self.frontier
                 && slots.end > self.covered.last().map_or(i64::MIN, |s| s + 1);
             let text = if inside.is_empty() && closed {
@@ -251,9 +252,9 @@ impl Naive {
         let texts: Vec<String> = rows.iter().map(text).collect();
         let body = format!("[{}]", texts.join(","));
 
-        let mut maker = ChartMaker::new(spec.clone(), now, keep);
-        while !maker.step(Some(series), 7) {}
-        let (made, _, info) = maker.finished().expect("it says so");
+        let mut builder = ChartBuilder::new(spec.clone(), now, keep);
+        while !builder.step(Some(series), 7) {}
+        let (made, _, info) = builder.finished().expect("it says so");
         assert_eq!(String::from_utf8_lossy(&made), body, "{why}");
         self.check_info(&rows, (more, begin), &info, spec, now, keep, &why);
         for spec in [spec, &all_of(series.interval().interval()), spec] {
@@ -298,14 +299,14 @@ impl Naive {
             "{why}"
         );
         assert_eq!(
-            info.touches_tail,
+            info.has_forming,
             rows.iter().any(|row| !row.closed),
             "{why}"
         );
         let present = self.base.slot_of(now);
         let floor = (present - keep).max(0);
 
-        // What is worth asking for, target by target.
+        // What is worth asking for, bucket by bucket.
         let mut wanted = BTreeSet::new();
         let mut open = interval.open_of(spec.to.unwrap_or(now).min(now));
         let mut count = 0;
@@ -412,11 +413,11 @@ impl Naive {
         assert_eq!(info.last_closed, last_closed, "{why}");
     }
 
-    /// Whether a candle lies behind the last row that makes no row itself.
+    /// True if a candle lies behind the last row that makes no row itself.
     fn hidden_behind(&self, behind: Option<i64>, end: i64) -> bool {
         behind.is_some_and(|behind| {
             self.stored.range(behind..end.max(behind)).next().is_some()
-                || self.tail.range(behind..end.max(behind)).next().is_some()
+                || self.forming.range(behind..end.max(behind)).next().is_some()
         })
     }
 }
@@ -447,7 +448,7 @@ fn run(seed: u64) {
         base,
         stored: BTreeMap::new(),
         covered: BTreeSet::new(),
-        tail: BTreeMap::new(),
+        forming: BTreeMap::new(),
         frontier: i64::MIN,
     };
     let first = base.slot_of(BEGIN);
@@ -490,8 +491,8 @@ fn run(seed: u64) {
                 }
                 let before = (series.version(), series.count());
                 // Which silence counts is no part of this.
-                let written = series.told(asked.clone(), &candles, &Word::History, now, None);
-                naive.answered(asked, &candles, now);
+                let written = series.ingest(asked.clone(), &candles, &Word::History, now, None);
+                naive.ingest_whole(asked, &candles, now);
                 assert_eq!(written.rejected, 0, "{why}");
                 let change = written.written as i64 - written.removed as i64;
                 assert_eq!(series.count() as i64, before.1 as i64 + change, "{why}");

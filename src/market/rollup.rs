@@ -1,16 +1,15 @@
-//! One candle made of many, from their rendered rows.
+//! Roll-up: one candle made of many, from their rendered rows.
 //!
-//! Owns the arithmetic on rows: which price is higher, what volumes come to. Prices are compared
-//! and copied as they are written, digit by digit, so nothing is parsed but volumes, and no
-//! number of digits is too many. It never rounds: a sum that cannot be held exactly makes no
-//! candle.
+//! Owns the arithmetic on rows: which price is higher, and the sum of the volumes. Prices are
+//! compared and copied as text, digit by digit, so only volumes are parsed and any number of digits
+//! works. It never rounds: a sum that does not fit exactly makes no candle.
 
 use crate::decimal::Decimal;
 
-/// Most digits of a volume that are summed in one machine word.
+/// The most digits of a volume that is summed in one machine word.
 const WORD_DIGITS: usize = 18;
 
-/// The five numbers of a row: open, high, low, close, volume. Decimals in normal form, none
+/// The five numbers of a row: open, high, low, close, volume. Decimals in normal form, not
 /// negative.
 pub(super) type Fields<'a> = [&'a [u8]; 5];
 
@@ -26,8 +25,8 @@ pub(super) fn fields(row: &[u8]) -> Fields<'_> {
     ]
 }
 
-/// Where the five commas between the six numbers of a row are. Eight bytes at a time: half of
-/// what a roll-up costs is to find its numbers.
+/// Where the five commas between the six numbers of a row are. It reads eight bytes at a time,
+/// because finding the numbers is half of the cost of a roll-up.
 fn commas(row: &[u8]) -> [usize; 5] {
     const COMMAS: u64 = u64::from_ne_bytes([b','; 8]);
     const LOW_BITS: u64 = u64::from_ne_bytes([0x7f; 8]);
@@ -35,7 +34,7 @@ fn commas(row: &[u8]) -> [usize; 5] {
     let mut count = 0;
     let (words, rest) = row.as_chunks::<8>();
     for (at, word) in words.iter().enumerate() {
-        // A row is ASCII. So a byte of the sum has its high bit unless it was a comma, and no
+        // A row is ASCII. So a byte of the sum has its high bit set unless it was a comma, and no
         // byte carries into the next.
         let others = (u64::from_le_bytes(*word) ^ COMMAS) + LOW_BITS;
         let mut marks = !others & !LOW_BITS;
@@ -57,10 +56,9 @@ fn commas(row: &[u8]) -> [usize; 5] {
     found
 }
 
-/// A decimal that is not negative, as it is written, and how many digits it has in front of the
-/// point. The order of these is the order of the numbers: more digits in front is greater; with
-/// as many, the order of the bytes is right, as `.` sorts below every digit and a text below its
-/// continuations.
+/// A decimal that is not negative, as text, and the number of digits before its point. The derived
+/// order is numeric: more digits before the point is greater; for as many, byte order is right,
+/// because `.` sorts below every digit and a text below its continuations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Price<'a> {
     front: usize,
@@ -82,7 +80,7 @@ impl<'a> Price<'a> {
 enum Sum {
     /// `mantissa / 10^scale`.
     Word { mantissa: i128, scale: u32 },
-    /// Above what a word holds.
+    /// A sum that does not fit in a word; `None` if it fits nowhere.
     Exact(Option<Decimal>),
 }
 
@@ -97,7 +95,7 @@ pub(super) struct Rollup<'a> {
 }
 
 impl<'a> Rollup<'a> {
-    /// Begins with the oldest candle.
+    /// Starts with the oldest candle.
     pub(super) fn new(row: &'a [u8]) -> Rollup<'a> {
         let [open, high, low, close, volume] = fields(row);
         Rollup {
@@ -109,7 +107,7 @@ impl<'a> Rollup<'a> {
         }
     }
 
-    /// Takes the next candle in.
+    /// Adds the next candle.
     pub(super) fn add(&mut self, row: &'a [u8]) {
         let [_, high, low, close, volume] = fields(row);
         self.high = self.high.max(Price::new(high));
@@ -118,7 +116,7 @@ impl<'a> Rollup<'a> {
         self.volume.add(volume);
     }
 
-    /// Open, high, low and close, and the exact sum of the volumes. `None`: it does not fit.
+    /// Open, high, low and close, and the exact sum of the volumes; `None` if it does not fit.
     pub(super) fn finish(self) -> Option<([&'a [u8]; 4], Decimal)> {
         let prices = [self.open, self.high.text, self.low.text, self.close];
         Some((prices, self.volume.finish()?))
@@ -157,7 +155,7 @@ impl Sum {
     }
 }
 
-/// Digits and places of a decimal, when a word holds them.
+/// The digits and decimal places of a number, if a word holds them.
 fn word(text: &[u8]) -> Option<(u64, u32)> {
     if text.len() > WORD_DIGITS {
         return None;

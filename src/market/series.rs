@@ -1,44 +1,44 @@
 //! The candles of one market in one stored interval.
 //!
-//! Owns four things: the closed candles that the exchange confirmed, as rendered rows
-//! (`chunk.rs`); the slots for which it has answered, with a candle or without (`spans.rs`); the
-//! *tail*, which is newer than both: candles made from quotes, and the forming one; and which slots
-//! are archived, so that they can be had again without asking the exchange. What was evicted from
-//! memory, or not read since the start, is archived and not covered.
+//! Owns the closed candles that the exchange confirmed, as rendered rows (`chunk.rs`); the covered
+//! slots, for which the exchange has answered, with a candle or without (`interval_set.rs`); the
+//! forming candles (`forming.rs`), which are newer; and the archived slots, which the history file
+//! holds. What was evicted from memory, or not read since the start, is archived and not covered.
 //!
-//! It never blends: what the exchange says about a slot replaces what quotes made of it. It never
-//! serves a made-up candle as a closed one, and what it serves is a function of what it was told,
-//! not of the time of asking: the same version is the same answer.
+//! It never mixes sources: what the exchange reports about a slot replaces what quotes made of it.
+//! It never serves a forming candle as a closed one. The same version is the same answer, whatever
+//! the time.
 //!
-//! Invariant: a row lies in a covered slot, and every slot of the tail is behind all covered ones.
+//! Invariant: a row lies in a covered slot, and every forming candle is newer than all covered
+//! slots.
 
 use super::chart::Recent;
-use super::chunk::{CHUNK_SLOTS, Chunk, Draft, chunk_of, chunks_of, places_of, render};
+use super::chunk::{CHUNK_SLOTS, Chunk, Draft, chunk_of, chunks_of, places_of};
+use super::forming::{FormingCandle, follow};
+use super::ids::{SourceId, SymbolId};
+use super::interval_set::IntervalSet;
 use super::silence::Silences;
-use super::spans::Spans;
-use super::{SourceId, SymbolId};
 use crate::decimal::Decimal;
 use crate::history::Extent;
 use crate::interval::Stored;
 use crate::record::Candle;
 use crate::time::UnixMs;
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
-use std::sync::Arc;
 
-/// Most provisional candles of one series: four hours of minutes without an answer about
-/// candles while quotes go on. What falls out is a hole until the exchange answers.
+/// The most provisional candles of one series: four hours of minutes in which quotes arrive but no
+/// candles. A dropped one is a hole until the exchange answers.
 pub const MAX_PROVISIONAL: usize = 240;
 
-/// Seconds that slots count as wanted after they were asked for: longer than anybody waits.
+/// Seconds that slots stay wanted after they were asked for: longer than any client waits.
 pub(super) const WANTED: u32 = 10;
 
-/// Wishes of one series that count at a time: more clients than ask for different old parts of one
-/// chart at once. Where there are more, the first ones ask again.
+/// The most wanted ranges of one series: more than clients ask for at once. Above it, the oldest is
+/// forgotten.
 const WANTS: usize = 8;
 
-/// What a series is of. Ordered by source, then symbol: the three intervals of a market are
+/// What a series holds. Ordered by source, then symbol: the three intervals of a market are
 /// neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SeriesKey {
@@ -50,25 +50,24 @@ pub struct SeriesKey {
     pub interval: Stored,
 }
 
-/// See the module's page.
+/// The candles of one market in one stored interval.
 #[derive(Debug)]
 pub struct Series {
     key: SeriesKey,
     pub(super) chunks: BTreeMap<i64, Chunk>,
-    pub(super) covered: Spans,
-    pub(super) archived: Spans,
+    pub(super) covered: IntervalSet,
+    pub(super) archived: IntervalSet,
     /// Slots that one answer has left out.
     pub(super) silences: Silences,
-    /// Slots whose candles may still be revised: they were not read since
-    /// [`REREAD`](super::REREAD) slots after their close, or nobody knows. Not stored: after a
-    /// restart, the last ones of each stretch that is archived.
-    pub(super) unsettled: Spans,
-    /// Whether nobody knows what time it is at the exchange.
+    /// Slots whose candles may still be revised: they were not read since [`REREAD`](super::REREAD)
+    /// slots after their close. Not stored: after a restart it holds the last slots of each
+    /// archived stretch.
+    pub(super) unsettled: IntervalSet,
+    /// True if the exchange's clock is unknown.
     pub(super) clock_in_doubt: bool,
-    /// Oldest first; the last one is forming or, when no quote came since, was.
-    pub(super) tail: Vec<Tail>,
-    /// The newest slot that is known to have begun, from the clocks that came with answers and
-    /// quotes.
+    /// Oldest first. The last one is forming, or was if no quote came since.
+    pub(super) forming: Vec<FormingCandle>,
+    /// The newest slot known to have begun, by the times of answers and quotes.
     pub(super) frontier: i64,
     count: usize,
     bytes: usize,
@@ -77,50 +76,25 @@ pub struct Series {
     pub(super) forgotten: Option<i64>,
     /// Second of the last read.
     read: Cell<u32>,
-    /// Slots that somebody waits for, and since which second; the newest wish comes first.
+    /// Slots that clients wait for, and since which second; the newest range first.
     pub(super) wanted: VecDeque<(Range<i64>, u32)>,
-    /// Let go when a row changes: it holds the rows.
+    /// Dropped when a row changes, because it holds the rows.
     pub(super) recent: RefCell<Option<Box<Recent>>>,
 }
 
-/// A candle that is not confirmed as closed.
-#[derive(Debug)]
-pub(super) struct Tail {
-    pub(super) slot: i64,
-    pub(super) candle: Candle,
-    /// Rendered at the first read after a change.
-    row: OnceCell<Arc<[u8]>>,
-}
-
-impl Tail {
-    pub(super) fn new(slot: i64, candle: Candle) -> Tail {
-        let row = OnceCell::new();
-        Tail { slot, candle, row }
-    }
-
-    /// Its row: `[t,o,h,l,c,v],`.
-    pub(super) fn row(&self) -> &Arc<[u8]> {
-        self.row.get_or_init(|| {
-            let mut row = Vec::with_capacity(96);
-            render(&self.candle, &mut row);
-            row.into()
-        })
-    }
-}
-
 impl Series {
-    /// A series of which nothing is known. Versions count from `version`: a series that comes
-    /// back after it left must not repeat one.
+    /// A series of which nothing is known. Versions count from `version`: a series that is opened
+    /// again must not repeat one.
     pub fn new(key: SeriesKey, version: u64) -> Series {
         Series {
             key,
             chunks: BTreeMap::new(),
-            covered: Spans::new(),
-            archived: Spans::new(),
+            covered: IntervalSet::new(),
+            archived: IntervalSet::new(),
             silences: Silences::default(),
-            unsettled: Spans::new(),
+            unsettled: IntervalSet::new(),
             clock_in_doubt: false,
-            tail: Vec::new(),
+            forming: Vec::new(),
             frontier: i64::MIN,
             count: 0,
             bytes: 0,
@@ -133,7 +107,7 @@ impl Series {
         }
     }
 
-    /// What it is of.
+    /// What it holds.
     pub fn key(&self) -> SeriesKey {
         self.key
     }
@@ -143,13 +117,13 @@ impl Series {
         self.read.get()
     }
 
-    /// Remembers that it was read.
+    /// Sets the second of the last read.
     pub(super) fn touch(&self, second: u32) {
         self.read.set(second);
     }
 
-    /// Somebody who has just asked waits for these slots: they leave last, so that they are still
-    /// there when all of them have come.
+    /// Marks slots that a client waits for. They are evicted last, so that they are still there
+    /// when all of them have arrived.
     pub(super) fn want(&mut self, slots: Range<i64>) {
         let now = self.read();
         self.want_no_longer(now);
@@ -157,7 +131,7 @@ impl Series {
         self.wanted.push_front((slots, now));
     }
 
-    /// Lets go of what was wanted long before this second.
+    /// Forgets what was wanted too long before this second.
     pub(super) fn want_no_longer(&mut self, second: u32) {
         let is_fresh = |since: u32| since.saturating_add(WANTED) >= second;
         self.wanted.retain(|(_, since)| is_fresh(*since));
@@ -168,69 +142,37 @@ impl Series {
         self.key.interval
     }
 
-    /// Slots about which the exchange has answered. Closed ones only.
-    pub fn covered(&self) -> &Spans {
+    /// The closed slots that the exchange has reported, with a candle or without.
+    pub fn covered(&self) -> &IntervalSet {
         &self.covered
     }
 
-    /// Slots that the history file holds an answer about.
-    pub fn archived(&self) -> &Spans {
+    /// The slots that the history file holds.
+    pub fn archived(&self) -> &IntervalSet {
         &self.archived
     }
 
-    /// The parts of a range that only the exchange can tell of, in order.
-    pub fn unknown(&self, slots: Range<i64>) -> Vec<Range<i64>> {
-        let missing = self.covered.missing(slots).into_iter();
-        missing
-            .flat_map(|part| self.archived.missing(part))
-            .collect()
-    }
-
-    /// The newest slot that the exchange has answered about, now or before the last start.
-    pub fn newest_known(&self) -> Option<i64> {
-        self.covered.last().max(self.archived.last())
-    }
-
-    /// The slot from which on nothing is to stay missing: the last one of the oldest stretch of at
-    /// least `least` slots that ends behind `floor`, or else the newest that is known.
-    ///
-    /// A stretch like that was followed; a shorter one in the past is what a client asked for. What
-    /// lies between it and now was missed, in one piece or, where the filling of it was cut off,
-    /// in several.
-    pub fn reach(&self, floor: i64, least: i64) -> Option<i64> {
-        let known = self.archived.iter().chain(self.covered.iter());
-        let followed = known.filter(|it| it.end > floor && it.end - it.start >= least);
-        let oldest = followed.map(|it| it.end - 1).min();
-        oldest.or_else(|| self.newest_known())
-    }
-
-    /// The oldest slot that the exchange has answered about.
-    pub fn oldest_known(&self) -> Option<i64> {
-        let both = [self.covered.first(), self.archived.first()];
-        both.into_iter().flatten().min()
-    }
-
-    /// Grows with every change of what is served.
+    /// Increases with every change of what is served.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// Grows with every change of the stored candles or the coverage.
+    /// Increases with every change of the stored candles or the coverage.
     pub fn closed_version(&self) -> u64 {
         self.closed_version
     }
 
-    /// Stored candles.
+    /// The number of stored candles.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// What they take in memory.
+    /// Their size in memory.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Covered slots without a candle.
+    /// The number of covered slots without a candle.
     pub fn gaps(&self) -> u64 {
         let covered: u64 = (self.covered.iter())
             .map(|span| span.end.abs_diff(span.start))
@@ -250,7 +192,14 @@ impl Series {
         self.last_row().map(|slot| self.open_of(slot))
     }
 
-    /// How many stored candles, and from where to where.
+    /// The newest stored candle's slot.
+    pub(super) fn last_row(&self) -> Option<i64> {
+        let (id, chunk) = self.chunks.last_key_value()?;
+        let place = chunk.last_in(&(0..CHUNK_SLOTS as u32))?;
+        Some(id * CHUNK_SLOTS + i64::from(place))
+    }
+
+    /// The number of stored candles, and the first and last slot.
     pub fn extent(&self) -> Extent {
         Extent {
             first: self.first_closed().map(|at| self.interval().slot_of(at)),
@@ -259,40 +208,35 @@ impl Series {
         }
     }
 
-    /// Slots below this one were evicted for want of room or for their age. To fetch them again
-    /// unasked would only evict others.
+    /// Slots before this one were evicted for space or age. Fetching them again unasked would only
+    /// evict others.
     pub fn forgotten_before(&self) -> Option<i64> {
         self.forgotten
     }
 
-    /// The newest slot that is known to have begun.
-    pub(super) fn frontier(&self) -> i64 {
-        self.frontier
-    }
-
-    /// Takes a quote: the forming candle follows its price. Says whether anything changed. A
-    /// quote of a slot that is confirmed or has been left is ignored.
+    /// Applies a quote to the forming candle. Returns true if anything changed. A quote for a slot
+    /// that is confirmed or over is ignored.
     ///
-    /// `at` is the exchange's clock when the quote came, not the quote's own time: that of a
-    /// quiet market may be hours old.
+    /// `at` is the exchange's clock when the quote came, not the quote's own time, which may be
+    /// hours old in a quiet market.
     pub fn tick(&mut self, price: &Decimal, at: UnixMs) -> bool {
         let slot = self.interval().slot_of(at);
         let confirmed = self.covered.last().is_some_and(|last| slot <= last);
         if confirmed || slot < 0 || !price.is_positive() {
             return false;
         }
-        match self.tail.last_mut() {
+        match self.forming.last_mut() {
             Some(last) if last.slot == slot => {
                 if !follow(&mut last.candle, price) {
                     return false;
                 }
                 last.row.take();
             }
-            // A quote that came late by a moment.
+            // The quote came a moment late.
             Some(last) if last.slot == slot + 1 => return false,
             _ => {
-                // What lies further ahead was made while the clock was wrong.
-                self.tail.retain(|tail| tail.slot < slot);
+                // Later candles were made while the clock was wrong.
+                self.forming.retain(|forming| forming.slot < slot);
                 if slot + 1 < self.frontier {
                     self.frontier = slot;
                 }
@@ -304,8 +248,8 @@ impl Series {
                     close: price.clone(),
                     volume: Decimal::ZERO,
                 };
-                self.tail.push(Tail::new(slot, candle));
-                self.settle_tail();
+                self.forming.push(FormingCandle::new(slot, candle));
+                self.trim_forming();
             }
         }
         self.version += 1;
@@ -313,15 +257,15 @@ impl Series {
         true
     }
 
-    /// Forgets all slots before this one. Answers how many candles left.
+    /// Forgets all slots before this one. Returns the number of candles dropped.
     pub fn forget_before(&mut self, slot: i64) -> usize {
         self.unsettled.remove(i64::MIN..slot);
         self.silences.remove(&(i64::MIN..slot));
         self.forget(i64::MIN..slot)
     }
 
-    /// Forgets these slots, and that those before them are worth asking for. Answers how many
-    /// candles left.
+    /// Forgets these slots, and that slots before them are worth fetching. Returns the number of
+    /// candles dropped.
     pub(super) fn forget(&mut self, slots: Range<i64>) -> usize {
         if !self.covered.remove(slots.clone()) {
             return 0;
@@ -338,7 +282,7 @@ impl Series {
             self.set_chunk(id, rest);
         }
         self.forgotten = self.forgotten.max(Some(slots.end));
-        // What is not in the file either is unknown, and asked as such.
+        // A slot that is not in the file either is unknown, and asked for as such.
         for lost in self.archived.missing(slots) {
             self.unsettled.remove(lost);
         }
@@ -347,8 +291,8 @@ impl Series {
         before - self.count
     }
 
-    /// Forgets all slots from this one on: a clock that ran ahead has judged them closed, or begun.
-    /// Whether some of them are archived, or on their way there.
+    /// Forgets all slots from this one on, which a clock that ran ahead has taken as closed or
+    /// begun. Returns true if some of them are archived, or on their way there.
     pub fn forget_from(&mut self, slot: i64) -> bool {
         let was_archived = self.archived.remove(slot..i64::MAX);
         let was_covered = self.covered.remove(slot..i64::MAX);
@@ -365,7 +309,7 @@ impl Series {
         }
         self.unsettled.remove(slot..i64::MAX);
         self.silences.clear();
-        self.tail.retain(|tail| tail.slot < slot);
+        self.forming.retain(|forming| forming.slot < slot);
         self.frontier = self.frontier.min(slot);
         self.forgotten = self.forgotten.filter(|forgotten| *forgotten < slot);
         match was_covered {
@@ -396,20 +340,20 @@ impl Series {
         }
     }
 
-    /// Lets go of the tail's candles that are confirmed or too many.
-    pub(super) fn settle_tail(&mut self) {
-        let before = self.tail.len();
+    /// Drops forming candles that are confirmed, or too many.
+    pub(super) fn trim_forming(&mut self) {
+        let before = self.forming.len();
         let last = self.covered.last();
-        self.tail.retain(|tail| Some(tail.slot) > last);
-        let excess = self.tail.len().saturating_sub(MAX_PROVISIONAL + 1);
-        self.tail.drain(..excess);
-        if self.tail.len() != before {
+        self.forming.retain(|forming| Some(forming.slot) > last);
+        let excess = self.forming.len().saturating_sub(MAX_PROVISIONAL + 1);
+        self.forming.drain(..excess);
+        if self.forming.len() != before {
             self.version += 1;
         }
     }
 
-    /// A derived candle stops to be the forming one when its last slot has passed: that is a
-    /// change of what is served, though no number changed.
+    /// Advances the newest slot. A rolled-up candle stops forming when its last slot has passed,
+    /// which changes what is served although no number changed.
     pub(super) fn advance(&mut self, slot: i64) {
         if slot > self.frontier {
             self.frontier = slot;
@@ -422,12 +366,16 @@ impl Series {
         self.closed_version += 1;
     }
 
-    /// The invariant of the module's page.
+    /// The invariant in the module comment, in debug builds.
     pub(super) fn check(&self) {
-        debug_assert!(self.tail.windows(2).all(|pair| pair[0].slot < pair[1].slot));
+        debug_assert!(
+            self.forming
+                .windows(2)
+                .all(|pair| pair[0].slot < pair[1].slot)
+        );
         let last = self.covered.last();
-        debug_assert!(self.tail.iter().all(|tail| Some(tail.slot) > last));
-        debug_assert!(self.tail.len() <= MAX_PROVISIONAL + 1);
+        debug_assert!(self.forming.iter().all(|forming| Some(forming.slot) > last));
+        debug_assert!(self.forming.len() <= MAX_PROVISIONAL + 1);
         let chunks = || self.chunks.values();
         debug_assert_eq!(chunks().map(Chunk::count).sum::<usize>(), self.count);
         debug_assert_eq!(chunks().map(Chunk::bytes).sum::<usize>(), self.bytes);
@@ -439,21 +387,6 @@ impl Series {
             inside == chunk.count() && inside > 0
         }));
     }
-}
-
-/// Lets a candle follow a price; says whether that changed it.
-fn follow(candle: &mut Candle, price: &Decimal) -> bool {
-    if candle.close == *price {
-        return false;
-    }
-    if *price > candle.high {
-        candle.high = price.clone();
-    }
-    if *price < candle.low {
-        candle.low = price.clone();
-    }
-    candle.close = price.clone();
-    true
 }
 
 #[cfg(test)]
@@ -490,7 +423,7 @@ mod tests {
     #[test]
     fn quotes_of_confirmed_or_left_slots_and_absurd_ones_change_nothing() {
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(10..12, &minutes([10, 11]), minute(12), None);
+        series.ingest_whole(10..12, &minutes([10, 11]), minute(12), None);
         series.tick(&price("5"), minute(14));
         let version = series.version();
         for (text, at) in [
@@ -513,7 +446,7 @@ mod tests {
             series.tick(&price("3"), minute(slot));
         }
         // It had no trade in 11, and has an own idea of 13, which is still forming.
-        series.answered(10..14, &minutes([10, 12, 13]), minute(13) + 5, None);
+        series.ingest_whole(10..14, &minutes([10, 12, 13]), minute(13) + 5, None);
         assert_eq!(
             body(&series),
             "[[600000,10,19,9,11,2],[720000,12,21,11,13,2],[780000,13,22,12,14,2],[840000,3,3,3,3,0]]"
@@ -521,7 +454,7 @@ mod tests {
         assert_eq!(covered(&series), [(10, 13)]);
         // Quotes go on from the exchange's numbers, and its volume stays.
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(13..14, &minutes([13]), minute(13) + 5, None);
+        series.ingest_whole(13..14, &minutes([13]), minute(13) + 5, None);
         series.tick(&price("40"), minute(13) + 10);
         assert_eq!(body(&series), "[[780000,13,40,12,40,2]]");
         assert_eq!(series.count(), 0);
@@ -542,15 +475,15 @@ mod tests {
     #[test]
     fn a_clock_that_ran_ahead_heals() {
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(0..10, &minutes(0..10), minute(10), None);
+        series.ingest_whole(0..10, &minutes(0..10), minute(10), None);
         // A day ahead: all of it seems closed and empty.
         known(&mut series, 10..1450, &[], minute(1450));
         series.tick(&price("3"), minute(1450));
-        series.answered(5..12, &minutes(5..12), minute(11) + 1, None);
+        series.ingest_whole(5..12, &minutes(5..12), minute(11) + 1, None);
         assert_eq!(covered(&series), [(0, 13)]);
         assert_eq!(series.last_closed(), Some(minute(10)));
         assert!(series.tick(&price("3"), minute(13)), "time goes on");
-        series.answered(10..14, &minutes(10..14), minute(14), None);
+        series.ingest_whole(10..14, &minutes(10..14), minute(14), None);
         assert_eq!(covered(&series), [(0, 14)]);
         // Quotes alone heal as well.
         series.tick(&price("3"), minute(2000));
@@ -562,7 +495,7 @@ mod tests {
     #[test]
     fn what_a_clock_that_ran_ahead_has_judged_is_forgotten() {
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(0..300, &minutes(0..300), minute(300), None);
+        series.ingest_whole(0..300, &minutes(0..300), minute(300), None);
         series.tick(&price("3"), minute(301));
         series.forget_from(290);
         assert_eq!(covered(&series), [(0, 290)]);
@@ -584,15 +517,15 @@ mod tests {
             assert_eq!((now.0 > seen.0, now.1 > seen.1), (served, closed), "{what}");
             seen = now;
         };
-        series.answered(0..3, &minutes(0..3), minute(3), None);
+        series.ingest_whole(0..3, &minutes(0..3), minute(3), None);
         step(&series, true, true, "first candles");
-        series.answered(0..3, &minutes(0..3), minute(3), None);
+        series.ingest_whole(0..3, &minutes(0..3), minute(3), None);
         step(&series, false, false, "the same again");
         series.tick(&price("3"), minute(3));
         step(&series, true, false, "a quote");
         series.tick(&price("3"), minute(3));
         step(&series, false, false, "the same quote");
-        series.answered(0..3, &minutes(0..3), minute(4), None);
+        series.ingest_whole(0..3, &minutes(0..3), minute(4), None);
         step(
             &series,
             true,
@@ -615,8 +548,8 @@ mod tests {
     #[test]
     fn what_a_client_still_reads_outlives_its_candles() {
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(0..300, &minutes(0..300), minute(300), None);
-        let range = series.range(100..200, 50, crate::market::rows::Edge::Newest, 0);
+        series.ingest_whole(0..300, &minutes(0..300), minute(300), None);
+        let range = series.range(100..200, 50, crate::market::read::Edge::Newest, 0);
         assert_eq!((range.slots.clone(), range.rows), (150..200, 50));
         series.forget_before(300);
         assert_eq!((series.count(), series.bytes()), (0, 0));

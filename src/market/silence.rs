@@ -1,29 +1,29 @@
-//! Slots that an exchange has left out of one answer, where that one is no proof.
+//! Silences: slots that one answer has left out, where that alone proves nothing.
 //!
-//! Owns which slots those are and since when, and what of a series is worth asking again. A second
-//! answer that leaves them out too, at least one re-read later, makes them known as empty. It is never
-//! stored: what is forgotten here is only asked again.
+//! Owns these slots and the time of the answer. A second answer that leaves them out too, at least
+//! one re-read later, makes them empty. Silences are never stored: a lost one only costs another
+//! request.
 //!
 //! Invariant: the parts are sorted, not empty, and do not overlap.
 
-use super::series::Series;
 use crate::interval::Stored;
 use crate::time::UnixMs;
 use std::ops::Range;
 
-/// Closed candles before the newest that each refresh reads again: exchanges revise the last one
-/// when late trades are booked. A candle is settled once it was read so many slots after its close.
+/// Closed candles before the newest that each refresh reads again, because exchanges revise the
+/// last one when late trades are booked. A candle is final once it was read this many slots after
+/// its close.
 pub const REREAD: i64 = 2;
 
-/// An answer with as many rows may have been cut: it does not tell what lies outside of them. No
-/// request includes as many candles that are known already, so such an answer always brings new ones,
-/// and asking for the rest comes to an end. The shortest page of a known exchange has 100 rows.
+/// An answer with this many rows may have been cut, so it says nothing about slots outside of its
+/// rows. No request includes as many known candles, so such an answer always brings new ones and
+/// the requests come to an end. The shortest page of a known exchange has 100 rows.
 pub const LEAST_PAGE: usize = 8;
 
-/// Parts that are remembered of one series. Each end of an answer makes one at most.
+/// The most parts remembered for one series. Each end of an answer adds at most one.
 const MOST_PARTS: usize = 64;
 
-/// How often the newest candles are read again: each length of the interval, at most these.
+/// How often the newest candles are read again: once an interval, but at least this often.
 pub fn refresh_ms(interval: Stored) -> i64 {
     match interval {
         Stored::M1 => 60_000,
@@ -32,13 +32,13 @@ pub fn refresh_ms(interval: Stored) -> i64 {
     }
 }
 
-/// Between two answers of which the second confirms what the first one left out: one re-read, less
-/// what two regular ones may be closer together because a request takes its time.
+/// The least time between an answer that leaves out a slot and the one that confirms it: one
+/// re-read, minus what a slow request takes off two regular ones.
 pub fn confirmed_after_ms(interval: Stored) -> i64 {
     refresh_ms(interval) / 10 * 9
 }
 
-/// See the module's page.
+/// The slots of one series that one answer has left out.
 #[derive(Clone, Debug, Default)]
 pub struct Silences {
     parts: Vec<Silence>,
@@ -51,8 +51,8 @@ struct Silence {
 }
 
 impl Silences {
-    /// An answer made at this moment leaves these slots out. Returns the parts that another one has
-    /// left out at least `apart` milliseconds before: those are forgotten here.
+    /// Notes that an answer of this time leaves out these slots. Returns, and forgets, the parts
+    /// that another answer left out at least `apart` milliseconds before.
     pub fn note(&mut self, slots: Range<i64>, at: UnixMs, apart: i64) -> Vec<Range<i64>> {
         let mut confirmed = Vec::new();
         let mut noted = Vec::with_capacity(self.parts.len() + 1);
@@ -90,7 +90,7 @@ impl Silences {
         confirmed
     }
 
-    /// Something is known of these slots.
+    /// Forgets these slots: something is known of them.
     pub fn remove(&mut self, slots: &Range<i64>) {
         if self.within(slots).next().is_none() {
             return;
@@ -106,12 +106,12 @@ impl Silences {
         self.check();
     }
 
-    /// Nothing is remembered any more.
+    /// Forgets everything.
     pub fn clear(&mut self) {
         self.parts.clear();
     }
 
-    /// The parts of these slots, and since when nothing was said of each.
+    /// The parts among these slots, and since when each is silent.
     pub fn within(&self, slots: &Range<i64>) -> impl Iterator<Item = (Range<i64>, UnixMs)> {
         let inside = |part: &Silence| {
             let both = slots.start.max(part.slots.start)..slots.end.min(part.slots.end);
@@ -120,82 +120,12 @@ impl Silences {
         (self.parts.iter().map(inside)).filter(|(both, _)| !both.is_empty())
     }
 
-    /// The invariant of the module's page.
+    /// The invariant in the module comment, in debug builds.
     fn check(&self) {
         debug_assert!(self.parts.iter().all(|part| !part.slots.is_empty()));
         let pairs = self.parts.windows(2);
         debug_assert!({ pairs }.all(|two| two[0].slots.end <= two[1].slots.start));
     }
-}
-
-impl Series {
-    /// What is worth asking of the exchange among these slots: nothing is known of it, and its last
-    /// silence about it is at least `patience` milliseconds old.
-    pub fn askable(&self, slots: Range<i64>, at: UnixMs, patience: i64) -> Vec<Range<i64>> {
-        let mut unknown = self.unknown(slots.clone());
-        for (silent, since) in self.silences.within(&slots) {
-            if (at - since).abs() < patience {
-                unknown = unknown
-                    .into_iter()
-                    .flat_map(|part| cut(part, &silent))
-                    .collect();
-            }
-        }
-        unknown
-    }
-
-    /// Whether an answer has left out this slot, and no other one has told of it since.
-    pub fn is_silent(&self, slot: i64) -> bool {
-        self.silences.within(&(slot..slot + 1)).next().is_some()
-    }
-
-    /// Slots among these that one answer has left out, each with the moment from which on another one
-    /// confirms that.
-    pub fn silent(&self, slots: Range<i64>) -> Vec<(Range<i64>, UnixMs)> {
-        let apart = confirmed_after_ms(self.interval());
-        let silent = self.silences.within(&slots);
-        silent.map(|(part, since)| (part, since + apart)).collect()
-    }
-
-    /// Slots among these whose candles may still be revised, without those that wait because an answer
-    /// has left them out.
-    pub fn unsettled(&self, slots: Range<i64>) -> Vec<Range<i64>> {
-        let mut unsettled: Vec<Range<i64>> = self.unsettled.within(slots.clone()).collect();
-        for (silent, _) in self.silences.within(&slots) {
-            let parts = unsettled.into_iter();
-            unsettled = parts.flat_map(|part| cut(part, &silent)).collect();
-        }
-        unsettled
-    }
-
-    /// Whether the candles of these slots are read for the last time.
-    pub fn is_settled(&self, slots: &Range<i64>) -> bool {
-        let mut unsettled = self.unsettled.within(slots.clone());
-        unsettled.next().is_none() && self.silences.within(slots).next().is_none()
-    }
-
-    /// The file has told what it holds: nobody knows whether the last candles of each stretch were
-    /// read again before the process ended.
-    pub(super) fn unsettle_ends(&mut self) {
-        let ends: Vec<i64> = self.archived.iter().map(|span| span.end).collect();
-        for end in ends {
-            let _ = self.unsettled.insert(end - REREAD..end);
-        }
-    }
-
-    /// Whether somebody knows what time it is at the exchange: a chart that ends now depends on it.
-    pub(super) fn doubt_clock(&mut self, in_doubt: bool) {
-        if std::mem::replace(&mut self.clock_in_doubt, in_doubt) != in_doubt {
-            self.version += 1;
-        }
-    }
-}
-
-/// What is left of a range without another.
-pub fn cut(range: Range<i64>, other: &Range<i64>) -> impl Iterator<Item = Range<i64>> {
-    let before = range.start..range.end.min(other.start);
-    let behind = range.start.max(other.end)..range.end;
-    [before, behind].into_iter().filter(|part| !part.is_empty())
 }
 
 fn silence(slots: Range<i64>, since: UnixMs) -> Silence {

@@ -1,26 +1,24 @@
-//! A symbol: the name of a market, `BASE/QUOTE`.
+//! Symbols: the names of markets, `BASE/QUOTE`.
 //!
-//! Owns the names of all symbols ever met, the small numbers that stand for them, and the table
-//! of the forms in which they may be asked for: `BTC/USDT`, `BTC-USDT`, `BTC_USDT`, `BTCUSDT`, in
-//! any case.
+//! Owns the names of all symbols ever seen, their numbers, and the table of the accepted spellings:
+//! `BTC/USDT`, `BTC-USDT`, `BTC_USDT`, `BTCUSDT`, in any case.
 //!
-//! It never guesses where a joined form divides: `BTCUSDT` is found because `BTC/USDT` has been
-//! met, not because it ends like a quote asset. It does not know which symbols are tracked: who
-//! asks says so. It never forgets a name, so a [`SymbolId`] is good for ever; their number is
-//! capped instead.
+//! It never guesses where a joined spelling divides: `BTCUSDT` is found because `BTC/USDT` was
+//! seen, not because it ends like a quote asset. The caller says which symbols are tracked. No name
+//! is ever forgotten, so a [`SymbolId`] stays valid; the number of symbols is limited instead.
 
-use super::SymbolId;
 use super::hash::NameMap;
+use super::ids::SymbolId;
 use crate::log_targets::MARKET;
 
-/// Longest asset. Those of exchanges have at most ten letters; the rest is room for tokens.
+/// The longest asset. Exchanges use at most ten letters; the rest is room for tokens.
 pub const ASSET_BYTES: usize = 20;
 
-/// Longest symbol: two assets and the slash.
+/// The longest symbol: two assets and the slash.
 const SYMBOL_BYTES: usize = 2 * ASSET_BYTES + 1;
 
-/// What each byte of an asked symbol stands for: itself in upper case, `/` for the separators, 0
-/// for what no symbol has.
+/// What each byte of a requested symbol stands for: itself in upper case, `/` for the separators, 0
+/// for a byte that no symbol has.
 const UPPER: [u8; 256] = {
     let mut upper = [0; 256];
     let mut byte: u8 = 0;
@@ -42,18 +40,18 @@ pub struct SymbolName {
     base_len: u8,
 }
 
-/// What a text that should be a symbol turned out to be.
+/// The result of a look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// A symbol that a source tracks.
     Known(SymbolId),
-    /// Could be a symbol, but no source tracks it.
+    /// A possible symbol that no source tracks.
     Unknown,
-    /// No symbol: a wrong character, two separators, an empty or over-long side.
+    /// Not a symbol: a wrong character, two separators, an empty or too long side.
     Malformed,
 }
 
-/// See the module's page.
+/// The names of all symbols and their numbers.
 #[derive(Debug)]
 pub(super) struct Symbols {
     names: Vec<SymbolName>,
@@ -62,7 +60,7 @@ pub(super) struct Symbols {
     cap: usize,
 }
 
-/// Whom a form in the table means. A form with a slash means one symbol always.
+/// The symbol that a spelling means. A spelling with a slash always means one symbol.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     One(SymbolId),
@@ -85,23 +83,17 @@ pub(super) struct Spelling {
 }
 
 impl SymbolName {
-    /// Reads a canonical symbol, and nothing else.
-    pub fn parse(text: &str) -> Option<SymbolName> {
-        let (base, quote) = text.split_once('/')?;
-        Spelling::canonical(base, quote).map(|spelling| spelling.name())
-    }
-
     /// `BASE/QUOTE`.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// What is bought and sold.
+    /// The asset that is bought and sold.
     pub fn base(&self) -> &str {
         &self.text[..usize::from(self.base_len)]
     }
 
-    /// Its first bytes as a number that is ordered as they are.
+    /// Its first bytes as a number, which has the order of the bytes.
     fn beginning(&self) -> u128 {
         let mut bytes = [0; size_of::<u128>()];
         let len = self.text.len().min(bytes.len());
@@ -109,7 +101,7 @@ impl SymbolName {
         u128::from_be_bytes(bytes)
     }
 
-    /// What it is paid with.
+    /// The asset that it is paid with.
     pub fn quote(&self) -> &str {
         &self.text[usize::from(self.base_len) + 1..]
     }
@@ -126,7 +118,7 @@ impl Symbols {
         }
     }
 
-    /// How many symbols were ever met: every [`SymbolId`] is below it.
+    /// The number of symbols ever seen. Every [`SymbolId`] is below it.
     pub(super) fn len(&self) -> usize {
         self.names.len()
     }
@@ -137,8 +129,8 @@ impl Symbols {
 
     /// These symbols, sorted by name.
     pub(super) fn sorted(&self, symbols: &mut dyn Iterator<Item = SymbolId>) -> Vec<SymbolId> {
-        // Most names differ in what a number can hold of them: thousands are sorted without a look
-        // at the names themselves, each of which lies somewhere else.
+        // Most names differ in the bytes that fit in the number. So thousands are sorted without a
+        // look at the names, which are scattered in memory.
         let mut sorted: Vec<(u128, SymbolId)> = symbols
             .map(|symbol| (self.name(symbol).beginning(), symbol))
             .collect();
@@ -162,7 +154,7 @@ impl Symbols {
         symbol.map_or(Lookup::Unknown, Lookup::Known)
     }
 
-    /// The number of a symbol that was met before. `spelling` must be canonical.
+    /// The number of a known name. `spelling` must be canonical.
     pub(super) fn get(&self, spelling: &Spelling) -> Option<SymbolId> {
         match self.forms.get(spelling.as_bytes()) {
             Some(Form::One(symbol)) => Some(*symbol),
@@ -170,7 +162,7 @@ impl Symbols {
         }
     }
 
-    /// The number of a symbol, given now if it has none. `None` when the cap is reached.
+    /// The number of a symbol, assigned now if it has none; `None` at the limit.
     pub(super) fn intern(&mut self, spelling: &Spelling) -> Option<SymbolId> {
         if let Some(symbol) = self.get(spelling) {
             return Some(symbol);
@@ -188,7 +180,7 @@ impl Symbols {
         Some(symbol)
     }
 
-    /// Says once for each joined form that several known symbols share that it is off.
+    /// Warns once about each joined spelling that several known symbols share.
     pub(super) fn warn_of_clashes(&mut self, known: impl Fn(SymbolId) -> bool) {
         for clash in &mut self.clashes {
             let mut sharing = clash.symbols.iter().filter(|symbol| known(**symbol));
@@ -197,7 +189,7 @@ impl Symbols {
                 let (one, other) = (&self.names[one.index()], &self.names[other.index()]);
                 log::warn!(
                     target: MARKET,
-                    "{}{} could be {} or {}: it is answered as unknown, the other forms work",
+                    "ambiguous symbol: symbol={}{} candidates={},{}",
                     one.base(),
                     one.quote(),
                     one.as_str(),
@@ -225,7 +217,7 @@ impl Symbols {
 }
 
 impl Clash {
-    /// The one known symbol of this form, unless there are several.
+    /// The one known symbol of this spelling; `None` if there are several.
     fn only_one(&self, known: impl Fn(SymbolId) -> bool) -> Option<SymbolId> {
         let mut sharing = self.symbols.iter().filter(|symbol| known(**symbol));
         let one = sharing.next()?;
@@ -234,8 +226,8 @@ impl Clash {
 }
 
 impl Spelling {
-    /// A market's own two assets, which must be in canonical form already: an exchange may give
-    /// `ABC` and `abc` to different assets, so case is not repaired here.
+    /// The spelling of a market by its two assets. They must be canonical already: an exchange may
+    /// use `ABC` and `abc` for different assets, so case is not changed here.
     pub(super) fn canonical(base: &str, quote: &str) -> Option<Spelling> {
         if !is_asset(base) || !is_asset(quote) {
             return None;
@@ -252,7 +244,7 @@ impl Spelling {
         })
     }
 
-    /// Any accepted form. `None`: malformed.
+    /// The spelling of any accepted form; `None` if malformed.
     fn any(text: &[u8]) -> Option<Spelling> {
         let mut bytes = [0; SYMBOL_BYTES];
         let mut slash = None;
@@ -427,7 +419,11 @@ mod tests {
 
     #[test]
     fn canonical_names_are_read_strictly() {
-        let name = SymbolName::parse("BTC/USDT").expect("canonical");
+        let parse = |text: &str| {
+            let (base, quote) = text.split_once('/')?;
+            Spelling::canonical(base, quote).map(|spelling| spelling.name())
+        };
+        let name = parse("BTC/USDT").expect("canonical");
         assert_eq!(
             (name.as_str(), name.base(), name.quote()),
             ("BTC/USDT", "BTC", "USDT")
@@ -435,7 +431,7 @@ mod tests {
         for text in [
             "btc/usdt", "BTC-USDT", "BTCUSDT", "BTC/", "/USDT", "A/B/C", "", "A.B/C",
         ] {
-            assert_eq!(SymbolName::parse(text), None, "{text}");
+            assert_eq!(parse(text), None, "{text}");
         }
     }
 

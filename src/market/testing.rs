@@ -1,10 +1,10 @@
-//! Makings of the tests of this room: configurations, records and a seeded generator.
+//! Makings of the tests of this layer: configurations, records and a seeded generator.
 
-use super::answered::{Reported, Word};
+use super::answer::{Reported, Word};
+use super::builder::ChartBuilder;
 use super::chart::{ChartInfo, ChartSpec};
-use super::maker::ChartMaker;
+use super::ids::{SourceId, SymbolId};
 use super::series::{Series, SeriesKey};
-use super::{SourceId, SymbolId};
 use crate::config::{Config, Data, SourceConfig};
 use crate::decimal::Decimal;
 use crate::interval::{Interval, Stored};
@@ -125,7 +125,7 @@ pub(crate) fn minutes(slots: impl IntoIterator<Item = i64>) -> Vec<Reported> {
 
 /// These candles are all that there are in these slots: what two answers have said.
 pub(crate) fn known(series: &mut Series, slots: Range<i64>, candles: &[Reported], now: UnixMs) {
-    series.told(slots, candles, &Word::History, now, None);
+    series.ingest(slots, candles, &Word::History, now, None);
 }
 
 /// The moment at which a minute's slot begins.
@@ -147,9 +147,9 @@ pub(crate) fn all_of(interval: Interval) -> ChartSpec {
 
 /// The body of a chart, and what is said beside it.
 pub(crate) fn chart(series: &Series, spec: &ChartSpec, now: UnixMs) -> (String, ChartInfo) {
-    let mut maker = ChartMaker::new(spec.clone(), now, 1_000_000);
-    while !maker.step(Some(series), 16) {}
-    let (body, _, info) = maker.finished().expect("the last step said so");
+    let mut builder = ChartBuilder::new(spec.clone(), now, 1_000_000);
+    while !builder.step(Some(series), 16) {}
+    let (body, _, info) = builder.finished().expect("the last step said so");
     (String::from_utf8(body).expect("rows are ASCII"), info)
 }
 
@@ -164,7 +164,7 @@ pub(crate) fn slots(series: &Series, spec: &ChartSpec, now: UnixMs) -> Vec<i64> 
     times.collect()
 }
 
-/// The spans that a series covers.
+/// The ranges that a series covers.
 pub(crate) fn covered(series: &Series) -> Vec<(i64, i64)> {
     let pairs = series.covered().iter().map(|span| (span.start, span.end));
     pairs.collect()

@@ -15,7 +15,7 @@ use super::view::View;
 use crate::fingerprint::Fingerprint;
 use crate::http::{Cache, Head, Responder};
 use crate::json::{Decimals, Value as _};
-use crate::market::{ChartInfo, ChartMaker, ChartPlan, Series, SeriesKey, SourceId, needed};
+use crate::market::{ChartBuilder, ChartInfo, ChartPlan, Series, SeriesKey, SourceId, needed};
 use crate::time::UnixMs;
 pub use asked::{Asked, read};
 use asked::{Known, SECONDS_BELOW};
@@ -45,7 +45,7 @@ pub struct LongChart {
     needed: Range<i64>,
     /// The hull of those, or of slots before them, that are not covered.
     wanted: Option<Range<i64>>,
-    maker: Option<ChartMaker>,
+    maker: Option<ChartBuilder>,
 }
 
 /// Answers a chart.
@@ -121,7 +121,7 @@ impl Long for LongChart {
         if self.maker.is_none() && ChartPlan::new(series, spec, now, keep).is_some() {
             return true;
         }
-        let maker = (self.maker).get_or_insert_with(|| ChartMaker::new(spec.clone(), now, keep));
+        let maker = (self.maker).get_or_insert_with(|| ChartBuilder::new(spec.clone(), now, keep));
         maker.step(series, ROWS_A_PART)
     }
 

@@ -1,6 +1,6 @@
 //! One client's connection: its phase, its unread bytes, its pending output, its one deadline.
 //!
-//! Owns nothing else, and never answers anything: [`crate::core::clients::serving`] reads requests from it and
+//! Owns nothing else, and never answers anything: `serving` reads requests from it and
 //! writes answers to it. An idle session holds no heap memory.
 //!
 //! ```text

@@ -1,6 +1,6 @@
 //! The counting: what each answer and each turn of the loop adds to the figures.
 //!
-//! Owns nothing; the figures are those of [`crate::core::stats`]. It never decides anything.
+//! Owns nothing; the figures are those of `stats`. It never decides anything.
 
 use crate::core::clients::access_log::Answer;
 use crate::core::clients::connection::Session;

@@ -1,11 +1,11 @@
 //! Serving clients: requests are read from a session, and answers written to it.
 //!
 //! Owns the order of things within one connection: requests are answered in their order, as many
-//! as come, until the connection has had its share ([`crate::core::clients::fairness`]), the pending output reaches
+//! as come, until the connection has had its share (`fairness`), the pending output reaches
 //! its high-water mark, or an answer must wait. The rest stays in the inbox, since a request that is
 //! already here gets no new read event: when all output is sent, the connection queues for its turn.
 //!
-//! It never knows what an answer says: [`crate::core::api`] does.
+//! It never knows what an answer says: `api` does.
 
 use crate::core::api::{self, Outcome, View};
 use crate::core::clients::access_log::Answer;

@@ -1,7 +1,7 @@
 //! Answers that are not made within the turn that read their request.
 //!
 //! Owns the way of such an answer: from its client, which waits for it, to where it is made
-//! ([`crate::core::clients::deferred`]), for its candles, to where its body is packed ([`crate::core::api::compressed_cache`]), and back.
+//! (`deferred`), for its candles, to where its body is packed (`compressed_cache`), and back.
 //! It never reads a request.
 
 use crate::core::api::{self, Outcome, View};

@@ -5,7 +5,7 @@
 //! [`Action::Store`] and [`Archive::answered`] alone, and never waits for it: with a file that fails,
 //! or with none, the core goes on from memory.
 //!
-//! It never decides what is fetched; [`crate::core::sources`] asks the charts what is archived.
+//! It never decides what is fetched; `sources` asks the charts what is archived.
 //!
 //! ```text
 //! Off                               without a file

@@ -134,7 +134,7 @@ impl Archive {
             from = part.end;
         }
         charts.unarchive(key, from..rows.slots.end);
-        charts.recalled(key, rows.slots, rows.candles, exchange);
+        charts.ingest_archived(key, rows.slots, rows.candles, exchange);
         for _ in 0..TRIMS {
             charts.trim();
         }

@@ -10,7 +10,7 @@ use crate::history::{
 };
 use crate::history::{Extent, Head, Loaded, OpenError, StoreError};
 use crate::interval::Stored;
-use crate::market::{Market, Reported, Spans, SymbolId};
+use crate::market::{IntervalSet, Market, Reported, SymbolId};
 use crate::record::{Candle, Ticker};
 use crate::time::UnixMs;
 use std::collections::VecDeque;
@@ -169,13 +169,13 @@ impl Bench {
         let catalog = &self.market.catalog;
         let changes = self.archive.changes(key, &self.config, catalog, now);
         let charts = &mut self.market.charts;
-        let written = charts.answered(key, slots, &candles, now.unix, changes);
+        let written = charts.ingest_whole(key, slots, &candles, now.unix, changes);
         assert!(written.is_some(), "the series is open");
     }
 
     fn archived(&self, key: SeriesKey) -> Vec<(i64, i64)> {
         let spans = self.market.charts.archived(key);
-        let spans = spans.into_iter().flat_map(Spans::iter);
+        let spans = spans.into_iter().flat_map(IntervalSet::iter);
         spans.map(|it| (it.start - BEGIN, it.end - BEGIN)).collect()
     }
 

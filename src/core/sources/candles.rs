@@ -6,7 +6,7 @@
 use super::{Desk, Poller};
 use crate::core::sources::fetches::{Answered, Window};
 use crate::log_targets::{FETCH, SOURCE};
-use crate::market::{MAX_SPANS, Market, Reported, SeriesKey, Spans, Word};
+use crate::market::{IntervalSet, MAX_INTERVALS, Market, Reported, SeriesKey, Word};
 use crate::time::Now;
 use std::ops::Range;
 
@@ -83,8 +83,8 @@ impl Page {
 
     /// Where coverage can take no further piece, a page in front of it is taken from its end: the
     /// slice that touches what is known comes first, and each other one touches the one before.
-    fn touch(&mut self, covered: &Spans) {
-        let (is_full, first) = (covered.len() >= MAX_SPANS, covered.first());
+    fn touch(&mut self, covered: &IntervalSet) {
+        let (is_full, first) = (covered.len() >= MAX_INTERVALS, covered.first());
         let is_in_front = first.is_some_and(|it| self.slots.start < it && it <= self.slots.end);
         self.is_backwards |= is_full && is_in_front;
     }
@@ -189,7 +189,7 @@ impl Poller {
         };
         for (slots, rows) in parts {
             let changes = changes.as_deref_mut();
-            let told = charts.told(key, slots, rows, &page.word, closed_before, changes);
+            let told = charts.ingest(key, slots, rows, &page.word, closed_before, changes);
             if let Some(written) = told {
                 desk.status.rejected += written.rejected as u64;
                 page.told.has_news |= written.written > 0;
@@ -243,7 +243,7 @@ impl Poller {
         let keeps = (desk.archive).keeps(key, desk.config, &desk.market.catalog);
         let reach = self.fetches.reach(key).filter(|_| keeps);
         let missed = reach.map_or(0, |slot| current - slot).min(depth.keep);
-        let told = current - self.oldest_slot(key.interval, current);
+        let told = current - self.oldest_slot(current);
         depth.backfill.max(missed).min(told).min(depth.keep)
     }
 

@@ -271,7 +271,7 @@ mod tests {
                 catalog.list(source, market(at));
             }
             catalog.end_list(source).expect("a list");
-            let taken = || catalog.take_over(source, UnixMs(0));
+            let taken = || catalog.refresh_list(source, UnixMs(0));
             let change = std::iter::repeat_with(taken).flatten().next();
             let change = change.expect("it ends");
             for symbol in change.removed {

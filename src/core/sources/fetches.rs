@@ -4,14 +4,14 @@
 //! refresh of its newest candles, and what of the configured backfill is still missing. The order
 //! is that: asked, live, backfill.
 //!
-//! It never asks anything itself: [`crate::core::sources`] takes the next page from it when a lane is
+//! It never asks anything itself: `sources` takes the next page from it when a lane is
 //! free, and tells it how that ended.
 
 mod missing;
 
 use crate::core::sources::upstream::newest_page;
 use crate::interval::Stored;
-use crate::market::{LEAST_PAGE, REREAD, Series, SeriesKey, Spans, refresh_ms};
+use crate::market::{IntervalSet, LEAST_PAGE, REREAD, Series, SeriesKey, refresh_ms};
 use crate::time::{Mono, Now, UnixMs};
 use missing::until;
 pub use missing::widened;
@@ -113,7 +113,7 @@ struct Plan {
     /// Whether it is a hole between candles that are known.
     is_hole: bool,
     /// Slots that have been asked for in vain, since then.
-    vain: Spans,
+    vain: IntervalSet,
     vain_since: Mono,
     /// The last of them.
     vain_last: Mono,
@@ -140,7 +140,7 @@ impl Fetches {
                 backfill: None,
                 cut: None,
                 is_hole: false,
-                vain: Spans::new(),
+                vain: IntervalSet::new(),
                 vain_since: now.mono,
                 vain_last: now.mono,
                 misses: 0,

@@ -41,7 +41,6 @@ use crate::core::history::Archive;
 use crate::core::stats::{SourceState, SourceStatus};
 use crate::core::{Action, Upstream};
 use crate::exchange::{Budget as Limit, Call, Dialect};
-use crate::interval::Stored;
 use crate::log_targets::{FETCH, SOURCE};
 use crate::market::{Market, SeriesKey, SourceId};
 use crate::rng::Rng;
@@ -199,7 +198,7 @@ impl Poller {
         }
         // What the exchange no longer tells is not waited for.
         let current = (series.interval).slot_of(desk.status.exchange_time(now));
-        let oldest = self.oldest_slot(series.interval, current);
+        let oldest = self.oldest_slot(current);
         let exchange = desk.status.exchange_time(now);
         let unknown = slots.start.max(oldest)..slots.end;
         let unknown = open.askable(unknown, exchange, SILENT_FOR_MS);
@@ -224,8 +223,8 @@ impl Poller {
     }
 
     /// The oldest slot of which the exchange still tells, when `current` is the newest.
-    fn oldest_slot(&self, interval: Stored, current: i64) -> i64 {
-        let depth = self.dialect.page(interval).depth;
+    fn oldest_slot(&self, current: i64) -> i64 {
+        let depth = self.dialect.page().depth;
         depth.map_or(0, |depth| {
             let depth = i64::try_from(depth).unwrap_or(i64::MAX);
             current.saturating_sub(depth - 1)

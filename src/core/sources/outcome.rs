@@ -228,7 +228,7 @@ impl Poller {
 
     /// Does one slice of taking over a list. `true`: it is in place.
     fn take_list(&mut self, desk: &mut Desk<'_>, now: Now) -> bool {
-        let change = desk.market.catalog.take_over(self.id, now.unix);
+        let change = desk.market.catalog.refresh_list(self.id, now.unix);
         let is_over = change.is_some();
         if let Some(change) = change {
             self.listed(change, desk, now);

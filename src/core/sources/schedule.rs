@@ -228,8 +228,7 @@ impl Poller {
 
     /// Rows of a page of candles.
     pub(super) fn page_rows(&self, interval: Stored) -> usize {
-        self.fetches
-            .page_rows(interval, self.dialect.page(interval).rows)
+        self.fetches.page_rows(interval, self.dialect.page().rows)
     }
 
     fn is_under_way(&self, task: &Task) -> bool {
@@ -323,7 +322,7 @@ impl Poller {
                     interval: series.interval,
                     from,
                     to,
-                    limit: self.dialect.page(series.interval).rows,
+                    limit: self.dialect.page().rows,
                     now: exchange,
                 }
             }

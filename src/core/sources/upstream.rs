@@ -5,7 +5,7 @@
 //! Items are decoded as bytes come; the body is never held whole. What comes packed is unpacked
 //! slice by slice ([`Asking::unpack`]), and until that is done nothing more is read.
 //!
-//! It never decides when to ask what: [`crate::core::sources`] does.
+//! It never decides when to ask what: `sources` does.
 //!
 //! ```text
 //! (the way there: `dial`) -> Busy -> Idle -> Busy -> ... -> Closed

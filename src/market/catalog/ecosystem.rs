@@ -1,10 +1,9 @@
-//! The ecosystem's markets: which there are, in which order, and what the configuration says of
-//! them.
+//! The markets of the ecosystem: which there are, their order, and their configured data.
 //!
-//! Owns the configured entries. Entries that are served are made when they are asked for, from
-//! these and from what the exchange lists, so that nothing is kept twice.
+//! Owns the configured entries. Served entries are made on request, from these and from what the
+//! exchange lists, so that nothing is stored twice.
 
-use super::super::SymbolId;
+use super::super::ids::SymbolId;
 use super::super::symbol::SymbolName;
 use crate::config::EcosystemMarket;
 use crate::record::{Bounds, MarketRules};
@@ -14,9 +13,9 @@ use std::collections::HashMap;
 /// One market as `/api/ecosystem` shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EcosystemEntry<'a> {
-    /// Which market.
+    /// The market.
     pub symbol: SymbolId,
-    /// Stable id: configured, or `BASE-QUOTE`.
+    /// The stable id: configured, or `BASE-QUOTE`.
     pub id: Cow<'a, str>,
     /// For the front page of a shop.
     pub is_trending: bool,
@@ -24,16 +23,16 @@ pub struct EcosystemEntry<'a> {
     pub is_hot: bool,
     /// URL of a picture.
     pub icon: Option<&'a str>,
-    /// Whether it is active: only these are in the list.
+    /// True if it is active: only active ones are in the list.
     pub status: bool,
-    /// Steps, limits and fees: of the exchange, field by field overridden by the configuration.
+    /// Steps, limits and fees: those of the exchange, each replaced by a configured one.
     pub rules: MarketRules,
 }
 
-/// See the module's page.
+/// The configured markets, and the served order.
 #[derive(Debug)]
 pub(super) struct Ecosystem {
-    /// `None`: every known market is one of the ecosystem.
+    /// `None` if every known market belongs to the ecosystem.
     given: Option<Given>,
     /// The known ones in the order of the list, active or not.
     pub(super) served: Vec<SymbolId>,
@@ -41,7 +40,7 @@ pub(super) struct Ecosystem {
 
 #[derive(Debug)]
 struct Given {
-    /// In the order configured, one a symbol.
+    /// In the configured order, one for each symbol.
     entries: Vec<(SymbolId, EcosystemMarket)>,
     by_symbol: HashMap<SymbolId, usize>,
     by_id: HashMap<Box<str>, SymbolId>,
@@ -59,7 +58,7 @@ impl Ecosystem {
         }
     }
 
-    /// The order that is to be served of the known symbols, which are sorted by name.
+    /// The order in which to serve these known symbols, which are sorted by name.
     pub(super) fn made_of(
         &self,
         known: &[SymbolId],
@@ -74,13 +73,13 @@ impl Ecosystem {
         }
     }
 
-    /// Whose configured id this is.
+    /// The symbol with this configured id.
     pub(super) fn by_id(&self, id: &[u8]) -> Option<SymbolId> {
         let id = std::str::from_utf8(id).ok()?;
         self.given.as_ref()?.by_id.get(id).copied()
     }
 
-    /// Whether a known symbol belongs to the ecosystem.
+    /// True if a known symbol belongs to the ecosystem.
     pub(super) fn contains(&self, symbol: SymbolId) -> bool {
         let given = self.given.as_ref();
         given.is_none_or(|given| given.by_symbol.contains_key(&symbol))
@@ -142,7 +141,7 @@ impl Given {
     }
 }
 
-/// What the configuration gives, and where it is silent what the exchange lists.
+/// The configured values, and the listed ones where nothing is configured.
 fn overridden(given: &MarketRules, listed: MarketRules) -> MarketRules {
     let bounds = |given: &Bounds, listed: Bounds| Bounds {
         min: given.min.clone().or(listed.min),

@@ -1,10 +1,9 @@
 //! Categories: named groups of known markets.
 //!
-//! Owns the configured groups and the list that is served: the configured ones in their order,
-//! then one for each quote asset. Made anew whenever the known symbols change, beside the one that is
-//! served.
+//! Owns the configured groups and the served list: the configured ones in their order, then one for
+//! each quote asset. It is built again whenever the known symbols change.
 
-use super::super::SymbolId;
+use super::super::ids::SymbolId;
 use crate::config::CategoryConfig;
 use std::collections::BTreeMap;
 
@@ -21,7 +20,7 @@ pub struct Category {
     pub symbols: Vec<SymbolId>,
 }
 
-/// See the module's page.
+/// The configured categories and the served ones.
 #[derive(Debug)]
 pub(super) struct Groups {
     /// With all their symbols, known or not.
@@ -53,7 +52,7 @@ impl Groups {
         }
     }
 
-    /// The list that is to be served of these known symbols.
+    /// The list to serve for these known symbols.
     pub(super) fn made_of(
         &self,
         by_quote: ByQuote,
@@ -80,7 +79,7 @@ impl Groups {
 }
 
 impl ByQuote {
-    /// Puts in one more symbol: behind those that are there.
+    /// Adds a symbol after the others.
     pub(super) fn push(&mut self, quote: &str, symbol: SymbolId) {
         match self.0.get_mut(quote) {
             Some(symbols) => symbols.push(symbol),

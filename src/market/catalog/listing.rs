@@ -1,55 +1,44 @@
-//! A roster: the markets that one source tracks, by its own list and by configuration.
+//! Market lists: what a list says about a market, and how two lists of a source differ.
 //!
-//! Owns the source's listings, the way back from its ticker ids to symbols, and the list that is
-//! just being read. It does not know the other sources.
-//!
-//! Staging: items of a new list are compared with what is held as they come. Those that say
-//! nothing new leave a mark and nothing else, so that reading the same list again costs no
-//! memory. What is held changes in [`Roster::swap`] and nowhere else.
+//! Owns the map from ticker ids to symbols.
 
-use super::super::SymbolId;
 use super::super::hash::NameMap;
-use crate::config::SourceConfig;
-use crate::log_targets::MARKET;
+use super::super::ids::SymbolId;
 use crate::record::{MarketInfo, MarketRules};
-use std::collections::BTreeMap;
 use std::fmt;
 
-/// Characters of a refused market's name that are put into the log.
-const EXAMPLE_CHARS: usize = 64;
-
-/// What one source's list says of one market that it tracks.
+/// What the list of a source says about one market.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// The exchange's own name of the market in tickers.
+    /// The name of the market in tickers.
     pub ticker_id: Box<str>,
-    candle_id: Option<Box<str>>,
-    /// Whether it trades now.
+    pub(super) candle_id: Option<Box<str>>,
+    /// True if it trades now.
     pub active: bool,
-    /// Whether the configuration names it among the source's `symbols`: its candles are polled.
+    /// True if the source's `symbols` in the configuration name it: its candles are polled.
     pub named: bool,
     /// Steps, limits and fees.
     pub rules: MarketRules,
 }
 
-/// What became of one item of a list.
+/// What was done with one item of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listed {
     /// The source tracks it.
     Tracked,
-    /// The source was not told to want it.
+    /// The source is not configured to track it.
     Untracked,
     /// Its symbol cannot be written, another market of the list has the same symbol, or the cap
     /// on symbols is reached.
     Skipped,
 }
 
-/// What a list has changed for its source.
+/// What a list changed for its source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListChange {
-    /// Tracked by this source from now on.
+    /// Tracked from now on.
     pub added: Vec<SymbolId>,
-    /// No longer tracked by this source: its quotes and candles of them are to be dropped.
+    /// No longer tracked: the source's quotes and candles of them are to be dropped.
     pub removed: Vec<SymbolId>,
     /// Markets whose symbol cannot be written.
     pub skipped: u32,
@@ -59,7 +48,7 @@ pub struct ListChange {
     pub over_cap: u32,
 }
 
-/// A list without any market that could be used: a fault of the exchange, so it changes nothing.
+/// A list without any usable market: an error of the exchange, so it changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EmptyList;
 
@@ -69,93 +58,26 @@ impl fmt::Display for EmptyList {
     }
 }
 
-/// See the module's page.
-#[derive(Debug)]
-pub(super) struct Roster {
-    /// The source's name, for the log.
-    pub(super) id: Box<str>,
-    /// The configured `symbols`, sorted: tracked whatever the list says.
-    pub(super) named: Vec<SymbolId>,
-    /// What an earlier run's list had, sorted: tracked until the first list has come.
-    pub(super) remembered: Vec<SymbolId>,
-    /// What an earlier run's list said of orders, until the first list has come.
-    recalled: BTreeMap<SymbolId, MarketRules>,
-    wanted: Wanted,
-    /// By symbol. Boxed, because the symbols of one source may be few among all.
-    listings: Vec<Option<Box<Listing>>>,
-    routes: Routes,
-    /// Whether a list was ever taken over.
-    pub(super) has_list: bool,
-    staging: Option<Staging>,
-    warned: Warned,
-}
-
-/// Which active markets are tracked beside the named ones.
-#[derive(Debug)]
-enum Wanted {
-    All,
-    QuotedIn(Vec<String>),
-}
-
-/// A list that is being read.
-#[derive(Debug, Default)]
-pub(super) struct Staging {
-    /// By symbol.
-    marks: Vec<Mark>,
-    changes: Vec<Option<Box<Listing>>>,
-    /// From ticker ids to symbols, where this is the first list: made as it comes, so that its end
-    /// has less to do.
-    routes: Routes,
-    /// Whether an item has taken the place of an earlier one, so that those are not right.
-    is_replaced: bool,
-    /// Markets with a good name, tracked or not.
-    pub(super) usable: usize,
-    pub(super) skipped: u32,
-    pub(super) duplicates: u32,
-    pub(super) over_cap: u32,
-    skipped_example: Option<String>,
-}
-
-/// What the list that is being read has said of a symbol so far.
-#[derive(Clone, Copy, Debug, Default)]
-enum Mark {
-    #[default]
-    Nothing,
-    AsHeld,
-    /// An index into `changes`.
-    Changed(u32),
-}
-
-/// What was said in the log already.
-#[derive(Debug, Default)]
-struct Warned {
-    skipped: bool,
-    over_cap: bool,
-    /// Sorted.
-    missing: Vec<SymbolId>,
-}
-
-/// A list that was read to its end, as far as it differs from what is held.
+/// The difference between a new list and the current listings.
 #[derive(Debug)]
 pub(super) struct Difference {
-    /// New listings, and listings that say something else now.
-    /// Sorted by symbol. After the switch, what was held before.
+    /// New and changed listings, sorted by symbol. After the switch, the former ones.
     pub(super) changes: Vec<(SymbolId, Option<Box<Listing>>)>,
-    /// Held listings that the list no longer has, or that no longer qualify; sorted.
+    /// Current listings that the list no longer has, or that no longer qualify; sorted.
     pub(super) leavers: Vec<SymbolId>,
-    /// The way back from ticker ids, where it has been made already.
+    /// The map from ticker ids, if it was built already.
     pub(super) routes: Option<Routes>,
 }
 
 /// From ticker ids to symbols.
 #[derive(Debug, Default)]
-pub(super) struct Routes(NameMap<Box<str>, SymbolId>);
+pub(super) struct Routes(pub(super) NameMap<Box<str>, SymbolId>);
 
-/// Routes on their way out.
+/// Routes that are being dropped.
 pub(super) type LeavingRoutes = std::collections::hash_map::IntoIter<Box<str>, SymbolId>;
 
 impl Listing {
-    /// The name by which the market's candles are asked for.
+    /// The name for requests of candles.
     pub fn candle_id(&self) -> &str {
         self.candle_id.as_deref().unwrap_or(&self.ticker_id)
     }
@@ -171,223 +93,12 @@ impl Listing {
     }
 }
 
-impl Roster {
-    /// The roster before the first list. `named` are the configured symbols.
-    pub(super) fn new(source: &SourceConfig, mut named: Vec<SymbolId>) -> Roster {
-        named.sort_unstable();
-        named.dedup();
-        let all = source.quote_assets.iter().any(|asset| asset == "*");
-        let nothing_said = source.symbols.is_empty() && source.quote_assets.is_empty();
-        Roster {
-            id: source.id.as_str().into(),
-            named,
-            remembered: Vec::new(),
-            recalled: BTreeMap::new(),
-            wanted: if all || nothing_said {
-                Wanted::All
-            } else {
-                Wanted::QuotedIn(source.quote_assets.clone())
-            },
-            listings: Vec::new(),
-            routes: Routes::default(),
-            has_list: false,
-            staging: None,
-            warned: Warned::default(),
-        }
-    }
-
-    pub(super) fn listing(&self, symbol: SymbolId) -> Option<&Listing> {
-        self.listings.get(symbol.index())?.as_deref()
-    }
-
-    /// Keeps the rules of a market that an earlier run's list told. `false`: a list has come since.
-    pub(super) fn recall_rules(&mut self, symbol: SymbolId, rules: MarketRules) -> bool {
-        if !self.has_list {
-            self.recalled.insert(symbol, rules);
-        }
-        !self.has_list
-    }
-
-    pub(super) fn recalled_rules(&self, symbol: SymbolId) -> Option<&MarketRules> {
-        self.recalled.get(&symbol)
-    }
-
-    pub(super) fn by_ticker_id(&self, ticker_id: &str) -> Option<SymbolId> {
-        self.routes.0.get(ticker_id).copied()
-    }
-
-    pub(super) fn names(&self, symbol: SymbolId) -> bool {
-        self.named.binary_search(&symbol).is_ok()
-    }
-
-    pub(super) fn tracks(&self, symbol: SymbolId) -> bool {
-        self.listing(symbol).is_some()
-            || self.names(symbol)
-            || self.remembered.binary_search(&symbol).is_ok()
-    }
-
-    /// Whether a market that the configuration does not name is tracked.
-    pub(super) fn wants(&self, quote: &str, active: bool) -> bool {
-        active
-            && match &self.wanted {
-                Wanted::All => true,
-                Wanted::QuotedIn(assets) => assets.iter().any(|asset| asset == quote),
-            }
-    }
-
-    /// Begins a new list; one that was being read is thrown away.
-    pub(super) fn begin(&mut self) {
-        self.staging = Some(Staging::default());
-    }
-
-    pub(super) fn abandon(&mut self) {
-        self.staging = None;
-    }
-
-    /// The list that is being read; a new one when none was begun.
-    pub(super) fn staging(&mut self) -> &mut Staging {
-        self.staging.get_or_insert_default()
-    }
-
-    /// Stages one tracked market. Of two with the same symbol the first wins, but an active one
-    /// beats an inactive one. Whether it was taken.
-    pub(super) fn stage(&mut self, symbol: SymbolId, listing: Listing) -> bool {
-        let staging = self.staging.get_or_insert_default();
-        let held = (self.listings.get(symbol.index())).and_then(|held| held.as_deref());
-        if staging.marks.len() <= symbol.index() {
-            staging.marks.resize(symbol.index() + 1, Mark::Nothing);
-        }
-        let mark = &mut staging.marks[symbol.index()];
-        let first = match *mark {
-            Mark::Nothing => None,
-            Mark::AsHeld => held,
-            Mark::Changed(at) => staging.changes[at as usize].as_deref(),
-        };
-        if let Some(first) = first {
-            staging.duplicates += 1;
-            if first.active || !listing.active {
-                return false;
-            }
-        }
-        match *mark {
-            Mark::Changed(at) => {
-                staging.changes[at as usize] = Some(Box::new(listing));
-                staging.is_replaced = true;
-            }
-            _ if held == Some(&listing) => *mark = Mark::AsHeld,
-            _ => {
-                *mark = Mark::Changed(staging.changes.len() as u32);
-                if !self.has_list {
-                    staging.routes.add(&listing, symbol);
-                }
-                staging.changes.push(Some(Box::new(listing)));
-            }
-        }
-        true
-    }
-
-    /// The list was read to its end. `false`: it is of no use, and thrown away.
-    ///
-    /// It stays as it is until [`Roster::finish`]: no other one is begun or abandoned before, since
-    /// a source asks for its list again when the last one has been taken over.
-    pub(super) fn end(&mut self) -> bool {
-        self.staging.take_if(|staging| staging.usable == 0);
-        self.staging.is_some()
-    }
-
-    /// Places of symbols with a listing: every one of those is below.
-    pub(super) fn places(&self) -> usize {
-        self.listings.len()
-    }
-
-    /// Takes out the list that was read to its end. `None`: there is none, or no market in it
-    /// could be used, which no exchange means.
-    pub(super) fn finish(&mut self) -> Option<(Staging, Difference)> {
-        let mut staging = self.staging.take().filter(|staging| staging.usable > 0)?;
-        self.warn_of(&staging);
-        let mut said = std::mem::take(&mut staging.changes);
-        let marks = staging.marks.iter().enumerate();
-        let changes = marks.filter_map(|(at, mark)| match mark {
-            Mark::Changed(place) => Some((SymbolId(at as u32), said[*place as usize].take())),
-            _ => None,
-        });
-        let changes = changes.collect();
-        let marked =
-            |at: usize| matches!(staging.marks.get(at), Some(Mark::AsHeld | Mark::Changed(_)));
-        let leavers = (0..self.listings.len())
-            .filter(|at| self.listings[*at].is_some() && !marked(*at))
-            .map(|at| SymbolId(at as u32))
-            .collect();
-        let is_made = !self.has_list && !staging.is_replaced;
-        let difference = Difference {
-            changes,
-            leavers,
-            routes: is_made.then(|| std::mem::take(&mut staging.routes)),
-        };
-        Some((staging, difference))
-    }
-
-    /// Puts what a list has said in the place of what is held, and the other way round: moves alone.
-    pub(super) fn swap(&mut self, difference: &mut Difference, routes: &mut Option<Routes>) {
-        self.has_list = true;
-        self.remembered = Vec::new();
-        self.recalled = BTreeMap::new();
-        if self.listings.len() < difference.places() {
-            self.listings.resize_with(difference.places(), || None);
-        }
-        for (symbol, listing) in &mut difference.changes {
-            std::mem::swap(&mut self.listings[symbol.index()], listing);
-        }
-        for symbol in &difference.leavers {
-            let left = self.listings[symbol.index()].take();
-            difference.changes.push((*symbol, left));
-        }
-        if let Some(routes) = routes {
-            std::mem::swap(&mut self.routes, routes);
-        }
-    }
-
-    /// The named symbols that the list just taken over does not have and that were not yet
-    /// complained of.
-    pub(super) fn newly_missing(&mut self) -> Vec<SymbolId> {
-        let missing: Vec<SymbolId> = (self.named.iter().copied())
-            .filter(|symbol| self.listing(*symbol).is_none())
-            .filter(|symbol| self.warned.missing.binary_search(symbol).is_err())
-            .collect();
-        self.warned.missing.extend(&missing);
-        self.warned.missing.sort_unstable();
-        missing
-    }
-
-    fn warn_of(&mut self, staging: &Staging) {
-        if let Some(example) = &staging.skipped_example
-            && !std::mem::replace(&mut self.warned.skipped, true)
-        {
-            log::info!(
-                target: MARKET,
-                "source {}: {} markets skipped, the first is {example:?}: \
-                 an asset is 1 to 20 of A-Z and 0-9",
-                self.id,
-                staging.skipped
-            );
-        }
-        if staging.over_cap > 0 && !std::mem::replace(&mut self.warned.over_cap, true) {
-            log::warn!(
-                target: MARKET,
-                "source {}: {} markets are not tracked, limits.symbols is reached",
-                self.id,
-                staging.over_cap
-            );
-        }
-    }
-}
-
 impl Difference {
     pub(super) fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.leavers.is_empty()
     }
 
-    /// What will be listed of a symbol of which this is held.
+    /// The new listing of a symbol, by its current one.
     pub(super) fn listing<'a>(
         &'a self,
         symbol: SymbolId,
@@ -399,7 +110,7 @@ impl Difference {
         }
     }
 
-    /// Every symbol of its changes is below this.
+    /// One above the highest changed symbol.
     pub(super) fn places(&self) -> usize {
         (self.changes.last()).map_or(0, |(symbol, _)| symbol.index() + 1)
     }
@@ -411,26 +122,15 @@ impl Routes {
         Routes(NameMap::with_capacity_and_hasher(count, Default::default()))
     }
 
-    /// Notes whose ticker id this is: of two markets with the same one, which only a faulty list
-    /// has, the lower symbol has it.
+    /// Adds a ticker id. If a faulty list has one ticker id for two markets, the lower symbol gets
+    /// it.
     pub(super) fn add(&mut self, listing: &Listing, symbol: SymbolId) {
         let holder = self.0.entry(listing.ticker_id.clone()).or_insert(symbol);
         *holder = symbol.min(*holder);
     }
 
-    /// One after the other, to let go of them.
+    /// An iterator, to drop them in slices.
     pub(super) fn into_iter(self) -> LeavingRoutes {
         self.0.into_iter()
-    }
-}
-
-impl Staging {
-    /// Counts a market whose symbol cannot be written.
-    pub(super) fn skip(&mut self, info: &MarketInfo) {
-        self.skipped += 1;
-        if self.skipped_example.is_none() {
-            let name = (info.base.chars().chain(['/'])).chain(info.quote.chars());
-            self.skipped_example = Some(name.take(EXAMPLE_CHARS).collect());
-        }
     }
 }

@@ -20,7 +20,7 @@ fn catalog(sources: &[SourceConfig]) -> Catalog {
 fn end_list(catalog: &mut Catalog, source: SourceId, now: UnixMs) -> Result<ListChange, EmptyList> {
     catalog.end_list(source)?;
     loop {
-        if let Some(change) = catalog.take_over(source, now) {
+        if let Some(change) = catalog.refresh_list(source, now) {
             return Ok(change);
         }
     }
@@ -284,14 +284,14 @@ fn check_duplicate(first: &str, second: &str, expected: &str, taken: Listed) {
     let mut catalog = catalog(&[source("a", &["BTC/USDT"], &[])]);
     for _again in 0..2 {
         catalog.begin_list(A);
-        let mut verdict = Listed::Skipped;
+        let mut decision = Listed::Skipped;
         for ticker_id in [first, second] {
             let mut market = info("BTC/USDT");
             market.active = !ticker_id.starts_with('!');
             market.ticker_id = ticker_id.trim_start_matches('!').into();
-            verdict = catalog.list(A, market);
+            decision = catalog.list(A, market);
         }
-        assert_eq!(verdict, taken, "{first} {second}");
+        assert_eq!(decision, taken, "{first} {second}");
         let change = end_list(&mut catalog, A, T1).expect("usable");
         assert_eq!(change.duplicates, 1, "{first} {second}");
         let btc = id(&catalog, "BTC/USDT");
@@ -917,7 +917,7 @@ fn a_long_list_is_taken_over_in_slices_and_served_all_at_once() {
     for (range, now) in [(0..1000, T1), (600..2000, T2), (0..900, T3)] {
         read(&mut catalog, A, range);
         check_one_switch(&mut catalog, &all, |catalog| {
-            catalog.take_over(A, now).is_some()
+            catalog.refresh_list(A, now).is_some()
         });
     }
     assert_eq!(catalog.known().len(), 900);
@@ -934,17 +934,17 @@ fn what_is_to_be_taken_over_waits_for_another_one_that_has_begun() {
     }
     assert!(!catalog.remember(A, || vec![luna], T1));
     for _ in 0..20 {
-        assert_eq!(catalog.take_over(A, T1), None);
-        assert_eq!(catalog.take_over(B, T1), None);
+        assert_eq!(catalog.refresh_list(A, T1), None);
+        assert_eq!(catalog.refresh_list(B, T1), None);
     }
     assert_eq!(known(&catalog), "");
     while !catalog.remember(A, Vec::new, T1) {}
     assert_eq!(known(&catalog), "LUNA/USDT");
-    while catalog.take_over(A, T1).is_none() {
-        assert_eq!(catalog.take_over(B, T1), None);
+    while catalog.refresh_list(A, T1).is_none() {
+        assert_eq!(catalog.refresh_list(B, T1), None);
     }
     assert_eq!(known(&catalog), "BTC/USDT");
-    while catalog.take_over(B, T1).is_none() {}
+    while catalog.refresh_list(B, T1).is_none() {}
     let btc = id(&catalog, "BTC/USDT");
     assert_eq!(catalog.sources_of(btc), [A, B]);
 }

@@ -1,20 +1,22 @@
-//! What is not sure any more: after a restart, and when a source's clock is not known, or was wrong.
+//! What becomes doubtful: after a restart, or when a source's clock is unknown or was wrong.
 //!
-//! Owns nothing. It never removes what an exchange has said by a clock that was right.
+//! It never removes what was reported while the clock was right.
 
 use super::{Charts, greatest_key, least_key};
-use crate::market::{SeriesKey, SourceId, SymbolId};
+use crate::market::ids::{SourceId, SymbolId};
+use crate::market::series::SeriesKey;
 use crate::time::UnixMs;
 
 impl Charts {
-    /// The file has told all that it holds of a series.
+    /// Marks the ends of archived stretches as not final, once the file has told all that it holds
+    /// of a series.
     pub fn restored(&mut self, key: SeriesKey) {
         if let Some(series) = self.series.get_mut(&key) {
             series.unsettle_ends();
         }
     }
 
-    /// Whether somebody knows what time it is at this source: its charts that end now depend on it.
+    /// Sets whether the clock of a source is in doubt. Its charts that end now depend on it.
     pub fn doubt_clock(&mut self, source: SourceId, in_doubt: bool) {
         self.in_doubt.retain(|it| *it != source);
         if in_doubt {
@@ -26,8 +28,8 @@ impl Charts {
         }
     }
 
-    /// The clock of this source was set: how far apart two answers are that were made before and
-    /// after is not known.
+    /// Forgets the silences of a source whose clock was set: the time between two answers is no
+    /// longer known.
     pub fn forget_silences(&mut self, source: SourceId) {
         let keys = least_key(source, SymbolId(0))..=greatest_key(source, SymbolId(u32::MAX));
         for (_, series) in self.series.range_mut(keys) {
@@ -35,9 +37,8 @@ impl Charts {
         }
     }
 
-    /// A source's clock ran ahead since this moment, and was set right: what was learned of slots
-    /// from then on is forgotten. Answers what is to be taken out of the archive: which series, and
-    /// from which slot on.
+    /// Forgets what was learned of slots from this time on, because the source's clock ran ahead.
+    /// Returns what to remove from the archive: each series, and the first slot.
     pub fn doubt(&mut self, source: SourceId, since: UnixMs) -> Vec<(SeriesKey, i64)> {
         let keys = least_key(source, SymbolId(0))..=greatest_key(source, SymbolId(u32::MAX));
         let mut cut = Vec::new();
@@ -48,13 +49,12 @@ impl Charts {
             }
             self.bytes = self.bytes - bytes + series.bytes();
         }
-        for (key, spans) in self.shelved.range_mut(keys) {
+        for (key, spans) in self.unopened.range_mut(keys) {
             let slot = key.interval.slot_of(since);
             if spans.remove(slot..i64::MAX) {
                 cut.push((*key, slot));
             }
         }
-        self.closed_version += 1;
         cut
     }
 }

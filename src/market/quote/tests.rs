@@ -316,19 +316,6 @@ fn a_body_is_rendered_once_for_each_state() {
 }
 
 #[test]
-fn polled_says_whether_a_poll_ever_succeeded() {
-    let mut quotes = quotes();
-    assert!(!quotes.polled(A));
-    quotes.end_poll(A, at(0));
-    assert!(quotes.polled(A));
-    assert!(!quotes.polled(B));
-    // A source without any quote has nothing that could stand still for long.
-    quotes.end_poll(A, at(1000));
-    assert!(apply(&mut quotes, A, BTC, "1", at(1001)));
-    assert_eq!(stale(&quotes, A, BTC), Some(false));
-}
-
-#[test]
 fn a_quote_takes_256_bytes() {
     assert_eq!(size_of::<Quote>(), 256);
     assert_eq!(size_of::<Option<Box<Quote>>>(), 8);
@@ -532,4 +519,13 @@ fn staleness_failover_and_counters_equal_the_naive_rules_in_every_seed() {
     for seed in 0..200 {
         replay(seed);
     }
+}
+
+#[test]
+fn a_source_without_any_quote_has_nothing_that_could_stand_still() {
+    let mut quotes = quotes();
+    quotes.end_poll(A, at(0));
+    quotes.end_poll(A, at(1000));
+    assert!(apply(&mut quotes, A, BTC, "1", at(1001)));
+    assert_eq!(stale(&quotes, A, BTC), Some(false));
 }

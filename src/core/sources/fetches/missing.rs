@@ -4,7 +4,7 @@
 //! many rows a page has. It never asks for anything.
 
 use super::{ASKED_PER_SERIES, Answered, Plan, SILENT_FOR_MS, VAIN, Window};
-use crate::market::{LEAST_PAGE, REREAD, Series, Spans, cut};
+use crate::market::{IntervalSet, LEAST_PAGE, REREAD, Series, cut};
 use crate::time::{Mono, Now, UnixMs};
 use std::ops::Range;
 use std::time::Duration;
@@ -52,7 +52,7 @@ impl Plan {
         now: Now,
     ) {
         if now.mono.since(self.vain_since) > VAIN {
-            self.vain = Spans::new();
+            self.vain = IntervalSet::new();
             self.vain_since = now.mono;
         }
         let unknown = series.askable(until(told.clone(), current), exchange, i64::MAX);
@@ -90,7 +90,7 @@ impl Plan {
         let due = silent.iter().filter(|(_, at)| *at <= exchange);
         let due = due.map(|(part, _)| part.clone());
         let all = unknown.into_iter().chain(unsettled).chain(due);
-        let mut todo = Spans::new();
+        let mut todo = IntervalSet::new();
         for part in all.flat_map(|part| self.vain.missing(part)) {
             // Too many pieces: the others come when these are done.
             let _ = todo.insert(part);

@@ -1,35 +1,37 @@
-//! A chart's body made row by row, over as many turns as it takes.
+//! The chart builder: makes a chart body row by row, over as many turns as it takes.
 //!
-//! Owns the slow ways: candles rolled up from shorter ones, flat candles in gaps, decimals as
-//! strings. Each step does a bounded amount of work. It never makes a candle of slots that are
-//! not all known, except the one that is forming.
+//! Owns what a chart plan cannot do: candles rolled up from shorter ones, flat candles in gaps,
+//! decimals as strings. Each step does a bounded amount of work. It never makes a candle from a
+//! bucket that is not fully known, except the forming one.
 //!
-//! Stages: *locating* the first row, for the newest so many (looks at which candles there are, not
-//! into them) -> *making* rows, oldest first -> done. A series whose closed candles change on the
-//! way is begun again, a few times; after that, a row is what it was when it was made. Each row is
-//! added to the body's fingerprint with the version that it was made of, so that a body that is not
-//! of one moment has one of its own.
+//! Stages: *locating* the first row, if the newest rows are asked for (it looks at which candles
+//! exist, not into them) -> *making* rows, oldest first -> done. If closed candles of the series
+//! change meanwhile, it starts again, a few times; after that, each row stays as it was made. The
+//! fingerprint includes the version that each row was made from, so a body that mixes versions has
+//! a fingerprint of its own.
 
-use super::chart::{ChartInfo, ChartSpec, Outcome, Window};
+use super::body::Rows;
+use super::bucket::{bucket_after, bucket_of, buckets_between};
+use super::chart::{ChartInfo, ChartSpec};
 use super::chunk::seconds;
+use super::known::BucketState;
 use super::rollup::{Rollup, fields};
 use super::series::Series;
-use super::target::{Standing, standing, target_after, target_of, targets_between};
-use crate::decimal::Decimal;
+use super::window::Window;
 use crate::fingerprint::{Fingerprint, Part};
 use crate::time::UnixMs;
 use std::ops::Range;
 
-/// Times that a body is begun again because its series changed. Closed candles come once in an
+/// How often a body is started again because its series changed. Closed candles arrive once an
 /// interval, or in pages some tenths of a second apart; a body takes less.
 const MAX_RESTARTS: u8 = 2;
 
-/// What looking at one target costs, in rows rolled up: two searches in a tree.
-const TARGET_COST: usize = 6;
+/// The cost of visiting one bucket, in rows rolled up: two searches in a tree.
+const BUCKET_COST: usize = 6;
 
-/// See the module's page.
+/// A chart body in the making.
 #[derive(Clone, Debug)]
-pub struct ChartMaker {
+pub struct ChartBuilder {
     spec: ChartSpec,
     now: UnixMs,
     keep: i64,
@@ -48,53 +50,42 @@ enum Stage {
     Making(Making),
 }
 
-/// Walking back from the newest candle.
+/// Walks back from the newest candle.
 #[derive(Clone, Debug)]
 struct Locating {
-    /// All targets from this slot on were looked at.
+    /// All buckets from this slot on were visited.
     cursor: i64,
-    /// The next candle that was found, or where flat candles end: they lie below this slot.
+    /// The next candle found, or where flat candles end: they lie before this slot.
     above: i64,
     /// Rows from `start` on.
     rows: usize,
-    /// First slot of the oldest target that makes a row, so far.
+    /// First slot of the oldest bucket so far that makes a row.
     start: i64,
 }
 
-/// Walking forth.
+/// Walks forward and makes rows.
 #[derive(Clone, Debug)]
 struct Making {
-    /// First slot of the next target.
+    /// First slot of the next bucket.
     cursor: i64,
-    /// Close of the candle before it, when all between is known to be empty.
+    /// Close of the candle before it, if all slots between are known to be empty.
     previous: Option<Vec<u8>>,
 }
 
-/// What is looked at in one step.
+/// What one step works on.
 struct View<'a> {
     series: &'a Series,
     spec: &'a ChartSpec,
     window: Window,
     second: u32,
-    /// First slot of the newest candle's target: no flat candle from there on.
+    /// First slot of the newest candle's bucket. No flat candle follows it.
     newest: i64,
 }
 
-/// The body as far as it is made.
-#[derive(Clone, Debug)]
-struct Rows {
-    body: Vec<u8>,
-    made_of: Fingerprint,
-    /// Volume of the next row.
-    volume: Vec<u8>,
-    outcome: Outcome,
-    quoted: bool,
-}
-
-impl ChartMaker {
-    /// Begins a body. `now` is the exchange's clock, `keep` the kept window in base slots.
-    pub fn new(spec: ChartSpec, now: UnixMs, keep: i64) -> ChartMaker {
-        ChartMaker {
+impl ChartBuilder {
+    /// Starts a body. `now` is the exchange's clock, `keep` the kept window in base slots.
+    pub fn new(spec: ChartSpec, now: UnixMs, keep: i64) -> ChartBuilder {
+        ChartBuilder {
             now,
             keep,
             stage: Stage::Begin,
@@ -106,9 +97,9 @@ impl ChartMaker {
         }
     }
 
-    /// Works on for about as long as it takes to roll up `budget_rows` stored candles; says
-    /// whether the body is done. The series is handed in anew for each step; `None`: it is not,
-    /// or no longer, there.
+    /// Works for about as long as it takes to roll up `budget_rows` stored candles. Returns true if
+    /// the body is done. The series is passed in for each step; `None` if it is not, or no longer,
+    /// open.
     pub fn step(&mut self, series: Option<&Series>, budget_rows: usize) -> bool {
         if self.info.is_some() {
             return true;
@@ -116,7 +107,7 @@ impl ChartMaker {
         if let Some(series) = series {
             debug_assert_eq!(series.interval(), self.spec.interval.base());
             self.watch(series);
-            if !self.work(series, budget_rows.max(TARGET_COST)) {
+            if !self.work(series, budget_rows.max(BUCKET_COST)) {
                 return false;
             }
         }
@@ -124,13 +115,13 @@ impl ChartMaker {
         true
     }
 
-    /// The body, what it is made of, and what is said beside it; `None` before it is done.
+    /// The body, its fingerprint, and what is reported beside it; `None` before it is done.
     pub fn finished(self) -> Option<(Vec<u8>, Fingerprint, ChartInfo)> {
         Some((self.rows.body, self.rows.made_of, self.info?))
     }
 
-    /// Begins again when closed candles changed since the last step. Where that has happened too
-    /// often, it goes on, from the close that now stands before the next row.
+    /// Starts again if closed candles changed since the last step. After too many restarts it
+    /// continues, from the close that now precedes the next row.
     fn watch(&mut self, series: &Series) {
         let closed = series.closed_version();
         if self
@@ -149,7 +140,7 @@ impl ChartMaker {
         }
     }
 
-    /// Says whether all rows are made.
+    /// Returns true if all rows are made.
     fn work(&mut self, series: &Series, mut budget: usize) -> bool {
         let view = View::new(series, &self.spec, self.now);
         loop {
@@ -184,7 +175,7 @@ impl<'a> View<'a> {
             spec,
             window: Window::new(spec),
             second: seconds(now),
-            newest: newest.map_or(0, |slot| target_of(spec.interval, slot).start),
+            newest: newest.map_or(0, |slot| bucket_of(spec.interval, slot).start),
         }
     }
 
@@ -204,44 +195,45 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The close that flat rows from this slot on have: of the last closed candle before it, if the
-    /// exchange has none between.
+    /// The close of flat rows from this slot on: of the last closed candle before it, if the slots
+    /// between are known to be empty.
     fn close_before(&self, start: i64) -> Option<Vec<u8>> {
         if !self.spec.fill_previous {
             return None;
         }
         let slot = self.series.last_candle(0..start)?;
-        let target = self.target_of(slot);
-        let is_empty = self.series.covered().covers(target.end..start);
-        let is_closed = standing(self.series, &target) == Standing::Closed;
-        (is_empty && is_closed).then(|| self.close_of(&target))?
+        let bucket = self.bucket_of(slot);
+        let is_empty = self.series.covered().covers(bucket.end..start);
+        let is_closed = self.series.state_of(&bucket) == BucketState::Closed;
+        (is_empty && is_closed).then(|| self.close_of(&bucket))?
     }
 
-    fn target_of(&self, slot: i64) -> Range<i64> {
-        target_of(self.spec.interval, slot)
+    fn bucket_of(&self, slot: i64) -> Range<i64> {
+        bucket_of(self.spec.interval, slot)
     }
 
-    /// How many flat candles follow this target, below the slot `above`; and where they end.
-    fn flats_behind(&self, target: &Range<i64>, above: i64) -> (usize, i64) {
-        if !self.spec.fill_previous || above <= target.end {
-            return (0, target.end);
+    /// The number of flat candles after this bucket and before the slot `above`, and where they
+    /// end.
+    fn flats_behind(&self, bucket: &Range<i64>, above: i64) -> (usize, i64) {
+        if !self.spec.fill_previous || above <= bucket.end {
+            return (0, bucket.end);
         }
-        let span = self.series.covered().within(target.end..above).next();
+        let span = self.series.covered().within(bucket.end..above).next();
         match span {
-            Some(span) if span.start == target.end => {
-                let end = self.target_of(span.end).start;
-                let count = targets_between(self.spec.interval, target.end..end);
+            Some(span) if span.start == bucket.end => {
+                let end = self.bucket_of(span.end).start;
+                let count = buckets_between(self.spec.interval, bucket.end..end);
                 (count.max(0) as usize, end)
             }
-            _ => (0, target.end),
+            _ => (0, bucket.end),
         }
     }
 
-    /// Open, high, low and close of a target, and how many rows it is made of; its volume is
-    /// written to `volume`. `None`: the volume cannot be held exactly.
-    fn candle(&self, target: &Range<i64>, volume: &mut Vec<u8>) -> Option<([&'a [u8]; 4], usize)> {
+    /// Open, high, low and close of a bucket, and the number of its stored rows. The volume is
+    /// written to `volume`. `None` if the volume has too many digits.
+    fn candle(&self, bucket: &Range<i64>, volume: &mut Vec<u8>) -> Option<([&'a [u8]; 4], usize)> {
         volume.clear();
-        let mut rows = self.series.rows(target.clone(), self.second);
+        let mut rows = self.series.rows(bucket.clone(), self.second);
         let first = rows.next()?;
         if self.spec.interval.is_stored() {
             let [open, high, low, close, stored] = fields(first);
@@ -258,37 +250,37 @@ impl<'a> View<'a> {
         Some((prices, count))
     }
 
-    fn close_of(&self, target: &Range<i64>) -> Option<Vec<u8>> {
-        let (prices, _) = self.candle(target, &mut Vec::new())?;
+    fn close_of(&self, bucket: &Range<i64>) -> Option<Vec<u8>> {
+        let (prices, _) = self.candle(bucket, &mut Vec::new())?;
         Some(prices[3].to_vec())
     }
 }
 
 impl Locating {
-    /// `None`: the budget is used up.
+    /// Returns `None` if the budget is used up.
     fn walk(&mut self, view: &View<'_>, budget: &mut usize) -> Option<Making> {
         loop {
-            *budget = budget.checked_sub(TARGET_COST)?;
+            *budget = budget.checked_sub(BUCKET_COST)?;
             let slot = view.series.last_candle(view.window.start..self.cursor);
-            let target = slot.map(|slot| view.target_of(slot));
-            let Some(target) = target.filter(|target| target.start >= view.window.start) else {
+            let bucket = slot.map(|slot| view.bucket_of(slot));
+            let Some(bucket) = bucket.filter(|bucket| bucket.start >= view.window.start) else {
                 return Some(self.found(self.start, None));
             };
-            self.cursor = target.start;
-            if standing(view.series, &target) != Standing::Unknown {
+            self.cursor = bucket.start;
+            if view.series.state_of(&bucket) != BucketState::Unknown {
                 let left = view.spec.limit - self.rows;
-                let (flats, end) = view.flats_behind(&target, self.above);
+                let (flats, end) = view.flats_behind(&bucket, self.above);
                 if flats >= left {
-                    let start = target_after(view.spec.interval, end, -(left as i64));
-                    return Some(self.found(start, view.close_of(&target)));
+                    let start = bucket_after(view.spec.interval, end, -(left as i64));
+                    return Some(self.found(start, view.close_of(&bucket)));
                 }
                 self.rows += flats + 1;
-                self.start = target.start;
+                self.start = bucket.start;
                 if self.rows >= view.spec.limit {
                     return Some(self.found(self.start, None));
                 }
             }
-            self.above = target.start;
+            self.above = bucket.start;
         }
     }
 
@@ -298,23 +290,23 @@ impl Locating {
 }
 
 impl Making {
-    /// Says whether all rows are made; if not, the budget is used up.
+    /// Returns true if all rows are made, false if the budget is used up.
     fn walk(&mut self, view: &View<'_>, rows: &mut Rows, budget: &mut usize) -> bool {
         let (series, end) = (view.series, view.window.end);
         while self.cursor < end && rows.outcome.rows < view.spec.limit {
-            let Some(left) = budget.checked_sub(TARGET_COST) else {
+            let Some(left) = budget.checked_sub(BUCKET_COST) else {
                 return false;
             };
             *budget = left;
             let slot = series.first_candle(self.cursor..end);
-            let target = slot.map(|slot| view.target_of(slot));
+            let bucket = slot.map(|slot| view.bucket_of(slot));
             if let Some(close) = &self.previous
                 && self.cursor < view.newest
-                && target
+                && bucket
                     .as_ref()
-                    .is_none_or(|target| target.start > self.cursor)
+                    .is_none_or(|bucket| bucket.start > self.cursor)
             {
-                let flat = view.target_of(self.cursor);
+                let flat = view.bucket_of(self.cursor);
                 if series.covered().covers(flat.clone()) {
                     let open = view.window.base.open_of(flat.start);
                     rows.volume.clear();
@@ -322,101 +314,56 @@ impl Making {
                     rows.push(open, [close; 4]);
                     rows.made_of.add(Part::Stored(series.closed_version()));
                     rows.made_of.add(Part::Flat(flat.start));
-                    rows.count(flat.start, Standing::Closed);
+                    rows.count(flat.start, BucketState::Closed);
                     self.cursor = flat.end;
                     continue;
                 }
             }
-            let Some(target) = target else {
+            let Some(bucket) = bucket else {
                 break;
             };
-            self.make(view, &target, rows, budget);
-            self.cursor = target.end;
+            self.make(view, &bucket, rows, budget);
+            self.cursor = bucket.end;
         }
         true
     }
 
-    /// Makes the row of a target that holds a candle.
-    fn make(&mut self, view: &View<'_>, target: &Range<i64>, rows: &mut Rows, budget: &mut usize) {
+    /// Makes the row of a bucket that holds a candle.
+    fn make(&mut self, view: &View<'_>, bucket: &Range<i64>, rows: &mut Rows, budget: &mut usize) {
         self.previous = None;
-        let standing = standing(view.series, target);
-        if standing == Standing::Unknown || target.start < view.window.start {
+        let state = view.series.state_of(bucket);
+        if state == BucketState::Unknown || bucket.start < view.window.start {
             return;
         }
-        rows.outcome.begin.get_or_insert(target.start);
-        rows.outcome.closed += u64::from(standing == Standing::Closed);
-        let Some((prices, count)) = view.candle(target, &mut rows.volume) else {
+        rows.outcome.begin.get_or_insert(bucket.start);
+        rows.outcome.closed += u64::from(state == BucketState::Closed);
+        let Some((prices, count)) = view.candle(bucket, &mut rows.volume) else {
             return;
         };
         *budget = budget.saturating_sub(count);
-        rows.push(view.window.base.open_of(target.start), prices);
-        rows.made_of.add(match standing {
-            Standing::Closed => Part::Stored(view.series.closed_version()),
+        rows.push(view.window.base.open_of(bucket.start), prices);
+        rows.made_of.add(match state {
+            BucketState::Closed => Part::Stored(view.series.closed_version()),
             _ => Part::Series(view.series.version()),
         });
-        rows.made_of.add(Part::Row(target.start));
-        rows.count(target.start, standing);
-        if view.spec.fill_previous && standing == Standing::Closed {
+        rows.made_of.add(Part::Row(bucket.start));
+        rows.count(bucket.start, state);
+        if view.spec.fill_previous && state == BucketState::Closed {
             self.previous = Some(prices[3].to_vec());
         }
-    }
-}
-
-impl Rows {
-    fn new(quoted: bool) -> Rows {
-        Rows {
-            body: b"[".to_vec(),
-            made_of: Fingerprint::new(),
-            volume: Vec::new(),
-            outcome: Outcome::default(),
-            quoted,
-        }
-    }
-
-    /// Appends a row: open time, open, high, low, close; its volume is already here.
-    fn push(&mut self, open: UnixMs, prices: [&[u8]; 4]) {
-        let body = &mut self.body;
-        body.push(b'[');
-        Decimal::from(open.0).write(body);
-        for number in prices.into_iter().chain([&self.volume[..]]) {
-            body.push(b',');
-            if self.quoted {
-                body.push(b'"');
-                body.extend_from_slice(number);
-                body.push(b'"');
-            } else {
-                body.extend_from_slice(number);
-            }
-        }
-        body.extend_from_slice(b"],");
-    }
-
-    fn count(&mut self, slot: i64, standing: Standing) {
-        let outcome = &mut self.outcome;
-        outcome.rows += 1;
-        outcome.begin.get_or_insert(slot);
-        outcome.first.get_or_insert(slot);
-        outcome.last = Some(slot);
-        outcome.touches_tail |= standing == Standing::Open;
-    }
-
-    fn close(&mut self) {
-        if self.body.last() == Some(&b',') {
-            self.body.pop();
-        }
-        self.body.push(b']');
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decimal::Decimal;
     use crate::interval::{Interval, Stored};
     use crate::market::testing::{all_of, chart, key, minute, minutes};
 
     fn series(slots: Range<i64>) -> Series {
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(
+        series.ingest_whole(
             slots.clone(),
             &minutes(slots.clone()),
             minute(slots.end),
@@ -426,18 +373,18 @@ mod tests {
     }
 
     /// The body and what it is made of, made in steps as small as they get.
-    fn made(mut maker: ChartMaker, series: &Series) -> (String, Fingerprint) {
+    fn made(mut builder: ChartBuilder, series: &Series) -> (String, Fingerprint) {
         let mut steps = 1;
-        while !maker.step(Some(series), 0) {
+        while !builder.step(Some(series), 0) {
             steps += 1;
             assert!(steps < 1000, "it never ends");
         }
-        let (body, made_of, _) = maker.finished().expect("it is done");
+        let (body, made_of, _) = builder.finished().expect("it is done");
         (String::from_utf8_lossy(&body).into_owned(), made_of)
     }
 
-    fn maker(spec: &ChartSpec) -> ChartMaker {
-        ChartMaker::new(spec.clone(), minute(600), 1000)
+    fn builder(spec: &ChartSpec) -> ChartBuilder {
+        ChartBuilder::new(spec.clone(), minute(600), 1000)
     }
 
     #[test]
@@ -445,41 +392,41 @@ mod tests {
         let series = series(0..600);
         let spec = all_of(Interval::M5);
         let (body, _) = chart(&series, &spec, minute(600));
-        let mut at_once = maker(&spec);
+        let mut at_once = builder(&spec);
         assert!(at_once.step(Some(&series), usize::MAX));
         let (_, made_of, _) = at_once.finished().expect("it is done");
-        assert_eq!(made(maker(&spec), &series), (body, made_of));
+        assert_eq!(made(builder(&spec), &series), (body, made_of));
     }
 
     #[test]
     fn a_series_that_changes_on_the_way_is_begun_again_a_few_times() {
         let mut series = series(0..600);
         let spec = all_of(Interval::M5);
-        let mut maker = maker(&spec);
-        assert!(!maker.step(Some(&series), 200));
+        let mut builder = builder(&spec);
+        assert!(!builder.step(Some(&series), 200));
         let slots = 600..605;
-        series.answered(slots.clone(), &minutes(slots), minute(605), None);
+        series.ingest_whole(slots.clone(), &minutes(slots), minute(605), None);
         let (body, _) = chart(&series, &spec, minute(605));
-        let fresh = made(self::maker(&spec), &series);
+        let fresh = made(self::builder(&spec), &series);
         assert_eq!(fresh.0, body);
-        assert_eq!(made(maker, &series), fresh);
+        assert_eq!(made(builder, &series), fresh);
     }
 
     #[test]
     fn a_series_that_never_rests_still_gets_its_chart_and_that_has_a_name_of_its_own() {
         let mut series = series(0..600);
-        let mut maker = maker(&all_of(Interval::M5));
+        let mut builder = builder(&all_of(Interval::M5));
         let mut slot = 600;
-        while !maker.step(Some(&series), 100) {
-            series.answered(slot..slot + 1, &minutes([slot]), minute(slot + 1), None);
+        while !builder.step(Some(&series), 100) {
+            series.ingest_whole(slot..slot + 1, &minutes([slot]), minute(slot + 1), None);
             slot += 1;
             assert!(slot < 1000, "it never ends");
         }
-        let (body, made_of, info) = maker.finished().expect("it is done");
+        let (body, made_of, info) = builder.finished().expect("it is done");
         let times = String::from_utf8_lossy(&body).matches("],[").count();
         assert_eq!(times + 1, info.rows);
         assert!(info.rows >= 120);
-        let (_, of_one_moment) = made(self::maker(&all_of(Interval::M5)), &series);
+        let (_, of_one_moment) = made(self::builder(&all_of(Interval::M5)), &series);
         assert_ne!(made_of, of_one_moment);
     }
 
@@ -488,17 +435,17 @@ mod tests {
         let mut spec = all_of(Interval::M1);
         (spec.fill_previous, spec.from) = (true, Some(minute(10)));
         let mut series = Series::new(key(Stored::M1), 0);
-        series.answered(0..600, &minutes([10, 599]), minute(600), None);
-        let mut maker = maker(&spec);
+        series.ingest_whole(0..600, &minutes([10, 599]), minute(600), None);
+        let mut builder = builder(&spec);
         // A late trade is booked in another slot between two steps, more often than it is begun again.
         let mut late = Vec::new();
         for slot in [20, 21, 22, 23] {
-            assert!(!maker.step(Some(&series), 100 * TARGET_COST));
+            assert!(!builder.step(Some(&series), 100 * BUCKET_COST));
             late.push(slot);
             let booked = [10, 599].into_iter().chain(late.iter().copied());
-            series.answered(0..600, &minutes(booked), minute(600), None);
+            series.ingest_whole(0..600, &minutes(booked), minute(600), None);
         }
-        let (body, _) = made(maker, &series);
+        let (body, _) = made(builder, &series);
         let flat = |slot: i64, close: i64| {
             format!("[{},{close},{close},{close},{close},0]", slot * 60_000)
         };
@@ -513,33 +460,33 @@ mod tests {
         let mut series = Series::new(key(Stored::M1), 0);
         // The second silence about the slots behind 20 is proof.
         for now in [40, 45] {
-            series.answered(0..40, &minutes([10, 20]), minute(now), None);
+            series.ingest_whole(0..40, &minutes([10, 20]), minute(now), None);
         }
-        let before = made(maker(&spec), &series);
+        let before = made(builder(&spec), &series);
         let closed = series.closed_version();
         series.tick(&Decimal::from(5), minute(40));
         assert_eq!(series.closed_version(), closed);
-        let after = made(maker(&spec), &series);
+        let after = made(builder(&spec), &series);
         assert_ne!(before.0, after.0);
         assert_ne!(before.1, after.1);
         // Another quote does not touch them.
         series.tick(&Decimal::from(6), minute(40));
-        assert_eq!(made(maker(&spec), &series), after);
+        assert_eq!(made(builder(&spec), &series), after);
     }
 
     #[test]
     fn a_series_that_leaves_on_the_way_ends_the_body() {
         let series = series(0..600);
-        let mut maker = maker(&all_of(Interval::M5));
-        assert!(!maker.step(Some(&series), 1000));
-        assert!(maker.step(None, 1000));
-        let (body, _, info) = maker.finished().expect("it is done");
+        let mut builder = builder(&all_of(Interval::M5));
+        assert!(!builder.step(Some(&series), 1000));
+        assert!(builder.step(None, 1000));
+        let (body, _, info) = builder.finished().expect("it is done");
         assert!(body.ends_with(b"]"));
         assert!(!info.complete);
     }
 
     #[test]
     fn an_unfinished_body_is_not_handed_out() {
-        assert!(maker(&all_of(Interval::M5)).finished().is_none());
+        assert!(builder(&all_of(Interval::M5)).finished().is_none());
     }
 }

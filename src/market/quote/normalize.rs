@@ -1,8 +1,8 @@
-//! Settling: what an exchange's ticker becomes before it is kept.
+//! Normalization: what is done to a ticker before it is stored.
 //!
-//! Owns the rules by which figures are refused, taken as unknown, or computed. It never rounds a
-//! figure that was sent, and computes only what follows exactly (the percentage excepted, which
-//! has a fixed number of places).
+//! Owns the rules by which figures are refused, treated as unknown, or computed. It never rounds a
+//! sent figure, and computes only what follows exactly, except the percentage, which has a fixed
+//! number of places.
 
 use crate::decimal::Decimal;
 use crate::record::Ticker;
@@ -29,9 +29,9 @@ impl fmt::Display for QuoteReject {
     }
 }
 
-/// Refuses what is absurd, empties what is unknown, fills in what follows. Settling twice is
-/// settling once.
-pub(super) fn settle(ticker: &mut Ticker) -> Result<(), QuoteReject> {
+/// Refuses impossible figures, clears unknown ones, fills in what follows from others. Applying it
+/// twice is the same as once.
+pub(super) fn normalize(ticker: &mut Ticker) -> Result<(), QuoteReject> {
     if !ticker.last.is_positive() {
         return Err(QuoteReject::NoPositiveLast);
     }
@@ -40,7 +40,7 @@ pub(super) fn settle(ticker: &mut Ticker) -> Result<(), QuoteReject> {
     price(&mut ticker.open, "open")?;
     price(&mut ticker.high, "high")?;
     price(&mut ticker.low, "low")?;
-    // Nothing traded is a fact: a volume of zero stays. Nothing offered at no price is none.
+    // A volume of zero is a fact and stays. A volume without a price is unknown.
     not_negative(&ticker.bid_volume, "bid volume")?;
     not_negative(&ticker.ask_volume, "ask volume")?;
     not_negative(&ticker.base_volume, "base volume")?;
@@ -51,7 +51,7 @@ pub(super) fn settle(ticker: &mut Ticker) -> Result<(), QuoteReject> {
     if ticker.ask.is_none() {
         ticker.ask_volume = None;
     }
-    // Exchanges that have no time to send write zero.
+    // Exchanges without a time write zero.
     ticker.timestamp = ticker.timestamp.filter(|time| time.0 > 0);
     compute(ticker);
     Ok(())
@@ -127,16 +127,16 @@ mod tests {
     }
 
     fn check(sent: &str, expected: Result<&str, QuoteReject>) {
-        let mut settled = read(sent);
-        let verdict = settle(&mut settled);
+        let mut normalized = read(sent);
+        let decision = normalize(&mut normalized);
         match expected {
             Ok(expected) => {
-                assert_eq!((verdict, &settled), (Ok(()), &read(expected)), "{sent}");
-                let once = settled.clone();
-                assert_eq!(settle(&mut settled), Ok(()));
-                assert_eq!(settled, once, "settled twice: {sent}");
+                assert_eq!((decision, &normalized), (Ok(()), &read(expected)), "{sent}");
+                let once = normalized.clone();
+                assert_eq!(normalize(&mut normalized), Ok(()));
+                assert_eq!(normalized, once, "normalized twice: {sent}");
             }
-            Err(reject) => assert_eq!(verdict, Err(reject), "{sent}"),
+            Err(reject) => assert_eq!(decision, Err(reject), "{sent}"),
         }
     }
 

@@ -1,11 +1,12 @@
-//! What is read of a series: its stored rows, and where its candles are.
+//! Reads of a series: its stored rows, and where its candles are.
 //!
-//! Owns nothing. It never looks into a row to find or to measure it, and never copies one: what
-//! it hands out is shared.
+//! It finds and measures rows without looking into them, and shares their bytes instead of copying
+//! them.
 
 use super::chunk::{CHUNK_SLOTS, Chunk, chunks_of, places_of};
+use super::forming::FormingCandle;
 use super::rollup::fields;
-use super::series::{Series, Tail};
+use super::series::Series;
 use crate::decimal::Decimal;
 use crate::record::Candle;
 use std::ops::Range;
@@ -13,22 +14,22 @@ use std::sync::Arc;
 
 pub use crate::record::Edge;
 
-/// Some stored candles in a row, found without looking at their rows.
+/// Some consecutive stored candles.
 #[derive(Clone, Debug, Default)]
 pub struct RowRange {
-    /// From the first one's slot to behind the last one's; empty when there is none.
+    /// From the first slot to the slot after the last; empty if there is no candle.
     pub slots: Range<i64>,
-    /// How many.
+    /// The number of candles.
     pub rows: usize,
-    /// Their bytes, the comma behind each included.
+    /// Their size in bytes, with the comma after each.
     pub bytes: usize,
-    /// The bytes, oldest first: shared, and the part that belongs to the range. They stay as they
-    /// are for as long as somebody holds them, whatever becomes of the series.
+    /// The bytes, oldest first: shared, and the range that belongs here. They stay as they are
+    /// while anyone holds them.
     pub pieces: Vec<(Arc<[u8]>, Range<usize>)>,
 }
 
 impl RowRange {
-    /// Takes from chunk after chunk, from one end of the range, until the limit is reached.
+    /// Collects chunk after chunk, from one end of the range, up to the limit.
     fn gather<'a>(
         &mut self,
         chunks: impl Iterator<Item = (&'a i64, &'a Chunk)>,
@@ -37,7 +38,7 @@ impl RowRange {
         keep: Edge,
         second: u32,
     ) {
-        // A chunk between the outermost two lies in the range whole.
+        // A chunk that is not the first or the last lies fully inside the range.
         let outer = chunks_of(slots);
         let (mut rows, mut bytes) = (0, 0);
         let (mut begin, mut end) = (None, None);
@@ -74,8 +75,8 @@ impl RowRange {
 }
 
 impl Series {
-    /// Finds at most `limit` stored candles of these slots. `second` marks their chunks as read
-    /// then.
+    /// Finds at most `limit` stored candles in these slots, and marks their chunks as read at
+    /// `second`.
     pub fn range(&self, slots: Range<i64>, limit: usize, keep: Edge, second: u32) -> RowRange {
         self.touch(second);
         if slots.is_empty() || limit == 0 {
@@ -97,20 +98,24 @@ impl Series {
         found
     }
 
-    /// The tail's candles in these slots, oldest first.
-    pub(super) fn tail(&self, slots: &Range<i64>) -> &[Tail] {
-        let first = self.tail.partition_point(|tail| tail.slot < slots.start);
-        let behind = self.tail.partition_point(|tail| tail.slot < slots.end);
-        &self.tail[first..behind.max(first)]
+    /// The forming candles in these slots, oldest first.
+    pub(super) fn forming_in(&self, slots: &Range<i64>) -> &[FormingCandle] {
+        let first = self
+            .forming
+            .partition_point(|forming| forming.slot < slots.start);
+        let behind = self
+            .forming
+            .partition_point(|forming| forming.slot < slots.end);
+        &self.forming[first..behind.max(first)]
     }
 
-    /// The newest candle's slot among these, stored or of the tail.
+    /// The slot of the newest candle among these, stored or forming.
     pub(super) fn last_candle(&self, slots: Range<i64>) -> Option<i64> {
         if slots.is_empty() {
             return None;
         }
-        if let Some(tail) = self.tail(&slots).last() {
-            return Some(tail.slot);
+        if let Some(forming) = self.forming_in(&slots).last() {
+            return Some(forming.slot);
         }
         (self.chunks.range(chunks_of(&slots)).rev()).find_map(|(id, chunk)| {
             let place = chunk.last_in(&places_of(*id, &slots))?;
@@ -118,21 +123,21 @@ impl Series {
         })
     }
 
-    /// The oldest candle's slot among these, stored or of the tail.
+    /// The slot of the oldest candle among these, stored or forming.
     pub(super) fn first_candle(&self, slots: Range<i64>) -> Option<i64> {
         if slots.is_empty() {
             return None;
         }
         let stored = self.next_candle(slots.clone());
-        stored.or_else(|| self.tail(&slots).first().map(|tail| tail.slot))
+        stored.or_else(|| self.forming_in(&slots).first().map(|forming| forming.slot))
     }
 
-    /// Whether there is a candle in this slot.
+    /// True if there is a candle in this slot.
     pub fn has_candle(&self, slot: i64) -> bool {
         self.next_candle(slot..slot + 1).is_some()
     }
 
-    /// The oldest stored candle's slot among these.
+    /// The slot of the oldest stored candle among these.
     pub fn next_candle(&self, slots: Range<i64>) -> Option<i64> {
         (self.chunks.range(chunks_of(&slots))).find_map(|(id, chunk)| {
             let place = chunk.first_in(&places_of(*id, &slots))?;
@@ -179,29 +184,24 @@ impl Series {
         })
     }
 
-    /// The newest stored candle's slot.
-    pub(super) fn last_row(&self) -> Option<i64> {
-        let (id, chunk) = self.chunks.last_key_value()?;
-        let place = chunk.last_in(&(0..CHUNK_SLOTS as u32))?;
-        Some(id * CHUNK_SLOTS + i64::from(place))
-    }
-
-    /// The rows of these slots, one by one, oldest first: stored ones, then the tail's. `second`
-    /// marks the chunks as read then.
+    /// The rows of these slots, oldest first, stored ones before forming ones. Marks the chunks as
+    /// read at `second`.
     pub(super) fn rows(&self, slots: Range<i64>, second: u32) -> impl Iterator<Item = &[u8]> {
         self.touch(second);
         let chunks = chunks_of(&slots);
-        let tail = self.tail(&slots).iter().map(|tail| &tail.row()[..]);
+        let forming = self
+            .forming_in(&slots)
+            .iter()
+            .map(|forming| &forming.row()[..]);
         let stored = self.chunks.range(chunks).flat_map(move |(id, chunk)| {
             chunk.touch(second);
             chunk.rows_in(places_of(*id, &slots))
         });
-        stored.chain(tail)
+        stored.chain(forming)
     }
 
-    /// The chunk that may be evicted: the oldest that nobody waits for, or where there is none, that
-    /// nobody but those who asked first wait for. Second of its last read, and its slots. Never the
-    /// newest.
+    /// The chunk to evict next: when it was last read, and its slots. It is the oldest that no
+    /// client waits for; if clients wait for all, the one wanted longest ago. Never the newest.
     pub(super) fn next_to_leave(&self) -> Option<(u32, Range<i64>)> {
         let (newest, _) = self.chunks.last_key_value()?;
         let mut wishes = (0..=self.wanted.len()).rev();
@@ -213,7 +213,7 @@ impl Series {
         Some((chunk.read(), begin..(id + 1) * CHUNK_SLOTS))
     }
 
-    /// The first chunk before `end` that has no part in the newest wishes, so many of them.
+    /// The first chunk before `end` that is not in the newest `wishes` wanted ranges.
     fn first_beside(&self, wishes: usize, end: i64) -> Option<(&i64, &Chunk)> {
         let wished = |id: i64| {
             let mut wished = self.wanted.iter().take(wishes);

@@ -1,97 +1,25 @@
-//! What an exchange's answer does to a series.
+//! Ingest: applies an answer to a series.
 //!
-//! Owns the rules by which an answer becomes coverage, stored rows and a forming candle. It never
-//! takes one bad candle for a bad answer, and never takes silence about a slot that has not
-//! ended for a word.
+//! Owns the rules by which an answer becomes coverage, stored rows and forming candles. One bad
+//! candle never spoils the answer. A slot that has not ended is never taken as empty.
 
-use super::chunk::{CHUNK_SLOTS, Draft, chunk_of, chunks_of, place_of, places_of, seconds};
-use super::series::{Series, Tail};
-use super::silence::{LEAST_PAGE, REREAD, confirmed_after_ms};
-use super::spans::{MAX_SPANS, Spans, SpansFull};
+use super::answer::{Found, Reported, Word, Written, left_out};
+use super::chunk::seconds;
+use super::interval_set::{IntervalSet, MAX_INTERVALS};
+use super::series::Series;
+use super::silence::{REREAD, confirmed_after_ms};
 use crate::history::Changes;
-use crate::interval::Stored;
-use crate::record::Candle;
 use crate::time::UnixMs;
 use std::ops::Range;
 
-/// A candle as an exchange reported it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reported {
-    /// Its numbers.
-    pub candle: Candle,
-    /// The exchange's own word on whether it is closed, where it says so.
-    pub closed: Option<bool>,
-}
-
-/// What an answer of the exchange did to a series.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
-    /// Candles stored in slots that had none.
-    pub written: usize,
-    /// Stored candles whose numbers changed.
-    pub updated: usize,
-    /// Stored candles that the answer confirmed as they are.
-    pub unchanged: usize,
-    /// Stored candles that the exchange no longer has, by two of its answers.
-    pub removed: usize,
-    /// Unsound ones: not aligned, not asked for, of the future, or with numbers that no market
-    /// can have.
-    pub rejected: usize,
-    /// Old candles that had to leave: out of the window of time, or with a span of coverage
-    /// that made room.
-    pub evicted: usize,
-    /// Nothing closed was stored: coverage is in too many pieces, and this would be the oldest.
-    pub refused: bool,
-}
-
-/// Archived slots in a row that an answer may tell anew. A longer stretch lies in the middle of what was
-/// asked for the sake of others, and the file's word on it is as good.
+/// The longest stretch of archived slots that an answer may replace. A longer one lies inside of
+/// what was asked for other slots, and the file is as good about it.
 const MOST_ASKED_AGAIN: i64 = 2 * REREAD;
 
-/// What an answer says about one slot.
-struct Found<'a> {
-    slot: i64,
-    /// `None`: something unsound, which is no word about the slot.
-    candle: Option<&'a Candle>,
-}
-
-/// Who says something about slots, and what it means that no candle is said to be in one of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Word {
-    /// The history file: nobody traded there.
-    History,
-    /// An exchange's answer, or a slice of one.
-    Answer {
-        /// From its oldest sound candle's slot to behind its newest's. Slots between that it leaves
-        /// out are empty.
-        between: Range<i64>,
-        /// Whether it could have held candles of the other slots, too: it was not cut.
-        is_whole: bool,
-    },
-}
-
-impl Word {
-    /// Of a whole answer about these slots. `is_dated`: each of its rows told its time.
-    pub fn of(interval: Stored, asked: &Range<i64>, candles: &[Reported], is_dated: bool) -> Word {
-        let slot = |it: &Reported| {
-            let slot = interval.slot_of(it.candle.open_time);
-            let is_aligned = interval.open_of(slot) == it.candle.open_time;
-            (is_aligned && asked.contains(&slot) && it.candle.is_sound()).then_some(slot)
-        };
-        let slots = || candles.iter().filter_map(slot);
-        Word::Answer {
-            between: match (slots().min(), slots().max()) {
-                (Some(first), Some(last)) => first..last + 1,
-                _ => 0..0,
-            },
-            is_whole: is_dated && candles.len() < LEAST_PAGE,
-        }
-    }
-}
-
 impl Series {
-    /// Takes a whole answer of the exchange about the slots `asked`: see [`Series::told`].
-    pub fn answered(
+    /// Takes a whole answer about the slots `asked`.
+    #[cfg(test)]
+    pub fn ingest_whole(
         &mut self,
         asked: Range<i64>,
         candles: &[Reported],
@@ -99,21 +27,20 @@ impl Series {
         changes: Option<&mut Changes>,
     ) -> Written {
         let word = Word::of(self.interval(), &asked, candles, true);
-        self.told(asked, candles, &word, closed_before, changes)
+        self.ingest(asked, candles, &word, closed_before, changes)
     }
 
-    /// Takes what is told of the slots `asked`: every candle that there is, in any order.
-    /// `closed_before` is the exchange's clock at the moment of the answer; a caller who
-    /// knows that the exchange needs a while to close a candle takes that off.
+    /// Applies an answer about the slots `asked`: every candle that there is, in any order.
+    /// `closed_before` is the exchange's clock at the time of the answer, less what the exchange
+    /// needs to close a candle.
     ///
-    /// Of slots that ended by then, those with a sound candle are covered from now on, and so are
-    /// those that the answer's [`Word`] says to be empty. Any other slot that is left out stays as it
-    /// is, with its candle if one is stored; a second answer that leaves it out, a re-read later,
-    /// makes it empty. An unsound candle changes nothing in its slot. The candle that has not ended
-    /// becomes the forming one.
+    /// Slots that have ended become covered if they have a sound candle, or if [`Word`] proves them
+    /// empty. Any other slot that is left out keeps its state, until a second answer, a re-read
+    /// later, leaves it out too. An unsound candle changes nothing in its slot. A candle that has
+    /// not ended becomes the forming one.
     ///
-    /// `changes` is told what is to be archived of it.
-    pub fn told(
+    /// `changes` collects what is to be archived.
+    pub fn ingest(
         &mut self,
         asked: Range<i64>,
         candles: &[Reported],
@@ -144,14 +71,14 @@ impl Series {
                 self.set_open(found.slot, candle);
             }
         }
-        self.settle_tail();
+        self.trim_forming();
         self.advance(present);
         self.check();
         written
     }
 
-    /// The parts of these closed slots that are as they are told, in order. What is left out of an
-    /// answer and not proved by it is noted, and is part of it when it has been noted before.
+    /// The parts of these closed slots that become as reported, in order. A slot that is left out
+    /// without proof is noted; it becomes part of the result when it was noted before.
     fn decided(
         &mut self,
         closed: &Range<i64>,
@@ -164,9 +91,9 @@ impl Series {
         };
         let start = between.start.clamp(closed.start, closed.end);
         let end = between.end.clamp(start, closed.end);
-        let mut decided = Spans::new();
+        let mut decided = IntervalSet::new();
         let _ = decided.insert(start..end);
-        // Candles that are stored are not removed on one answer's word, in the file neither.
+        // One answer does not remove a candle, neither from memory nor from the file.
         let mut doubtful = self.row_parts(&(start..end));
         for hidden in self.hidden(start..end) {
             match hidden.end - hidden.start > MOST_ASKED_AGAIN {
@@ -188,7 +115,7 @@ impl Series {
                     .silences
                     .note(part, at, confirmed_after_ms(self.interval()))
                 {
-                    // Too many pieces: it is asked again.
+                    // With too many ranges it is asked for again.
                     let _ = decided.insert(confirmed);
                 }
             }
@@ -210,9 +137,10 @@ impl Series {
         slots.map(|slot| slot..slot + 1).collect()
     }
 
-    /// These slots were told at a moment at which `present` was the newest.
+    /// Notes which of these slots may still be revised. `present` was the newest slot at the time
+    /// of the answer.
     fn note_settled(&mut self, slots: &Range<i64>, found: &[Found<'_>], present: i64) {
-        // Something unsound is no second reading.
+        // An unsound candle is no second reading.
         let unsound = found.iter().filter(|found| found.candle.is_none());
         let unread: Vec<Range<i64>> = (unsound.map(|found| found.slot..found.slot + 1))
             .filter(|slot| self.unsettled.covers(slot.clone()))
@@ -223,12 +151,12 @@ impl Series {
         }
         let young = slots.start.max(present - REREAD)..slots.end;
         if !young.is_empty() {
-            // Too many pieces: more than any exchange's outages make.
+            // Failure means too many ranges: more than outages of an exchange cause.
             let _ = self.unsettled.insert(young);
         }
     }
 
-    /// Makes these slots as they are told.
+    /// Stores these slots as reported.
     fn take(
         &mut self,
         slots: &Range<i64>,
@@ -255,8 +183,8 @@ impl Series {
         }
     }
 
-    /// The reported candles by slot, one each, unsound ones without their numbers; and the first
-    /// slot that has not ended.
+    /// Sorts the reported candles by slot, one each, unsound ones without numbers. Also returns the
+    /// first slot that has not ended.
     fn sift<'a>(
         &self,
         asked: &Range<i64>,
@@ -269,7 +197,8 @@ impl Series {
         for Reported { candle, closed } in candles {
             let slot = self.interval().slot_of(candle.open_time);
             let asked_for = asked.contains(&slot);
-            // One slot ahead: its clock may have passed a boundary that ours is just before.
+            // One slot ahead is fine: the exchange's clock may have passed a boundary that ours has
+            // not.
             let sound = asked_for
                 && slot <= present.saturating_add(1)
                 && self.open_of(slot) == candle.open_time
@@ -277,13 +206,13 @@ impl Series {
             if !sound {
                 written.rejected += 1;
             } else if *closed == Some(false) && slot >= present - 1 {
-                // The exchange's word counts where the clocks may disagree; further back, a
-                // candle that never closes would be asked for again for ever.
+                // The flag counts where the clocks may disagree. Further back it is ignored: a
+                // candle that never closes would be requested forever.
                 open_from = open_from.min(slot);
             }
             if asked_for {
                 let candle = sound.then_some(candle);
-                // They nearly always come in their order: a sort would take 5 kB of the program.
+                // Candles nearly always come in order, and a sort adds 5 kB to the program.
                 let place = found.partition_point(|it: &Found<'_>| it.slot <= slot);
                 found.insert(place, Found { slot, candle });
             }
@@ -298,21 +227,21 @@ impl Series {
         (found, open_from)
     }
 
-    /// The slots of which nothing is known but something unsound. Where they would break coverage
-    /// into too many pieces, they pass for slots without a candle.
+    /// The slots of which only an unsound candle is known. They count as empty if they would split
+    /// coverage into too many ranges.
     fn unsound_and_unknown(&self, found: &[Found<'_>]) -> Vec<i64> {
         let unknown = |found: &&Found<'_>| {
             found.candle.is_none() && !self.covered.covers(found.slot..found.slot + 1)
         };
         let slots: Vec<i64> = found.iter().filter(unknown).map(|it| it.slot).collect();
-        match self.covered.len() + slots.len() < MAX_SPANS {
+        match self.covered.len() + slots.len() < MAX_INTERVALS {
             true => slots,
             false => Vec::new(),
         }
     }
 
-    /// Tells what an answer about these closed slots makes of the archive. Called before the answer
-    /// is stored here. Until it is written, the file's word about them is an old one.
+    /// Collects what an answer about these closed slots changes in the archive. Called before the
+    /// answer is stored here.
     fn archive_answer(&mut self, closed: &Range<i64>, found: &[Found<'_>], changes: &mut Changes) {
         let mut from = closed.start;
         let unsound = found.iter().filter(|found| found.candle.is_none());
@@ -323,7 +252,8 @@ impl Series {
             if part.is_empty() {
                 continue;
             }
-            // What is archived there and was not looked at may hold what the exchange no longer has.
+            // Archived slots that are not in memory may hold candles that the exchange no longer
+            // has.
             for hidden in self.covered.missing(part.clone()) {
                 for slots in self.archived.within(hidden) {
                     changes.forget(slots);
@@ -341,160 +271,6 @@ impl Series {
             self.archived.remove(part);
         }
     }
-
-    /// Marks these slots; says whether that changed anything. `None`: there are too many spans.
-    fn cover(&mut self, closed: &Range<i64>, written: &mut Written) -> Option<bool> {
-        loop {
-            match self.covered.insert(closed.clone()) {
-                Ok(changed) => return Some(changed),
-                Err(SpansFull) => {
-                    // What is newer is worth more.
-                    let oldest = self.covered.iter().next()?;
-                    if oldest.end > closed.start {
-                        return None;
-                    }
-                    written.evicted += self.forget_before(oldest.end);
-                }
-            }
-        }
-    }
-
-    /// Makes the rows of these slots those of the found candles.
-    fn store(
-        &mut self,
-        closed: &Range<i64>,
-        found: &[Found<'_>],
-        second: u32,
-        written: &mut Written,
-    ) {
-        if closed.is_empty() {
-            return;
-        }
-        let (mut draft, mut rest) = (Draft::default(), found);
-        let mut at = chunk_of(closed.start);
-        let end = chunks_of(closed).end;
-        // An answer may cover a million slots and hold three candles: only chunks that have
-        // candles, or get some, are looked at.
-        while at < end {
-            let stored = self.chunks.range(at..end).next().map(|(id, _)| *id);
-            let fresh = rest.first().map(|found| chunk_of(found.slot));
-            let Some(id) = stored.into_iter().chain(fresh).min() else {
-                break;
-            };
-            let here = rest.partition_point(|found| chunk_of(found.slot) == id);
-            let places = places_of(id, closed);
-            self.store_chunk(id, places, &rest[..here], &mut draft, second, written);
-            rest = &rest[here..];
-            at = id + 1;
-        }
-    }
-
-    fn store_chunk(
-        &mut self,
-        id: i64,
-        places: Range<u32>,
-        found: &[Found<'_>],
-        draft: &mut Draft,
-        second: u32,
-        written: &mut Written,
-    ) {
-        let old = self.chunks.get(&id);
-        let before = *written;
-        let mut kept = 0;
-        draft.clear();
-        if let Some(old) = old {
-            draft.copy(old, 0..places.start);
-        }
-        for found in found {
-            let place = place_of(found.slot);
-            let row = old.and_then(|old| old.row(place));
-            match (found.candle, row) {
-                (Some(candle), Some(row)) if draft.push(place, candle) == row => {
-                    written.unchanged += 1;
-                }
-                (Some(_), Some(_)) => written.updated += 1,
-                (Some(candle), None) => {
-                    draft.push(place, candle);
-                    written.written += 1;
-                }
-                (None, Some(_)) => {
-                    draft.copy(old.expect("it has this row"), place..place + 1);
-                    kept += 1;
-                }
-                (None, None) => {}
-            }
-        }
-        let confirmed = written.updated - before.updated + written.unchanged - before.unchanged;
-        let stored = old.map_or(0, |old| old.count_in(&places));
-        written.removed += stored - confirmed - kept;
-        if let Some(old) = old {
-            draft.copy(old, places.end..CHUNK_SLOTS as u32);
-        }
-        let same = written.written == before.written
-            && written.updated == before.updated
-            && written.removed == before.removed;
-        if !same {
-            // What nobody read yet leaves as if it had been read when it came.
-            let read = old.map_or(second, |old| old.read().max(second));
-            self.set_chunk(id, draft.build(read));
-        }
-    }
-
-    /// Puts a candle that has not ended into the tail, in place of what quotes made.
-    fn set_open(&mut self, slot: i64, candle: &Candle) {
-        let at = self.tail.partition_point(|tail| tail.slot < slot);
-        match self.tail.get_mut(at) {
-            Some(tail) if tail.slot == slot && tail.candle == *candle => return,
-            Some(tail) if tail.slot == slot => *tail = Tail::new(slot, candle.clone()),
-            _ => self.tail.insert(at, Tail::new(slot, candle.clone())),
-        }
-        self.version += 1;
-    }
-
-    /// After a clock that ran ahead was set right: slots that have not come yet are not covered,
-    /// unless the exchange had a candle for them, and have no candle made from quotes. One slot
-    /// is no wrong clock: two answers may be applied in another order than they were made.
-    fn heal_clock(&mut self, present: i64, changes: Option<&mut Changes>) {
-        let begin = present.saturating_add(2);
-        // What was answered there may still be on its way to the file.
-        let known = self.newest_known();
-        if let Some(changes) = changes.filter(|_| known >= Some(begin)) {
-            self.archived.remove(begin..i64::MAX);
-            changes.forget(begin..i64::MAX);
-        }
-        if self.frontier < begin {
-            return;
-        }
-        let begin = self.last_row().map_or(begin, |slot| begin.max(slot + 1));
-        if self.covered.remove(begin..i64::MAX) {
-            self.bump_closed();
-        }
-        self.unsettled.remove(begin..i64::MAX);
-        self.silences.clear();
-        self.tail.retain(|tail| tail.slot < begin);
-        let covered = self.covered.last().map_or(i64::MIN, |last| last + 1);
-        let tail = self.tail.last().map_or(i64::MIN, |tail| tail.slot);
-        self.frontier = present.max(covered).max(tail);
-        self.forgotten = self.forgotten.filter(|slot| *slot < present);
-        self.version += 1;
-    }
-}
-
-/// The parts of these slots in which nothing was found, sound or not.
-fn left_out(slots: Range<i64>, found: &[Found<'_>]) -> Vec<Range<i64>> {
-    let mut parts = Vec::new();
-    let mut from = slots.start;
-    let first = found.partition_point(|found| found.slot < slots.start);
-    for found in found[first..]
-        .iter()
-        .take_while(|found| found.slot < slots.end)
-    {
-        parts.push(from..found.slot);
-        from = found.slot + 1;
-    }
-    parts.push(from..slots.end);
-    parts.retain(|part| !part.is_empty());
-    parts
 }
 
 #[cfg(test)]
@@ -502,8 +278,9 @@ mod tests {
     use super::*;
     use crate::decimal::{Decimal, MAX_DIGITS};
     use crate::interval::{Interval, Stored};
-    use crate::market::spans::MAX_SPANS;
+    use crate::market::interval_set::MAX_INTERVALS;
     use crate::market::testing::{all_of, candle, chart, covered, key, minute, minutes, slots};
+    use crate::record::Candle;
 
     fn series() -> Series {
         Series::new(key(Stored::M1), 0)
@@ -515,10 +292,10 @@ mod tests {
 
     fn check_rejected(why: &str, candle: Candle) {
         let mut series = series();
-        series.answered(10..12, &minutes([10, 11]), minute(20), None);
+        series.ingest_whole(10..12, &minutes([10, 11]), minute(20), None);
         let closed = None;
         let reported = Reported { candle, closed };
-        let written = series.answered(10..12, &[reported], minute(20), None);
+        let written = series.ingest_whole(10..12, &[reported], minute(20), None);
         assert_eq!(written.rejected, 1, "{why}");
         assert_eq!((written.written, written.updated), (0, 0), "{why}");
     }
@@ -543,10 +320,10 @@ mod tests {
     #[test]
     fn an_unsound_candle_is_no_word_about_its_slot() {
         let mut series = series();
-        series.answered(10..13, &minutes(10..13), minute(13), None);
+        series.ingest_whole(10..13, &minutes(10..13), minute(13), None);
         let mut candles = minutes([10, 11]);
         candles[0].candle.low = Decimal::ZERO;
-        let written = series.answered(10..13, &candles, minute(13), None);
+        let written = series.ingest_whole(10..13, &candles, minute(13), None);
         let expected = Written {
             unchanged: 1,
             rejected: 1,
@@ -559,17 +336,17 @@ mod tests {
     #[test]
     fn what_is_left_out_between_two_candles_is_empty_and_elsewhere_takes_two_answers() {
         let mut series = series();
-        series.answered(10..30, &minutes([12, 15]), minute(40), None);
+        series.ingest_whole(10..30, &minutes([12, 15]), minute(40), None);
         assert_eq!(covered(&series), [(12, 16)]);
         assert_eq!(series.gaps(), 2);
-        series.answered(10..30, &minutes([12, 15]), minute(40) + 50_000, None);
+        series.ingest_whole(10..30, &minutes([12, 15]), minute(40) + 50_000, None);
         assert_eq!(covered(&series), [(12, 16)], "not yet a re-read later");
-        series.answered(10..30, &minutes([12, 15]), minute(41), None);
+        series.ingest_whole(10..30, &minutes([12, 15]), minute(41), None);
         assert_eq!(covered(&series), [(10, 30)]);
         // A stored candle stays as long, also between two others.
-        let written = series.answered(10..30, &minutes([15]), minute(50), None);
+        let written = series.ingest_whole(10..30, &minutes([15]), minute(50), None);
         assert_eq!((written.removed, series.count()), (0, 2));
-        let written = series.answered(10..30, &minutes([15]), minute(51), None);
+        let written = series.ingest_whole(10..30, &minutes([15]), minute(51), None);
         assert_eq!((written.removed, series.count()), (1, 1));
     }
 
@@ -577,26 +354,26 @@ mod tests {
     fn an_answer_that_may_have_been_cut_says_nothing_of_what_lies_outside() {
         let mut series = series();
         for at in [100, 101, 102] {
-            series.answered(10..90, &minutes(40..60), minute(at), None);
+            series.ingest_whole(10..90, &minutes(40..60), minute(at), None);
             assert_eq!(covered(&series), [(40, 60)]);
             assert!(!series.is_silent(39) && !series.is_silent(60));
         }
         // A narrower one that brings no more than is known does.
-        series.answered(59..90, &minutes([59]), minute(103), None);
+        series.ingest_whole(59..90, &minutes([59]), minute(103), None);
         assert!(series.is_silent(60));
-        series.answered(59..90, &minutes([59]), minute(104), None);
+        series.ingest_whole(59..90, &minutes([59]), minute(104), None);
         assert_eq!(covered(&series), [(40, 90)]);
     }
 
     #[test]
     fn candles_are_settled_when_they_are_read_long_enough_after_their_close() {
         let mut series = series();
-        series.answered(10..20, &minutes(10..20), minute(20), None);
+        series.ingest_whole(10..20, &minutes(10..20), minute(20), None);
         let settled = |series: &Series| series.is_settled(&(10..20));
         assert!(series.is_settled(&(10..18)) && !settled(&series));
-        series.answered(17..21, &minutes(17..21), minute(21), None);
+        series.ingest_whole(17..21, &minutes(17..21), minute(21), None);
         assert!(series.is_settled(&(10..19)) && !settled(&series));
-        series.answered(18..22, &minutes(18..22), minute(22), None);
+        series.ingest_whole(18..22, &minutes(18..22), minute(22), None);
         assert!(settled(&series));
     }
 
@@ -608,7 +385,7 @@ mod tests {
                 closed: None,
             });
             let mut series = series();
-            series.answered(10..11, &reported.collect::<Vec<_>>(), minute(11), None);
+            series.ingest_whole(10..11, &reported.collect::<Vec<_>>(), minute(11), None);
             chart(&series, &all_of(Interval::M1), minute(11)).0
         };
         assert_eq!(closes(&[99, 7]), "[[600000,5,9,2,7,1]]");
@@ -620,7 +397,7 @@ mod tests {
     fn a_slot_that_has_not_ended_is_neither_covered_nor_stored() {
         let check = |closed_before: UnixMs, covered: i64| {
             let mut series = series();
-            series.answered(10..20, &minutes(10..14), closed_before, None);
+            series.ingest_whole(10..20, &minutes(10..14), closed_before, None);
             let expected = Some(covered).filter(|last| *last >= 10);
             assert_eq!(series.covered().last(), expected, "{closed_before}");
             assert_eq!(stored(&series), [10, 11, 12, 13], "{closed_before}");
@@ -639,22 +416,22 @@ mod tests {
         let mut candles = minutes(10..14);
         candles[3].closed = Some(false);
         let mut first = series();
-        first.answered(10..14, &candles, minute(14), None);
+        first.ingest_whole(10..14, &candles, minute(14), None);
         assert_eq!((first.count(), first.covered().last()), (3, Some(12)));
-        // Not for long: a candle that never closes would be asked for again for ever.
-        first.answered(10..14, &candles, minute(15), None);
+        // Not for long: a candle that never closes would be asked for again forever.
+        first.ingest_whole(10..14, &candles, minute(15), None);
         assert_eq!((first.count(), first.covered().last()), (4, Some(13)));
     }
 
     #[test]
     fn order_and_repetition_do_not_matter() {
         let mut first = series();
-        first.answered(0..400, &minutes(0..400), minute(400), None);
+        first.ingest_whole(0..400, &minutes(0..400), minute(400), None);
         let mut second = series();
         let mut candles = minutes(0..400);
         candles.reverse();
         candles.extend(minutes(100..200));
-        let written = second.answered(0..400, &candles, minute(400), None);
+        let written = second.ingest_whole(0..400, &candles, minute(400), None);
         assert_eq!((written.written, written.rejected), (400, 0));
         let body = |series: &Series| chart(series, &all_of(Interval::M1), minute(400)).0;
         assert_eq!(body(&first), body(&second));
@@ -663,7 +440,7 @@ mod tests {
     #[test]
     fn the_last_word_wins_slot_by_slot() {
         let mut series = series();
-        series.answered(
+        series.ingest_whole(
             0..300,
             &minutes((0..300).filter(|slot| slot % 3 > 0)),
             minute(300),
@@ -672,7 +449,7 @@ mod tests {
         let mut candles = minutes(100..200);
         candles.retain(|reported| reported.candle.open_time.0 % 120_000 == 0);
         candles[0].candle.volume = Decimal::from(77);
-        let written = series.answered(100..200, &candles, minute(300), None);
+        let written = series.ingest_whole(100..200, &candles, minute(300), None);
         let expected = Written {
             written: 17,
             updated: 1,
@@ -680,7 +457,7 @@ mod tests {
             ..Written::default()
         };
         assert_eq!(written, expected);
-        let written = series.answered(100..200, &candles, minute(301), None);
+        let written = series.ingest_whole(100..200, &candles, minute(301), None);
         let expected = Written {
             unchanged: 50,
             removed: 33,
@@ -694,19 +471,20 @@ mod tests {
     #[test]
     fn scattered_coverage_makes_room_from_the_old_end() {
         let mut series = series();
-        for i in 1..=MAX_SPANS as i64 {
-            series.answered(i * 3..i * 3 + 1, &minutes([i * 3]), minute(100_000), None);
+        for i in 1..=MAX_INTERVALS as i64 {
+            series.ingest_whole(i * 3..i * 3 + 1, &minutes([i * 3]), minute(100_000), None);
         }
-        let written = series.answered(0..1, &minutes([0]), minute(100_000), None);
+        let written = series.ingest_whole(0..1, &minutes([0]), minute(100_000), None);
         assert!(written.refused, "older than all the others");
-        assert_eq!(series.count(), MAX_SPANS);
-        let written = series.answered(50_000..50_001, &minutes([50_000]), minute(100_000), None);
+        assert_eq!(series.count(), MAX_INTERVALS);
+        let written =
+            series.ingest_whole(50_000..50_001, &minutes([50_000]), minute(100_000), None);
         assert_eq!(
             (written.refused, written.evicted, written.written),
             (false, 1, 1)
         );
         assert_eq!(series.covered().first(), Some(6));
-        assert_eq!(series.covered().len(), MAX_SPANS);
+        assert_eq!(series.covered().len(), MAX_INTERVALS);
     }
 
     #[test]
@@ -726,7 +504,7 @@ mod tests {
         };
         let mut series = series();
         let candles: Vec<Reported> = (0..300).map(wide).collect();
-        series.answered(0..300, &candles, minute(300), None);
+        series.ingest_whole(0..300, &candles, minute(300), None);
         let (body, info) = chart(&series, &all_of(Interval::M1), minute(300));
         let numbers = ['5', '9', '2', '7', '8'].map(|first| long(first).to_string());
         assert!(body.ends_with(&format!("[17940000,{}]]", numbers.join(","))));

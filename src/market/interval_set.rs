@@ -1,87 +1,87 @@
-//! A set of slots, held as the ranges that it is made of.
+//! An interval set: a set of slots, stored as ranges.
 //!
-//! Owns what is known of a series as opposed to what is in it: an empty market and a market that
-//! nobody asked about differ here. It never holds candles.
+//! Owns no candles. It tells an empty market, whose slots are in the set, from a market that nobody
+//! asked about.
 //!
 //! Invariant: the ranges are half-open, not empty, sorted, and neither overlap nor touch.
 
 use std::ops::Range;
 
-/// Most ranges that [`Spans::insert`] builds up. A series that is polled and filled backwards has
-/// one or two; a client who asks for scattered ranges makes the others, 16 bytes each.
-pub const MAX_SPANS: usize = 512;
+/// The most ranges that [`IntervalSet::insert`] builds up. A series that is polled and backfilled
+/// has one or two. Clients that ask for scattered ranges make the others, at 16 bytes each.
+pub const MAX_INTERVALS: usize = 512;
 
-/// See the module's page.
+/// A set of slots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Spans {
-    spans: Vec<Range<i64>>,
+pub struct IntervalSet {
+    ranges: Vec<Range<i64>>,
 }
 
-/// The set already has [`MAX_SPANS`] ranges, and the new one touches none of them.
+/// The set already has [`MAX_INTERVALS`] ranges, and the new one touches none of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SpansFull;
+pub struct IntervalSetFull;
 
-impl Spans {
+impl IntervalSet {
     /// An empty set.
-    pub fn new() -> Spans {
-        Spans::default()
+    pub fn new() -> IntervalSet {
+        IntervalSet::default()
     }
 
-    /// Adds a range; says whether that changed the set.
-    pub fn insert(&mut self, range: Range<i64>) -> Result<bool, SpansFull> {
+    /// Adds a range. Returns true if that changed the set.
+    pub fn insert(&mut self, range: Range<i64>) -> Result<bool, IntervalSetFull> {
         if range.is_empty() {
             return Ok(false);
         }
-        // All spans that overlap the new one or touch it become one with it.
-        let first = self.spans.partition_point(|span| span.end < range.start);
-        let behind = self.spans.partition_point(|span| span.start <= range.end);
+        // All ranges that overlap or touch the new one are merged with it.
+        let first = self.ranges.partition_point(|span| span.end < range.start);
+        let behind = self.ranges.partition_point(|span| span.start <= range.end);
         if first == behind {
-            if self.spans.len() >= MAX_SPANS {
-                return Err(SpansFull);
+            if self.ranges.len() >= MAX_INTERVALS {
+                return Err(IntervalSetFull);
             }
-            self.spans.insert(first, range);
+            self.ranges.insert(first, range);
         } else {
-            let span = self.spans[first].clone();
+            let span = self.ranges[first].clone();
             if span.start <= range.start && range.end <= span.end {
                 return Ok(false);
             }
-            let end = self.spans[behind - 1].end.max(range.end);
-            self.spans[first] = span.start.min(range.start)..end;
-            self.spans.drain(first + 1..behind);
+            let end = self.ranges[behind - 1].end.max(range.end);
+            self.ranges[first] = span.start.min(range.start)..end;
+            self.ranges.drain(first + 1..behind);
         }
         self.check();
         Ok(true)
     }
 
-    /// Takes a range out; says whether that changed the set. Forgetting is never refused: a
-    /// removal in the middle of a span may take the set one above [`MAX_SPANS`].
+    /// Removes a range. Returns true if that changed the set. A removal is never refused: one in
+    /// the middle of a range may take the set one above [`MAX_INTERVALS`].
     pub fn remove(&mut self, range: Range<i64>) -> bool {
         let (first, behind) = self.touched(&range);
         if first == behind {
             return false;
         }
-        let left = self.spans[first].start..range.start;
-        let right = range.end..self.spans[behind - 1].end;
+        let left = self.ranges[first].start..range.start;
+        let right = range.end..self.ranges[behind - 1].end;
         let rest = [left, right].into_iter().filter(|span| !span.is_empty());
-        self.spans.splice(first..behind, rest);
+        self.ranges.splice(first..behind, rest);
         self.check();
         true
     }
 
-    /// Whether every slot of the range is in the set.
+    /// True if every slot of the range is in the set.
     pub fn covers(&self, range: Range<i64>) -> bool {
         if range.is_empty() {
             return true;
         }
         let (first, _) = self.touched(&range);
-        let span = self.spans.get(first);
+        let span = self.ranges.get(first);
         span.is_some_and(|span| span.start <= range.start && range.end <= span.end)
     }
 
     /// The parts of the range that are in the set, in order.
     pub fn within(&self, range: Range<i64>) -> impl DoubleEndedIterator<Item = Range<i64>> {
         let (first, behind) = self.touched(&range);
-        (self.spans[first..behind].iter())
+        (self.ranges[first..behind].iter())
             .map(move |span| span.start.max(range.start)..span.end.min(range.end))
     }
 
@@ -105,57 +105,64 @@ impl Spans {
             .sum()
     }
 
-    /// The least slot.
+    /// The first slot.
     pub fn first(&self) -> Option<i64> {
-        self.spans.first().map(|span| span.start)
+        self.ranges.first().map(|span| span.start)
     }
 
-    /// The greatest slot.
+    /// The last slot.
     pub fn last(&self) -> Option<i64> {
-        self.spans.last().map(|span| span.end - 1)
+        self.ranges.last().map(|span| span.end - 1)
     }
 
     /// All ranges, in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Range<i64>> {
-        self.spans.iter().cloned()
+        self.ranges.iter().cloned()
     }
 
     /// How many ranges the set is made of.
     pub fn len(&self) -> usize {
-        self.spans.len()
+        self.ranges.len()
     }
 
-    /// Whether no slot is in the set.
+    /// True if no slot is in the set.
     pub fn is_empty(&self) -> bool {
-        self.spans.is_empty()
+        self.ranges.is_empty()
     }
 
-    /// Indices of the spans that share a slot with the range; both the same when none does.
+    /// Indices of the ranges that share a slot with this one. Both are the same if none does.
     fn touched(&self, range: &Range<i64>) -> (usize, usize) {
-        let first = self.spans.partition_point(|span| span.end <= range.start);
+        let first = self.ranges.partition_point(|span| span.end <= range.start);
         if range.is_empty() {
             return (first, first);
         }
-        let behind = match self.spans.get(first) {
+        let behind = match self.ranges.get(first) {
             Some(span) if span.end < range.end => {
-                self.spans.partition_point(|span| span.start < range.end)
+                self.ranges.partition_point(|span| span.start < range.end)
             }
-            // Nearly always the range lies in one span, or in front of one.
+            // The range nearly always lies inside one stored range, or before one.
             Some(span) => first + usize::from(span.start < range.end),
             None => first,
         };
         (first, behind)
     }
 
-    /// The invariant of the module's page.
+    /// The invariant in the module comment, in debug builds.
     fn check(&self) {
-        debug_assert!(self.spans.iter().all(|span| span.start < span.end));
+        debug_assert!(self.ranges.iter().all(|span| span.start < span.end));
         debug_assert!(
-            self.spans
+            self.ranges
                 .windows(2)
                 .all(|pair| pair[0].end < pair[1].start)
         );
     }
+}
+
+/// The parts of a range outside another.
+pub fn cut(range: Range<i64>, other: &Range<i64>) -> impl Iterator<Item = Range<i64>> {
+    let before = range.start..range.end.min(other.start);
+    let behind = range.start.max(other.end)..range.end;
+    [before, behind].into_iter().filter(|part| !part.is_empty())
 }
 
 #[cfg(test)]
@@ -163,8 +170,8 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    fn spans(ranges: Pairs<'_>) -> Spans {
-        let mut spans = Spans::new();
+    fn spans(ranges: Pairs<'_>) -> IntervalSet {
+        let mut spans = IntervalSet::new();
         for (start, end) in ranges {
             spans.insert(*start..*end).expect("few spans");
         }
@@ -215,15 +222,15 @@ mod tests {
 
     #[test]
     fn a_full_set_refuses_what_touches_nothing() {
-        let mut set = Spans::new();
-        for i in 0..MAX_SPANS as i64 {
+        let mut set = IntervalSet::new();
+        for i in 0..MAX_INTERVALS as i64 {
             assert_eq!(set.insert(i * 3..i * 3 + 1), Ok(true));
         }
-        assert_eq!(set.insert(-5..-3), Err(SpansFull));
+        assert_eq!(set.insert(-5..-3), Err(IntervalSetFull));
         assert_eq!(set.insert(1..2), Ok(true));
-        assert_eq!(set.len(), MAX_SPANS);
+        assert_eq!(set.len(), MAX_INTERVALS);
         assert_eq!(set.first(), Some(0));
-        assert_eq!(set.last(), Some((MAX_SPANS as i64 - 1) * 3));
+        assert_eq!(set.last(), Some((MAX_INTERVALS as i64 - 1) * 3));
     }
 
     #[test]
@@ -234,7 +241,7 @@ mod tests {
                 state = crate::market::testing::split_mix(state);
                 (state % below as u64) as i64
             };
-            let (mut set, mut naive) = (Spans::new(), BTreeSet::new());
+            let (mut set, mut naive) = (IntervalSet::new(), BTreeSet::new());
             for _ in 0..200 {
                 let start = random(100);
                 let range = start..start + random(12);

@@ -1,0 +1,27 @@
+//! A sink: the receiver of the records of a response as they are read.
+
+use super::error::Reject;
+use crate::record::{Candle, MarketInfo, Stats, Ticker};
+use crate::time::UnixMs;
+
+/// The receiver of the records of a response. They must not be used before
+/// [`Reading::finish`](super::Reading::finish) returns `Ok`.
+pub trait Sink {
+    /// True if this ticker is wanted. If not, its numbers are not read.
+    fn wants(&mut self, ticker_id: &str) -> bool;
+    /// A ticker that was wanted.
+    fn ticker(&mut self, ticker_id: &str, ticker: Ticker);
+    /// Wanted figures of 24 hours. They come for [`Call::Stats`](super::Call::Stats) only.
+    fn stats(&mut self, _ticker_id: &str, _stats: Stats) {}
+    /// A candle. `closed` is what the exchange says about it, if anything.
+    fn candle(&mut self, candle: Candle, closed: Option<bool>);
+    /// A market of the list.
+    fn market(&mut self, info: MarketInfo);
+    /// The time of the response, for its tickers that were passed on without one because it came
+    /// after them.
+    fn stamp(&mut self, _time: UnixMs) {}
+    /// The exchange's clock.
+    fn time(&mut self, time: UnixMs);
+    /// A wrong item. The others go on.
+    fn rejected(&mut self, reason: Reject<'_>);
+}

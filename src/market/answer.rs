@@ -1,0 +1,97 @@
+//! Answers: what an exchange or the history file reports about the slots of a series.
+//!
+//! Owns the types. It changes nothing.
+
+use super::silence::LEAST_PAGE;
+use crate::interval::Stored;
+use crate::record::Candle;
+use std::ops::Range;
+
+/// A candle as an exchange reported it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reported {
+    /// Its numbers.
+    pub candle: Candle,
+    /// True or false if the exchange says whether it is closed.
+    pub closed: Option<bool>,
+}
+
+/// What an answer changed in a series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Candles stored in slots that had none.
+    pub written: usize,
+    /// Stored candles whose numbers changed.
+    pub updated: usize,
+    /// Stored candles that the answer confirmed as they are.
+    pub unchanged: usize,
+    /// Stored candles that two answers of the exchange have left out.
+    pub removed: usize,
+    /// Candles refused: not aligned, not asked for, in the future, or with impossible numbers.
+    pub rejected: usize,
+    /// Old candles that were dropped: out of the kept window, or with a stretch of coverage that
+    /// made room.
+    pub evicted: usize,
+    /// True if nothing closed was stored: coverage has too many ranges, and this one would be the
+    /// oldest.
+    pub refused: bool,
+}
+
+/// What an answer reports about one slot.
+pub(super) struct Found<'a> {
+    pub(super) slot: i64,
+    /// `None`: an unsound candle, which says nothing about the slot.
+    pub(super) candle: Option<&'a Candle>,
+}
+
+/// Who reports, and what a slot without a candle means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// The history file: nobody traded in a slot without a candle.
+    History,
+    /// An exchange's answer, or a slice of one.
+    Answer {
+        /// From the slot of its oldest sound candle to the slot after its newest. Slots in between
+        /// without a candle are empty.
+        between: Range<i64>,
+        /// True if the answer was not cut, so that it could have held candles of the other slots
+        /// too.
+        is_whole: bool,
+    },
+}
+
+impl Word {
+    /// Evaluates a whole answer about these slots. `is_dated`: each of its rows has a time.
+    pub fn of(interval: Stored, asked: &Range<i64>, candles: &[Reported], is_dated: bool) -> Word {
+        let slot = |it: &Reported| {
+            let slot = interval.slot_of(it.candle.open_time);
+            let is_aligned = interval.open_of(slot) == it.candle.open_time;
+            (is_aligned && asked.contains(&slot) && it.candle.is_sound()).then_some(slot)
+        };
+        let slots = || candles.iter().filter_map(slot);
+        Word::Answer {
+            between: match (slots().min(), slots().max()) {
+                (Some(first), Some(last)) => first..last + 1,
+                _ => 0..0,
+            },
+            is_whole: is_dated && candles.len() < LEAST_PAGE,
+        }
+    }
+}
+
+/// The parts of these slots without any reported candle, sound or not.
+pub(super) fn left_out(slots: Range<i64>, found: &[Found<'_>]) -> Vec<Range<i64>> {
+    let mut parts = Vec::new();
+    let mut from = slots.start;
+    let first = found.partition_point(|found| found.slot < slots.start);
+    for found in found[first..]
+        .iter()
+        .take_while(|found| found.slot < slots.end)
+    {
+        parts.push(from..found.slot);
+        from = found.slot + 1;
+    }
+    parts.push(from..slots.end);
+    parts.retain(|part| !part.is_empty());
+    parts
+}

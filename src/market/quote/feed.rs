@@ -1,0 +1,93 @@
+//! The quotes of one source, and which of them are stale.
+//!
+//! Owns the flags of staleness, and the time at which the next one may change.
+
+use super::held::{Quote, Totals};
+use crate::config::SourceConfig;
+use crate::time::Mono;
+use std::time::Duration;
+
+/// The quotes of one source.
+#[derive(Debug)]
+pub(super) struct Feed {
+    /// By symbol. Boxed, because the symbols of one source may be few among all.
+    pub(super) quotes: Vec<Option<Box<Quote>>>,
+    pub(super) stale_after: Duration,
+    pub(super) frozen_after: Duration,
+    /// No fresh quote becomes stale before this; `None` if none is fresh. During a scan, this holds
+    /// for the scanned quotes only.
+    pub(super) next_stale: Option<Mono>,
+    /// During a scan: the next place, and when the scan began.
+    pub(super) looking: Option<(usize, Mono)>,
+    pub(super) last_change: Option<Mono>,
+    /// The number of stale quotes.
+    pub(super) stale: usize,
+    pub(super) frozen: bool,
+}
+
+impl Feed {
+    pub(super) fn new(source: &SourceConfig) -> Feed {
+        Feed {
+            quotes: Vec::new(),
+            stale_after: source.stale_after,
+            frozen_after: source.frozen_after,
+            next_stale: None,
+            looking: None,
+            last_change: None,
+            stale: 0,
+            frozen: false,
+        }
+    }
+    /// Notes that a quote was received.
+    pub(super) fn received(&mut self, changed: bool, now: Mono, totals: &mut Totals) {
+        if changed {
+            self.last_change = Some(now);
+            if self.frozen {
+                self.frozen = false;
+                self.judge(now, totals);
+            }
+        }
+        if !self.frozen {
+            let expiry = now + self.stale_after;
+            self.next_stale = Some(self.next_stale.map_or(expiry, |next| next.min(expiry)));
+        }
+    }
+
+    /// When the next scan is due.
+    pub(super) fn next_look(&self) -> Option<Mono> {
+        self.looking.map(|(_, since)| since).or(self.next_stale)
+    }
+
+    /// Scans every quote and corrects the flags. Returns the number of changes. It visits the whole
+    /// feed at once, so it runs only when the feed freezes or thaws.
+    pub(super) fn judge(&mut self, now: Mono, totals: &mut Totals) -> usize {
+        self.looking = None;
+        let mut room = self.quotes.len();
+        self.look_on(now, &mut room, totals)
+    }
+
+    /// Scans as many quotes as `room` allows, and subtracts them from it.
+    pub(super) fn look_on(&mut self, now: Mono, room: &mut usize, totals: &mut Totals) -> usize {
+        let (from, since) = self.looking.take().unwrap_or((0, now));
+        if from == 0 {
+            self.next_stale = None;
+        }
+        let end = self.quotes.len().min(from.saturating_add(*room));
+        let mut turned = 0;
+        for quote in self.quotes[from..end].iter_mut().flatten() {
+            let stale =
+                self.frozen || quote.restored || now.since(quote.received) >= self.stale_after;
+            if stale != quote.stale {
+                quote.show(stale, &mut self.stale, totals);
+                turned += 1;
+            }
+            if !stale {
+                let expiry = quote.received + self.stale_after;
+                self.next_stale = Some(self.next_stale.map_or(expiry, |next| next.min(expiry)));
+            }
+        }
+        *room -= end - from;
+        self.looking = (end < self.quotes.len()).then_some((end, since));
+        turned
+    }
+}

@@ -1,0 +1,105 @@
+//! One quote as it is stored, and the totals over all of them.
+//!
+//! Each state of a quote has a version of its own.
+
+use super::super::ids::{SourceId, SymbolId};
+use crate::record::Ticker;
+use crate::time::{Mono, Now, UnixMs};
+use std::cell::OnceCell;
+
+/// The latest figures of one symbol at one source.
+#[derive(Debug)]
+pub struct Quote {
+    /// The symbol.
+    pub symbol: SymbolId,
+    /// The source.
+    pub source: SourceId,
+    /// The normalized figures: zero prices are `None`, and what follows exactly is computed.
+    pub ticker: Ticker,
+    /// When the last successful poll that contained this quote was received.
+    pub received_at: UnixMs,
+    /// Increases whenever anything here changes. No two quotes ever share one.
+    pub version: u64,
+    pub(super) received: Mono,
+    pub(super) stale: bool,
+    pub(super) restored: bool,
+    pub(super) rendered: OnceCell<Box<[u8]>>,
+}
+
+/// Counts over all sources.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    pub(super) version: u64,
+    pub(super) turned: u64,
+    pub(super) cached: usize,
+    pub(super) stale: usize,
+    pub(super) symbols: usize,
+    pub(super) collected: u64,
+    pub(super) rejected: u64,
+}
+
+impl Quote {
+    /// True if it is too old, frozen or only restored.
+    pub fn stale(&self) -> bool {
+        self.stale
+    }
+
+    /// The rendered body, made by `make` at the first call after a change.
+    pub fn rendered(&self, make: impl FnOnce(&Quote) -> Box<[u8]>) -> &[u8] {
+        self.rendered.get_or_init(|| make(self))
+    }
+
+    pub(super) fn new(source: SourceId, symbol: SymbolId, ticker: Ticker, now: Now) -> Quote {
+        Quote {
+            symbol,
+            source,
+            ticker,
+            received_at: now.unix,
+            version: 0,
+            received: now.mono,
+            stale: false,
+            restored: false,
+            rendered: OnceCell::new(),
+        }
+    }
+
+    /// Applies new figures. Returns true if they differ. The quote is fresh now, unless its source
+    /// is frozen.
+    pub(super) fn receive(
+        &mut self,
+        ticker: Ticker,
+        now: Now,
+        frozen: bool,
+        stale_here: &mut usize,
+        totals: &mut Totals,
+    ) -> bool {
+        self.ticker.timestamp = ticker.timestamp;
+        let changed = self.ticker != ticker;
+        if changed {
+            self.ticker = ticker;
+        }
+        self.received_at = now.unix;
+        self.received = now.mono;
+        self.restored = false;
+        self.show(frozen, stale_here, totals);
+        changed
+    }
+
+    /// Sets the staleness and a new version. `stale_here` counts the stale quotes of its source.
+    pub(super) fn show(&mut self, stale: bool, stale_here: &mut usize, totals: &mut Totals) {
+        for count in [&mut totals.stale, stale_here] {
+            *count = *count + usize::from(stale) - usize::from(self.stale);
+        }
+        totals.turned += u64::from(stale != self.stale);
+        totals.version += 1;
+        self.stale = stale;
+        self.version = totals.version;
+        self.rendered.take();
+    }
+
+    /// The order of receipt. The wall clock may have been set back, so it decides only between
+    /// restored quotes, which were all received before this process started.
+    pub(super) fn age_key(&self) -> (bool, Mono, UnixMs) {
+        (!self.restored, self.received, self.received_at)
+    }
+}

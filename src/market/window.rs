@@ -1,0 +1,192 @@
+//! The range of a chart: which slots a request needs, and what is reported about them.
+//!
+//! It never waits for missing candles: it reports what is missing.
+//!
+//! A *bucket* is a candle of the asked interval. It is made of *slots*, candles of the stored one.
+
+use super::bucket::{bucket_after, bucket_of, buckets_between, first_bucket, floor_slot};
+use super::chart::{ChartInfo, ChartSpec};
+use super::interval_set::IntervalSet;
+use super::series::Series;
+use crate::interval::{Interval, Stored};
+use crate::time::UnixMs;
+use std::ops::Range;
+
+/// 9999-12-31. Later times are clipped to it: calendars and sums hold up to there.
+pub(super) const MAX_TIME: UnixMs = UnixMs(253_402_300_799_999);
+
+/// The most buckets that a range is computed over, about 80,000 years in months: it keeps calendars
+/// from overflow, whatever the limit of a request.
+const MOST_BUCKETS: usize = 1_000_000;
+
+/// The base slots whose coverage an answer depends on, as far as is known before looking: `limit`
+/// buckets in the asked direction, clipped to the kept window and to what is closed by `now` on the
+/// exchange's clock. `keep` is in base slots.
+pub fn needed(spec: &ChartSpec, now: UnixMs, keep: i64) -> Range<i64> {
+    Window::new(spec).needed(spec, now, keep)
+}
+
+/// The buckets that may answer a request, before its limit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    pub(super) base: Stored,
+    /// First slot of the first bucket.
+    pub(super) start: i64,
+    /// The slot after the last bucket.
+    pub(super) end: i64,
+    /// True if the limit keeps the oldest buckets.
+    pub(super) oldest: bool,
+}
+
+impl Window {
+    pub(super) fn new(spec: &ChartSpec) -> Window {
+        let (interval, base) = (spec.interval, spec.interval.base());
+        let slot_of = |time: UnixMs| base.slot_of(time.clamp(UnixMs(0), MAX_TIME));
+        let start = spec.from.map_or(0, |from| {
+            let slot = slot_of(from);
+            let late = base.open_of(slot) < from;
+            first_bucket(interval, slot + i64::from(late))
+        });
+        let end = match spec.to {
+            Some(to) if to < UnixMs(0) => start,
+            to => bucket_of(interval, slot_of(to.unwrap_or(MAX_TIME))).end,
+        };
+        Window {
+            base,
+            start,
+            end: end.max(start),
+            oldest: spec.from.is_some(),
+        }
+    }
+
+    /// See [`needed`].
+    pub(super) fn needed(&self, spec: &ChartSpec, now: UnixMs, keep: i64) -> Range<i64> {
+        let present = self.base.slot_of(now);
+        let limit = spec.limit.min(MOST_BUCKETS) as i64;
+        let floor = first_bucket(spec.interval, floor_slot(self.base, now, keep));
+        let (start, end) = if self.oldest {
+            let start = self.start.max(floor);
+            let end = bucket_after(spec.interval, start, limit);
+            (start, end.min(self.end))
+        } else {
+            let end = self.end.min(bucket_of(spec.interval, present).end);
+            let start = bucket_after(spec.interval, end, -limit);
+            (start.max(floor), end)
+        };
+        let end = end.min(present);
+        start.min(end)..end
+    }
+}
+
+/// The rows found for a request, in slots.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Outcome {
+    /// Rows of the body.
+    pub(super) rows: usize,
+    /// First slot of the first bucket that has candles. It has no row if its volume has too many
+    /// digits.
+    pub(super) begin: Option<i64>,
+    /// First slot of the first row's bucket.
+    pub(super) first: Option<i64>,
+    /// First slot of the last row's bucket.
+    pub(super) last: Option<i64>,
+    /// Buckets that the exchange has confirmed and that hold a candle.
+    pub(super) closed: u64,
+    /// True if a row is provisional or forming.
+    pub(super) has_forming: bool,
+}
+
+impl Outcome {
+    /// What is reported about the chart. `now` is the exchange's clock, `keep` the kept window in
+    /// base slots.
+    pub(super) fn info(
+        &self,
+        series: Option<&Series>,
+        (spec, window): (&ChartSpec, &Window),
+        now: UnixMs,
+        keep: i64,
+    ) -> ChartInfo {
+        let (interval, base) = (spec.interval, window.base);
+        let needed = window.needed(spec, now, keep);
+        let unknown = IntervalSet::new();
+        let covered = series.map_or(&unknown, Series::covered);
+        let closed_end = window.end.min(base.slot_of(now));
+        let behind = self.last.map(|slot| bucket_of(interval, slot).end);
+        let cut = behind.filter(|behind| {
+            let rest = *behind..window.end;
+            // Flat candles reach up to the newest candle.
+            let until = if spec.fill_previous && !rest.is_empty() {
+                i64::MAX
+            } else {
+                rest.end
+            };
+            let more = || series.is_some_and(|s| s.first_candle(rest.start..until).is_some());
+            let full = window.oldest && self.rows >= spec.limit;
+            full && (!covered.covers(*behind..closed_end.max(*behind)) || more())
+        });
+        let start = if window.oldest {
+            window.start
+        } else {
+            self.begin.unwrap_or(needed.start)
+        };
+        let end = cut.unwrap_or(closed_end).min(closed_end);
+        let depends = if window.oldest {
+            needed.start..end.max(needed.end)
+        } else {
+            start.min(needed.start)..end.max(needed.end)
+        };
+        // Slots older than the kept window were asked for too. Without a row it is unknown where
+        // the market begins.
+        let oldest = match (window.oldest, self.begin) {
+            (true, _) => window.start,
+            (false, None) => 0,
+            (false, Some(_)) => depends.start,
+        };
+        let asked = oldest.min(end)..end;
+        let ends_now = cut.is_none() && window.end > base.slot_of(now);
+        let in_doubt = series.is_some_and(|series| ends_now && series.clock_in_doubt);
+        let covers = |slots: &Range<i64>| covered.covers(slots.clone());
+        let open_of = |slot: i64| base.open_of(slot);
+        ChartInfo {
+            rows: self.rows,
+            first: self.first.map(open_of),
+            last: self.last.map(open_of),
+            gaps: whole_buckets(covered, start..end.max(start), interval)
+                .saturating_sub(self.closed),
+            complete: !in_doubt && covers(&asked) && covers(&depends),
+            settled: series.is_some_and(|series| series.is_settled(&asked)),
+            depends,
+            last_closed: series.and_then(|series| last_closed(series, interval)),
+            next_from: cut.map(open_of),
+            has_forming: self.has_forming,
+        }
+    }
+}
+
+/// The number of buckets in this range that are covered from their first slot to their last.
+fn whole_buckets(covered: &IntervalSet, range: Range<i64>, interval: Interval) -> u64 {
+    if interval.is_stored() {
+        return covered.covered(range);
+    }
+    let whole = covered.within(range).map(|span| {
+        let start = first_bucket(interval, span.start);
+        let end = bucket_of(interval, span.end).start;
+        buckets_between(interval, start..end.max(start)) as u64
+    });
+    whole.sum()
+}
+
+/// Open time of the newest bucket that has a candle and is fully covered.
+fn last_closed(series: &Series, interval: Interval) -> Option<UnixMs> {
+    if interval.is_stored() {
+        return series.last_closed();
+    }
+    let base = interval.base();
+    series.covered().iter().rev().find_map(|span| {
+        let start = first_bucket(interval, span.start);
+        let end = bucket_of(interval, span.end).start;
+        // No forming candle lies in a covered slot.
+        let slot = series.last_candle(start..end)?;
+        Some(base.open_of(bucket_of(interval, slot).start))
+    })
+}
