@@ -27,20 +27,21 @@
 //! # Three walks
 //!
 //! *A quote.* [`net`] reads at most 16 KiB from an exchange and tells the core
-//! ([`core::Core::handle`]). The lane strips head and framing ([`http`]), the reading finds
-//! ticker after ticker ([`exchange::Reading`]), and those of tracked markets are staged. When the
+//! ([`core::Core::handle`]). The upstream connection removes head and framing ([`http`]),
+//! [`exchange::Reading`] finds one ticker after another, and those of tracked markets are staged. When the
 //! body has parsed to its end, [`core::Core::work`] puts them into [`market::Quotes`], some hundred a
 //! turn.
 //!
-//! *A request.* [`net`] reads into its one buffer; the session's request is parsed in place
-//! ([`http::parse`]), its address finds an endpoint ([`core::api`]), and the answer is written into
-//! the session's output: a head, and bytes that were rendered when they changed. One write sends it.
-//! What needs candles that are not here, or many of them, is parked, and only that client waits.
+//! *A request.* [`net`] reads into its one buffer; the connection's request is parsed in
+//! place ([`http::parse`]), its path finds an endpoint ([`core::api`]), and the response is written to
+//! the connection's output: a head, and bytes that were rendered when they changed. One write sends it.
+//! A response that needs candles which are not in memory, or many of them, is deferred: only that
+//! client waits.
 //!
-//! *A closed candle.* Read and staged like a quote, it becomes a row of its series, and a change in
-//! the archive's batch ([`history::Batch`]). Once a second the batch goes to the disk thread
-//! ([`store`]); from its acknowledgement on, memory may let the row go: whoever wants it again has it
-//! read back, and the exchange is not asked.
+//! *A closed candle.* Read and staged like a quote, it is stored in its series, and becomes a change
+//! in the batch for the file ([`history::Batch`]). Once a second the batch goes to the disk thread
+//! ([`store`]). Once that has acknowledged it, memory may drop the candle: it is read back when it is
+//! needed, and the exchange is not asked again.
 //!
 //! # To read it
 //!

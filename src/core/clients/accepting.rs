@@ -1,10 +1,9 @@
-//! The door: who comes in, and who has left.
+//! Accepts client connections, and counts those that have closed.
 //!
-//! Owns the caps on connections, those of one address among them. A client above the cap is let in
-//! as far as the lobby, to be told so; who finds no room there either is dropped. It never reads a
-//! byte of anybody.
+//! Owns the limits on connections: on all of them, and on those of one address. A client above a limit
+//! is accepted as long as there are places to tell it so, and dropped above that. It never reads a byte.
 //!
-//! Whoever has sent no byte yet makes place for a newcomer when there is no other.
+//! At the limit, the connection that has been silent for the longest time is closed for a new one.
 
 use crate::config::Config;
 use crate::core::clients::Clients;

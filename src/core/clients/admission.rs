@@ -1,9 +1,8 @@
-//! The gate: whose request it is, and whether its address has one left.
+//! Decides whether a request is answered: finds the client address it counts for, and asks the rate
+//! limiter.
 //!
-//! Owns the proxies whose word is believed, and the rate limit. Without either, which is the
-//! default, a request passes at the cost of a look at one flag.
-//!
-//! It never counts connections: those are the peer's own, whoever it speaks for.
+//! Owns the trusted proxies and the rate limiter. Without either, which is the default, a request costs
+//! one look at one flag. It never counts connections: those count for the peer's own address.
 
 use crate::config::{Config, Network};
 use crate::core::api;

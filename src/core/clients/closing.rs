@@ -1,7 +1,7 @@
-//! The ends of clients' connections: which comes when, and the one reason that it is counted under.
+//! Closes client connections: when, and for which one reason out of a closed set.
 //!
-//! Owns the way from the last answer to the closed socket. It never writes an answer itself, and
-//! never lets a socket go: that is the driver's, after [`Action::Close`].
+//! Owns the way from the last response to the closed socket. It never writes a response, and the driver
+//! closes the socket, after [`Action::Close`].
 
 use crate::core::clients::connection::{Phase, Session};
 use crate::core::clients::{Clients, Shared};

@@ -1,14 +1,14 @@
-//! Answers in the making: those that need several turns of the loop, or candles not yet here.
+//! The table of deferred responses: those that need several turns of the loop, or candles that are not
+//! in memory.
 //!
-//! Owns each such answer and whom it is for. An answer is *held* while it waits for candles, at
-//! most until its deadline, and *running* after that: each call of [`Longs::step`] does one
-//! bounded part of one running answer, in turn. Only the client that asked waits.
+//! Owns each of them and the key of its client. A response is *held* while it waits for candles, at most
+//! until its deadline, and then *runs*: each call of [`Longs::step`] makes one bounded part of one of
+//! them, in turn. Only the client that asked waits.
 //!
-//! A held answer is small, and many may wait for the same candles; one in the making holds a body.
-//! So only the first few of the running ones are in the making, and the others are in line. One
-//! that is *set aside* waits for its body to be packed, and is then made in no time.
+//! A held response is small; one that is being made holds a body. So only the first few are made at the
+//! same time, and the others queue. One that is *set aside* waits for its compressed body.
 //!
-//! It never touches a session: a finished answer is handed back with the client's key.
+//! It never touches a connection: a response that is done is handed back with its client's key.
 
 use crate::core::CloseReason;
 use crate::core::api::{Long, View};

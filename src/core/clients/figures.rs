@@ -1,4 +1,4 @@
-//! The counting: what each answer and each turn of the loop adds to the figures.
+//! Counts what responses, connections and turns of the loop add to the figures.
 //!
 //! Owns nothing; the figures are those of `stats`. It never decides anything.
 

@@ -2,8 +2,8 @@
 //!
 //! [`Clients`] owns the connections and the limits on all of them together; [`Shared`] what a single
 //! connection works with: caches, rate limits, deferred responses. Their methods stand by subject:
-//! `door` accepts, `clients` reads requests and answers them, `later` sees to deferred responses,
-//! `turns` to fairness, `ends` to the close, `counting` to the figures.
+//! `accepting`, `serving` (requests and their responses), `request_body`, `waiting` (deferred
+//! responses), `fairness`, `closing`, `figures`.
 
 mod accepting;
 mod access_log;

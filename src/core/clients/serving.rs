@@ -1,11 +1,11 @@
-//! Serving clients: requests are read from a session, and answers written to it.
+//! Reads requests from a client connection and writes their responses to it.
 //!
-//! Owns the order of things within one connection: requests are answered in their order, as many
-//! as come, until the connection has had its share (`fairness`), the pending output reaches
-//! its high-water mark, or an answer must wait. The rest stays in the inbox, since a request that is
-//! already here gets no new read event: when all output is sent, the connection queues for its turn.
+//! Owns the order within one connection: requests are answered in the order in which they come, until
+//! the connection has used its share (`fairness`), its output has reached the high-water mark, or a
+//! response is deferred. The rest stays in the inbox. A request that is already there gets no new read
+//! event, so the connection queues for its turn once its output is sent.
 //!
-//! It never knows what an answer says: `api` does.
+//! It never knows what a response says: `api` does.
 
 use crate::core::api::{self, Outcome, View};
 use crate::core::clients::access_log::Answer;

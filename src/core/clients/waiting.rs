@@ -1,8 +1,8 @@
-//! Answers that are not made within the turn that read their request.
+//! Responses that are not made within the turn that read their request, and the clients that wait for
+//! them.
 //!
-//! Owns the way of such an answer: from its client, which waits for it, to where it is made
-//! (`deferred`), for its candles, to where its body is packed (`compressed_cache`), and back.
-//! It never reads a request.
+//! Owns their way: from the client to the table of deferred responses (`deferred`), to the compressed
+//! bodies (`compressed_cache`), and back. It never reads a request.
 
 use crate::core::api::{self, Outcome, View};
 use crate::core::clients::access_log::Answer;

@@ -1,4 +1,4 @@
-//! The archive: what the core has in the history file, and what is on its way there or back.
+//! What is in the history file, on its way there, and on its way back.
 //!
 //! Owns the batch of changes that is gathered for the next flush, the candles that are being read
 //! back for clients, and the judgement of how the file does. It talks to the disk thread by

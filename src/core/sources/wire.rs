@@ -1,4 +1,4 @@
-//! A source's connections: its addresses, and what happens on its lanes.
+//! A source's upstream connections: what each event of one of them leads to.
 //!
 //! Owns the step from one event of a connection to the next thing that is to be done about it. It
 //! never decides what is asked; a request whose connection cannot be had is tried on every address
