@@ -145,6 +145,12 @@ impl<T> Table<T> {
         Table::behind(0, capacity)
     }
 
+    /// Whether a key may name an entry of this table: no other table behind it has its index.
+    #[inline]
+    pub fn may_own(&self, key: Key) -> bool {
+        key.index() >= self.first
+    }
+
     /// The same, whose keys have the indexes from `first` on. A key of another table finds nothing here
     /// as long as their indexes do not overlap.
     pub fn behind(first: usize, capacity: usize) -> Table<T> {

@@ -1,4 +1,4 @@
-//! What a part of the core borrows to work on.
+//! What every part of the core works on, beside its own state.
 
 use crate::config::Config;
 use crate::core::{Action, Status};
@@ -6,16 +6,53 @@ use crate::market::Market;
 use crate::time::Now;
 use std::collections::VecDeque;
 
-/// The parts of the core that have no owner among its parts, for the length of one call.
-pub struct Context<'a> {
+/// The wall clock has moved against the monotonic one when it did so by more than this: reading one
+/// after the other takes less, also on a busy machine, and both are slewed together.
+const CLOCKS_MOVED_MS: i64 = 2000;
+
+/// What belongs to no single part. [`Core`](crate::core::Core) owns it, and lends it with each call.
+pub struct Context {
     /// The configuration.
-    pub config: &'a Config,
+    pub config: Config,
     /// Quotes, markets and candles.
-    pub market: &'a mut Market,
+    pub market: Market,
     /// The figures that metrics and health report.
-    pub stats: &'a mut Status,
+    pub stats: Status,
     /// What the driver is to do.
-    pub actions: &'a mut VecDeque<Action>,
-    /// The time of this turn.
+    pub actions: VecDeque<Action>,
+    /// The time of this call.
     pub now: Now,
+    /// What the wall clock shows when the monotonic one is zero, in milliseconds.
+    wall_zero: i64,
+}
+
+impl Context {
+    /// A context without actions.
+    pub fn new(config: Config, market: Market, stats: Status, now: Now) -> Context {
+        Context {
+            config,
+            market,
+            stats,
+            actions: VecDeque::new(),
+            now,
+            wall_zero: wall_zero(now),
+        }
+    }
+
+    /// By how many milliseconds the wall clock has moved against the monotonic one since this was last
+    /// asked: the machine slept, or a clock was set. `None`: by no more than clocks do.
+    pub fn clocks_moved(&mut self) -> Option<i64> {
+        let zero = wall_zero(self.now);
+        let moved_ms = zero - self.wall_zero;
+        if moved_ms.abs() <= CLOCKS_MOVED_MS {
+            return None;
+        }
+        self.wall_zero = zero;
+        Some(moved_ms)
+    }
+}
+
+/// What the wall clock shows when the monotonic one is zero, in milliseconds.
+fn wall_zero(now: Now) -> i64 {
+    now.unix.0 - (now.mono.0 / 1000) as i64
 }

@@ -16,12 +16,7 @@ pub mod api;
 mod clients;
 mod context;
 mod event;
-#[cfg(feature = "sqlite")]
 mod history;
-#[cfg(not(feature = "sqlite"))]
-#[path = "history_off.rs"]
-mod history;
-mod lending;
 mod next_wake;
 mod sources;
 mod stats;
@@ -34,19 +29,19 @@ use crate::config::Config;
 use crate::demo::Demo;
 use crate::history::Answer;
 use crate::http::Outgoing;
-use crate::market::{Market, SourceId};
-use crate::rng::Rng;
-use crate::table::{Key, Table};
+use crate::log_targets::SOURCE;
+use crate::market::{Market, SeriesKey, SourceId};
+use crate::table::Key;
 use crate::time::{Mono, Now};
 use api::reasons::HealthLog;
-use clients::{Clients, SWEEP, SWEEP_PAUSE};
+use clients::{Clients, Wish};
 use context::Context;
-use history::Archive;
+use history::History;
 use next_wake::{NEVER, NextWake};
-use sources::{Failover, Poller};
+use sources::Sources;
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
 use std::time::Duration;
 
 /// Clients above the cap that are told so at once; above that, connections are dropped.
@@ -55,44 +50,24 @@ pub const LOBBY: usize = 64;
 /// Connections to the demo exchange: our own, and a few of the curious.
 pub const DEMO_CLIENTS: usize = 32;
 
-/// A connection to an exchange: whose it is, and which of its connections.
-#[derive(Debug)]
-struct Upstream {
-    source: SourceId,
-    lane: usize,
-}
-
 /// See the module's page.
 pub struct Core {
-    config: Config,
     clients: Clients,
     sources: Sources,
-    market: Market,
-    history: Archive,
-    stats: Status,
+    history: History,
     health: HealthLog,
-    /// What those above want next, where that is known.
+    cx: Context,
+    /// What the sources, the quotes, the health log and the history want next, where that is known.
+    ///
+    /// Invariant: what is kept is what would be worked out now. Whoever lets one of them act forgets
+    /// it; debug builds look each time.
     next_wake: Cell<Option<NextWake>>,
     /// The kind of long work that is next.
     next_slice: usize,
-    /// What the wall clock shows when the monotonic one is zero, in milliseconds.
-    wall_zero: i64,
-    actions: VecDeque<Action>,
-    /// The time of the last call.
-    now: Now,
     /// When the end comes in any case.
     stop_at: Option<Mono>,
     clients_done: bool,
     finished: bool,
-}
-
-/// The exchanges.
-struct Sources {
-    pollers: Vec<Poller>,
-    connections: Table<Upstream>,
-    /// The one behind the poller that worked last.
-    worked: usize,
-    failover: Failover,
 }
 
 impl Core {
@@ -108,36 +83,20 @@ impl Core {
         boot: u64,
         now: Now,
     ) -> Core {
-        // One that reconnects holds two places until the driver has let the old one go.
-        let upstreams = 2 * config.limits.lanes_per_source * config.sources.len();
         let mut market = Market::new(&config);
         for at in 0..config.sources.len() {
             market.charts.doubt_clock(SourceId(at as u16), true);
         }
-        let mut rng = Rng::new(boot);
-        let ids = (0..config.sources.len()).map(|at| SourceId(at as u16));
-        let pollers = ids
-            .map(|id| Poller::new(id, &config, rng.next_u64(), now))
-            .collect();
         let stats = Status::new(config.sources.iter().map(|source| &*source.id), now);
+        let first = Sources::capacity(&config);
         let mut core = Core {
-            clients: Clients::new(&config, demo, facts, boot, (upstreams, now.mono)),
-            sources: Sources {
-                pollers,
-                connections: Table::new(upstreams),
-                worked: 0,
-                failover: Failover::default(),
-            },
+            clients: Clients::new(&config, demo, facts, boot, (first, now.mono)),
+            sources: Sources::new(&config, boot, now),
+            history: History::new(now),
             health: HealthLog::new(&stats, &market.quotes),
-            history: Archive::new(now),
-            config,
-            market,
-            stats,
+            cx: Context::new(config, market, stats, now),
             next_wake: Cell::new(None),
             next_slice: 0,
-            wall_zero: lending::wall_zero(now),
-            actions: VecDeque::new(),
-            now,
             stop_at: None,
             clients_done: false,
             finished: false,
@@ -148,55 +107,35 @@ impl Core {
 
     /// Takes in a client that counts for no address. `None`: there is no room even to refuse it.
     pub fn accept(&mut self, service: Service, now: Now) -> Option<Key> {
-        self.take_in(None, service, now)
+        self.set_time(now);
+        self.clients.accept(None, service, &mut self.cx)
     }
 
     /// The same for a client that counts for its address, where that has a cap.
     pub fn accept_from(&mut self, peer: IpAddr, service: Service, now: Now) -> Option<Key> {
-        self.take_in(Some(peer), service, now)
-    }
-
-    fn take_in(&mut self, peer: Option<IpAddr>, service: Service, now: Now) -> Option<Key> {
         self.set_time(now);
-        self.with_clients(now, |clients, cx| clients.accept(peer, service, cx))
+        self.clients.accept(Some(peer), service, &mut self.cx)
     }
 
     /// Tells that the socket of a connection has been let go: the answer to [`Action::Close`].
     pub fn closed(&mut self, key: Key) {
-        self.sources.connections.remove(key);
-        self.clients.closed(key, &self.config, &mut self.stats);
+        self.sources.closed(key);
+        self.clients.closed(key, &mut self.cx);
         // Nobody is left to wait for: the end need not wait for the next deadline.
-        self.clients_done |= self.stop_at.is_some() && self.stats.http.open == 0;
+        self.clients_done |= self.stop_at.is_some() && self.cx.stats.http.open == 0;
         self.end();
     }
 
     /// Tells what happened to a connection. A key that is gone is no fault: the event was late.
     pub fn handle(&mut self, key: Key, event: Event<'_>, now: Now) {
         self.set_time(now);
-        let Core {
-            clients,
-            config,
-            market,
-            stats,
-            actions,
-            ..
-        } = self;
-        if let Some(session) = clients.sessions.get_mut(key) {
-            let mut cx = Context {
-                config,
-                market,
-                stats,
-                actions,
-                now,
-            };
-            clients.shared.handle(key, session, event, &mut cx);
-            self.grant_wishes(now);
-        } else if let Some(&Upstream { source, lane }) = self.sources.connections.get(key) {
-            let ended = self.with_source(source, |poller, connections, desk| {
-                poller.handle(lane, key, event, connections, desk, now)
-            });
-            if ended {
-                self.wake_clients(now);
+        if self.clients.may_own(key) {
+            self.clients.handle(key, event, &mut self.cx);
+            self.grant_wishes();
+        } else {
+            let (sources, history, cx) = self.sources();
+            if sources.handle(key, event, history, cx) {
+                self.wake_clients();
             }
         }
     }
@@ -208,88 +147,56 @@ impl Core {
         addresses: Result<Vec<SocketAddr>, String>,
         now: Now,
     ) {
-        self.with_source(source, |poller, connections, desk| {
-            poller.resolved(addresses, connections, desk, now);
-        });
-        self.wake_clients(now);
+        self.set_time(now);
+        let (sources, history, cx) = self.sources();
+        sources.resolved(source, addresses, history, cx);
+        self.wake_clients();
     }
 
     /// History is kept in a file from now on; this is what became of opening it.
     pub fn keep_history(&mut self, opened: Answer, now: Now) {
-        self.with_history(|history, cx| history.begin(opened, cx, now));
+        self.set_time(now);
+        let (_, history, cx) = self.sources();
+        history.begin(opened, cx);
     }
 
     /// Tells what the disk thread has answered.
     pub fn stored(&mut self, answer: Answer, now: Now) {
-        let wakes = self.tell_history(now, |history, cx| history.answered(answer, cx, now));
-        if wakes {
-            self.wake_clients(now);
+        self.set_time(now);
+        if self.tell_history(|history, cx| history.answered(answer, cx)) {
+            self.wake_clients();
         }
-        self.check_end(now);
+        self.check_end();
     }
 
     /// Tells that time has passed.
     pub fn handle_timeout(&mut self, now: Now) {
         self.set_time(now);
-        if !self.clients.sessions.is_empty() || !self.sources.connections.is_empty() {
-            self.sweep(now);
+        self.clients.handle_timeout(&mut self.cx);
+        if !self.is_quiet() {
+            self.keep_time();
         }
-        self.with_clients(now, |clients, cx| {
-            clients.shed_slow_readers(cx);
-            clients.shed_slow_senders(cx);
-        });
-        if !self.is_quiet(now.mono) {
-            self.keep_time(now);
+        if self.clients.has_waited_enough(now.mono) {
+            self.wake_clients();
         }
-        if self.clients.shared.longs.is_due(now.mono) {
-            self.wake_clients(now);
-        }
-        self.check_end(now);
-    }
-
-    /// Looks for clients whose deadline has passed, once in a while.
-    fn sweep(&mut self, now: Now) {
-        if now.mono < self.clients.next_sweep {
-            return;
-        }
-        let is_done = self.with_clients(now, |clients, cx| clients.sweep_some(cx));
-        self.clients.next_sweep = match is_done {
-            true => now.mono + SWEEP,
-            false => now.mono + SWEEP_PAUSE,
-        };
-        if is_done {
-            self.clients.shared.packing.sweep();
-        }
+        self.check_end();
     }
 
     /// Tells the sources, quotes, failover and the history that time has passed.
-    fn keep_time(&mut self, now: Now) {
-        let flip = self.market.quotes.next_flip();
+    fn keep_time(&mut self) {
+        let now = self.cx.now;
+        let flip = self.cx.market.quotes.next_flip();
         if flip.is_some_and(|at| at <= now.mono) {
-            self.market.quotes.flip(now);
+            self.cx.market.quotes.flip(now);
         }
-        let mut failed = false;
-        // Who is stopping asks nothing more.
-        let count = match self.stats.stopping {
-            true => 0,
-            false => self.sources.pollers.len(),
-        };
-        for at in 0..count {
-            let wake = self.sources.pollers[at].wake_at();
-            if wake.is_some_and(|at| at <= now.mono) {
-                failed |= self.with_source(SourceId(at as u16), |poller, connections, desk| {
-                    poller.handle_timeout(connections, desk, now)
-                });
-            }
-        }
-        if failed {
-            self.wake_clients(now);
+        let (sources, history, cx) = self.sources();
+        if sources.handle_timeout(history, cx) {
+            self.wake_clients();
         }
         if self.history.due().is_some_and(|at| at <= now.mono) {
-            self.tell_history(now, |history, cx| history.handle_timeout(cx, now));
+            self.tell_history(History::handle_timeout);
         }
-        self.watch_failover(now.mono);
-        self.watch_health(now);
+        self.watch();
         self.next_wake.set(None);
     }
 
@@ -299,12 +206,12 @@ impl Core {
     }
 
     /// The kinds of long work. Each does one slice, or says that it has nothing to do.
-    const SLICES: [fn(&mut Core, Now) -> bool; 5] = [
-        |core, now| core.with_clients(now, Clients::step_turns),
-        Core::step_source,
-        |core, now| core.with_clients(now, Clients::step_long),
+    const SLICES: [fn(&mut Core) -> bool; 5] = [
+        |core| core.clients.step_turns(&mut core.cx),
+        Core::step_sources,
+        |core| core.clients.step_long(&mut core.cx),
         Core::step_history,
-        |core, _| core.clients.step_packing(),
+        |core| core.clients.step_packing(),
     ];
 
     /// Does one slice of what takes long: a connection's next requests, a poll, a response, the
@@ -315,60 +222,44 @@ impl Core {
         for _ in Core::SLICES {
             let slice = Core::SLICES[self.next_slice];
             self.next_slice = (self.next_slice + 1) % Core::SLICES.len();
-            if slice(self, now) {
+            if slice(self) {
                 break;
             }
         }
-        self.grant_wishes(now);
+        self.grant_wishes();
     }
 
-    fn step_source(&mut self, now: Now) -> bool {
-        let Sources {
-            pollers, worked, ..
-        } = &mut self.sources;
-        let count = pollers.len();
-        // In turn: one that always has something to do does not hold up the others.
-        let places = (0..count).map(|step| (*worked + step) % count);
-        let Some(at) = { places }.find(|at| pollers[*at].has_work()) else {
-            return false;
-        };
-        *worked = at + 1;
-        let done = self.with_source(SourceId(at as u16), |poller, connections, desk| {
-            poller.work(connections, desk, now)
-        });
-        if done {
-            self.wake_clients(now);
-            self.watch_failover(now.mono);
-            self.watch_health(now);
+    fn step_sources(&mut self) -> bool {
+        let has_work = self.sources.has_work();
+        let (sources, history, cx) = self.sources();
+        if has_work && sources.work(history, cx) {
+            self.wake_clients();
+            self.watch();
         }
-        true
+        has_work
     }
 
-    fn step_history(&mut self, now: Now) -> bool {
+    fn step_history(&mut self) -> bool {
         let has_work = self.history.has_work();
         if has_work {
-            self.tell_history(now, |history, cx| history.work(cx, now));
+            self.tell_history(History::work);
         }
         has_work
     }
 
     /// The next thing that the driver is to do.
     pub fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+        self.cx.actions.pop_front()
     }
 
     /// Whether [`Core::poll_action`] has one.
     pub fn has_actions(&self) -> bool {
-        !self.actions.is_empty()
+        !self.cx.actions.is_empty()
     }
 
     /// When [`Core::handle_timeout`] is wanted next.
     pub fn poll_timeout(&self) -> Option<Mono> {
-        let mut next = self.next_wake().due;
-        if !self.clients.sessions.is_empty() || !self.sources.connections.is_empty() {
-            next = next.min(self.clients.next_sweep);
-        }
-        next = next.min(self.clients.shared.longs.next_due().unwrap_or(NEVER));
+        let mut next = self.next_wake().due.min(self.clients.due());
         // Once the clients have had their time, only the history is waited for.
         if !self.clients_done {
             next = next.min(self.stop_at.unwrap_or(NEVER));
@@ -379,73 +270,65 @@ impl Core {
     /// Bytes to be sent on a connection now.
     #[inline]
     pub fn outgoing(&self, key: Key) -> Outgoing<'_> {
-        if let Some(session) = self.clients.sessions.get(key) {
-            return session.output.pending();
-        }
-        match self.sources.connections.get(key) {
-            Some(Upstream { source, lane }) => {
-                let poller = &self.sources.pollers[source.index()];
-                poller.outgoing(*lane, key).into()
-            }
-            None => Outgoing::from(&[][..]),
+        match self.clients.may_own(key) {
+            true => self.clients.outgoing(key),
+            false => self.sources.outgoing(key),
         }
     }
 
     /// Whether bytes from this connection are welcome now.
     #[inline]
     pub fn wants_read(&self, key: Key) -> bool {
-        if let Some(session) = self.clients.sessions.get(key) {
-            return session.wants_read();
+        match self.clients.may_own(key) {
+            true => self.clients.wants_read(key),
+            false => self.sources.wants_read(key),
         }
-        let upstream = self.sources.connections.get(key);
-        upstream.is_some_and(|it| self.sources.pollers[it.source.index()].wants_read(it.lane, key))
     }
 
     /// What all responses have cost so far: it only rises, and tells the driver when to look at the
     /// clock.
     #[inline]
     pub fn spent(&self) -> u64 {
-        self.clients.shared.turns.spent()
+        self.clients.spent()
     }
 
     /// Whether clients hold so much less than they did that memory is worth giving back.
     pub fn has_shrunk(&mut self) -> bool {
-        self.clients.has_shrunk(&self.stats)
+        self.clients.has_shrunk(&self.cx.stats)
     }
 
     /// Counts what there is. Costs a look at every connection.
     pub fn census(&self) -> Census {
-        let (clients, in_flight) = self.clients.count();
         Census {
-            clients,
-            upstreams: self.sources.connections.len(),
-            in_flight,
-            long_answers: self.clients.shared.longs.len(),
+            upstreams: self.sources.connections(),
+            ..self.clients.census()
         }
     }
 
     /// Counts one turn of the loop, at the end of which so many clients and connections to
     /// exchanges wait for the next one.
     pub fn note_turn(&mut self, took: Duration, waiting: (usize, usize), now: Now) {
-        self.stats.turns.note(took, now);
-        (self.stats.queues.clients, self.stats.queues.upstreams) = waiting;
-        self.stats.queues.staged = self.next_wake().staged;
-        self.clients.note_turn(took, &mut self.stats);
+        let staged = self.next_wake().staged;
+        let stats = &mut self.cx.stats;
+        stats.turns.note(took, now);
+        (stats.queues.clients, stats.queues.upstreams) = waiting;
+        stats.queues.staged = staged;
+        self.clients.note_turn(took, stats);
     }
 
     /// Begins the end: no new requests, what is in flight is finished.
     pub fn shut_down(&mut self, now: Now) {
-        if self.stats.stopping {
+        self.set_time(now);
+        if self.cx.stats.stopping {
             return;
         }
-        self.stats.stopping = true;
-        self.watch_health(now);
-        self.stop_at = Some(now.mono + self.config.limits.shutdown);
-        self.with_history(|history, cx| history.shut_down(cx, now));
-        self.with_clients(now, |clients, cx| {
-            clients.sweep(0..usize::MAX, usize::MAX, cx);
-        });
-        self.check_end(now);
+        self.cx.stats.stopping = true;
+        self.watch();
+        self.stop_at = Some(now.mono + self.cx.config.limits.shutdown);
+        let (_, history, cx) = self.sources();
+        history.shut_down(cx);
+        self.clients.shut_down(&mut self.cx);
+        self.check_end();
     }
 
     /// Whether all is over.
@@ -455,19 +338,140 @@ impl Core {
 
     /// Over when it was asked for, the last client is gone, or has had its time, and the history
     /// is closed.
-    fn check_end(&mut self, now: Now) {
-        let Some(stop_at) = self.stop_at else {
-            return;
-        };
-        self.clients_done |= self.stats.http.open == 0 || now.mono >= stop_at;
-        self.end();
+    fn check_end(&mut self) {
+        if let Some(stop_at) = self.stop_at {
+            self.clients_done |= self.cx.stats.http.open == 0 || self.cx.now.mono >= stop_at;
+            self.end();
+        }
     }
 
     /// The clients are done: closes the history, and finishes when that is closed.
     fn end(&mut self) {
         if self.clients_done {
-            self.with_history(|history, cx| history.close(cx));
+            let (_, history, cx) = self.sources();
+            history.close(cx);
             self.finished = self.history.is_closed();
         }
+    }
+
+    /// The sources and the history, which are about to act, and what they work on.
+    fn sources(&mut self) -> (&mut Sources, &mut History, &mut Context) {
+        self.next_wake.set(None);
+        (&mut self.sources, &mut self.history, &mut self.cx)
+    }
+
+    /// Lets the history act. Sources may have waited for what it has heard, or for room in it.
+    fn tell_history<R>(&mut self, act: impl FnOnce(&mut History, &mut Context) -> R) -> R {
+        let (sources, history, cx) = self.sources();
+        let pace = history.pace();
+        let told = act(history, cx);
+        if history.pace() > pace {
+            sources.hurry(cx.now);
+        }
+        if history.has_news() {
+            sources.note_stored(cx.now);
+        }
+        told
+    }
+
+    /// Has the candles brought that clients wait for.
+    #[inline]
+    fn grant_wishes(&mut self) {
+        while let Some(wish) = self.clients.next_wish() {
+            self.grant(&wish);
+        }
+    }
+
+    /// Has candles read from the file, or fetched.
+    fn grant(&mut self, wish: &Wish) {
+        let (series, slots) = (wish.series, &wish.slots);
+        let (sources, history, cx) = self.sources();
+        if !sources.follow(series, cx) {
+            return self.clients.go_without(wish.job);
+        }
+        let recalled = history.recall(series, slots, cx);
+        let asked = sources.ask(series, slots, cx);
+        match recalled {
+            Some(comes) if comes || asked => {}
+            Some(_) => self.clients.go_without(wish.job),
+            None => self.clients.refuse(wish.client, wish.job, &mut self.cx),
+        }
+    }
+
+    /// Lets the clients look again whose candles may have come.
+    fn wake_clients(&mut self) {
+        let (sources, history) = (&self.sources, &self.history);
+        let comes = |series: SeriesKey, slots: &Range<i64>| {
+            history.is_recalling(series, slots) || sources.is_asking(series, slots)
+        };
+        self.clients.wake(comes, &self.cx);
+    }
+
+    /// Looks who answers for which symbol, where that may have changed, and tells the log why the
+    /// service is not ok.
+    fn watch(&mut self) {
+        let Context {
+            stats, market, now, ..
+        } = &mut self.cx;
+        if self.health.tell(stats, &market.quotes, *now)
+            || self.sources.watch_failover(&mut self.cx)
+        {
+            self.next_wake.set(None);
+        }
+    }
+
+    /// Keeps the time, sets the date of responses, and compares the machine's clocks once a second: no
+    /// smaller move of one against the other matters.
+    #[inline]
+    fn set_time(&mut self, now: Now) {
+        self.cx.now = now;
+        if self.clients.set_date(now.unix) {
+            self.watch_clocks();
+        }
+    }
+
+    /// Where the machine slept or a clock was set, nothing that was said before is as new as it looks, and
+    /// nobody knows what time it is at the exchanges.
+    #[cold]
+    fn watch_clocks(&mut self) {
+        let Some(moved_ms) = self.cx.clocks_moved() else {
+            return;
+        };
+        log::warn!(
+            target: SOURCE,
+            "the wall clock moved by {moved_ms} ms: asking the exchanges for their time"
+        );
+        if let Ok(by_ms) = u64::try_from(moved_ms) {
+            let by = Duration::from_millis(by_ms);
+            self.cx.market.quotes.aged(by, self.cx.now.mono);
+        }
+        let (sources, _, cx) = self.sources();
+        sources.clocks_moved(cx);
+        sources.watch_failover(cx);
+    }
+
+    /// The next wake-up, worked out where it is not known: every turn asks for it several times, and most
+    /// turns serve clients and change none of it.
+    #[inline]
+    fn next_wake(&self) -> NextWake {
+        let known = self.next_wake.get();
+        debug_assert!(
+            known.is_none_or(|it| it == self.work_out()),
+            "somebody acted and did not say so"
+        );
+        known.unwrap_or_else(|| {
+            self.next_wake.set(Some(self.work_out()));
+            self.work_out()
+        })
+    }
+
+    /// Whether nobody wants to be told what time it is now.
+    #[inline]
+    fn is_quiet(&self) -> bool {
+        (self.next_wake.get()).is_some_and(|it| it.due > self.cx.now.mono)
+    }
+
+    fn work_out(&self) -> NextWake {
+        NextWake::of(&self.sources, &self.history, &self.health, &self.cx)
     }
 }

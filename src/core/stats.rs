@@ -5,9 +5,10 @@
 
 use crate::durations::{Histogram, POLL_BOUNDS_US, Requests};
 use crate::history::Extent;
-use crate::market::SeriesKey;
+use crate::market::{SeriesKey, SourceId};
 use crate::time::{Mono, Now, UnixMs};
 use std::collections::BTreeMap;
+use std::ops::{Index, IndexMut};
 use std::time::Duration;
 
 /// See the module's page.
@@ -44,6 +45,20 @@ impl Status {
             queues: Queues::default(),
             packed_bytes: 0,
         }
+    }
+}
+
+impl Index<SourceId> for Status {
+    type Output = SourceStatus;
+
+    fn index(&self, source: SourceId) -> &SourceStatus {
+        &self.sources[source.index()]
+    }
+}
+
+impl IndexMut<SourceId> for Status {
+    fn index_mut(&mut self, source: SourceId) -> &mut SourceStatus {
+        &mut self.sources[source.index()]
     }
 }
 

@@ -96,6 +96,11 @@ impl Packing {
         self.most_bytes > 0
     }
 
+    /// Whether there is a body that [`Packing::sweep`] may let go.
+    pub fn is_keeping(&self) -> bool {
+        self.bytes > 0
+    }
+
     /// Bodies that wait to be packed, and bytes kept.
     pub fn depths(&self) -> (usize, usize) {
         (self.jobs.len(), self.bytes)

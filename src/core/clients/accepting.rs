@@ -5,10 +5,9 @@
 //!
 //! At the limit, the connection that has been silent for the longest time is closed for a new one.
 
-use crate::config::Config;
 use crate::core::clients::Clients;
 use crate::core::clients::connection::{Phase, Session};
-use crate::core::{CloseReason, Context, DEMO_CLIENTS, LOBBY, Service, Status};
+use crate::core::{CloseReason, Context, DEMO_CLIENTS, LOBBY, Service};
 use crate::log_targets::HTTP;
 use crate::table::{Key, Table};
 use std::collections::VecDeque;
@@ -62,7 +61,7 @@ impl Clients {
         &mut self,
         peer: Option<IpAddr>,
         service: Service,
-        cx: &mut Context<'_>,
+        cx: &mut Context,
     ) -> Option<Key> {
         let limits = &cx.config.limits;
         let mut session = Session::new(service, cx.now.mono, limits);
@@ -114,7 +113,7 @@ impl Clients {
 
     /// Closes the client that has been here for the longest time without a byte. `false`: all have sent
     /// some, or have only just come.
-    fn make_place(&mut self, cx: &mut Context<'_>) -> bool {
+    fn make_place(&mut self, cx: &mut Context) -> bool {
         let Clients {
             sessions,
             shared,
@@ -140,17 +139,17 @@ impl Clients {
     }
 
     /// The socket of a connection has been let go.
-    pub fn closed(&mut self, key: Key, config: &Config, stats: &mut Status) {
+    pub fn closed(&mut self, key: Key, cx: &mut Context) {
         if let Some(session) = self.sessions.remove(key) {
             if session.service == Service::Demo {
                 self.demo_open -= 1;
                 return;
             }
-            let is_capped = config.limits.connections_per_address > 0;
+            let is_capped = cx.config.limits.connections_per_address > 0;
             if let Some(peer) = session.peer.filter(|_| is_capped) {
                 self.guests.leave(peer);
             }
-            let http = &mut stats.http;
+            let http = &mut cx.stats.http;
             http.open -= 1;
             http.pending -= session.output.len() as u64;
             http.held -= session.held_bytes() as u64;

@@ -111,7 +111,7 @@ impl Shared {
         &mut self,
         session: &Session,
         request: &Request<'_>,
-        cx: &mut Context<'_>,
+        cx: &mut Context,
     ) -> Result<Visit, TooMany> {
         if !self.gate.is_watched {
             return Ok(Visit {
@@ -126,7 +126,7 @@ impl Shared {
         &mut self,
         session: &Session,
         request: &Request<'_>,
-        cx: &mut Context<'_>,
+        cx: &mut Context,
     ) -> Result<Visit, TooMany> {
         let client = (session.peer).map(|peer| self.gate.client(peer, request.fields));
         let mut visit = Visit {
@@ -136,7 +136,7 @@ impl Shared {
         let Some(address) = client.filter(|_| self.gate.rates.is_on()) else {
             return Ok(visit);
         };
-        let endpoint = api::endpoint(cx.config, session.service, request);
+        let endpoint = api::endpoint(&cx.config, session.service, request);
         // A probe that is turned away takes the service out of its balancer, and a page that is
         // turned away before its request cannot read why. Neither costs more than a 429 does.
         if !endpoint.is_limited() {
@@ -157,7 +157,7 @@ impl Shared {
         }
     }
 
-    fn note_forgotten(&mut self, cx: &mut Context<'_>) {
+    fn note_forgotten(&mut self, cx: &mut Context) {
         cx.stats.http.rates_forgotten += 1;
         if cx.now.mono >= self.gate.next_complaint {
             self.gate.next_complaint = cx.now.mono + COMPLAINT;
@@ -176,7 +176,7 @@ impl Shared {
         request: &Request<'_>,
         refused: &TooMany,
         closing: Option<CloseReason>,
-        cx: &mut Context<'_>,
+        cx: &mut Context,
     ) {
         cx.stats.http.requests += 1;
         cx.stats.http.rate_limited += 1;

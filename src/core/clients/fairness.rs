@@ -71,7 +71,7 @@ impl Turns {
 
 impl Clients {
     /// Serves one share of the connection that has waited longest for its turn. `false`: none waits.
-    pub fn step_turns(&mut self, cx: &mut Context<'_>) -> bool {
+    pub fn step_turns(&mut self, cx: &mut Context) -> bool {
         let Clients {
             sessions, shared, ..
         } = self;
@@ -105,7 +105,7 @@ impl Shared {
     }
 
     /// Has a connection with requests in its inbox wait for its turn, when its output is sent.
-    pub fn await_turn(&mut self, key: Key, session: &mut Session, cx: &mut Context<'_>) {
+    pub fn await_turn(&mut self, key: Key, session: &mut Session, cx: &mut Context) {
         match session.output.is_empty() {
             true => self.enqueue(key, session, cx),
             false => session.enter(Phase::Writing, cx.now.mono, &cx.config.limits),
@@ -113,7 +113,7 @@ impl Shared {
     }
 
     /// Puts a connection with requests in its inbox at the back of the queue.
-    pub fn enqueue(&mut self, key: Key, session: &mut Session, cx: &mut Context<'_>) {
+    pub fn enqueue(&mut self, key: Key, session: &mut Session, cx: &mut Context) {
         session.enter(Phase::Queued, cx.now.mono, &cx.config.limits);
         self.turns.queue.push_back(key);
     }

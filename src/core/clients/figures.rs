@@ -6,15 +6,20 @@ use crate::core::clients::access_log::Answer;
 use crate::core::clients::connection::Session;
 use crate::core::clients::deferred::Reply;
 use crate::core::clients::{Clients, Shared};
-use crate::core::{Context, Service, Status};
+use crate::core::{Census, Context, Service, Status};
 use crate::durations::Endpoint;
 use std::time::Duration;
 
 impl Clients {
-    /// How many there are, and how many of them are being answered.
-    pub fn count(&self) -> (usize, usize) {
+    /// Counts what there is; it knows nothing of connections to exchanges.
+    pub fn census(&self) -> Census {
         let busy = self.sessions.iter().filter(|(_, it)| it.is_busy());
-        (self.sessions.len(), busy.count())
+        Census {
+            clients: self.sessions.len(),
+            in_flight: busy.count(),
+            long_answers: self.shared.longs.len(),
+            ..Census::default()
+        }
     }
 
     /// Counts one turn of the loop.
@@ -45,13 +50,13 @@ const CROWD: u64 = 8 * 1024 * 1024;
 
 impl Shared {
     /// Counts an answer that was made within the turn that read its request.
-    pub fn count_answer(&mut self, endpoint: &'static Endpoint, status: u16, cx: &mut Context<'_>) {
+    pub fn count_answer(&mut self, endpoint: &'static Endpoint, status: u16, cx: &mut Context) {
         self.count_status(status, cx);
         cx.stats.http.durations.note(endpoint, status);
     }
 
     /// Counts one that took longer.
-    pub fn count_long(&mut self, answer: Answer, reply: &Reply, cx: &mut Context<'_>) {
+    pub fn count_long(&mut self, answer: Answer, reply: &Reply, cx: &mut Context) {
         self.count_status(answer.status, cx);
         let took = cx.now.mono.since(reply.asked_at);
         let durations = &mut cx.stats.http.durations;
@@ -64,7 +69,7 @@ impl Shared {
         (self.access).note_long(answer, reply.line.as_deref(), took);
     }
 
-    fn count_status(&mut self, status: u16, cx: &mut Context<'_>) {
+    fn count_status(&mut self, status: u16, cx: &mut Context) {
         let http = &mut cx.stats.http;
         http.not_modified += u64::from(status == 304);
         let class = usize::from(status / 100).clamp(2, 5) - 2;
@@ -73,7 +78,7 @@ impl Shared {
 
     /// Counts what has become of a session since it was last counted. Whoever changes one does so.
     #[inline]
-    pub fn recount(&mut self, session: &mut Session, cx: &mut Context<'_>) {
+    pub fn recount(&mut self, session: &mut Session, cx: &mut Context) {
         if session.service == Service::Demo {
             return;
         }

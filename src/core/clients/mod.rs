@@ -22,11 +22,11 @@ mod waiting;
 
 use crate::config::Config;
 use crate::core::api::compressed_cache::Packing;
-use crate::core::{DEMO_CLIENTS, LOBBY, ProcessFacts};
+use crate::core::{Context, DEMO_CLIENTS, Event, LOBBY, ProcessFacts};
 use crate::demo::Demo;
-use crate::http::{Output, Stamp};
-use crate::table::Table;
-use crate::time::Mono;
+use crate::http::{Outgoing, Output, Stamp};
+use crate::table::{Key, Table};
+use crate::time::{Mono, UnixMs};
 use accepting::Silent;
 use access_log::Access;
 use address_counts::Guests;
@@ -36,15 +36,7 @@ use deferred::Longs;
 use fairness::Turns;
 use head_cache::Familiar;
 use std::collections::VecDeque;
-use std::time::Duration;
 pub use waiting::Wish;
-
-/// How often connections are looked through for passed deadlines: a sweep costs less than a heap,
-/// and no deadline of a client needs to be sharper.
-pub const SWEEP: Duration = Duration::from_secs(1);
-
-/// Between two parts of a sweep.
-pub const SWEEP_PAUSE: Duration = Duration::from_millis(1);
 
 /// See the module's page.
 pub struct Clients {
@@ -113,13 +105,61 @@ impl Clients {
             guests: Guests::default(),
             demo_open: 0,
             most_held: 0,
-            next_sweep: now + SWEEP,
+            next_sweep: now,
             swept: 0,
             shed_at: now,
         }
     }
 
+    /// Whether a key may be that of a client: every other one is of a connection to an exchange.
+    #[inline]
+    pub fn may_own(&self, key: Key) -> bool {
+        self.sessions.may_own(key)
+    }
+
+    /// Takes in what happened to a client's connection.
+    #[inline]
+    pub fn handle(&mut self, key: Key, event: Event<'_>, cx: &mut Context) {
+        if let Some(session) = self.sessions.get_mut(key) {
+            self.shared.handle(key, session, event, cx);
+        }
+    }
+
+    /// Bytes to be sent to a client now.
+    #[inline]
+    pub fn outgoing(&self, key: Key) -> Outgoing<'_> {
+        match self.sessions.get(key) {
+            Some(session) => session.output.pending(),
+            None => Outgoing::from(&[][..]),
+        }
+    }
+
+    /// Whether bytes from this client are welcome now.
+    #[inline]
+    pub fn wants_read(&self, key: Key) -> bool {
+        self.sessions.get(key).is_some_and(Session::wants_read)
+    }
+
+    /// Sets the date of responses. `true`: it has changed, once a second.
+    #[inline]
+    pub fn set_date(&mut self, now: UnixMs) -> bool {
+        self.shared.stamp.refresh(now)
+    }
+
+    /// What all responses have cost so far. It only rises.
+    #[inline]
+    pub fn spent(&self) -> u64 {
+        self.shared.turns.spent()
+    }
+
+    /// Whether a client has waited for candles as long as it may: [`Clients::wake`] is wanted.
+    #[inline]
+    pub fn has_waited_enough(&self, now: Mono) -> bool {
+        self.shared.longs.is_due(now)
+    }
+
     /// What a client waits for and is to be had brought, once.
+    #[inline]
     pub fn next_wish(&mut self) -> Option<Wish> {
         self.shared.wishes.pop_front()
     }

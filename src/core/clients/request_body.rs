@@ -17,7 +17,7 @@ impl Shared {
         session: &mut Session,
         request: &Request<'_>,
         head: &[u8],
-        cx: &mut Context<'_>,
+        cx: &mut Context,
     ) {
         let cap = cx.config.limits.body_bytes as u64;
         let reader = match request.body {
@@ -46,7 +46,7 @@ impl Shared {
         key: Key,
         session: &mut Session,
         mut bytes: &[u8],
-        cx: &mut Context<'_>,
+        cx: &mut Context,
     ) -> Option<usize> {
         let before = bytes.len();
         let Phase::Body(pending) = &mut session.phase else {

@@ -19,16 +19,9 @@ use crate::http::{
     Cache, Head, HeadLimits, Parsed, Request, RequestError, Responder, empty_lines, parse,
 };
 use crate::table::Key;
-use std::ops::Range;
 
 /// Largest output buffers that are kept for the next answer.
 const SPARE_BYTES: usize = 256 * 1024;
-
-/// Places that are looked at for deadlines at a time: a tenth of a millisecond.
-const SWEEP_PLACES: usize = 4096;
-
-/// Connections whose deadline has passed that are told so at a time.
-const SWEEP_ENDS: usize = 128;
 
 /// Seconds after which a client that was turned away may try again.
 const RETRY_REFUSED_S: u32 = 1;
@@ -47,7 +40,7 @@ enum Next {
 
 impl Clients {
     /// Tells a client above the cap, or one that came too late, that there is no room.
-    pub fn refuse_client(&mut self, key: Key, cx: &mut Context<'_>) {
+    pub fn refuse_client(&mut self, key: Key, cx: &mut Context) {
         let Clients {
             sessions, shared, ..
         } = self;
@@ -59,51 +52,11 @@ impl Clients {
         shared.fail(session, &error, CloseReason::Refused, None, cx);
         shared.recount(session, cx);
     }
-
-    /// Looks through the sessions in some of the places for deadlines that have passed. `false`: there
-    /// are more places to look at. A crowd whose deadlines pass together goes over several turns.
-    pub fn sweep_some(&mut self, cx: &mut Context<'_>) -> bool {
-        let begin = self.swept;
-        let end = self.sweep(begin..begin + SWEEP_PLACES, SWEEP_ENDS, cx);
-        let done = end >= self.sessions.slots();
-        self.swept = if done { 0 } else { end };
-        done
-    }
-
-    /// The same for these places, until so many deadlines have passed; the place to go on at.
-    pub fn sweep(&mut self, places: Range<usize>, ends: usize, cx: &mut Context<'_>) -> usize {
-        let Clients {
-            sessions, shared, ..
-        } = self;
-        let mut expired = 0;
-        let next = places.end;
-        let mut rest = None;
-        for (key, session) in sessions.range_mut(places) {
-            if session.deadline <= cx.now.mono {
-                if expired == ends {
-                    rest = Some(key);
-                    break;
-                }
-                expired += 1;
-                shared.expire(key, session, cx);
-            } else if cx.stats.stopping && matches!(session.phase, Phase::Idle) {
-                shared.part(key, session, CloseReason::Stopping, cx);
-            }
-            shared.recount(session, cx);
-        }
-        rest.map_or(next, |key| sessions.slot(key))
-    }
 }
 
 impl Shared {
     /// Takes in what happened to a client's connection.
-    pub fn handle(
-        &mut self,
-        key: Key,
-        session: &mut Session,
-        event: Event<'_>,
-        cx: &mut Context<'_>,
-    ) {
+    pub fn handle(&mut self, key: Key, session: &mut Session, event: Event<'_>, cx: &mut Context) {
         match event {
             Event::Received(bytes) => self.received(key, session, bytes, cx),
             Event::Late(bytes) => self.received_late(key, session, bytes, cx),
@@ -115,7 +68,7 @@ impl Shared {
         self.recount(session, cx);
     }
 
-    fn received(&mut self, key: Key, session: &mut Session, bytes: &[u8], cx: &mut Context<'_>) {
+    fn received(&mut self, key: Key, session: &mut Session, bytes: &[u8], cx: &mut Context) {
         match session.phase {
             Phase::Lingering if session.is_parting => {
                 return self.received_late(key, session, bytes, cx);
@@ -136,13 +89,7 @@ impl Shared {
 
     /// Our side is about to be shut: what has come until now is answered, and nothing after it.
     #[cold]
-    fn received_late(
-        &mut self,
-        key: Key,
-        session: &mut Session,
-        bytes: &[u8],
-        cx: &mut Context<'_>,
-    ) {
+    fn received_late(&mut self, key: Key, session: &mut Session, bytes: &[u8], cx: &mut Context) {
         let is_parting = std::mem::take(&mut session.is_parting);
         if !matches!(session.phase, Phase::Lingering) || !is_parting || bytes.is_empty() {
             return;
@@ -159,7 +106,7 @@ impl Shared {
     }
 
     /// Serves what is in the inbox.
-    pub fn resume(&mut self, key: Key, session: &mut Session, cx: &mut Context<'_>) {
+    pub fn resume(&mut self, key: Key, session: &mut Session, cx: &mut Context) {
         let mut inbox = std::mem::take(&mut session.inbox);
         let used = self.serve(key, session, &inbox, cx);
         if used < inbox.len() {
@@ -172,13 +119,7 @@ impl Shared {
     }
 
     /// Serves requests from `bytes` as far as possible; answers how many bytes are done with.
-    fn serve(
-        &mut self,
-        key: Key,
-        session: &mut Session,
-        bytes: &[u8],
-        cx: &mut Context<'_>,
-    ) -> usize {
+    fn serve(&mut self, key: Key, session: &mut Session, bytes: &[u8], cx: &mut Context) -> usize {
         let mut used = 0;
         let share_ends = self.turns.spent() + fairness::SHARE;
         session.has_more = false;
@@ -237,7 +178,7 @@ impl Shared {
         key: Key,
         session: &mut Session,
         bytes: &[u8],
-        cx: &mut Context<'_>,
+        cx: &mut Context,
     ) -> Next {
         // A head behind empty lines may measure less than others: it is not looked for.
         let mark = (session.blank == 0).then(|| Mark::of(bytes));
@@ -283,7 +224,7 @@ impl Shared {
     }
 
     /// What the next head may measure: empty lines before it count, also those that are gone.
-    fn head_limits(session: &Session, cx: &Context<'_>) -> HeadLimits {
+    fn head_limits(session: &Session, cx: &Context) -> HeadLimits {
         let mut limits = HeadLimits::from(&cx.config.limits);
         limits.head_bytes -= session.blank.min(limits.head_bytes);
         limits
@@ -297,7 +238,7 @@ impl Shared {
         session: &mut Session,
         request: &Request<'_>,
         mark: Option<Mark>,
-        cx: &mut Context<'_>,
+        cx: &mut Context,
     ) {
         session.served += 1;
         let last = session.served >= cx.config.limits.requests_per_connection;
@@ -368,11 +309,11 @@ impl Shared {
     }
 
     /// What endpoints see.
-    pub fn view<'v>(&'v self, cx: &'v Context<'_>) -> View<'v> {
+    pub fn view<'v>(&'v self, cx: &'v Context) -> View<'v> {
         View::new(
-            cx.config,
-            cx.market,
-            cx.stats,
+            &cx.config,
+            &cx.market,
+            &cx.stats,
             &self.packing,
             (self.boot, cx.now),
         )
@@ -384,7 +325,7 @@ impl Shared {
         session: &mut Session,
         request: &Request<'_>,
         closing: Option<CloseReason>,
-        cx: &mut Context<'_>,
+        cx: &mut Context,
     ) {
         session.output.borrow(&mut self.spare);
         let keep = closing.is_none();
@@ -407,7 +348,7 @@ impl Shared {
         &mut self,
         session: &mut Session,
         closing: Option<CloseReason>,
-        cx: &mut Context<'_>,
+        cx: &mut Context,
     ) {
         let phase = match closing {
             Some(reason) => {
@@ -426,7 +367,7 @@ impl Shared {
         session: &mut Session,
         error: RequestError,
         head: &[u8],
-        cx: &mut Context<'_>,
+        cx: &mut Context,
     ) {
         cx.stats.http.requests += 1;
         cx.stats.http.bad_requests += 1;
@@ -444,7 +385,7 @@ impl Shared {
         error: &api::Error,
         reason: CloseReason,
         line: Option<Box<str>>,
-        cx: &mut Context<'_>,
+        cx: &mut Context,
     ) {
         let before = session.output.len();
         let mut responder = Responder::closing(&mut session.output, &self.stamp);
@@ -463,7 +404,7 @@ impl Shared {
         session.enter(Phase::Finishing, cx.now.mono, &cx.config.limits);
     }
 
-    fn sent(&mut self, key: Key, session: &mut Session, count: usize, cx: &mut Context<'_>) {
+    fn sent(&mut self, key: Key, session: &mut Session, count: usize, cx: &mut Context) {
         session.output.advance(count);
         if session.service != Service::Demo {
             cx.stats.http.bytes_out += count as u64;

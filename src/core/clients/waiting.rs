@@ -38,7 +38,7 @@ pub struct Wish {
 impl Clients {
     /// Does one part of one answer in the making, and hands it over when it is done. `false`: there
     /// is none.
-    pub fn step_long(&mut self, cx: &mut Context<'_>) -> bool {
+    pub fn step_long(&mut self, cx: &mut Context) -> bool {
         if !self.shared.longs.has_work() {
             return false;
         }
@@ -46,14 +46,14 @@ impl Clients {
         true
     }
 
-    fn make_part(&mut self, cx: &mut Context<'_>) {
+    fn make_part(&mut self, cx: &mut Context) {
         let Clients {
             sessions, shared, ..
         } = self;
         let view = View::new(
-            cx.config,
-            cx.market,
-            cx.stats,
+            &cx.config,
+            &cx.market,
+            &cx.stats,
             &shared.packing,
             (shared.boot, cx.now),
         );
@@ -89,7 +89,7 @@ impl Clients {
     }
 
     /// Too many wait for the history file: this response is not made.
-    pub fn refuse(&mut self, client: Key, job: Key, cx: &mut Context<'_>) {
+    pub fn refuse(&mut self, client: Key, job: Key, cx: &mut Context) {
         let Clients {
             sessions, shared, ..
         } = self;
@@ -118,14 +118,14 @@ impl Clients {
 
     /// Looks again at the responses that wait for candles. `comes`: whether these slots of a series are
     /// asked for.
-    pub fn wake(&mut self, comes: impl Fn(SeriesKey, &Range<i64>) -> bool, cx: &mut Context<'_>) {
+    pub fn wake(&mut self, comes: impl Fn(SeriesKey, &Range<i64>) -> bool, cx: &Context) {
         let Shared {
             packing,
             longs,
             boot,
             ..
         } = &mut self.shared;
-        let view = View::new(cx.config, cx.market, cx.stats, packing, (*boot, cx.now));
+        let view = View::new(&cx.config, &cx.market, &cx.stats, packing, (*boot, cx.now));
         longs.wake(&view, comes);
     }
 }
@@ -138,7 +138,7 @@ impl Shared {
         session: &mut Session,
         later: Outcome,
         reply: Reply,
-        cx: &mut Context<'_>,
+        cx: &mut Context,
     ) {
         let long = match later {
             Outcome::Answered => return,
@@ -178,7 +178,7 @@ impl Shared {
         key: Key,
         to_pack: api::ToPack,
         reply: Reply,
-        cx: &mut Context<'_>,
+        cx: &mut Context,
     ) {
         let api::ToPack {
             question,
@@ -197,7 +197,7 @@ impl Shared {
 
     /// A deferred response stands in its connection's output: it is sent. What is in the inbox behind it
     /// waits for the connection's turn.
-    fn hand_over(&mut self, key: Key, session: &mut Session, cx: &mut Context<'_>) {
+    fn hand_over(&mut self, key: Key, session: &mut Session, cx: &mut Context) {
         if matches!(session.phase, Phase::Idle) {
             session.has_more = !session.inbox.is_empty();
             session.enter(Phase::Writing, cx.now.mono, &cx.config.limits);
@@ -212,7 +212,7 @@ impl Shared {
         session: &mut Session,
         reply: Reply,
         why: &'static str,
-        cx: &mut Context<'_>,
+        cx: &mut Context,
     ) {
         let error = api::Error::unavailable(why, 1);
         let before = session.output.len();

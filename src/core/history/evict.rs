@@ -5,13 +5,12 @@
 //! looks like a market in which nobody traded.
 
 use super::names::{key_of, name_of};
-use super::{Archive, State};
+use super::{History, State};
 use crate::core::Action;
 use crate::core::context::Context;
 use crate::history::{Evicted, Job, SeriesName, StoreError};
 use crate::log_targets::HISTORY;
 use crate::market::floor_slot;
-use crate::time::Now;
 
 /// What is out of the window stays until there is this part of the window of it, so that a series
 /// is touched now and then and not every minute.
@@ -28,9 +27,9 @@ pub(super) enum Eviction {
     Failed,
 }
 
-impl Archive {
+impl History {
     /// Has what is older than the window taken out of the file.
-    pub(super) fn evict(&mut self, cx: &mut Context<'_>, now: Now) {
+    pub(super) fn evict(&mut self, cx: &mut Context) {
         if self.state != State::On {
             return;
         }
@@ -39,13 +38,13 @@ impl Archive {
         let mut room = EVICTIONS - self.evicting.values().filter(is_under_way).count();
         let mut leaving = Vec::new();
         for (key, archived) in charts.archives() {
-            let source = &cx.stats.sources[key.source.index()];
+            let source = &cx.stats[key.source];
             if room == 0 || source.clock.is_none() {
                 // This machine's own clock may be years ahead, and all would go.
                 continue;
             }
             let keep = charts.keep(key.interval);
-            let floor = floor_slot(key.interval, source.exchange_time(now), keep);
+            let floor = floor_slot(key.interval, source.exchange_time(cx.now), keep);
             let is_old = (archived.first()).is_some_and(|first| first < floor - keep / SLACK);
             let may_go = match self.evicting.get(&key) {
                 None => is_old,
@@ -61,7 +60,7 @@ impl Archive {
             self.evicting.insert(key, Eviction::UnderWay);
             // It goes piece by piece: what has a part of it left is a hole that looks like none.
             cx.market.charts.unarchive(key, i64::MIN..before);
-            let series = name_of(key, cx.config, &cx.market.catalog);
+            let series = name_of(key, cx);
             let job = Job::Evict { series, before };
             cx.actions.push_back(Action::Store(job));
         }
@@ -72,7 +71,7 @@ impl Archive {
         name: &SeriesName,
         before: i64,
         result: Result<Evicted, StoreError>,
-        cx: &mut Context<'_>,
+        cx: &mut Context,
     ) {
         let Some(key) = key_of(name, cx) else {
             return;

@@ -13,13 +13,13 @@
 
 use super::names::{name_of, ranges_of};
 use super::open::take_extent;
-use super::{Archive, FLUSH, HEAVY, RETRY_MAX, State};
+use super::{FLUSH, HEAVY, History, RETRY_MAX, State};
 use crate::core::Action;
 use crate::core::context::Context;
 use crate::history::{Batch, Extent, Fate, Job, SeriesName, Unwritten, Written};
 use crate::log_targets::HISTORY;
 use crate::market::SeriesKey;
-use crate::time::{Mono, Now};
+use crate::time::Mono;
 use std::ops::{Bound, Range};
 use std::time::Duration;
 
@@ -59,14 +59,14 @@ impl Writing {
     }
 }
 
-impl Archive {
+impl History {
     /// One batch at a time; and none while the file tells what it held before.
     pub(super) fn may_flush(&self) -> bool {
         self.writing.is_none() && self.state != State::Loading
     }
 
     /// Sends what was gathered, if it may be sent now.
-    pub(super) fn flush(&mut self, cx: &mut Context<'_>, stalls_at: Option<Mono>) {
+    pub(super) fn flush(&mut self, cx: &mut Context, stalls_at: Option<Mono>) {
         if !self.may_flush() {
             return;
         }
@@ -88,7 +88,7 @@ impl Archive {
         self.finish_stage(cx);
     }
 
-    /// Whether [`Archive::write_on`] has something to do.
+    /// Whether [`History::write_on`] has something to do.
     pub(super) fn is_writing_on(&self) -> bool {
         match self.writing.as_ref().map(|writing| &writing.stage) {
             // It may not be sent before the file has told what it held.
@@ -99,14 +99,14 @@ impl Archive {
     }
 
     /// At the end nobody is held up any more.
-    pub(super) fn finish_stage(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn finish_stage(&mut self, cx: &mut Context) {
         while self.close_by.is_some() && self.is_writing_on() {
             self.write_on(cx);
         }
     }
 
     /// Lists or takes one slice of the batch that is under way.
-    pub(super) fn write_on(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn write_on(&mut self, cx: &mut Context) {
         let Some(mut writing) = self.writing.take() else {
             return;
         };
@@ -154,7 +154,7 @@ impl Archive {
     fn archive_written(
         &self,
         ranges: impl Iterator<Item = (SeriesKey, Range<i64>, Fate)>,
-        cx: &mut Context<'_>,
+        cx: &mut Context,
     ) {
         // The file may have become unreadable since, or may be read anew already.
         if !matches!(self.state, State::On | State::Loading) {
@@ -166,7 +166,7 @@ impl Archive {
                 Fate::Forgotten => charts.unarchive(key, slots),
                 Fate::Covered | Fate::Replaced => charts.archive(key, slots),
             }
-            let name = name_of(key, cx.config, &cx.market.catalog);
+            let name = name_of(key, cx);
             if let Some(changes) = self.batch.series.get(&name) {
                 for (slots, _) in changes.ranges() {
                     cx.market.charts.unarchive(key, slots);
@@ -179,8 +179,7 @@ impl Archive {
         &mut self,
         number: u64,
         result: Result<Written, Unwritten>,
-        cx: &mut Context<'_>,
-        now: Now,
+        cx: &mut Context,
     ) {
         let Some(mut writing) = self.writing.take_if(|writing| writing.number == number) else {
             return;
@@ -212,17 +211,17 @@ impl Archive {
                 self.catch_up();
                 self.finish_stage(cx);
             }
-            Err(unwritten) => self.unwritten(unwritten, cx, now),
+            Err(unwritten) => self.unwritten(unwritten, cx),
         }
         if self.batch.weight() >= HEAVY && self.failures == 0 {
-            self.flush_at = Some(now.mono);
+            self.flush_at = Some(cx.now.mono);
         } else if !self.batch.is_empty() {
-            self.flush_at.get_or_insert(now.mono + FLUSH);
+            self.flush_at.get_or_insert(cx.now.mono + FLUSH);
         }
     }
 
     /// A batch has come back: what was gathered meanwhile goes on top of it.
-    fn unwritten(&mut self, unwritten: Unwritten, cx: &mut Context<'_>, now: Now) {
+    fn unwritten(&mut self, unwritten: Unwritten, cx: &mut Context) {
         cx.stats.history.persist_errors += 1;
         cx.stats.history.write_failed = true;
         cx.stats.history.why = format!("cannot be written: {}", unwritten.error);
@@ -244,11 +243,11 @@ impl Archive {
         let later = std::mem::replace(&mut self.batch, unwritten.batch);
         self.batch.absorb(*later);
         let pause = RETRY * 2u32.saturating_pow((self.failures - 1).min(16));
-        self.flush_at = Some(now.mono + pause.min(RETRY_MAX));
+        self.flush_at = Some(cx.now.mono + pause.min(RETRY_MAX));
     }
 
     /// What is to be changed in the file is not believed until then.
-    pub(super) fn distrust(&self, cx: &mut Context<'_>) {
+    pub(super) fn distrust(&self, cx: &mut Context) {
         let listing = match self.writing.as_ref().map(|writing| &writing.stage) {
             Some(Stage::Listing(batch, _)) => Some(batch),
             _ => None,

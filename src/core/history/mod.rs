@@ -2,7 +2,7 @@
 //!
 //! Owns the batch of changes that is gathered for the next flush, the candles that are being read
 //! back for clients, and the judgement of how the file does. It talks to the disk thread by
-//! [`Action::Store`] and [`Archive::answered`] alone, and never waits for it: with a file that fails,
+//! [`Action::Store`] and [`History::answered`] alone, and never waits for it: with a file that fails,
 //! or with none, the core goes on from memory.
 //!
 //! It never decides what is fetched; `sources` asks the charts what is archived.
@@ -32,11 +32,10 @@ mod rules;
 mod tests;
 
 use super::Action;
-use crate::config::Config;
 use crate::core::context::Context;
 use crate::history::{Answer, Batch, Changes, Job};
 use crate::log_targets::HISTORY;
-use crate::market::{Catalog, SeriesKey, SourceId};
+use crate::market::{SeriesKey, SourceId};
 use crate::time::{Mono, Now};
 use evict::Eviction;
 use flush::{STALLED, Writing};
@@ -78,7 +77,7 @@ const CLOSING: Duration = Duration::from_secs(10);
 
 /// See the module's page.
 #[derive(Debug)]
-pub struct Archive {
+pub struct History {
     state: State,
     /// Until when the load is waited for.
     load_by: Option<Mono>,
@@ -131,10 +130,10 @@ pub enum Pace {
     Free,
 }
 
-impl Archive {
+impl History {
     /// Without a file.
-    pub fn new(now: Now) -> Archive {
-        Archive {
+    pub fn new(now: Now) -> History {
+        History {
             state: State::Off,
             load_by: None,
             reload_at: None,
@@ -159,10 +158,10 @@ impl Archive {
     }
 
     /// There is a file, which the disk thread has opened, or has tried to.
-    pub fn begin(&mut self, opened: Answer, cx: &mut Context<'_>, now: Now) {
+    pub fn begin(&mut self, opened: Answer, cx: &mut Context) {
         self.state = State::Failing;
         cx.stats.history.enabled = true;
-        self.answered(opened, cx, now);
+        self.answered(opened, cx);
     }
 
     /// Whether what the file holds is still to be told: nothing is asked of an exchange that may be
@@ -193,14 +192,14 @@ impl Archive {
     }
 
     /// Whether what leaves memory of this series can be had again from the file.
-    pub fn keeps(&self, key: SeriesKey, config: &Config, catalog: &Catalog) -> bool {
-        self.state == State::On && self.has_place() && self.is_for(key, config, catalog)
+    pub fn keeps(&self, key: SeriesKey, cx: &Context) -> bool {
+        self.state == State::On && self.has_place() && self.is_for(key, cx)
     }
 
     /// Whether this series is one for the file, which grows for clients' wishes only so far.
-    pub fn is_for(&self, key: SeriesKey, config: &Config, catalog: &Catalog) -> bool {
-        let is_small = self.bytes < config.limits.history_bytes;
-        self.state != State::Off && (is_small || catalog.is_named(key.source, key.symbol))
+    pub fn is_for(&self, key: SeriesKey, cx: &Context) -> bool {
+        let is_small = self.bytes < cx.config.limits.history_bytes;
+        self.state != State::Off && (is_small || cx.market.catalog.is_named(key.source, key.symbol))
     }
 
     /// Whether changes are taken. What was asked for before there was too much still finds a place,
@@ -222,14 +221,8 @@ impl Archive {
     }
 
     /// What is to be changed of a series with the next flush. `None`: nothing is written now.
-    pub fn changes(
-        &mut self,
-        key: SeriesKey,
-        config: &Config,
-        catalog: &Catalog,
-        now: Now,
-    ) -> Option<&mut Changes> {
-        if !self.is_for(key, config, catalog) {
+    pub fn changes(&mut self, key: SeriesKey, cx: &Context) -> Option<&mut Changes> {
+        if !self.is_for(key, cx) {
             return None;
         }
         if !self.has_place() {
@@ -237,38 +230,25 @@ impl Archive {
             return None;
         }
         if self.failures == 0 && self.batch.weight() >= HEAVY {
-            self.flush_at = Some(now.mono);
+            self.flush_at = Some(cx.now.mono);
         }
-        self.any_changes(key, config, catalog, now)
+        self.any_changes(key, cx)
     }
 
     /// These slots are not to be believed any more. Said however much waits: it weighs nothing
     /// beside what it is about.
-    pub fn forget(
-        &mut self,
-        key: SeriesKey,
-        slots: Range<i64>,
-        config: &Config,
-        catalog: &Catalog,
-        now: Now,
-    ) {
-        if let Some(changes) = self.any_changes(key, config, catalog, now) {
+    pub fn forget(&mut self, key: SeriesKey, slots: Range<i64>, cx: &Context) {
+        if let Some(changes) = self.any_changes(key, cx) {
             changes.forget(slots);
         }
     }
 
-    fn any_changes(
-        &mut self,
-        key: SeriesKey,
-        config: &Config,
-        catalog: &Catalog,
-        now: Now,
-    ) -> Option<&mut Changes> {
+    fn any_changes(&mut self, key: SeriesKey, cx: &Context) -> Option<&mut Changes> {
         if !matches!(self.state, State::Loading | State::On | State::Failing) {
             return None;
         }
-        self.flush_at.get_or_insert(now.mono + FLUSH);
-        Some(self.batch.of(&name_of(key, config, catalog)))
+        self.flush_at.get_or_insert(cx.now.mono + FLUSH);
+        Some(self.batch.of(&name_of(key, cx)))
     }
 
     fn has_room(&self) -> bool {
@@ -276,7 +256,7 @@ impl Archive {
         writing + self.batch.weight() < PENDING
     }
 
-    /// When [`Archive::handle_timeout`] is wanted.
+    /// When [`History::handle_timeout`] is wanted.
     pub fn due(&self) -> Option<Mono> {
         match self.state {
             State::Off | State::Closed => None,
@@ -297,29 +277,29 @@ impl Archive {
     }
 
     /// Time has passed.
-    pub fn handle_timeout(&mut self, cx: &mut Context<'_>, now: Now) {
+    pub fn handle_timeout(&mut self, cx: &mut Context) {
         if self.is_closed() {
             return;
         }
-        if self.close_by.is_some_and(|by| by <= now.mono) {
+        if self.close_by.is_some_and(|by| by <= cx.now.mono) {
             log::error!(target: HISTORY, "the disk takes too long: what was not written yet is lost");
             self.state = State::Closed;
             return;
         }
-        if self.sweep_at <= now.mono {
-            self.sweep_at = now.mono + SWEEP;
-            self.evict(cx, now);
+        if self.sweep_at <= cx.now.mono {
+            self.sweep_at = cx.now.mono + SWEEP;
+            self.evict(cx);
         }
-        self.quotes.begin(now);
-        self.watch_disk(cx, now);
-        if self.flush_at.is_some_and(|at| at <= now.mono) {
-            self.flush(cx, Some(now.mono + STALLED));
+        self.quotes.begin(cx.now);
+        self.watch_disk(cx);
+        if self.flush_at.is_some_and(|at| at <= cx.now.mono) {
+            self.flush(cx, Some(cx.now.mono + STALLED));
         }
     }
 
     /// What the disk has not done in its time.
-    fn watch_disk(&mut self, cx: &mut Context<'_>, now: Now) {
-        let is_due = |at: &mut Mono| *at <= now.mono;
+    fn watch_disk(&mut self, cx: &mut Context) {
+        let is_due = |at: &mut Mono| *at <= cx.now.mono;
         let writing = self.writing.as_mut();
         if writing.is_some_and(|writing| writing.stalls_at.take_if(is_due).is_some()) {
             log::error!(target: HISTORY, "the disk takes very long to write");
@@ -336,7 +316,7 @@ impl Archive {
         }
     }
 
-    /// Whether [`Archive::work`] has something to do.
+    /// Whether [`History::work`] has something to do.
     pub fn has_work(&self) -> bool {
         self.quotes.is_returning()
             || self.is_writing_on()
@@ -356,17 +336,17 @@ impl Archive {
 
     /// Does one slice of the quotes that come back, and one for the batch that is under way, or of
     /// what is to be saved.
-    pub fn work(&mut self, cx: &mut Context<'_>, now: Now) {
+    pub fn work(&mut self, cx: &mut Context) {
         if self.quotes.is_returning() {
-            self.quotes.put_back(cx.market, now);
+            self.quotes.put_back(&mut cx.market, cx.now);
         }
         if self.is_writing_on() {
             return self.write_on(cx);
         }
         if self.quotes.is_saving() && (!self.writes() || !self.has_place()) {
-            return self.quotes.skip(now);
+            return self.quotes.skip(cx.now);
         }
-        let mut gathered = self.quotes.gather(cx, &mut self.batch, now);
+        let mut gathered = self.quotes.gather(cx, &mut self.batch);
         if self.takes_rules() {
             gathered |= self.rules.gather(cx, &mut self.batch);
         }
@@ -375,25 +355,25 @@ impl Archive {
             gathered |= !self.batch.is_empty();
         }
         if gathered {
-            self.flush_at.get_or_insert(now.mono + FLUSH);
+            self.flush_at.get_or_insert(cx.now.mono + FLUSH);
         }
     }
 
     /// Begins the end: the last quotes are saved, and what waits is written at once.
-    pub fn shut_down(&mut self, cx: &mut Context<'_>, now: Now) {
+    pub fn shut_down(&mut self, cx: &mut Context) {
         if self.is_closed() || self.close_by.is_some() {
             return;
         }
-        self.close_by = Some(now.mono + cx.config.limits.shutdown + CLOSING);
+        self.close_by = Some(cx.now.mono + cx.config.limits.shutdown + CLOSING);
         if self.state != State::GivenUp {
-            self.quotes.gather_all(cx, &mut self.batch, now);
+            self.quotes.gather_all(cx, &mut self.batch);
         }
         self.finish_stage(cx);
         self.flush(cx, None);
     }
 
     /// Closes the file, when nobody brings anything any more. Goes on with the answers.
-    pub fn close(&mut self, cx: &mut Context<'_>) {
+    pub fn close(&mut self, cx: &mut Context) {
         if self.is_closed() || self.state == State::Closing || self.writing.is_some() {
             return;
         }
@@ -417,16 +397,16 @@ impl Archive {
     }
 
     /// Takes in what the disk thread says. Whether clients may have waited for it.
-    pub fn answered(&mut self, answer: Answer, cx: &mut Context<'_>, now: Now) -> bool {
+    pub fn answered(&mut self, answer: Answer, cx: &mut Context) -> bool {
         match answer {
-            Answer::Opened(opened) => self.opened(opened, cx, now),
+            Answer::Opened(opened) => self.opened(opened, cx),
             Answer::Failed(error) => self.failed(&error, cx),
             Answer::Heads(heads) => heads.into_iter().for_each(|head| take_head(head, cx)),
             Answer::Quotes(list) => self.quotes.restore(list, cx),
             Answer::Markets(list) => rules::restore(list, cx),
-            Answer::Loaded(result) => self.load_ended(result, cx, now),
-            Answer::Rows { ticket, result } => return self.recalled(ticket, result, cx, now),
-            Answer::Written { number, result } => self.written(number, result, cx, now),
+            Answer::Loaded(result) => self.load_ended(result, cx),
+            Answer::Rows { ticket, result } => return self.recalled(ticket, result, cx),
+            Answer::Written { number, result } => self.written(number, result, cx),
             Answer::Evicted {
                 series,
                 before,

@@ -6,13 +6,13 @@
 use crate::config::Config;
 use crate::core::context::Context;
 use crate::history::{Changes, Fate, SeriesName};
-use crate::market::{Catalog, SeriesKey, SourceId};
+use crate::market::{SeriesKey, SourceId};
 use std::ops::Range;
 
 /// The ranges of these series of a batch, in their order.
 pub(super) fn ranges_of<'b>(
     series: impl Iterator<Item = (&'b SeriesName, &'b Changes)>,
-    cx: &mut Context<'_>,
+    cx: &mut Context,
 ) -> Vec<(SeriesKey, Range<i64>, Fate)> {
     let mut all = Vec::new();
     for (name, changes) in series {
@@ -23,9 +23,9 @@ pub(super) fn ranges_of<'b>(
     all
 }
 
-pub(super) fn key_of(name: &SeriesName, cx: &mut Context<'_>) -> Option<SeriesKey> {
+pub(super) fn key_of(name: &SeriesName, cx: &mut Context) -> Option<SeriesKey> {
     Some(SeriesKey {
-        source: source_of(&name.source, cx.config)?,
+        source: source_of(&name.source, &cx.config)?,
         symbol: cx.market.catalog.number_of(&name.symbol)?,
         interval: name.interval,
     })
@@ -36,10 +36,10 @@ pub(super) fn source_of(id: &str, config: &Config) -> Option<SourceId> {
     Some(SourceId(at as u16))
 }
 
-pub(super) fn name_of(key: SeriesKey, config: &Config, catalog: &Catalog) -> SeriesName {
+pub(super) fn name_of(key: SeriesKey, cx: &Context) -> SeriesName {
     SeriesName {
-        source: config.sources[key.source.index()].id.as_str().into(),
-        symbol: catalog.name(key.symbol).as_str().into(),
+        source: cx.config.sources[key.source.index()].id.as_str().into(),
+        symbol: cx.market.catalog.name(key.symbol).as_str().into(),
         interval: key.interval,
     }
 }

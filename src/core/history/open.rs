@@ -4,16 +4,15 @@
 //! [`State::GivenUp`], and what the public record says of each.
 
 use super::names::key_of;
-use super::{Archive, LOADING, RETRY_MAX, State};
+use super::{History, LOADING, RETRY_MAX, State};
 use crate::core::Action;
 use crate::core::context::Context;
 use crate::history::{Batch, Extent, Head, Job, LOG_SET_ASIDE, Loaded, OpenError, Opened};
 use crate::history::{SeriesName, StoreError};
 use crate::log_targets::HISTORY;
-use crate::time::Now;
 
-impl Archive {
-    pub(super) fn opened(&mut self, opened: Opened, cx: &mut Context<'_>, now: Now) {
+impl History {
+    pub(super) fn opened(&mut self, opened: Opened, cx: &mut Context) {
         self.bytes = opened.bytes;
         cx.stats.history.bytes = opened.bytes;
         if opened.log_set_aside {
@@ -30,11 +29,11 @@ impl Archive {
             log::info!(target: HISTORY, "the file can be used again");
         }
         self.state = State::Loading;
-        self.load_by = Some(now.mono + LOADING);
+        self.load_by = Some(cx.now.mono + LOADING);
         cx.actions.push_back(Action::Store(Job::Load));
     }
 
-    pub(super) fn failed(&mut self, error: &OpenError, cx: &mut Context<'_>) {
+    pub(super) fn failed(&mut self, error: &OpenError, cx: &mut Context) {
         log::error!(target: HISTORY, "{error}");
         cx.stats.history.why = error.to_string();
         match error {
@@ -64,12 +63,7 @@ impl Archive {
         }
     }
 
-    pub(super) fn load_ended(
-        &mut self,
-        result: Result<Loaded, StoreError>,
-        cx: &mut Context<'_>,
-        now: Now,
-    ) {
+    pub(super) fn load_ended(&mut self, result: Result<Loaded, StoreError>, cx: &mut Context) {
         match &result {
             Ok(Loaded {
                 series,
@@ -98,21 +92,21 @@ impl Archive {
             }
             Err(_) => {
                 self.state = State::Failing;
-                self.reload_at = Some(now.mono + RETRY_MAX);
+                self.reload_at = Some(cx.now.mono + RETRY_MAX);
             }
         }
     }
 }
 
 /// What the file holds of a series is told.
-pub(super) fn take_extent(name: &SeriesName, extent: Extent, cx: &mut Context<'_>) {
+pub(super) fn take_extent(name: &SeriesName, extent: Extent, cx: &mut Context) {
     if let Some(key) = key_of(name, cx) {
         cx.stats.history.stored.set(key, extent);
     }
 }
 
 /// What the file holds of one series.
-pub(super) fn take_head(head: Head, cx: &mut Context<'_>) {
+pub(super) fn take_head(head: Head, cx: &mut Context) {
     // Of a source that is no longer configured: kept, and not served.
     let Some(key) = key_of(&head.series, cx) else {
         return;

@@ -86,7 +86,7 @@ impl SavedQuotes {
     }
 
     /// Gathers one slice. `true`: the last one of this round.
-    pub(super) fn gather(&mut self, cx: &Context<'_>, batch: &mut Batch, now: Now) -> bool {
+    pub(super) fn gather(&mut self, cx: &Context, batch: &mut Batch) -> bool {
         let Some(from) = self.cursor else {
             return false;
         };
@@ -103,18 +103,18 @@ impl SavedQuotes {
             return false;
         }
         self.cursor = None;
-        self.next = now.mono + EVERY;
+        self.next = cx.now.mono + EVERY;
         self.saved = self.round;
         true
     }
 
     /// Gathers all at once: nobody is served any more.
-    pub(super) fn gather_all(&mut self, cx: &Context<'_>, batch: &mut Batch, now: Now) {
+    pub(super) fn gather_all(&mut self, cx: &Context, batch: &mut Batch) {
         self.cursor = Some(0);
-        while !self.gather(cx, batch, now) {}
+        while !self.gather(cx, batch) {}
     }
 
-    fn save(&self, symbol: SymbolId, cx: &Context<'_>, batch: &mut Batch) {
+    fn save(&self, symbol: SymbolId, cx: &Context, batch: &mut Batch) {
         let market = &cx.market;
         for source in market.catalog.sources_of(symbol) {
             let quote = market.quotes.of(*source, symbol);
@@ -134,10 +134,10 @@ impl SavedQuotes {
     }
 
     /// Takes some of the quotes in.
-    pub(super) fn restore(&mut self, list: Vec<(QuoteName, SavedQuote)>, cx: &mut Context<'_>) {
+    pub(super) fn restore(&mut self, list: Vec<(QuoteName, SavedQuote)>, cx: &mut Context) {
         for (name, saved) in list {
             let symbol = cx.market.catalog.number_of(&name.symbol);
-            if let (Some(source), Some(symbol)) = (source_of(&name.source, cx.config), symbol) {
+            if let (Some(source), Some(symbol)) = (source_of(&name.source, &cx.config), symbol) {
                 self.waiting
                     .entry(source)
                     .or_default()

@@ -5,14 +5,13 @@
 //! its series, which is where a chart is made from.
 
 use super::names::name_of;
-use super::{Archive, State};
+use super::{History, State};
 use crate::core::Action;
 use crate::core::context::Context;
 use crate::history::{Job, Read, Rows, StoreError};
 use crate::log_targets::HISTORY;
 use crate::market::{Charts, SeriesKey};
 use crate::record::Edge;
-use crate::time::Now;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -41,15 +40,10 @@ struct Recall {
     end: i64,
 }
 
-impl Archive {
+impl History {
     /// Has those of these slots read that are archived and not in memory; the series is open.
     /// Whether some will come; `None`: too many wait already.
-    pub fn recall(
-        &mut self,
-        key: SeriesKey,
-        slots: &Range<i64>,
-        cx: &mut Context<'_>,
-    ) -> Option<bool> {
+    pub fn recall(&mut self, key: SeriesKey, slots: &Range<i64>, cx: &mut Context) -> Option<bool> {
         let parts = hidden(&cx.market.charts, key, slots.clone());
         let (Some(first), Some(last)) = (parts.first(), parts.last()) else {
             return Some(false);
@@ -86,8 +80,7 @@ impl Archive {
         &mut self,
         ticket: u64,
         result: Result<Rows, StoreError>,
-        cx: &mut Context<'_>,
-        now: Now,
+        cx: &mut Context,
     ) -> bool {
         let mut waiting = self.recalls.wanted.iter_mut();
         let Some((key, recall)) = waiting.find(|(_, recall)| recall.ticket == ticket) else {
@@ -106,7 +99,7 @@ impl Archive {
                 if recall.slots.end <= recall.end {
                     recall.slots.end = rows.slots.start;
                 }
-                self.take(key, rows, cx, now);
+                self.take(key, rows, cx);
                 self.read_on(key, cx);
             }
             Ok(_) => drop(self.recalls.wanted.remove(&key)),
@@ -119,13 +112,13 @@ impl Archive {
     }
 
     /// Puts a page into its series. What is unsound of it is asked of the exchange again.
-    fn take(&mut self, key: SeriesKey, rows: Rows, cx: &mut Context<'_>, now: Now) {
+    fn take(&mut self, key: SeriesKey, rows: Rows, cx: &mut Context) {
         for slot in rows.unsound {
             let slots = slot..slot.saturating_add(1);
             cx.market.charts.unarchive(key, slots.clone());
-            self.forget(key, slots, cx.config, &cx.market.catalog, now);
+            self.forget(key, slots, cx);
         }
-        let exchange = cx.stats.sources[key.source.index()].exchange_time(now);
+        let exchange = cx.stats[key.source].exchange_time(cx.now);
         let charts = &mut cx.market.charts;
         // The file knows less than was believed: somebody has worked on it, or it is damaged.
         let mut from = rows.slots.start;
@@ -141,7 +134,7 @@ impl Archive {
     }
 
     /// Asks for the next page of a series, or is done with it.
-    fn read_on(&mut self, key: SeriesKey, cx: &mut Context<'_>) {
+    fn read_on(&mut self, key: SeriesKey, cx: &mut Context) {
         let Some(recall) = self.recalls.wanted.get_mut(&key) else {
             return;
         };
@@ -154,7 +147,7 @@ impl Archive {
         recall.slots.end = slots.end;
         self.recalls.tickets += 1;
         recall.ticket = self.recalls.tickets;
-        let series = name_of(key, cx.config, &cx.market.catalog);
+        let series = name_of(key, cx);
         log::debug!(
             target: HISTORY,
             "read ticket={} source={} symbol={} interval={} slots={}..{}",

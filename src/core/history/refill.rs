@@ -7,7 +7,7 @@
 //! It never asks an exchange: what memory has let go of is unknown, and fetched again as such.
 
 use super::names::name_of;
-use super::{Archive, State};
+use super::{History, State};
 use crate::core::context::Context;
 use crate::log_targets::HISTORY;
 use crate::market::{Series, SeriesKey};
@@ -25,7 +25,7 @@ pub(super) struct Refill {
     from: Option<(SeriesKey, i64)>,
 }
 
-impl Archive {
+impl History {
     /// Begins a walk, if one is needed and the disk takes what comes of it.
     pub(super) fn catch_up(&mut self) {
         if self.state == State::On && !self.fails() && std::mem::take(&mut self.missed) {
@@ -33,13 +33,13 @@ impl Archive {
         }
     }
 
-    /// Whether [`Archive::refill_on`] has something to do.
+    /// Whether [`History::refill_on`] has something to do.
     pub(super) fn is_refilling(&self) -> bool {
         self.refill.is_some() && self.state == State::On && !self.fails() && self.has_room()
     }
 
     /// Does one slice. The caller sees to it that the batch is flushed.
-    pub(super) fn refill_on(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn refill_on(&mut self, cx: &mut Context) {
         let Some(mut refill) = self.refill.take() else {
             return;
         };
@@ -48,12 +48,12 @@ impl Archive {
         };
         let key = series.key();
         let from = refill.from.filter(|(of, _)| *of == key);
-        let slots = match self.is_for(key, cx.config, &cx.market.catalog) {
+        let slots = match self.is_for(key, cx) {
             true => unwritten(series, from.map_or(i64::MIN, |(_, slot)| slot)),
             false => None,
         };
         if let Some(slots) = slots {
-            let name = name_of(key, cx.config, &cx.market.catalog);
+            let name = name_of(key, cx);
             let changes = self.batch.of(&name);
             // The file may hold there what the exchange has revised since.
             changes.forget(slots.clone());
@@ -68,7 +68,7 @@ impl Archive {
     }
 
     /// All that memory holds is on its way.
-    fn refilled(&mut self, cx: &mut Context<'_>) {
+    fn refilled(&mut self, cx: &mut Context) {
         if self.batch.is_empty() && self.writing.is_none() {
             return self.mended(cx);
         }
@@ -76,7 +76,7 @@ impl Archive {
     }
 
     /// All that memory holds is on disk.
-    pub(super) fn mended(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn mended(&mut self, cx: &mut Context) {
         if std::mem::take(&mut cx.stats.history.lost) {
             log::info!(target: HISTORY, "what memory holds is on disk again");
         }

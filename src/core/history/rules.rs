@@ -33,7 +33,7 @@ impl SavedRules {
     }
 
     /// Gathers one slice. `true`: there may be something to write.
-    pub(super) fn gather(&mut self, cx: &Context<'_>, batch: &mut Batch) -> bool {
+    pub(super) fn gather(&mut self, cx: &Context, batch: &mut Batch) -> bool {
         let Some((source, from)) = self.sources.front_mut() else {
             return false;
         };
@@ -58,10 +58,10 @@ impl SavedRules {
 }
 
 /// Shows what an earlier run was told.
-pub(super) fn restore(list: Vec<(QuoteName, MarketRules)>, cx: &mut Context<'_>) {
+pub(super) fn restore(list: Vec<(QuoteName, MarketRules)>, cx: &mut Context) {
     for (name, rules) in list {
         let symbol = cx.market.catalog.number_of(&name.symbol);
-        if let (Some(source), Some(symbol)) = (source_of(&name.source, cx.config), symbol) {
+        if let (Some(source), Some(symbol)) = (source_of(&name.source, &cx.config), symbol) {
             cx.market.catalog.recall_rules(source, symbol, rules);
         }
     }

@@ -1,7 +1,7 @@
 //! The archive alone, without a disk: jobs are taken from it, and answers made up.
 
 use super::*;
-use crate::config::{Depth, History, SourceConfig};
+use crate::config::{Config, Depth, History as Keep, SourceConfig};
 use crate::core::Status;
 use crate::core::context::Context;
 use crate::decimal::Decimal;
@@ -23,12 +23,8 @@ const BEGIN: i64 = 28_000_000;
 const QUEUE: usize = 128;
 
 struct Bench {
-    config: Config,
-    market: Market,
-    stats: Status,
-    actions: VecDeque<Action>,
-    archive: Archive,
-    now: Now,
+    cx: Context,
+    history: History,
     /// Jobs without an answer.
     jobs: VecDeque<Job>,
 }
@@ -39,7 +35,7 @@ impl Bench {
         let mut bench = Bench::unopened(|_| {});
         bench.open();
         bench.tell(Answer::Loaded(Ok(Loaded::default())));
-        assert_eq!(bench.archive.state, State::On);
+        assert_eq!(bench.history.state, State::On);
         bench
     }
 
@@ -58,30 +54,20 @@ impl Bench {
         };
         let mut stats = Status::new(std::iter::once(&*id), now);
         stats.sources[0].clock = Some(now.unix.0);
+        let market = Market::new(&config);
         Bench {
-            market: Market::new(&config),
-            config,
-            stats,
-            actions: VecDeque::new(),
-            archive: Archive::new(now),
-            now,
+            cx: Context::new(config, market, stats, now),
+            history: History::new(now),
             jobs: VecDeque::new(),
         }
     }
 
-    fn with<R>(&mut self, act: impl FnOnce(&mut Archive, &mut Context<'_>, Now) -> R) -> R {
-        let mut cx = Context {
-            config: &self.config,
-            market: &mut self.market,
-            stats: &mut self.stats,
-            actions: &mut self.actions,
-            now: self.now,
-        };
-        let done = act(&mut self.archive, &mut cx, self.now);
-        while let Some(action) = self.actions.pop_front() {
+    fn with<R>(&mut self, act: impl FnOnce(&mut History, &mut Context) -> R) -> R {
+        let done = act(&mut self.history, &mut self.cx);
+        while let Some(action) = self.cx.actions.pop_front() {
             match action {
                 Action::Store(job) => self.jobs.push_back(job),
-                other => panic!("what has the archive to do with {other:?}?"),
+                other => panic!("what has the history to do with {other:?}?"),
             }
         }
         assert!(self.jobs.len() <= QUEUE, "the queue is full");
@@ -94,14 +80,14 @@ impl Bench {
             bytes: 4096,
             log_set_aside: false,
         });
-        self.with(|archive, cx, now| archive.begin(opened, cx, now));
+        self.with(|history, cx| history.begin(opened, cx));
         assert_eq!(self.job(), Job::Load);
     }
 
     fn tell(&mut self, answer: Answer) -> bool {
-        let wakes = self.with(|archive, cx, now| archive.answered(answer, cx, now));
-        while self.archive.has_work() {
-            self.with(Archive::work);
+        let wakes = self.with(|history, cx| history.answered(answer, cx));
+        while self.history.has_work() {
+            self.with(History::work);
         }
         wakes
     }
@@ -126,31 +112,31 @@ impl Bench {
 
     /// Lets time pass; each deadline is kept, and none lies in the past.
     fn pass(&mut self, seconds: u64) {
-        let end = self.now.mono + Duration::from_secs(seconds);
-        while let Some(due) = self.archive.due().filter(|due| *due <= end) {
-            self.at(due.max(self.now.mono));
-            self.with(Archive::handle_timeout);
-            while self.archive.has_work() {
-                self.with(Archive::work);
+        let end = self.cx.now.mono + Duration::from_secs(seconds);
+        while let Some(due) = self.history.due().filter(|due| *due <= end) {
+            self.at(due.max(self.cx.now.mono));
+            self.with(History::handle_timeout);
+            while self.history.has_work() {
+                self.with(History::work);
             }
-            let next = self.archive.due();
-            assert!(next.is_none_or(|at| at > self.now.mono), "it would spin");
+            let next = self.history.due();
+            assert!(next.is_none_or(|at| at > self.cx.now.mono), "it would spin");
         }
         self.at(end);
     }
 
     fn at(&mut self, mono: Mono) {
-        let passed = mono.since(self.now.mono).as_millis() as i64;
-        self.now = Now {
+        let passed = mono.since(self.cx.now.mono).as_millis() as i64;
+        self.cx.now = Now {
             mono,
-            unix: self.now.unix + passed,
+            unix: self.cx.now.unix + passed,
         };
     }
 
     fn key(&mut self, symbol: &str) -> SeriesKey {
         SeriesKey {
             source: SourceId(0),
-            symbol: self.market.catalog.number_of(symbol).expect("a name"),
+            symbol: self.cx.market.catalog.number_of(symbol).expect("a name"),
             interval: Stored::M1,
         }
     }
@@ -158,29 +144,28 @@ impl Bench {
     /// An open series.
     fn btc(&mut self) -> SeriesKey {
         let key = self.key("BTC/USDT");
-        assert!(self.market.charts.open(key));
+        assert!(self.cx.market.charts.open(key));
         key
     }
 
     /// What the exchange has told of these slots: a candle in each, of this price.
     fn fetched(&mut self, key: SeriesKey, slots: Range<i64>, price: i64) {
         let candles: Vec<Reported> = slots.clone().map(|slot| reported(slot, price)).collect();
-        let now = self.now;
-        let catalog = &self.market.catalog;
-        let changes = self.archive.changes(key, &self.config, catalog, now);
-        let charts = &mut self.market.charts;
+        let now = self.cx.now;
+        let changes = self.history.changes(key, &self.cx);
+        let charts = &mut self.cx.market.charts;
         let written = charts.ingest_whole(key, slots, &candles, now.unix, changes);
         assert!(written.is_some(), "the series is open");
     }
 
     fn archived(&self, key: SeriesKey) -> Vec<(i64, i64)> {
-        let spans = self.market.charts.archived(key);
+        let spans = self.cx.market.charts.archived(key);
         let spans = spans.into_iter().flat_map(IntervalSet::iter);
         spans.map(|it| (it.start - BEGIN, it.end - BEGIN)).collect()
     }
 
     fn covered(&self, key: SeriesKey) -> Vec<(i64, i64)> {
-        let series = self.market.charts.get(key).expect("it is open");
+        let series = self.cx.market.charts.get(key).expect("it is open");
         let spans = series.covered().iter();
         spans.map(|it| (it.start - BEGIN, it.end - BEGIN)).collect()
     }
@@ -203,7 +188,7 @@ impl Bench {
     /// What the file holds of the series of this symbol.
     fn head(&mut self, symbol: &str, slots: Range<i64>) {
         let head = Head {
-            series: name(symbol, &self.config),
+            series: name(symbol, &self.cx.config),
             extent: Extent {
                 first: Some(slots.start),
                 last: Some(slots.end - 1),
@@ -215,7 +200,7 @@ impl Bench {
     }
 
     fn recall(&mut self, key: SeriesKey, slots: Range<i64>) -> Option<bool> {
-        self.with(|archive, cx, _| archive.recall(key, &slots, cx))
+        self.with(|history, cx| history.recall(key, &slots, cx))
     }
 
     /// A page of a read, of which the file knows all; with a candle in every other slot.
@@ -289,7 +274,7 @@ fn what_is_written_is_archived_when_it_is_acknowledged() {
     assert!(bench.archived(key).is_empty());
     bench.written(number);
     assert_eq!(bench.archived(key), [(-10, 0)]);
-    assert_eq!(bench.stats.history.inserted, 1);
+    assert_eq!(bench.cx.stats.history.inserted, 1);
     // Nothing has changed: nothing is written.
     bench.pass(5);
     assert!(bench.jobs.is_empty());
@@ -325,15 +310,15 @@ fn a_batch_of_many_series_is_listed_and_taken_slice_by_slice() {
         bench.key(&format!("S{number}/USDT"))
     });
     for key in keys {
-        assert!(bench.market.charts.open(key));
+        assert!(bench.cx.market.charts.open(key));
         bench.fetched(key, ago(10, 5), 5);
     }
-    bench.at(bench.now.mono + FLUSH);
-    bench.with(Archive::handle_timeout);
+    bench.at(bench.cx.now.mono + FLUSH);
+    bench.with(History::handle_timeout);
     let mut slices = 0;
     while bench.jobs.is_empty() {
-        assert!(bench.archive.has_work());
-        bench.with(Archive::work);
+        assert!(bench.history.has_work());
+        bench.with(History::work);
         slices += 1;
         // What comes meanwhile is for the next batch.
         bench.fetched(keys[slices], ago(5, 4), 5);
@@ -345,11 +330,11 @@ fn a_batch_of_many_series_is_listed_and_taken_slice_by_slice() {
         number,
         result: Ok(Written::default()),
     };
-    bench.with(|archive, cx, now| archive.answered(written, cx, now));
+    bench.with(|history, cx| history.answered(written, cx));
     let archived = |bench: &Bench, key: &SeriesKey| !bench.archived(*key).is_empty();
     let mut known = 0;
-    while bench.archive.has_work() {
-        bench.with(Archive::work);
+    while bench.history.has_work() {
+        bench.with(History::work);
         let count = keys.iter().filter(|key| archived(&bench, key)).count();
         assert!(count <= known + COUNT / 4, "{count} after {known}");
         known = count;
@@ -380,8 +365,8 @@ fn a_batch_that_comes_back_waits_longer_each_time_and_takes_in_what_came_since()
     for (round, pause) in [1, 2, 4, 8, 16, 30, 30].into_iter().enumerate() {
         let (number, batch) = bench.batch();
         bench.unwritten(number, batch);
-        assert!(bench.stats.history.write_failed);
-        assert_eq!(bench.stats.history.persist_errors, round as u64 + 1);
+        assert!(bench.cx.stats.history.write_failed);
+        assert_eq!(bench.cx.stats.history.persist_errors, round as u64 + 1);
         bench.fetched(key, ago(5, 4), round as i64 + 1);
         bench.pass(pause - 1);
         assert!(bench.jobs.is_empty(), "it rests for {pause} s");
@@ -390,7 +375,7 @@ fn a_batch_that_comes_back_waits_longer_each_time_and_takes_in_what_came_since()
     let (number, batch) = bench.batch();
     assert_eq!(batch.weight(), 6 + 1, "six candles in one range");
     bench.written(number);
-    assert!(!bench.stats.history.write_failed);
+    assert!(!bench.cx.stats.history.write_failed);
     assert_eq!(bench.archived(key), [(-10, -4)]);
 }
 
@@ -414,15 +399,14 @@ fn a_disk_that_fails_again_and_again_takes_no_more_memory() {
             }
             bench.unwritten(number, batch);
         }
-        refused += usize::from(!bench.archive.has_room());
+        refused += usize::from(!bench.history.has_room());
     }
     assert!(refused > 20);
     assert!(!bench.keeps(key));
     // What is to be forgotten is said nevertheless.
-    let (now, catalog) = (bench.now, &bench.market.catalog);
     let slots = BEGIN..i64::MAX;
-    (bench.archive).forget(key, slots, &bench.config, catalog, now);
-    let changes = &bench.archive.batch.series[&name("BTC/USDT", &bench.config)];
+    (bench.history).forget(key, slots, &bench.cx);
+    let changes = &bench.history.batch.series[&name("BTC/USDT", &bench.cx.config)];
     assert!(changes.ranges().any(|(slots, _)| slots.end == i64::MAX));
 }
 
@@ -431,7 +415,7 @@ fn nothing_of_a_damaged_file_is_believed_and_nothing_is_written_to_it() {
     let mut bench = Bench::new();
     let key = bench.btc();
     let other = bench.key("ETH/USDT");
-    bench.market.charts.archive(other, ago(9, 0));
+    bench.cx.market.charts.archive(other, ago(9, 0));
     bench.fetched(key, ago(10, 0), 5);
     bench.pass(1);
     let (number, _) = bench.batch();
@@ -441,28 +425,28 @@ fn nothing_of_a_damaged_file_is_believed_and_nothing_is_written_to_it() {
     let (number, batch) = bench.batch();
     bench.tell(broken(false));
     bench.unwritten(number, batch);
-    assert!(bench.stats.history.unusable);
+    assert!(bench.cx.stats.history.unusable);
     assert!(bench.archived(key).is_empty() && bench.archived(other).is_empty());
     bench.fetched(key, ago(20, 10), 5);
     bench.pass(1000);
     assert!(bench.jobs.is_empty());
     assert_eq!(bench.recall(key, ago(30, 0)), Some(false));
-    bench.with(Archive::shut_down);
-    bench.with(|archive, cx, _| archive.close(cx));
+    bench.with(History::shut_down);
+    bench.with(|history, cx| history.close(cx));
     assert_eq!(bench.job(), Job::Stop);
     bench.tell(Answer::Stopped(Ok(())));
-    assert!(bench.archive.is_closed());
+    assert!(bench.history.is_closed());
 }
 
 #[test]
 fn a_file_that_can_be_used_again_is_read_anew() {
     let mut bench = Bench::new();
     let key = bench.btc();
-    bench.market.charts.archive(key, ago(50, 0));
+    bench.cx.market.charts.archive(key, ago(50, 0));
     bench.tell(broken(true));
-    assert!(bench.stats.history.unusable && bench.archived(key).is_empty());
+    assert!(bench.cx.stats.history.unusable && bench.archived(key).is_empty());
     let unknown = |bench: &Bench| {
-        let series = bench.market.charts.get(key).expect("it is open");
+        let series = bench.cx.market.charts.get(key).expect("it is open");
         series.unknown(ago(50, 0)).len()
     };
     assert_eq!(unknown(&bench), 1, "the exchange is asked meanwhile");
@@ -470,7 +454,7 @@ fn a_file_that_can_be_used_again_is_read_anew() {
     bench.pass(1);
     let (number, batch) = bench.batch();
     bench.open_again();
-    assert!(bench.archive.is_loading());
+    assert!(bench.history.is_loading());
     bench.unwritten(number, batch);
     bench.pass(10);
     assert!(
@@ -479,7 +463,7 @@ fn a_file_that_can_be_used_again_is_read_anew() {
     );
     bench.head("BTC/USDT", ago(50, 0));
     bench.tell(Answer::Loaded(Ok(Loaded::default())));
-    assert!(!bench.stats.history.unusable && !bench.archive.is_loading());
+    assert!(!bench.cx.stats.history.unusable && !bench.history.is_loading());
     assert_eq!(
         bench.archived(key),
         [(-50, -3)],
@@ -493,8 +477,7 @@ fn a_file_that_can_be_used_again_is_read_anew() {
 
 impl Bench {
     fn keeps(&self, key: SeriesKey) -> bool {
-        let catalog = &self.market.catalog;
-        self.archive.keeps(key, &self.config, catalog)
+        self.history.keeps(key, &self.cx)
     }
 
     fn open_again(&mut self) {
@@ -511,10 +494,10 @@ impl Bench {
 fn a_load_that_failed_is_tried_again() {
     let mut bench = Bench::unopened(|_| {});
     bench.open();
-    assert!(bench.archive.is_loading());
+    assert!(bench.history.is_loading());
     let error = StoreError::Io("a bad sector".to_string());
     bench.tell(Answer::Loaded(Err(error)));
-    assert!(!bench.archive.is_loading(), "nobody waits for a bad disk");
+    assert!(!bench.history.is_loading(), "nobody waits for a bad disk");
     bench.pass(29);
     assert!(bench.jobs.is_empty());
     bench.pass(1);
@@ -529,9 +512,9 @@ fn a_load_that_takes_long_is_not_waited_for() {
     let mut bench = Bench::unopened(|_| {});
     bench.open();
     bench.pass(29);
-    assert!(bench.archive.is_loading());
+    assert!(bench.history.is_loading());
     bench.pass(2);
-    assert!(!bench.archive.is_loading());
+    assert!(!bench.history.is_loading());
     bench.pass(500);
     bench.head("BTC/USDT", ago(50, 0));
     bench.tell(Answer::Loaded(Ok(Loaded::default())));
@@ -546,18 +529,18 @@ fn a_write_that_never_ends_shows() {
     bench.fetched(key, ago(10, 0), 5);
     bench.pass(10);
     let (number, _) = bench.batch();
-    assert!(!bench.stats.history.write_failed);
+    assert!(!bench.cx.stats.history.write_failed);
     bench.pass(2);
-    assert!(bench.stats.history.write_failed);
+    assert!(bench.cx.stats.history.write_failed);
     bench.written(number);
-    assert!(!bench.stats.history.write_failed);
+    assert!(!bench.cx.stats.history.write_failed);
 }
 
 #[test]
 fn many_who_want_the_same_share_one_read_the_newest_first() {
     let mut bench = Bench::new();
     let key = bench.btc();
-    bench.market.charts.archive(key, ago(2000, 0));
+    bench.cx.market.charts.archive(key, ago(2000, 0));
     assert_eq!(bench.recall(key, ago(1000, 500)), Some(true));
     let first = bench.read_job();
     assert_eq!(first.slots, ago(1000, 500));
@@ -566,25 +549,25 @@ fn many_who_want_the_same_share_one_read_the_newest_first() {
     assert!(bench.rows(&first, ago(800, 500)));
     let second = bench.read_job();
     assert_eq!(second.slots, ago(1000, 800));
-    assert!(bench.archive.is_recalling(key, &ago(900, 890)));
-    assert!(!bench.archive.is_recalling(key, &ago(700, 500)));
+    assert!(bench.history.is_recalling(key, &ago(900, 890)));
+    assert!(!bench.history.is_recalling(key, &ago(700, 500)));
     bench.rows(&second, ago(1000, 800));
     assert!(bench.jobs.is_empty());
     assert_eq!(bench.covered(key), [(-1000, -500)]);
     assert_eq!(bench.recall(key, ago(1000, 500)), Some(false));
-    assert_eq!(bench.market.charts.get(key).map(|it| it.count()), Some(250));
+    assert_eq!(bench.cx.market.charts.get(key).map(|it| it.count()), Some(250));
 }
 
 #[test]
 fn who_wants_newer_candles_than_the_page_that_is_read_gets_them_too() {
     let mut bench = Bench::new();
     let key = bench.btc();
-    bench.market.charts.archive(key, ago(2000, 0));
+    bench.cx.market.charts.archive(key, ago(2000, 0));
     bench.recall(key, ago(1000, 500));
     let first = bench.read_job();
     bench.recall(key, ago(200, 100));
     bench.rows(&first, ago(800, 500));
-    assert!(bench.archive.is_recalling(key, &ago(200, 100)));
+    assert!(bench.history.is_recalling(key, &ago(200, 100)));
     let second = bench.read_job();
     assert_eq!(second.slots, ago(500, 100));
     bench.rows(&second, ago(500, 100));
@@ -599,7 +582,7 @@ fn who_wants_newer_candles_than_the_page_that_is_read_gets_them_too() {
 fn a_part_that_the_file_does_not_know_is_no_market_without_trades() {
     let mut bench = Bench::new();
     let key = bench.btc();
-    bench.market.charts.archive(key, ago(100, 0));
+    bench.cx.market.charts.archive(key, ago(100, 0));
     bench.recall(key, ago(100, 0));
     let read = bench.read_job();
     let mut rows = page(&read, ago(100, 0), vec![ago(90, 60), ago(50, 10)]);
@@ -614,7 +597,7 @@ fn a_part_that_the_file_does_not_know_is_no_market_without_trades() {
     assert!(bench.jobs.is_empty(), "it is not read again and again");
     bench.pass(1);
     let (_, batch) = bench.batch();
-    let changes = &batch.series[&name("BTC/USDT", &bench.config)];
+    let changes = &batch.series[&name("BTC/USDT", &bench.cx.config)];
     let forgotten: Vec<_> = changes.ranges().map(|(slots, _)| slots).collect();
     let slot = BEGIN - 30..BEGIN - 29;
     assert_eq!(forgotten, std::slice::from_ref(&slot));
@@ -624,12 +607,12 @@ fn a_part_that_the_file_does_not_know_is_no_market_without_trades() {
 fn a_read_that_fails_ends_the_wait() {
     let mut bench = Bench::new();
     let key = bench.btc();
-    bench.market.charts.archive(key, ago(100, 0));
+    bench.cx.market.charts.archive(key, ago(100, 0));
     bench.recall(key, ago(100, 0));
     let Read { ticket, .. } = bench.read_job();
     let result = Err(StoreError::Busy("somebody writes".to_string()));
     assert!(bench.tell(Answer::Rows { ticket, result }));
-    assert!(!bench.archive.is_recalling(key, &ago(100, 0)));
+    assert!(!bench.history.is_recalling(key, &ago(100, 0)));
     assert_eq!(bench.recall(key, ago(100, 0)), Some(true));
 }
 
@@ -637,11 +620,11 @@ fn a_read_that_fails_ends_the_wait() {
 fn a_series_that_closes_on_the_way_keeps_what_is_written_and_reads_no_more() {
     let mut bench = Bench::new();
     let key = bench.btc();
-    bench.market.charts.archive(key, ago(2000, 1000));
+    bench.cx.market.charts.archive(key, ago(2000, 1000));
     bench.recall(key, ago(2000, 1000));
     let read = bench.read_job();
     bench.fetched(key, ago(10, 0), 5);
-    bench.market.charts.close(key);
+    bench.cx.market.charts.close(key);
     bench.rows(&read, ago(1500, 1000));
     assert!(bench.jobs.is_empty());
     bench.pass(1);
@@ -649,7 +632,7 @@ fn a_series_that_closes_on_the_way_keeps_what_is_written_and_reads_no_more() {
     assert_eq!(batch.weight(), 11);
     bench.written(number);
     assert_eq!(bench.archived(key), [(-2000, -1000), (-10, 0)]);
-    bench.market.charts.open(key);
+    bench.cx.market.charts.open(key);
     assert_eq!(bench.archived(key), [(-2000, -1000), (-10, 0)]);
 }
 
@@ -662,17 +645,16 @@ fn what_a_clock_that_ran_ahead_has_judged_is_taken_back_also_on_its_way() {
     let (first, _) = bench.batch();
     bench.fetched(key, ago(4, 0), 5);
     let since = Stored::M1.open_of(BEGIN - 6);
-    let cut = bench.market.charts.doubt(SourceId(0), since);
+    let cut = bench.cx.market.charts.doubt(SourceId(0), since);
     assert_eq!(cut, [(key, BEGIN - 6)]);
     for (key, slot) in cut {
-        let (now, catalog) = (bench.now, &bench.market.catalog);
-        (bench.archive).forget(key, slot..i64::MAX, &bench.config, catalog, now);
+        (bench.history).forget(key, slot..i64::MAX, &bench.cx);
     }
     bench.written(first);
     assert_eq!(bench.archived(key), [(-10, -6)]);
     bench.pass(1);
     let (second, batch) = bench.batch();
-    let changes = &batch.series[&name("BTC/USDT", &bench.config)];
+    let changes = &batch.series[&name("BTC/USDT", &bench.cx.config)];
     assert_eq!(changes.candles().count(), 0);
     bench.written(second);
     assert_eq!(bench.archived(key), [(-10, -6)]);
@@ -681,12 +663,12 @@ fn what_a_clock_that_ran_ahead_has_judged_is_taken_back_also_on_its_way() {
 #[test]
 fn what_is_evicted_is_archived_no_longer_and_tried_again_when_that_fails() {
     let mut bench = Bench::unopened(|config| {
-        config.history = History {
+        config.history = Keep {
             m1: Depth {
                 keep: 1000,
                 backfill: 0,
             },
-            ..History::default()
+            ..Keep::default()
         };
     });
     bench.open();
@@ -697,14 +679,14 @@ fn what_is_evicted_is_archived_no_longer_and_tried_again_when_that_fails() {
     bench.pass(61);
     let before = BEGIN + 1 - 1000;
     let evict = Job::Evict {
-        series: name("BTC/USDT", &bench.config),
+        series: name("BTC/USDT", &bench.cx.config),
         before,
     };
     assert_eq!(bench.jobs, [evict]);
     assert_eq!(bench.archived(key), [(-999, -10)]);
     bench.pass(200);
     assert_eq!(bench.jobs.len(), 1, "it is under way");
-    let series = name("BTC/USDT", &bench.config);
+    let series = name("BTC/USDT", &bench.cx.config);
     let error = StoreError::Full("no room".to_string());
     let result = Err(error);
     bench.jobs.clear();
@@ -725,7 +707,7 @@ fn what_is_evicted_is_archived_no_longer_and_tried_again_when_that_fails() {
         before,
         result,
     });
-    assert_eq!(bench.stats.history.evicted, 2001);
+    assert_eq!(bench.cx.stats.history.evicted, 2001);
     bench.pass(60);
     assert!(bench.jobs.is_empty());
 }
@@ -733,8 +715,8 @@ fn what_is_evicted_is_archived_no_longer_and_tried_again_when_that_fails() {
 #[test]
 fn a_clock_that_the_exchange_has_not_confirmed_evicts_nothing() {
     let mut bench = Bench::unopened(|_| {});
-    bench.stats.sources[0].clock = None;
-    bench.now.unix = UnixMs(bench.now.unix.0 * 3);
+    bench.cx.stats.sources[0].clock = None;
+    bench.cx.now.unix = UnixMs(bench.cx.now.unix.0 * 3);
     bench.open();
     bench.head("BTC/USDT", ago(3000, 10));
     bench.tell(Answer::Loaded(Ok(Loaded::default())));
@@ -750,9 +732,9 @@ fn whatever_is_wanted_the_queue_of_the_disk_has_room_for_it() {
         .map(|at| bench.key(&format!("C{at}/USDT")))
         .collect();
     for key in &keys {
-        assert!(bench.market.charts.open(*key));
-        bench.market.charts.archive(*key, 10..20_000);
-        bench.market.charts.archive(*key, ago(3000, 10));
+        assert!(bench.cx.market.charts.open(*key));
+        bench.cx.market.charts.archive(*key, 10..20_000);
+        bench.cx.market.charts.archive(*key, ago(3000, 10));
     }
     bench.tell(Answer::Loaded(Ok(Loaded::default())));
     let mut wishes = Vec::new();
@@ -776,22 +758,22 @@ fn the_end_writes_what_waits_and_closes_the_file() {
     let mut bench = Bench::new();
     let key = bench.btc();
     bench.fetched(key, ago(10, 5), 5);
-    bench.with(Archive::shut_down);
+    bench.with(History::shut_down);
     let (first, _) = bench.batch();
     bench.fetched(key, ago(5, 0), 5);
-    bench.with(|archive, cx, _| archive.close(cx));
+    bench.with(|history, cx| history.close(cx));
     assert!(bench.jobs.is_empty(), "the batch is under way");
     bench.written(first);
-    bench.with(|archive, cx, _| archive.close(cx));
+    bench.with(|history, cx| history.close(cx));
     let (second, batch) = bench.batch();
     assert_eq!(batch.weight(), 6);
     bench.written(second);
-    bench.with(|archive, cx, _| archive.close(cx));
+    bench.with(|history, cx| history.close(cx));
     assert_eq!(bench.job(), Job::Stop);
-    assert!(!bench.archive.is_closed());
+    assert!(!bench.history.is_closed());
     bench.tell(Answer::Stopped(Ok(())));
-    assert!(bench.archive.is_closed());
-    assert_eq!(bench.archive.due(), None);
+    assert!(bench.history.is_closed());
+    assert_eq!(bench.history.due(), None);
 }
 
 #[test]
@@ -800,14 +782,14 @@ fn the_end_while_the_file_still_tells_what_it_holds_loses_nothing() {
     bench.open();
     let key = bench.btc();
     bench.fetched(key, ago(10, 5), 5);
-    bench.with(Archive::shut_down);
-    bench.with(|archive, cx, _| archive.close(cx));
+    bench.with(History::shut_down);
+    bench.with(|history, cx| history.close(cx));
     assert!(bench.jobs.is_empty());
     bench.tell(Answer::Loaded(Ok(Loaded::default())));
-    bench.with(|archive, cx, _| archive.close(cx));
+    bench.with(|history, cx| history.close(cx));
     let (number, _) = bench.batch();
     bench.written(number);
-    bench.with(|archive, cx, _| archive.close(cx));
+    bench.with(|history, cx| history.close(cx));
     assert_eq!(bench.job(), Job::Stop);
 }
 
@@ -816,13 +798,13 @@ fn the_end_waits_for_a_disk_that_hangs_no_longer_than_its_deadline() {
     let mut bench = Bench::new();
     let key = bench.btc();
     bench.fetched(key, ago(10, 5), 5);
-    bench.with(Archive::shut_down);
-    bench.with(|archive, cx, _| archive.close(cx));
-    let deadline = bench.config.limits.shutdown + CLOSING;
+    bench.with(History::shut_down);
+    bench.with(|history, cx| history.close(cx));
+    let deadline = bench.cx.config.limits.shutdown + CLOSING;
     bench.pass(deadline.as_secs() - 1);
-    assert!(!bench.archive.is_closed());
+    assert!(!bench.history.is_closed());
     bench.pass(1);
-    assert!(bench.archive.is_closed());
+    assert!(bench.history.is_closed());
 }
 
 #[test]
@@ -830,10 +812,10 @@ fn the_end_with_a_disk_that_fails_gives_up_after_one_try() {
     let mut bench = Bench::new();
     let key = bench.btc();
     bench.fetched(key, ago(10, 5), 5);
-    bench.with(Archive::shut_down);
+    bench.with(History::shut_down);
     let (number, batch) = bench.batch();
     bench.unwritten(number, batch);
-    bench.with(|archive, cx, _| archive.close(cx));
+    bench.with(|history, cx| history.close(cx));
     assert_eq!(bench.job(), Job::Stop);
 }
 
@@ -843,8 +825,8 @@ fn quotes_are_saved_when_they_have_changed_and_put_back_as_stale() {
     let symbol = bench.key("BTC/USDT").symbol;
     let price = Decimal::from(5);
     let quote = ticker(&price);
-    let now = bench.now;
-    let applied = (bench.market.quotes).apply(SourceId(0), symbol, quote.clone(), now);
+    let now = bench.cx.now;
+    let applied = (bench.cx.market.quotes).apply(SourceId(0), symbol, quote.clone(), now);
     assert!(applied.is_ok());
     bench.pass(302);
     let (number, batch) = bench.batch();
@@ -859,7 +841,7 @@ fn quotes_are_saved_when_they_have_changed_and_put_back_as_stale() {
     later.tell(Answer::Quotes(list));
     later.tell(Answer::Loaded(Ok(Loaded::default())));
     let symbol: SymbolId = later.key("BTC/USDT").symbol;
-    let restored = later.market.quotes.of(SourceId(0), symbol);
+    let restored = later.cx.market.quotes.of(SourceId(0), symbol);
     assert!(restored.is_some_and(|it| it.stale() && it.ticker.last == price));
 }
 
@@ -870,7 +852,7 @@ fn markets_that_only_a_list_tells_of_are_back_with_their_quotes_until_it_comes()
         config.sources[0].quote_assets = vec!["USDT".to_string()];
     });
     bench.open();
-    let now = bench.now.unix;
+    let now = bench.cx.now.unix;
     let saved = |symbol: &str, received_at: UnixMs| {
         let (source, symbol) = ("binance".into(), symbol.into());
         let ticker = ticker(&Decimal::from(5));
@@ -892,7 +874,7 @@ fn markets_that_only_a_list_tells_of_are_back_with_their_quotes_until_it_comes()
     let shown = |bench: &Bench| {
         let Market {
             catalog, quotes, ..
-        } = &bench.market;
+        } = &bench.cx.market;
         let known = catalog.known().iter();
         let quote = |symbol: &SymbolId| quotes.of(SourceId(0), *symbol).map(|it| it.stale());
         known
@@ -912,20 +894,20 @@ fn many_quotes_come_back_in_slices_behind_their_markets() {
         let (source, symbol) = ("binance".into(), format!("M{at}/USDT").into());
         let quote = SavedQuote {
             ticker: ticker(&Decimal::from(5)),
-            received_at: bench.now.unix,
+            received_at: bench.cx.now.unix,
         };
         (QuoteName { source, symbol }, quote)
     };
     let list: Vec<(QuoteName, SavedQuote)> = (0..count).map(saved).collect();
     bench.tell(Answer::Quotes(list));
     let loaded = Answer::Loaded(Ok(Loaded::default()));
-    bench.with(|archive, cx, now| archive.answered(loaded, cx, now));
+    bench.with(|history, cx| history.answered(loaded, cx));
     let (mut back, mut slices) = (0, 0);
-    while bench.archive.has_work() {
-        bench.with(Archive::work);
+    while bench.history.has_work() {
+        bench.with(History::work);
         let (known, counts) = (
-            bench.market.catalog.known().len(),
-            bench.market.quotes.counts(),
+            bench.cx.market.catalog.known().len(),
+            bench.cx.market.quotes.counts(),
         );
         assert!(
             known == count || (known, counts.cached) == (0, 0),
@@ -947,12 +929,12 @@ fn a_heavy_batch_does_not_wait_for_its_second() {
     let mut bench = Bench::new();
     let key = bench.btc();
     bench.fetched(key, ago(1000, 0), 5);
-    let light = bench.archive.due().expect("a flush is due");
-    assert_eq!(light, bench.now.mono + FLUSH);
+    let light = bench.history.due().expect("a flush is due");
+    assert_eq!(light, bench.cx.now.mono + FLUSH);
     bench.fetched(key, ago(HEAVY as i64 + 1000, 1000), 5);
     // The change after the one that makes it heavy.
     bench.fetched(key, ago(HEAVY as i64 + 1001, HEAVY as i64 + 1000), 5);
-    assert_eq!(bench.archive.due(), Some(bench.now.mono));
+    assert_eq!(bench.history.due(), Some(bench.cx.now.mono));
     bench.pass(0);
     let (number, batch) = bench.batch();
     assert!(batch.weight() > HEAVY);
@@ -970,18 +952,18 @@ fn a_heavy_batch_does_not_wait_for_its_second() {
 fn candles_are_not_asked_for_while_too_many_wait_and_those_that_come_find_a_place() {
     let mut bench = Bench::new();
     let key = bench.btc();
-    assert_eq!(bench.archive.pace(), Pace::Free);
+    assert_eq!(bench.history.pace(), Pace::Free);
     let full = PENDING as i64;
     bench.fetched(key, ago(full, 0), 5);
-    assert_eq!(bench.archive.pace(), Pace::Hold);
+    assert_eq!(bench.history.pace(), Pace::Hold);
     // This was asked for before there was too much.
     bench.fetched(key, ago(full + 1500, full), 5);
     bench.pass(1);
     let (number, batch) = bench.batch();
     assert_eq!(batch.weight() as i64, full + 1500 + 1);
-    assert_eq!(bench.archive.pace(), Pace::Hold, "it is not on disk yet");
+    assert_eq!(bench.history.pace(), Pace::Hold, "it is not on disk yet");
     bench.written(number);
-    assert_eq!(bench.archive.pace(), Pace::Free);
+    assert_eq!(bench.history.pace(), Pace::Free);
     assert_eq!(bench.archived(key), [(-full - 1500, 0)]);
 }
 
@@ -996,14 +978,14 @@ fn while_the_disk_fails_what_clients_see_goes_on_and_what_was_left_out_is_writte
     bench.pass(1);
     let (number, batch) = bench.batch();
     bench.unwritten(number, batch);
-    assert_eq!(bench.archive.pace(), Pace::Seen);
+    assert_eq!(bench.history.pace(), Pace::Seen);
     bench.fetched(key, ago(full + 300, full), 6);
-    assert!(bench.archive.missed);
+    assert!(bench.history.missed);
     assert_eq!(bench.archived(key), []);
     bench.pass(1);
     let (number, _) = bench.batch();
     bench.written(number);
-    assert_eq!(bench.archive.pace(), Pace::Free);
+    assert_eq!(bench.history.pace(), Pace::Free);
     assert_eq!(bench.archived(key), [(-full, 0)]);
     bench.pass(1);
     let (number, batch) = bench.batch();
@@ -1028,19 +1010,19 @@ fn a_file_that_has_gone_is_written_anew_from_memory_and_counts_as_lost_until_the
     assert_eq!(bench.archived(key), [(-500, 0)]);
     bench.tell(gone());
     assert_eq!(bench.archived(key), []);
-    assert!(bench.stats.history.lost);
-    assert_eq!(bench.stats.history.stored.candles(), 0);
+    assert!(bench.cx.stats.history.lost);
+    assert_eq!(bench.cx.stats.history.stored.candles(), 0);
     bench.open_again();
     bench.tell(Answer::Loaded(Ok(Loaded::default())));
     bench.pass(1);
     let (number, batch) = bench.batch();
     assert_eq!(batch.weight(), 500 + 1);
-    assert!(bench.stats.history.lost);
+    assert!(bench.cx.stats.history.lost);
     bench.written(number);
     assert!(
-        !bench.stats.history.lost
-            && !bench.stats.history.unusable
-            && !bench.stats.history.write_failed
+        !bench.cx.stats.history.lost
+            && !bench.cx.stats.history.unusable
+            && !bench.cx.stats.history.write_failed
     );
     assert_eq!(bench.archived(key), [(-500, 0)]);
 }
@@ -1054,7 +1036,7 @@ fn what_was_acknowledged_and_has_gone_is_not_archived() {
     let (number, _) = bench.batch();
     let result = Ok(Written::default());
     let answer = Answer::Written { number, result };
-    bench.with(|archive, cx, now| archive.answered(answer, cx, now));
+    bench.with(|history, cx| history.answered(answer, cx));
     bench.tell(gone());
     bench.open_again();
     bench.tell(Answer::Loaded(Ok(Loaded::default())));
@@ -1069,16 +1051,16 @@ fn the_end_waits_for_a_new_file_to_hold_what_memory_does() {
     bench.pass(1);
     let (number, _) = bench.batch();
     bench.written(number);
-    bench.with(Archive::shut_down);
+    bench.with(History::shut_down);
     bench.tell(gone());
     bench.open_again();
-    bench.with(|archive, cx, _| archive.close(cx));
+    bench.with(|history, cx| history.close(cx));
     assert!(bench.jobs.is_empty(), "the file still tells what it holds");
     bench.tell(Answer::Loaded(Ok(Loaded::default())));
-    bench.with(|archive, cx, _| archive.close(cx));
+    bench.with(|history, cx| history.close(cx));
     let (number, batch) = bench.batch();
     assert_eq!(batch.weight(), 500 + 1);
     bench.written(number);
-    bench.with(|archive, cx, _| archive.close(cx));
+    bench.with(|history, cx| history.close(cx));
     assert_eq!(bench.job(), Job::Stop);
 }

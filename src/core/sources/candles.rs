@@ -3,7 +3,9 @@
 //! Owns the step from a page of candles to a series, to what is archived of it and to what is asked
 //! next, slice by slice. Which slots are closed is the exchange's clock's word: see [`super::clock`].
 
-use super::{Desk, Poller};
+use super::source::Source;
+use crate::core::context::Context;
+use crate::core::history::History;
 use crate::core::sources::fetches::{Answered, Window};
 use crate::log_targets::{FETCH, SOURCE};
 use crate::market::{IntervalSet, MAX_INTERVALS, Market, Reported, SeriesKey, Word};
@@ -134,42 +136,45 @@ impl Page {
     }
 }
 
-impl Poller {
+impl Source {
     /// Does one slice for a page: puts some of it into its series, or makes room for it. `true`: the
     /// last one.
-    pub(super) fn take_candles(&mut self, page: &mut Page, desk: &mut Desk<'_>, now: Now) -> bool {
+    pub(super) fn take_candles(
+        &mut self,
+        page: &mut Page,
+        history: &mut History,
+        cx: &mut Context,
+    ) -> bool {
         if self.clock.is_overtaken(page.sent_at.mono) {
             // Which of its candles had closed is not known: it is asked again.
             self.fetches.put_back(page.key);
             return true;
         }
         if !page.slots.is_empty() {
-            self.take_rows(page, desk, now);
+            self.take_rows(page, history, cx);
         }
-        if !page.slots.is_empty() || desk.market.charts.trim() {
+        if !page.slots.is_empty() || cx.market.charts.trim() {
             return false;
         }
-        self.plan_on(page.key, &page.told, desk, now);
+        self.plan_on(page.key, &page.told, history, cx);
         true
     }
 
-    fn take_rows(&mut self, page: &mut Page, desk: &mut Desk<'_>, now: Now) {
+    fn take_rows(&mut self, page: &mut Page, history: &mut History, cx: &mut Context) {
         let key = page.key;
-        if let Some(series) = desk.market.charts.get(key) {
+        if let Some(series) = cx.market.charts.get(key) {
             page.touch(series.covered());
         }
         let (count, slots) = page.next();
         // Closed by the exchange's clock when the request left: later it may have closed one more,
         // but then what it sent may be older than that.
-        let closed_before = desk.status.exchange_time(page.sent_at);
-        let Market {
-            charts, catalog, ..
-        } = &mut *desk.market;
-        let mut changes = match charts.get(key) {
-            Some(_) => (desk.archive).changes(key, desk.config, catalog, now),
+        let closed_before = cx.stats[self.id].exchange_time(page.sent_at);
+        let mut changes = match cx.market.charts.get(key) {
+            Some(_) => history.changes(key, cx),
             // Only an open series takes the answer.
             None => None,
         };
+        let charts = &mut cx.market.charts;
         if changes.is_none() && charts.get(key).is_some() {
             // Too much waits for the disk: what the file says of this is an old word from now on.
             charts.unarchive(key, slots.clone());
@@ -191,7 +196,7 @@ impl Poller {
             let changes = changes.as_deref_mut();
             let told = charts.ingest(key, slots, rows, &page.word, closed_before, changes);
             if let Some(written) = told {
-                desk.status.rejected += written.rejected as u64;
+                cx.stats[self.id].rejected += written.rejected as u64;
                 page.told.has_news |= written.written > 0;
             }
         }
@@ -199,18 +204,24 @@ impl Poller {
     }
 
     /// An answer has been applied: what is asked next of its series.
-    fn plan_on(&mut self, key: SeriesKey, told: &Answered, desk: &mut Desk<'_>, now: Now) {
-        let Some(series) = desk.market.charts.get(key) else {
+    fn plan_on(
+        &mut self,
+        key: SeriesKey,
+        told: &Answered,
+        history: &mut History,
+        cx: &mut Context,
+    ) {
+        let Some(series) = cx.market.charts.get(key) else {
             return self.fetches.close(key);
         };
-        let exchange = desk.status.exchange_time(now);
+        let exchange = cx.stats[self.id].exchange_time(cx.now);
         let current = key.interval.slot_of(exchange);
         // What left memory for want of room would only push out something else, unless it stays in
         // the file.
         let forgotten = series.forgotten_before().unwrap_or(0);
         let window = Window {
-            depth: self.depth(key, desk, current),
-            floor: match (desk.archive).keeps(key, desk.config, &desk.market.catalog) {
+            depth: self.depth(key, history, cx, current),
+            floor: match history.keeps(key, cx) {
                 true => 0,
                 false => forgotten,
             },
@@ -220,27 +231,33 @@ impl Poller {
             target: FETCH,
             "applied source={} symbol={} interval={} ranges={} depth={} floor={}",
             self.config.id,
-            desk.market.catalog.name(key.symbol).as_str(),
+            cx.market.catalog.name(key.symbol).as_str(),
             key.interval.name(),
             series.covered().len(),
             window.depth,
             window.floor,
         );
-        let learned = (self.fetches).answered(key, series, told, window, exchange, now);
+        let learned = (self.fetches).answered(key, series, told, window, exchange, cx.now);
         if let Some(rows) = learned {
             let (id, interval) = (&self.config.id, key.interval.name());
             log::info!(target: SOURCE, "{id}: {interval} candles come {rows} at a time");
         }
-        self.note_progress(now);
+        self.note_progress(cx.now);
     }
 
     /// So many closed slots before `current` are fetched unasked: as many as the configuration says,
     /// and all that have been missed, by what the file held at the start. An outage may have been
     /// longer than the backfill is deep, and is to leave no hole, also where the filling of it was
     /// cut off.
-    pub(super) fn depth(&self, key: SeriesKey, desk: &Desk<'_>, current: i64) -> i64 {
-        let depth = desk.config.history.of(key.interval);
-        let keeps = (desk.archive).keeps(key, desk.config, &desk.market.catalog);
+    pub(super) fn depth(
+        &self,
+        key: SeriesKey,
+        history: &History,
+        cx: &Context,
+        current: i64,
+    ) -> i64 {
+        let depth = cx.config.history.of(key.interval);
+        let keeps = history.keeps(key, cx);
         let reach = self.fetches.reach(key).filter(|_| keeps);
         let missed = reach.map_or(0, |slot| current - slot).min(depth.keep);
         let told = current - self.oldest_slot(current);
@@ -249,10 +266,10 @@ impl Poller {
 
     /// Follows a series from now on. `false`: there are too many, or the exchange does not have it.
     /// Before its first list it has what it told an earlier run.
-    pub fn follow(&mut self, series: SeriesKey, desk: &mut Desk<'_>, now: Now) -> bool {
+    pub fn follow(&mut self, series: SeriesKey, cx: &mut Context) -> bool {
         let Market {
             catalog, charts, ..
-        } = desk.market;
+        } = &mut cx.market;
         let archived = charts.archived(series);
         let has_it = match catalog.has_list(self.id) {
             true => catalog.listing(self.id, series.symbol).is_some(),
@@ -261,7 +278,7 @@ impl Poller {
         if !has_it {
             return false;
         }
-        let exchange = desk.status.exchange_time(now);
+        let exchange = cx.stats[self.id].exchange_time(cx.now);
         if !charts.open(series) {
             let may_leave = |key: &SeriesKey| !catalog.is_named(key.source, key.symbol);
             let Some(left) = charts.make_place(exchange, may_leave) else {
@@ -272,7 +289,7 @@ impl Poller {
             charts.open(series);
         }
         charts.touch(series, exchange);
-        self.fetches.open(series, now);
+        self.fetches.open(series, cx.now);
         true
     }
 }

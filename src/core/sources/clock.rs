@@ -6,7 +6,9 @@
 //! answer carries a time that the exchange cannot have reached yet, or has left behind. While it is in
 //! doubt no candles are asked for, quotes change no candle, and no chart that ends now is complete.
 
-use super::{Desk, Poller};
+use super::source::Source;
+use crate::core::context::Context;
+use crate::core::history::History;
 use crate::interval::Stored;
 use crate::log_targets::SOURCE;
 use crate::market::Market;
@@ -97,75 +99,69 @@ impl ExchangeClock {
     }
 }
 
-impl Poller {
+impl Source {
     /// Tells that the machine's clocks have moved against each other: it slept, or one was set. What
     /// is on its way may have been said long ago.
-    pub fn clocks_moved(&mut self, desk: &mut Desk<'_>, now: Now) {
+    pub fn clocks_moved(&mut self, cx: &mut Context) {
         for lane in 0..self.lanes.len() {
             if self.lanes[lane].asking.is_some() {
-                self.hang_up(lane, desk);
-                self.put_back(lane, now);
+                self.hang_up(lane, cx);
+                self.put_back(lane, cx.now);
             }
         }
-        self.drop_staged(now);
-        self.doubt_clock(desk, now);
+        self.drop_staged(cx.now);
+        self.doubt_clock(cx);
     }
 
     /// Nobody knows what time it is there: it is asked at once.
-    fn doubt_clock(&mut self, desk: &mut Desk<'_>, now: Now) {
-        self.clock.doubted = Some(now.mono);
-        self.clock.due = now.mono;
+    fn doubt_clock(&mut self, cx: &mut Context) {
+        self.clock.doubted = Some(cx.now.mono);
+        self.clock.due = cx.now.mono;
         self.clock.newest = None;
         self.clock.date_ahead = None;
-        desk.market.charts.doubt_clock(self.id, true);
-        self.wake = Some(now.mono);
+        cx.market.charts.doubt_clock(self.id, true);
+        self.wake = Some(cx.now.mono);
     }
 
     /// An answer speaks against what is known of the exchange's time.
-    fn contradict(&mut self, sign: Sign, ms: i64, desk: &mut Desk<'_>, now: Now) {
+    fn contradict(&mut self, sign: Sign, ms: i64, cx: &mut Context) {
         let (refuted, until) = self.clock.refuted[sign as usize];
-        let is_refuted = now.mono < until && ms <= refuted + CONTRADICTION_MS;
+        let is_refuted = cx.now.mono < until && ms <= refuted + CONTRADICTION_MS;
         if self.clock.is_in_doubt() || is_refuted {
             return;
         }
         self.clock.against = Some((sign, ms));
         let (id, what) = (&self.config.id, sign.text());
         log::info!(target: SOURCE, "{id}: {what} by {ms} ms: asking for the exchange's time");
-        self.doubt_clock(desk, now);
+        self.doubt_clock(cx);
     }
 
     /// The newest time of an answer. `is_poll`: of all quotes, which never goes back.
-    pub(super) fn heed_time(
-        &mut self,
-        newest: UnixMs,
-        is_poll: bool,
-        desk: &mut Desk<'_>,
-        now: Now,
-    ) {
-        let ahead = newest - desk.status.exchange_time(now);
+    pub(super) fn heed_time(&mut self, newest: UnixMs, is_poll: bool, cx: &mut Context) {
+        let ahead = newest - cx.stats[self.id].exchange_time(cx.now);
         let before = match is_poll {
             true => self.clock.newest.replace(newest),
             false => None,
         };
         let back = before.map_or(0, |before| before - newest);
         if ahead > CONTRADICTION_MS {
-            self.contradict(Sign::Ahead, ahead, desk, now);
+            self.contradict(Sign::Ahead, ahead, cx);
         } else if back > CONTRADICTION_MS {
-            self.contradict(Sign::Back, back, desk, now);
+            self.contradict(Sign::Back, back, cx);
         }
     }
 
     /// The `Date` of an answer. One from a cache is old: only what lies ahead speaks against the clock,
     /// and only by how much more than before, for the servers in front may have a clock of their own.
-    pub(super) fn heed_date(&mut self, date: UnixMs, desk: &mut Desk<'_>, now: Now) {
+    pub(super) fn heed_date(&mut self, date: UnixMs, cx: &mut Context) {
         if self.clock.is_in_doubt() {
             return;
         }
-        let ahead = date - desk.status.exchange_time(now);
+        let ahead = date - cx.stats[self.id].exchange_time(cx.now);
         let before = *self.clock.date_ahead.get_or_insert(ahead);
         self.clock.date_ahead = Some(before.max(ahead));
         if ahead - before > CONTRADICTION_MS {
-            self.contradict(Sign::Date, ahead - before, desk, now);
+            self.contradict(Sign::Date, ahead - before, cx);
         }
     }
 
@@ -179,39 +175,44 @@ impl Poller {
 
     /// The exchange's time has come; it was asked then. It was taken before the answer left, so it is a
     /// lower bound, by at most one round trip.
-    pub(super) fn set_clock(&mut self, time: UnixMs, asked: Mono, desk: &mut Desk<'_>, now: Now) {
+    pub(super) fn set_clock(
+        &mut self,
+        time: UnixMs,
+        asked: Mono,
+        history: &mut History,
+        cx: &mut Context,
+    ) {
         if self.clock.doubted.is_some_and(|since| asked < since) {
             // It was told before it came into doubt.
-            self.clock.due = now.mono;
+            self.clock.due = cx.now.mono;
             return;
         }
-        let before = desk.status.exchange_time(now);
-        desk.status.clock = Some(time.0 - (now.mono.0 / 1000) as i64);
+        let before = cx.stats[self.id].exchange_time(cx.now);
+        cx.stats[self.id].clock = Some(time.0 - (cx.now.mono.0 / 1000) as i64);
         let has_moved = (time - before).abs() > CLOCK_OFFSET_MS;
         if before - time > CLOCK_OFFSET_MS {
             // Since it was last set, slots may have been taken for closed that were not.
-            let elapsed = now.mono.since(self.clock.told_at).as_millis() as i64;
-            for (key, slot) in desk.market.charts.doubt(self.id, time - elapsed) {
-                let catalog = &desk.market.catalog;
-                (desk.archive).forget(key, slot..i64::MAX, desk.config, catalog, now);
+            let elapsed = cx.now.mono.since(self.clock.told_at).as_millis() as i64;
+            for (key, slot) in cx.market.charts.doubt(self.id, time - elapsed) {
+                history.forget(key, slot..i64::MAX, cx);
             }
         }
         if has_moved {
-            desk.market.charts.forget_silences(self.id);
-            self.fetches.hurry(now);
-            self.clock.moved_at = now.mono;
+            cx.market.charts.forget_silences(self.id);
+            self.fetches.hurry(cx.now);
+            self.clock.moved_at = cx.now.mono;
             self.clock.against = None;
         }
         if let Some((sign, ms)) = self.clock.against.take() {
-            self.clock.refuted[sign as usize] = (ms, now.mono + CONFIRMED);
+            self.clock.refuted[sign as usize] = (ms, cx.now.mono + CONFIRMED);
         }
-        self.clock.told_at = now.mono;
+        self.clock.told_at = cx.now.mono;
         let was_in_doubt = self.clock.doubted.take().is_some();
-        desk.market.charts.doubt_clock(self.id, false);
+        cx.market.charts.doubt_clock(self.id, false);
         if was_in_doubt {
-            self.begin_forming(desk, now);
+            self.begin_forming(cx);
         }
-        self.tell_offset(now.unix - time);
+        self.tell_offset(cx.now.unix - time);
     }
 
     fn tell_offset(&self, offset: i64) {
@@ -227,9 +228,9 @@ impl Poller {
     }
 
     /// Which slots are forming is known from now on: the quotes that came before begin them.
-    fn begin_forming(&mut self, desk: &mut Desk<'_>, now: Now) {
-        let exchange = desk.status.exchange_time(now);
-        let Market { quotes, charts, .. } = &mut *desk.market;
+    fn begin_forming(&mut self, cx: &mut Context) {
+        let exchange = cx.stats[self.id].exchange_time(cx.now);
+        let Market { quotes, charts, .. } = &mut cx.market;
         for key in self.fetches.series() {
             if let Some(quote) = quotes.of(self.id, key.symbol)
                 && !quote.stale()
@@ -241,7 +242,7 @@ impl Poller {
     }
 
     /// The exchange's time, where it is known.
-    pub(super) fn known_time(&self, desk: &Desk<'_>, now: Now) -> Option<UnixMs> {
-        (!self.clock.is_in_doubt()).then(|| desk.status.exchange_time(now))
+    pub(super) fn known_time(&self, cx: &Context) -> Option<UnixMs> {
+        (!self.clock.is_in_doubt()).then(|| cx.stats[self.id].exchange_time(cx.now))
     }
 }

@@ -3,7 +3,9 @@
 //! Owns the count of candles that are wanted and known, the pace of the last minute, and the one
 //! line a minute that tells of it while it goes on. It decides nothing.
 
-use super::{Desk, Poller};
+use super::source::Source;
+use crate::core::context::Context;
+use crate::core::history::History;
 use crate::log_targets::SOURCE;
 use crate::market::SeriesKey;
 use crate::time::{Mono, Now};
@@ -55,13 +57,13 @@ impl Progress {
         }
     }
 
-    /// Whether [`Poller::count_on`] has something to do.
+    /// Whether [`Source::count_on`] has something to do.
     pub(super) fn is_counting(&self) -> bool {
         self.counting.is_some()
     }
 }
 
-impl Poller {
+impl Source {
     /// Candles have come: begins to count anew where that is due, or where there is nothing left to
     /// fetch.
     pub(super) fn note_progress(&mut self, now: Now) {
@@ -76,11 +78,11 @@ impl Poller {
     }
 
     /// Counts one slice; after the last one, tells what came of it.
-    pub(super) fn count_on(&mut self, desk: &mut Desk<'_>, now: Now) {
+    pub(super) fn count_on(&mut self, history: &mut History, cx: &mut Context) {
         let Some(mut counting) = self.progress.counting.take() else {
             return;
         };
-        let exchange = desk.status.exchange_time(now);
+        let exchange = cx.stats[self.id].exchange_time(cx.now);
         let series: Vec<SeriesKey> = (self.fetches.series())
             .skip(counting.series)
             .take(SERIES_A_SLICE)
@@ -88,13 +90,13 @@ impl Poller {
         counting.series += SERIES_A_SLICE;
         for key in &series {
             let current = key.interval.slot_of(exchange);
-            let depth = self.depth(*key, desk, current);
+            let depth = self.depth(*key, history, cx, current);
             counting.wanted += depth.unsigned_abs();
-            counting.done += stored(*key, current - depth..current, desk);
+            counting.done += stored(*key, current - depth..current, history, cx);
         }
         match series.len() == SERIES_A_SLICE {
             true => self.progress.counting = Some(counting),
-            false => self.tell_progress(counting.wanted, counting.done, desk, now),
+            false => self.tell_progress(counting.wanted, counting.done, cx),
         }
     }
 
@@ -107,11 +109,11 @@ impl Poller {
         }
     }
 
-    fn tell_progress(&mut self, wanted: u64, done: u64, desk: &mut Desk<'_>, now: Now) {
+    fn tell_progress(&mut self, wanted: u64, done: u64, cx: &mut Context) {
         let is_over = !self.fetches.has_backfill();
         let (since, before) = self.progress.mark;
-        let seconds = now.mono.since(since).as_secs();
-        let status = &mut desk.status.backfill;
+        let seconds = cx.now.mono.since(since).as_secs();
+        let status = &mut cx.stats[self.id].backfill;
         status.wanted = wanted;
         status.done = done;
         status.per_minute = match (is_over, seconds) {
@@ -121,27 +123,27 @@ impl Poller {
         };
         status.ends_at = match (is_over, status.per_minute) {
             (true, _) | (_, 0) => None,
-            (false, pace) => Some(now.unix + ((wanted - done) * 60_000 / pace) as i64),
+            (false, pace) => Some(cx.now.unix + ((wanted - done) * 60_000 / pace) as i64),
         };
         let id = &self.config.id;
         if is_over && std::mem::take(&mut self.progress.told) {
             log::info!(target: SOURCE, "{id}: history is as deep as the exchange and the configuration say");
-        } else if !is_over && now.mono >= self.progress.tell_at {
+        } else if !is_over && cx.now.mono >= self.progress.tell_at {
             let pace = status.per_minute;
             let end = status.ends_at.map(|at| format!(", until about {at}"));
             let end = end.unwrap_or_default();
             log::info!(target: SOURCE, "{id}: {done} of {wanted} candles of history, {pace} a minute{end}");
             self.progress.told = true;
-            self.progress.tell_at = now.mono + TOLD;
-            self.progress.mark = (now.mono, done);
+            self.progress.tell_at = cx.now.mono + TOLD;
+            self.progress.mark = (cx.now.mono, done);
         }
     }
 }
 
 /// How many of these slots are stored: in the file, where they are for it, or else in memory.
-fn stored(key: SeriesKey, slots: Range<i64>, desk: &Desk<'_>) -> u64 {
-    let charts = &desk.market.charts;
-    match desk.archive.is_for(key, desk.config, &desk.market.catalog) {
+fn stored(key: SeriesKey, slots: Range<i64>, history: &History, cx: &Context) -> u64 {
+    let charts = &cx.market.charts;
+    match history.is_for(key, cx) {
         true => (charts.archived(key)).map_or(0, |archived| archived.covered(slots)),
         false => charts.known(key, slots),
     }

@@ -4,18 +4,20 @@
 //! never decides what is asked; a request whose connection cannot be had is tried on every address
 //! before it counts as failed.
 
-use super::{Desk, Poller};
+use super::source::Source;
 use crate::core::Broken;
+use crate::core::context::Context;
+use crate::core::history::History;
+use crate::core::sources::Upstream;
 use crate::core::sources::dial::Phase;
 use crate::core::sources::fault::Fault;
-use crate::core::{Action, Event, Upstream};
+use crate::core::{Action, Event};
 use crate::exchange::Meter;
 use crate::log_targets::SOURCE;
 use crate::table::{Key, Table};
-use crate::time::Now;
 use std::net::SocketAddr;
 
-impl Poller {
+impl Source {
     /// Bytes to be sent on a lane's connection.
     pub fn outgoing(&self, lane: usize, key: Key) -> &[u8] {
         let lane = &self.lanes[lane];
@@ -41,35 +43,35 @@ impl Poller {
         &mut self,
         addresses: Result<Vec<SocketAddr>, String>,
         conns: &mut Table<Upstream>,
-        desk: &mut Desk<'_>,
-        now: Now,
+        history: &mut History,
+        cx: &mut Context,
     ) {
         let known = !self.addresses.is_empty();
-        let waiting = |poller: &Poller, lane: usize| {
+        let waiting = |poller: &Source, lane: usize| {
             let lane = &poller.lanes[lane];
             lane.asking.is_some() && lane.dial.phase() == Phase::Resolving
         };
         match addresses {
-            Ok(list) => self.addresses.found(list, now),
+            Ok(list) => self.addresses.found(list, cx.now),
             Err(why) => {
-                let news = self.addresses.not_found(now);
+                let news = self.addresses.not_found(cx.now);
                 if known && news {
                     log::warn!(target: SOURCE, "{}: {why}; keeping the known addresses", self.config.id);
                 }
                 for lane in 0..self.lanes.len() {
                     if !known && waiting(self, lane) {
-                        self.hang_up(lane, desk);
-                        self.fail(lane, Fault::Resolve(why.clone()), desk, now);
+                        self.hang_up(lane, cx);
+                        self.fail(lane, Fault::Resolve(why.clone()), cx);
                     }
                 }
             }
         }
         for lane in 0..self.lanes.len() {
             if waiting(self, lane) {
-                self.connect(lane, conns, desk, now);
+                self.connect(lane, conns, cx);
             }
         }
-        self.start_due(conns, desk, now);
+        self.start_due(conns, history, cx);
     }
 
     /// Takes in what happened to a lane's connection. `true`: a task has ended.
@@ -79,33 +81,33 @@ impl Poller {
         key: Key,
         event: Event<'_>,
         conns: &mut Table<Upstream>,
-        desk: &mut Desk<'_>,
-        now: Now,
+        history: &mut History,
+        cx: &mut Context,
     ) -> bool {
         if self.lanes[lane].conn != Some(key) {
             return false;
         }
         let ended = match event {
             Event::Connected | Event::Secured => {
-                self.step(lane, key, event, desk, now);
+                self.step(lane, key, event, cx);
                 false
             }
             Event::Sent(count) => {
                 let place = &mut self.lanes[lane];
                 match &mut place.asking {
-                    Some(asking) if place.dial.is_open() => asking.advance(count, now),
+                    Some(asking) if place.dial.is_open() => asking.advance(count, cx.now),
                     _ => place.dial.advance(count),
                 }
                 return false;
             }
             Event::Received(bytes) if !self.lanes[lane].dial.is_open() => {
-                self.tunnel(lane, key, bytes, desk, now)
+                self.tunnel(lane, key, bytes, cx)
             }
             Event::Received(bytes) => {
-                desk.status.bytes_received += bytes.len() as u64;
-                let received = self.receive(lane, bytes, desk);
-                self.heed_head(lane, desk, now);
-                let ended = self.took(lane, received, desk, now);
+                cx.stats[self.id].bytes_received += bytes.len() as u64;
+                let received = self.receive(lane, bytes, cx);
+                self.heed_head(lane, cx);
+                let ended = self.took(lane, received, history, cx);
                 if !ended {
                     return false;
                 }
@@ -113,56 +115,49 @@ impl Poller {
             }
             // Said of clients alone.
             Event::Late(_) => return false,
-            Event::Eof => self.lost(lane, None, conns, desk, now),
-            Event::Failed(why) => self.lost(lane, Some(why), conns, desk, now),
+            Event::Eof => self.lost(lane, None, conns, history, cx),
+            Event::Failed(why) => self.lost(lane, Some(why), conns, history, cx),
         };
-        self.start_due(conns, desk, now);
+        self.start_due(conns, history, cx);
         ended
     }
 
     /// A lane's connection has come one phase further by the driver's word.
-    fn step(&mut self, lane: usize, key: Key, event: Event<'_>, desk: &mut Desk<'_>, now: Now) {
+    fn step(&mut self, lane: usize, key: Key, event: Event<'_>, cx: &mut Context) {
         let place = &mut self.lanes[lane];
-        let deadline = place.asking.as_ref().map_or(now.mono, |it| it.deadline);
+        let deadline = place.asking.as_ref().map_or(cx.now.mono, |it| it.deadline);
         match event {
-            Event::Connected => place.dial.connected(&self.route, deadline, now),
-            _ => place.dial.secured(deadline, now),
+            Event::Connected => place.dial.connected(&self.route, deadline, cx.now),
+            _ => place.dial.secured(deadline, cx.now),
         }
-        self.go_on(lane, key, desk);
+        self.go_on(lane, key, cx);
     }
 
     /// Bytes of the proxy's answer have come. `true`: a task has ended.
-    fn tunnel(
-        &mut self,
-        lane: usize,
-        key: Key,
-        bytes: &[u8],
-        desk: &mut Desk<'_>,
-        now: Now,
-    ) -> bool {
+    fn tunnel(&mut self, lane: usize, key: Key, bytes: &[u8], cx: &mut Context) -> bool {
         let place = &mut self.lanes[lane];
-        let deadline = place.asking.as_ref().map_or(now.mono, |it| it.deadline);
-        let limits = &desk.config.limits;
-        match (place.dial).receive(bytes, &self.route, limits, deadline, now) {
+        let deadline = place.asking.as_ref().map_or(cx.now.mono, |it| it.deadline);
+        let limits = &cx.config.limits;
+        match (place.dial).receive(bytes, &self.route, limits, deadline, cx.now) {
             Ok(()) => {
-                self.go_on(lane, key, desk);
+                self.go_on(lane, key, cx);
                 false
             }
             Err(refusal) => {
-                self.hang_up(lane, desk);
-                self.fail(lane, Fault::Proxy(refusal), desk, now);
+                self.hang_up(lane, cx);
+                self.fail(lane, Fault::Proxy(refusal), cx);
                 true
             }
         }
     }
 
     /// Asks for what the present phase of a connection needs.
-    fn go_on(&mut self, lane: usize, key: Key, desk: &mut Desk<'_>) {
+    fn go_on(&mut self, lane: usize, key: Key, cx: &mut Context) {
         let dial = &self.lanes[lane].dial;
         match dial.phase() {
             Phase::Securing => {
                 let host = self.route.host().to_string();
-                desk.actions.push_back(Action::Secure(key, host));
+                cx.actions.push_back(Action::Secure(key, host));
             }
             Phase::Open => {
                 if let Some(address) = dial.address() {
@@ -178,20 +173,20 @@ impl Poller {
         &mut self,
         lane: usize,
         read: Result<Option<bool>, Fault>,
-        desk: &mut Desk<'_>,
-        now: Now,
+        history: &mut History,
+        cx: &mut Context,
     ) -> bool {
         match read {
             Ok(None) => return false,
             Ok(Some(keep_alive)) => {
                 if !keep_alive {
-                    self.hang_up(lane, desk);
+                    self.hang_up(lane, cx);
                 }
-                self.succeed(lane, desk, now);
+                self.succeed(lane, history, cx);
             }
             Err(fault) => {
-                self.hang_up(lane, desk);
-                self.fail(lane, fault, desk, now);
+                self.hang_up(lane, cx);
+                self.fail(lane, fault, cx);
             }
         }
         true
@@ -211,55 +206,55 @@ impl Poller {
         &mut self,
         lane: usize,
         conns: &mut Table<Upstream>,
-        desk: &mut Desk<'_>,
-        now: Now,
+        history: &mut History,
+        cx: &mut Context,
     ) -> bool {
         let place = &mut self.lanes[lane];
         let Some(asking) = &mut place.asking else {
             return false;
         };
-        let read = asking.unpack(self.id, &mut desk.market.catalog);
+        let read = asking.unpack(self.id, &mut cx.market.catalog);
         // What the kernel holds meanwhile was not read, and nobody says again that it is there.
         if let (false, Some(key)) = (asking.is_unpacking(), place.conn) {
-            desk.actions.push_back(Action::Flush(key));
+            cx.actions.push_back(Action::Flush(key));
         }
-        let ended = self.took(lane, read, desk, now);
+        let ended = self.took(lane, read, history, cx);
         if ended {
-            self.start_due(conns, desk, now);
+            self.start_due(conns, history, cx);
         }
         ended
     }
 
     /// Heeds what the head of an answer tells of the time, and of the budget.
-    fn heed_head(&mut self, lane: usize, desk: &mut Desk<'_>, now: Now) {
+    fn heed_head(&mut self, lane: usize, cx: &mut Context) {
         let Some(asking) = self.lanes[lane].asking.as_deref_mut() else {
             return;
         };
         let (date, metered) = (asking.date.take(), asking.metered.take());
         if let Some(date) = date {
-            self.heed_date(date, desk, now);
+            self.heed_date(date, cx);
         }
         let Some(units) = metered else {
             return;
         };
         match self.dialect.meter() {
-            Some(Meter::Used(_)) => self.budget.heed_used(units, now.mono),
-            Some(Meter::Left(_)) => self.budget.heed_left(units, now.mono),
+            Some(Meter::Used(_)) => self.budget.heed_used(units, cx.now.mono),
+            Some(Meter::Left(_)) => self.budget.heed_left(units, cx.now.mono),
             None => {}
         }
-        desk.status.budget_left = self.budget.left(now.mono);
+        cx.stats[self.id].budget_left = self.budget.left(cx.now.mono);
     }
 
     fn receive(
         &mut self,
         lane: usize,
         bytes: &[u8],
-        desk: &mut Desk<'_>,
+        cx: &mut Context,
     ) -> Result<Option<bool>, Fault> {
         match &mut self.lanes[lane].asking {
             Some(asking) => {
-                let catalog = &mut desk.market.catalog;
-                asking.receive(bytes, self.id, catalog, &desk.config.limits)
+                let catalog = &mut cx.market.catalog;
+                asking.receive(bytes, self.id, catalog, &cx.config.limits)
             }
             // Bytes that nobody asked for: the next answer could not be told from them.
             None => Err(Fault::CutShort),
@@ -273,8 +268,8 @@ impl Poller {
         lane: usize,
         why: Option<&Broken>,
         conns: &mut Table<Upstream>,
-        desk: &mut Desk<'_>,
-        now: Now,
+        history: &mut History,
+        cx: &mut Context,
     ) -> bool {
         let obstacle = self.lanes[lane].dial.obstacle();
         log::debug!(
@@ -284,66 +279,54 @@ impl Poller {
             obstacle.is_none(),
             why.map_or("closed by the peer".to_string(), ToString::to_string),
         );
-        self.hang_up(lane, desk);
+        self.hang_up(lane, cx);
         let Some(asking) = &mut self.lanes[lane].asking else {
             return false;
         };
         if let Some(what) = obstacle {
             self.addresses.doubt();
-            self.look_up(desk, now);
-            if self.attempt(lane, conns, desk, now) {
+            self.look_up(cx);
+            if self.attempt(lane, conns, cx) {
                 return false;
             }
             let why = why.cloned().unwrap_or(Broken::Closed);
-            self.fail(lane, Fault::Dial(what, why), desk, now);
+            self.fail(lane, Fault::Dial(what, why), cx);
             return true;
         }
         if !asking.fresh && !asking.has_begun() {
-            self.put_back(lane, now);
+            self.put_back(lane, cx.now);
             return false;
         }
         match (why, asking.end()) {
-            (None, Ok(())) => self.succeed(lane, desk, now),
+            (None, Ok(())) => self.succeed(lane, history, cx),
             (None, Err(fault)) => {
                 let fault = asking.cut(fault);
-                self.fail(lane, fault, desk, now);
+                self.fail(lane, fault, cx);
             }
             (Some(why), _) => {
                 let fault = asking.cut(Fault::Broken(why.clone()));
-                self.fail(lane, fault, desk, now);
+                self.fail(lane, fault, cx);
             }
         }
         true
     }
 
     /// Opens a lane's connection, or asks for the addresses first.
-    pub(super) fn connect(
-        &mut self,
-        lane: usize,
-        conns: &mut Table<Upstream>,
-        desk: &mut Desk<'_>,
-        now: Now,
-    ) {
-        self.look_up(desk, now);
+    pub(super) fn connect(&mut self, lane: usize, conns: &mut Table<Upstream>, cx: &mut Context) {
+        self.look_up(cx);
         if self.addresses.is_empty() {
             return self.lanes[lane].dial.wait_for_addresses();
         }
         self.lanes[lane].dial.begin(self.addresses.in_order());
-        let tries = self.attempt(lane, conns, desk, now);
+        let tries = self.attempt(lane, conns, cx);
         debug_assert!(tries, "there is a first address");
     }
 
     /// Tries the next address. `false`: all of them have been tried.
-    fn attempt(
-        &mut self,
-        lane: usize,
-        conns: &mut Table<Upstream>,
-        desk: &mut Desk<'_>,
-        now: Now,
-    ) -> bool {
+    fn attempt(&mut self, lane: usize, conns: &mut Table<Upstream>, cx: &mut Context) -> bool {
         let place = &mut self.lanes[lane];
-        let deadline = place.asking.as_ref().map_or(now.mono, |it| it.deadline);
-        let Some(address) = place.dial.attempt(&self.route, deadline, now) else {
+        let deadline = place.asking.as_ref().map_or(cx.now.mono, |it| it.deadline);
+        let Some(address) = place.dial.attempt(&self.route, deadline, cx.now) else {
             return false;
         };
         let source = self.id;
@@ -351,15 +334,15 @@ impl Poller {
         let key = key.expect("the table has a place for every lane");
         place.conn = Some(key);
         log::debug!(target: SOURCE, "connect source={} address={address}", self.config.id);
-        desk.actions.push_back(Action::Connect(key, address));
+        cx.actions.push_back(Action::Connect(key, address));
         true
     }
 
     /// Has the name looked up where that is due. Nobody waits for it who has an address.
-    fn look_up(&mut self, desk: &mut Desk<'_>, now: Now) {
-        if self.addresses.look_up(now) {
+    fn look_up(&mut self, cx: &mut Context) {
+        if self.addresses.look_up(cx.now) {
             let (host, port) = self.route.first();
-            desk.actions.push_back(Action::Resolve {
+            cx.actions.push_back(Action::Resolve {
                 source: self.id,
                 host: host.to_string(),
                 port,
@@ -368,10 +351,10 @@ impl Poller {
     }
 
     /// Lets a lane's connection go; what is asked on it is untouched.
-    pub(super) fn hang_up(&mut self, lane: usize, desk: &mut Desk<'_>) {
+    pub(super) fn hang_up(&mut self, lane: usize, cx: &mut Context) {
         self.lanes[lane].dial.hang_up();
         if let Some(key) = self.lanes[lane].conn.take() {
-            desk.actions.push_back(Action::Close(key));
+            cx.actions.push_back(Action::Close(key));
         }
     }
 }
@@ -473,14 +456,14 @@ mod tests {
         #[track_caller]
         fn failed(&mut self, expected: &str) {
             assert_eq!(self.actions(), []);
-            let status = &self.core.stats.sources[0];
+            let status = &self.core.cx.stats.sources[0];
             assert_eq!(status.last_error.as_deref(), Some(expected));
             let states = [SourceState::Backoff, SourceState::Down];
             assert!(states.contains(&status.state), "{:?}", status.state);
         }
 
         fn errors(&self) -> u64 {
-            self.core.stats.sources[0].errors
+            self.core.cx.stats.sources[0].errors
         }
 
         /// Waits for the next poll: the back-off's first steps are below it.
