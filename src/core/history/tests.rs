@@ -555,7 +555,10 @@ fn many_who_want_the_same_share_one_read_the_newest_first() {
     assert!(bench.jobs.is_empty());
     assert_eq!(bench.covered(key), [(-1000, -500)]);
     assert_eq!(bench.recall(key, ago(1000, 500)), Some(false));
-    assert_eq!(bench.cx.market.charts.get(key).map(|it| it.count()), Some(250));
+    assert_eq!(
+        bench.cx.market.charts.get(key).map(|it| it.count()),
+        Some(250)
+    );
 }
 
 #[test]
