@@ -101,6 +101,7 @@ impl Core {
             clients_done: false,
             finished: false,
         };
+        core.clients.set_date(now.unix);
         core.handle_timeout(now);
         core
     }
