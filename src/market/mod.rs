@@ -17,7 +17,6 @@ mod chart;
 mod charts;
 mod chunk;
 mod forming;
-mod hash;
 mod ids;
 mod ingest;
 mod interval_set;
