@@ -201,7 +201,7 @@ const ABSENCES: [Absence; 11] = [
     (
         "rusqlite",
         "src",
-        "src/store/sqlite.rs",
+        "src/store/disk/sqlite.rs",
         &[(
             "src/store/mod.rs",
             "//! rusqlite\nfn f() -> rusqlite::Error {}",

@@ -33,10 +33,6 @@ mod connection;
 mod descriptors;
 mod driver;
 mod error;
-#[cfg(feature = "sqlite")]
-mod history;
-#[cfg(not(feature = "sqlite"))]
-#[path = "no_history.rs"]
 mod history;
 mod listen;
 mod long_work;

@@ -6,14 +6,41 @@
 //!
 //! It never drops a batch: a batch that could not be written goes back with the answer. It never
 //! writes again to a damaged file, and never ends before it is told to.
+//!
+//! Each file imports only from those below it:
+//!
+//! ```text
+//! file                      opens and closes the file
+//! lock, schema, read, write the lock file; the tables; reads; writes
+//! header, coverage          the first check of the file; the covered times
+//! series                    the series and their ids
+//! row                       rows and records
+//! checksum                  the checksum of a row
+//! sqlite                    the only file that names SQLite
+//! ```
 
-use super::file::{Care, HistoryFile};
-use super::{read, series, write};
+mod checksum;
+mod coverage;
+mod file;
+mod header;
+mod lock;
+mod read;
+mod row;
+mod schema;
+mod series;
+mod sqlite;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub(super) use file::check;
+
 use crate::history::{
     Answer, Batch, Evicted, Extent, Job, Loaded, OpenError, SeriesName, StoreError, Unwritten,
     Written,
 };
 use crate::log_targets::HISTORY;
+use file::{Care, HistoryFile};
 use signal_hook::consts::SIGXFSZ;
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -36,7 +63,7 @@ const EVICTIONS: usize = 4096;
 const MAX_DOUBTS: u32 = 3;
 
 /// The disk thread's state.
-pub(super) struct Disk {
+struct Disk {
     jobs: Receiver<Job>,
     answers: Answers,
     holder: Holder,
@@ -78,31 +105,31 @@ struct Eviction {
     evicted: Evicted,
 }
 
-impl Disk {
-    /// The state of a thread that has not started.
-    pub(super) fn new(
-        path: PathBuf,
-        jobs: Receiver<Job>,
-        queue: SyncSender<Answer>,
-        wake: Box<dyn Fn() + Send>,
-    ) -> Disk {
-        Disk {
-            jobs,
-            answers: Answers { queue, wake },
-            holder: Holder {
-                path,
-                state: State::Closed,
-                reported: None,
-                doubts: 0,
-                was_open: false,
-            },
-            evictions: VecDeque::new(),
-            checkpoints: true,
-        }
-    }
+/// Does jobs until [`Job::Stop`] comes, or until the queue has no sender.
+pub(super) fn run(
+    path: PathBuf,
+    jobs: Receiver<Job>,
+    queue: SyncSender<Answer>,
+    wake: Box<dyn Fn() + Send>,
+) {
+    let disk = Disk {
+        jobs,
+        answers: Answers { queue, wake },
+        holder: Holder {
+            path,
+            state: State::Closed,
+            reported: None,
+            doubts: 0,
+            was_open: false,
+        },
+        evictions: VecDeque::new(),
+        checkpoints: true,
+    };
+    disk.run();
+}
 
-    /// Does jobs until [`Job::Stop`] comes, or until the queue has no sender.
-    pub(super) fn run(mut self) {
+impl Disk {
+    fn run(mut self) {
         // A write beyond the process's file size limit raises SIGXFSZ, which would end the process.
         // With a handler, the write fails instead, as on a full disk. A system that does not accept
         // the handler has no such limit.
