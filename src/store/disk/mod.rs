@@ -377,8 +377,9 @@ impl Holder {
 
 fn load(file: &HistoryFile, answers: &Answers) -> Result<Loaded, StoreError> {
     let (series, odd) = read::heads(&file.db, |piece| answers.send(Answer::Heads(piece)))?;
-    let (quotes, odd_quotes) = read::quotes(&file.db, |piece| answers.send(Answer::Quotes(piece)))?;
-    let odd_markets = read::markets(&file.db, |piece| answers.send(Answer::Markets(piece)))?;
+    let (quotes, odd_quotes) =
+        read::records(&file.db, |piece| answers.send(Answer::Quotes(piece)))?;
+    let (_, odd_markets) = read::records(&file.db, |piece| answers.send(Answer::Markets(piece)))?;
     Ok(Loaded {
         series,
         quotes,

@@ -20,13 +20,31 @@ const END_OF_TIME: i64 = 253_402_300_800;
 /// The columns of `candle` that [`candle`] reads, in its order.
 pub(super) const CANDLE: &str = "time, open, high, low, close, volume, seal";
 
-/// The columns of `quote` that [`quote`] reads, in its order.
-pub(super) const QUOTE: &str = "source, symbol, last, bid, ask, bid_volume, ask_volume, open, high, \
-    low, change, percentage, base_volume, quote_volume, time, received, seal";
+/// A record that is stored under the names of a source and a symbol.
+pub(super) trait Record: Sized {
+    /// Its table.
+    const TABLE: &str;
 
-/// The columns of `market` that [`market`] reads, in its order.
-pub(super) const MARKET: &str = "source, symbol, amount_places, price_places, amount_min, amount_max, \
-    price_min, price_max, cost_min, cost_max, taker, maker, seal";
+    /// The columns between the names and the checksum.
+    const COLUMNS: &str;
+
+    /// The values of these columns.
+    fn values(&self) -> Vec<Value<'_>>;
+
+    /// The record of these columns; `None` if a value is invalid.
+    fn read(columns: &mut Columns<'_>) -> Option<Self>;
+}
+
+/// All columns of a record.
+pub(super) fn columns<R: Record>() -> String {
+    format!("source, symbol, {}, seal", R::COLUMNS)
+}
+
+/// The columns of a row that are not read yet.
+pub(super) struct Columns<'a> {
+    row: &'a Row<'a>,
+    next: usize,
+}
 
 /// The length of a candle in seconds.
 pub(super) fn seconds(interval: Stored) -> i64 {
@@ -49,194 +67,147 @@ pub(super) fn slot(interval: Stored, time: i64) -> Option<i64> {
 
 /// The candle of a row, or `None` if it is not sound or its checksum is wrong.
 pub(super) fn candle(interval: Stored, checksum: Checksum, row: &Row<'_>) -> Option<Candle> {
-    let sound = parse_candle(interval, row)?;
-    checksum.holds(row, 0..6).then_some(sound)
+    parse_candle(interval, row).filter(|_| checksum.holds(row))
 }
 
 fn parse_candle(interval: Stored, row: &Row<'_>) -> Option<Candle> {
-    let decimal = |column| Decimal::parse(row.text(column)?).ok();
-    let slot = slot(interval, row.int(0)?)?;
+    let mut columns = Columns { row, next: 0 };
+    let slot = slot(interval, columns.int()??)?;
+    let mut decimal = || columns.decimal()?;
     let candle = Candle {
         open_time: interval.open_of(slot),
-        open: decimal(1)?,
-        high: decimal(2)?,
-        low: decimal(3)?,
-        close: decimal(4)?,
-        volume: decimal(5)?,
+        open: decimal()?,
+        high: decimal()?,
+        low: decimal()?,
+        close: decimal()?,
+        volume: decimal()?,
     };
     candle.is_sound().then_some(candle)
 }
 
-/// The quote of a row, or `None` if a value is invalid or its checksum is wrong.
-pub(super) fn quote(row: &Row<'_>) -> Option<(QuoteName, SavedQuote)> {
-    if !Checksum::new().holds(row, 0..16) {
-        return None;
-    }
-    let text = |column| name(row.text(column)?);
-    let decimal = |column| match row.is_null(column) {
-        true => Some(None),
-        false => Decimal::parse(row.text(column)?).ok().map(Some),
-    };
-    let time = match row.is_null(14) {
-        true => None,
-        false => Some(UnixMs(row.int(14)?)),
-    };
-    let ticker = Ticker {
-        last: decimal(2)??,
-        bid: decimal(3)?,
-        ask: decimal(4)?,
-        bid_volume: decimal(5)?,
-        ask_volume: decimal(6)?,
-        open: decimal(7)?,
-        high: decimal(8)?,
-        low: decimal(9)?,
-        change: decimal(10)?,
-        percentage: decimal(11)?,
-        base_volume: decimal(12)?,
-        quote_volume: decimal(13)?,
-        timestamp: time,
-    };
-    let name = QuoteName {
-        source: text(0)?,
-        symbol: text(1)?,
-    };
-    let received_at = UnixMs(row.int(15)?);
-    Some((
-        name,
-        SavedQuote {
-            ticker,
-            received_at,
-        },
-    ))
-}
-
-/// The market rules of a row, or `None` if a value is invalid or its checksum is wrong.
-pub(super) fn market(row: &Row<'_>) -> Option<(QuoteName, MarketRules)> {
-    if !Checksum::new().holds(row, 0..12) {
-        return None;
-    }
-    let places = |column| match row.is_null(column) {
-        true => Some(None),
-        false => u8::try_from(row.int(column)?).ok().map(Some),
-    };
-    let decimal = |column| match row.is_null(column) {
-        true => Some(None),
-        false => Decimal::parse(row.text(column)?).ok().map(Some),
-    };
-    let bounds = |column| {
-        Some(Bounds {
-            min: decimal(column)?,
-            max: decimal(column + 1)?,
-        })
-    };
+/// The record of a row, or `None` if a value is invalid or its checksum is wrong.
+pub(super) fn record<R: Record>(row: &Row<'_>) -> Option<(QuoteName, R)> {
+    let mut columns = Columns { row, next: 2 };
     let name = QuoteName {
         source: name(row.text(0)?)?,
         symbol: name(row.text(1)?)?,
     };
-    let rules = MarketRules {
-        amount_places: places(2)?,
-        price_places: places(3)?,
-        amount: bounds(4)?,
-        price: bounds(6)?,
-        cost: bounds(8)?,
-        taker: decimal(10)?,
-        maker: decimal(11)?,
-    };
-    Some((name, rules))
+    let record = R::read(&mut columns)?;
+    Checksum::new().holds(row).then_some((name, record))
+}
+
+impl Columns<'_> {
+    /// Reads the next column; NULL is `Some(None)`.
+    fn value<T>(&mut self, read: impl FnOnce(&Row<'_>, usize) -> Option<T>) -> Option<Option<T>> {
+        let column = self.next;
+        self.next += 1;
+        match self.row.is_null(column) {
+            true => Some(None),
+            false => read(self.row, column).map(Some),
+        }
+    }
+
+    fn int(&mut self) -> Option<Option<i64>> {
+        self.value(|row, column| row.int(column))
+    }
+
+    fn decimal(&mut self) -> Option<Option<Decimal>> {
+        self.value(|row, column| Decimal::parse(row.text(column)?).ok())
+    }
+}
+
+impl Record for SavedQuote {
+    const TABLE: &str = "quote";
+    const COLUMNS: &str = "last, bid, ask, bid_volume, ask_volume, open, high, low, change, \
+        percentage, base_volume, quote_volume, time, received";
+
+    fn values(&self) -> Vec<Value<'_>> {
+        let it = &self.ticker;
+        vec![
+            (&it.last).into(),
+            it.bid.as_ref().into(),
+            it.ask.as_ref().into(),
+            it.bid_volume.as_ref().into(),
+            it.ask_volume.as_ref().into(),
+            it.open.as_ref().into(),
+            it.high.as_ref().into(),
+            it.low.as_ref().into(),
+            it.change.as_ref().into(),
+            it.percentage.as_ref().into(),
+            it.base_volume.as_ref().into(),
+            it.quote_volume.as_ref().into(),
+            it.timestamp.map(|time| time.0).into(),
+            self.received_at.0.into(),
+        ]
+    }
+
+    fn read(columns: &mut Columns<'_>) -> Option<SavedQuote> {
+        let mut decimal = || columns.decimal();
+        let ticker = Ticker {
+            last: decimal()??,
+            bid: decimal()?,
+            ask: decimal()?,
+            bid_volume: decimal()?,
+            ask_volume: decimal()?,
+            open: decimal()?,
+            high: decimal()?,
+            low: decimal()?,
+            change: decimal()?,
+            percentage: decimal()?,
+            base_volume: decimal()?,
+            quote_volume: decimal()?,
+            timestamp: columns.int()?.map(UnixMs),
+        };
+        let received_at = UnixMs(columns.int()??);
+        Some(SavedQuote {
+            ticker,
+            received_at,
+        })
+    }
+}
+
+impl Record for MarketRules {
+    const TABLE: &str = "market";
+    const COLUMNS: &str = "amount_places, price_places, amount_min, amount_max, price_min, \
+        price_max, cost_min, cost_max, taker, maker";
+
+    fn values(&self) -> Vec<Value<'_>> {
+        let places = [self.amount_places, self.price_places];
+        let places = places.map(|places| places.map(i64::from).into());
+        let bounds = [&self.amount, &self.price, &self.cost];
+        let ends = bounds.into_iter().flat_map(|it| [&it.min, &it.max]);
+        let decimals = ends.chain([&self.taker, &self.maker]);
+        (places.into_iter())
+            .chain(decimals.map(|it| it.as_ref().into()))
+            .collect()
+    }
+
+    fn read(columns: &mut Columns<'_>) -> Option<MarketRules> {
+        let mut places = || columns.value(|row, column| u8::try_from(row.int(column)?).ok());
+        let (amount_places, price_places) = (places()?, places()?);
+        let mut decimal = || columns.decimal();
+        let mut bounds = || {
+            Some(Bounds {
+                min: decimal()?,
+                max: decimal()?,
+            })
+        };
+        Some(MarketRules {
+            amount_places,
+            price_places,
+            amount: bounds()?,
+            price: bounds()?,
+            cost: bounds()?,
+            taker: decimal()?,
+            maker: decimal()?,
+        })
+    }
 }
 
 /// A stored name, or `None` if it is empty or not UTF-8.
 pub(super) fn name(text: &[u8]) -> Option<Box<str>> {
     let text = std::str::from_utf8(text).ok()?;
     (!text.is_empty()).then(|| text.into())
-}
-
-/// The texts of some decimals in one buffer, to be bound to a statement. The buffer is reused, so
-/// that a candle costs no allocation.
-#[derive(Default)]
-pub(super) struct Digits {
-    text: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Digits {
-    /// Replaces the texts by those of these decimals.
-    pub(super) fn write<'d>(&mut self, decimals: impl IntoIterator<Item = Option<&'d Decimal>>) {
-        self.text.clear();
-        self.ends.clear();
-        for decimal in decimals {
-            if let Some(decimal) = decimal {
-                decimal.write(&mut self.text);
-            }
-            self.ends.push(self.text.len());
-        }
-    }
-
-    /// The `n`th decimal as a value: NULL for `None`, which has an empty text.
-    pub(super) fn value(&self, n: usize) -> Value<'_> {
-        let begin = n.checked_sub(1).map_or(0, |before| self.ends[before]);
-        match &self.text[begin..self.ends[n]] {
-            [] => Value::Null,
-            text => Value::Text(text),
-        }
-    }
-
-    /// The numbers of a candle.
-    pub(super) fn candle(&mut self, candle: &Candle) -> [Value<'_>; 5] {
-        let Candle {
-            open_time: _,
-            open,
-            high,
-            low,
-            close,
-            volume,
-        } = candle;
-        self.write([open, high, low, close, volume].map(Some));
-        std::array::from_fn(|n| self.value(n))
-    }
-
-    /// The numbers of a market's rules, from `amount_min` to `maker`.
-    pub(super) fn rules(&mut self, rules: &MarketRules) -> [Value<'_>; 8] {
-        let bounds = [&rules.amount, &rules.price, &rules.cost];
-        let ends = bounds.into_iter().flat_map(|it| [&it.min, &it.max]);
-        let all = ends.chain([&rules.taker, &rules.maker]);
-        self.write(all.map(Option::as_ref));
-        std::array::from_fn(|n| self.value(n))
-    }
-
-    /// The numbers of a quote, from `last` to `quote_volume`.
-    pub(super) fn quote(&mut self, ticker: &Ticker) -> [Value<'_>; 12] {
-        let Ticker {
-            last,
-            bid,
-            ask,
-            bid_volume,
-            ask_volume,
-            open,
-            high,
-            low,
-            change,
-            percentage,
-            base_volume,
-            quote_volume,
-            timestamp: _,
-        } = ticker;
-        let others = [
-            bid,
-            ask,
-            bid_volume,
-            ask_volume,
-            open,
-            high,
-            low,
-            change,
-            percentage,
-            base_volume,
-            quote_volume,
-        ];
-        self.write([Some(last)].into_iter().chain(others.map(Option::as_ref)));
-        std::array::from_fn(|n| self.value(n))
-    }
 }
 
 #[cfg(test)]
@@ -299,13 +270,12 @@ mod tests {
 
     #[test]
     fn a_decimal_that_is_not_there_is_null() {
-        let mut digits = Digits::default();
         let five = Decimal::from(5);
-        digits.write([None, Some(&five), None, Some(&Decimal::ZERO)]);
-        let texts = (0..4).map(|n| match digits.value(n) {
-            Value::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        let decimals = [None, Some(&five), None, Some(&Decimal::ZERO)];
+        let texts = decimals.map(|decimal| match Value::from(decimal) {
+            Value::Decimal(decimal) => decimal.to_string(),
             _ => "null".to_string(),
         });
-        assert_eq!(texts.collect::<Vec<_>>(), ["null", "5", "null", "0"]);
+        assert_eq!(texts, ["null", "5", "null", "0"]);
     }
 }

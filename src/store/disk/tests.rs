@@ -262,7 +262,7 @@ fn rows_that_make_no_sense_are_passed_over_and_counted() {
     let heads = read::heads(&db, |piece| told.extend(piece));
     assert_eq!(heads, Ok((1, 5)));
     assert_eq!(spans(&told[0]), [(0, 20)]);
-    assert_eq!(read::quotes(&db, |_| ()), Ok((0, 2)));
+    assert_eq!(read::records::<SavedQuote>(&db, |_| ()), Ok((0, 2)));
     // What is said anew heals it, and what was never said goes when something is put over it.
     let candles = (0..200).map(|slot| (slot, Some(candle(Stored::M1, slot, 7))));
     let mut batch = Batch::default();
@@ -338,7 +338,7 @@ fn a_quote_comes_back_as_it_was() {
     for _ in 0..2 {
         write::apply(&db, &mut known, &batch).expect("sound tables");
         let mut quotes = Vec::new();
-        read::quotes(&db, |piece| quotes.extend(piece)).expect("sound tables");
+        read::records(&db, |piece| quotes.extend(piece)).expect("sound tables");
         assert_eq!(quotes, batch.quotes.clone().into_iter().collect::<Vec<_>>());
     }
 }
