@@ -18,8 +18,8 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Checks whether the history file can be opened, without changing it.
 pub(super) fn check(data: &Data) -> Result<(), OpenError> {
     match data {
-        Data::File(path) => crate::store::check(path),
-        Data::Memory => Ok(()),
+        Data::File(path) if cfg!(feature = "sqlite") => crate::store::check(path),
+        _ => Ok(()),
     }
 }
 
@@ -37,13 +37,18 @@ impl History {
         data: &Data,
         waker: Arc<Waker>,
     ) -> Result<(History, Option<Answer>), OpenError> {
+        let mut history = History {
+            store: None,
+            ready: false,
+        };
         let Data::File(path) = data else {
-            let history = History {
-                store: None,
-                ready: false,
-            };
             return Ok((history, None));
         };
+        if cfg!(not(feature = "sqlite")) {
+            let path = path.display();
+            log::info!(target: HISTORY, "{path} is not used: this build keeps history in memory alone");
+            return Ok((history, None));
+        }
         let wake = move || {
             if let Err(error) = waker.wake() {
                 log::error!(target: HISTORY, "cannot wake the loop: {error}");
@@ -55,10 +60,7 @@ impl History {
             Some(answer) => answer,
             None => Answer::Failed(slow(path)),
         };
-        let history = History {
-            store: Some(store),
-            ready: true,
-        };
+        (history.store, history.ready) = (Some(store), true);
         Ok((history, Some(opened)))
     }
 

@@ -37,48 +37,11 @@
 //! [`Batch::absorb`]: crate::history::Batch::absorb
 //! [`Batch::weight`]: crate::history::Batch::weight
 //! [`Changes::forget`]: crate::history::Changes::forget
-//!
-//! # The files
-//!
-//! Each file imports only from those below it:
-//!
-//! ```text
-//! disk                      the thread
-//! file                      opens and closes the file
-//! lock, schema, read, write the lock file; the tables; reads; writes
-//! header, coverage          the first check of the file; the covered times
-//! series                    the series and their ids
-//! row                       rows and records
-//! checksum                  the checksum of a row
-//! sqlite                    the only file that names SQLite
-//! ```
 
 #[cfg(feature = "sqlite")]
-mod checksum;
-#[cfg(feature = "sqlite")]
-mod coverage;
-#[cfg(feature = "sqlite")]
 mod disk;
-#[cfg(feature = "sqlite")]
-mod file;
-#[cfg(feature = "sqlite")]
-mod header;
-#[cfg(feature = "sqlite")]
-mod lock;
-#[cfg(feature = "sqlite")]
-mod read;
-#[cfg(feature = "sqlite")]
-mod row;
-#[cfg(feature = "sqlite")]
-mod schema;
-#[cfg(feature = "sqlite")]
-mod series;
-#[cfg(feature = "sqlite")]
-mod sqlite;
-#[cfg(test)]
+#[cfg(all(test, not(feature = "sqlite")))]
 mod tests;
-#[cfg(feature = "sqlite")]
-mod write;
 
 use crate::history::{Answer, Job, OpenError, StoreError};
 use std::path::{Path, PathBuf};
@@ -107,7 +70,7 @@ pub struct Store {
 /// Checks whether the file can be opened, without changing it.
 pub fn check(path: &Path) -> Result<(), OpenError> {
     #[cfg(feature = "sqlite")]
-    return file::check(path);
+    return disk::check(path);
     #[cfg(not(feature = "sqlite"))]
     Err(OpenError::NotBuilt {
         path: path.to_path_buf(),
@@ -120,11 +83,19 @@ impl Store {
     pub fn start(path: PathBuf, wake: Box<dyn Fn() + Send>) -> Result<Store, OpenError> {
         let (jobs, inbox) = sync_channel(JOBS);
         let (outbox, answers) = sync_channel(ANSWERS);
-        let work = work(path.clone(), inbox, outbox, wake)?;
+        if cfg!(not(feature = "sqlite")) {
+            return Err(OpenError::NotBuilt { path });
+        }
+        let file = path.clone();
         let thread = thread::Builder::new()
             .name("store".to_string())
             .stack_size(STACK)
-            .spawn(work)
+            .spawn(move || {
+                #[cfg(feature = "sqlite")]
+                disk::run(file, inbox, outbox, wake);
+                #[cfg(not(feature = "sqlite"))]
+                drop((file, inbox, outbox, wake));
+            })
             .map_err(|error| OpenError::Io {
                 path,
                 error: StoreError::Io(format!("cannot start a thread: {error}")),
@@ -156,35 +127,9 @@ impl Store {
 
     /// Waits until the thread has done all jobs and ended. Discards its answers.
     pub fn join(self) {
-        let Store {
-            jobs,
-            answers,
-            thread,
-        } = self;
-        drop(jobs);
-        while answers.recv().is_ok() {}
+        drop(self.jobs);
+        while self.answers.recv().is_ok() {}
         // An error means that the thread has panicked, which the panic hook has reported.
-        let _ = thread.join();
+        let _ = self.thread.join();
     }
-}
-
-#[cfg(feature = "sqlite")]
-fn work(
-    path: PathBuf,
-    jobs: Receiver<Job>,
-    answers: SyncSender<Answer>,
-    wake: Box<dyn Fn() + Send>,
-) -> Result<impl FnOnce() + Send + 'static, OpenError> {
-    let disk = disk::Disk::new(path, jobs, answers, wake);
-    Ok(move || disk.run())
-}
-
-#[cfg(not(feature = "sqlite"))]
-fn work(
-    path: PathBuf,
-    _jobs: Receiver<Job>,
-    _answers: SyncSender<Answer>,
-    _wake: Box<dyn Fn() + Send>,
-) -> Result<fn(), OpenError> {
-    Err(OpenError::NotBuilt { path })
 }

@@ -2,8 +2,8 @@
 //!
 //! Owns the map from ticker ids to symbols.
 
-use super::super::hash::NameMap;
 use super::super::ids::SymbolId;
+use super::super::symbol::NameMap;
 use crate::record::{MarketInfo, MarketRules};
 use std::fmt;
 
@@ -65,8 +65,6 @@ pub(super) struct Difference {
     pub(super) changes: Vec<(SymbolId, Option<Box<Listing>>)>,
     /// Current listings that the list no longer has, or that no longer qualify; sorted.
     pub(super) leavers: Vec<SymbolId>,
-    /// The map from ticker ids, if it was built already.
-    pub(super) routes: Option<Routes>,
 }
 
 /// From ticker ids to symbols.

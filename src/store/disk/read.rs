@@ -5,12 +5,12 @@
 
 use super::checksum::Checksum;
 use super::coverage;
-use super::row::{CANDLE, MARKET, QUOTE, candle, market, name, quote, seconds, times};
+use super::row::{CANDLE, Record, candle, columns, name, record, seconds, times};
 use super::series::{Known, Series, extent, find_series};
 use super::sqlite::{Database, Row, Value};
-use crate::history::{Head, PAGE, QuoteName, Read, Rows, SavedQuote, SeriesName, StoreError};
+use crate::history::{Head, PAGE, QuoteName, Read, Rows, SeriesName, StoreError};
 use crate::interval::Stored;
-use crate::record::{Edge, MarketRules};
+use crate::record::Edge;
 use std::ops::Range;
 
 /// Series in one piece of a load.
@@ -93,82 +93,69 @@ fn cut(slots: &mut Range<i64>, next: Option<i64>, keep: Edge) {
 /// invalid rows.
 pub(super) fn heads(
     db: &Database,
-    mut tell: impl FnMut(Vec<Head>),
+    tell: impl FnMut(Vec<Head>),
 ) -> Result<(usize, u64), StoreError> {
-    let mut query = db.prepare("SELECT id, source, symbol, interval FROM series ORDER BY id")?;
-    let mut found = query.query(&[])?;
-    let (mut told, mut unsound, mut piece) = (0, 0, Vec::new());
-    while let Some(row) = found.next()? {
+    let sql = "SELECT id, source, symbol, interval FROM series ORDER BY id";
+    let mut unsound_spans = 0;
+    let head = |row: &Row<'_>| {
         let named = || {
             let interval = row.text(3)?;
+            let interval =
+                (Stored::ALL.into_iter()).find(|stored| stored.name().as_bytes() == interval)?;
             let series = SeriesName {
                 source: name(row.text(1)?)?,
                 symbol: name(row.text(2)?)?,
-                interval: (Stored::ALL.into_iter())
-                    .find(|stored| stored.name().as_bytes() == interval)?,
+                interval,
             };
             Some((row.int(0)?, series))
         };
         let Some((id, name)) = named() else {
-            unsound += 1;
-            continue;
+            return Ok(None);
         };
-        let interval = name.interval;
         let checksum = Checksum::of(&name);
         let series = Series { id, checksum };
-        let (covered, odd) = coverage::read(db, series, interval, &(i64::MIN..i64::MAX))?;
-        unsound += odd;
-        piece.push(Head {
+        let all = i64::MIN..i64::MAX;
+        let (covered, unsound) = coverage::read(db, series, name.interval, &all)?;
+        unsound_spans += unsound;
+        let extent = extent(db, series, name.interval)?;
+        Ok(Some(Head {
             series: name,
             covered,
-            extent: extent(db, series, interval)?,
-        });
-        told += 1;
-        if piece.len() == HEADS {
-            tell(std::mem::take(&mut piece));
-        }
-    }
-    if !piece.is_empty() {
-        tell(piece);
-    }
-    Ok((told, unsound))
+            extent,
+        }))
+    };
+    let (told, unsound) = in_pieces(db, sql, HEADS, head, tell)?;
+    Ok((told, unsound + unsound_spans))
 }
 
-/// Passes every quote to `tell`, some at a time. Returns the number of quotes, and the number of
-/// invalid rows.
-pub(super) fn quotes(
+/// Passes every record of a kind to `tell`, some at a time. Returns the number of records, and the
+/// number of invalid rows.
+pub(super) fn records<R: Record>(
     db: &Database,
-    tell: impl FnMut(Vec<(QuoteName, SavedQuote)>),
+    tell: impl FnMut(Vec<(QuoteName, R)>),
 ) -> Result<(usize, u64), StoreError> {
-    in_pieces(db, &format!("SELECT {QUOTE} FROM quote"), quote, tell)
-}
-
-/// Passes the rules of every market to `tell`, some at a time. Returns the number of invalid rows.
-pub(super) fn markets(
-    db: &Database,
-    tell: impl FnMut(Vec<(QuoteName, MarketRules)>),
-) -> Result<u64, StoreError> {
-    let (_, unsound) = in_pieces(db, &format!("SELECT {MARKET} FROM market"), market, tell)?;
-    Ok(unsound)
+    let sql = format!("SELECT {} FROM {}", columns::<R>(), R::TABLE);
+    in_pieces(db, &sql, QUOTES, |row| Ok(record(row)), tell)
 }
 
 fn in_pieces<T>(
     db: &Database,
     sql: &str,
-    record: impl Fn(&Row<'_>) -> Option<T>,
+    size: usize,
+    mut record: impl FnMut(&Row<'_>) -> Result<Option<T>, StoreError>,
     mut tell: impl FnMut(Vec<T>),
 ) -> Result<(usize, u64), StoreError> {
     let mut query = db.prepare(sql)?;
     let mut found = query.query(&[])?;
     let (mut told, mut unsound, mut piece) = (0, 0, Vec::new());
     while let Some(row) = found.next()? {
-        let Some(record) = record(&row) else {
+        let Some(record) = record(&row)? else {
             unsound += 1;
             continue;
         };
         piece.push(record);
         told += 1;
-        if piece.len() == QUOTES {
+        if piece.len() == size {
             tell(std::mem::take(&mut piece));
         }
     }

@@ -6,14 +6,43 @@
 //!
 //! It never drops a batch: a batch that could not be written goes back with the answer. It never
 //! writes again to a damaged file, and never ends before it is told to.
+//!
+//! Each file imports only from those below it:
+//!
+//! ```text
+//! holder                    the file's state: open, closed, given up
+//! file                      opens and closes the file
+//! lock, schema, read, write the lock file; the tables; reads; writes
+//! header, coverage          the first check of the file; the covered times
+//! series                    the series and their ids
+//! row                       rows and records
+//! checksum                  the checksum of a row
+//! sqlite                    the only file that names SQLite
+//! ```
 
-use super::file::{Care, HistoryFile};
-use super::{read, series, write};
+mod checksum;
+mod coverage;
+mod file;
+mod header;
+mod holder;
+mod lock;
+mod read;
+mod row;
+mod schema;
+mod series;
+mod sqlite;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub(super) use file::check;
+
 use crate::history::{
-    Answer, Batch, Evicted, Extent, Job, Loaded, OpenError, SeriesName, StoreError, Unwritten,
-    Written,
+    Answer, Batch, Evicted, Extent, Job, Loaded, SeriesName, StoreError, Unwritten, Written,
 };
 use crate::log_targets::HISTORY;
+use file::HistoryFile;
+use holder::{Answers, Holder};
 use signal_hook::consts::SIGXFSZ;
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -31,44 +60,14 @@ const SLICE_SERIES: usize = 64;
 /// waits in the bounded queue.
 const EVICTIONS: usize = 4096;
 
-/// How often SQLite may report damage that a complete check does not find. Then the file counts as
-/// damaged: the disk fails too often.
-const MAX_DOUBTS: u32 = 3;
-
 /// The disk thread's state.
-pub(super) struct Disk {
+struct Disk {
     jobs: Receiver<Job>,
     answers: Answers,
     holder: Holder,
     evictions: VecDeque<Eviction>,
     /// False after a failed checkpoint. Only changes are logged.
     checkpoints: bool,
-}
-
-/// Sends answers to the loop and wakes it.
-struct Answers {
-    queue: SyncSender<Answer>,
-    wake: Box<dyn Fn() + Send>,
-}
-
-/// The file and its state.
-struct Holder {
-    path: PathBuf,
-    state: State,
-    /// The last state that was reported. Only changes are reported.
-    reported: Option<Result<(), OpenError>>,
-    /// How often SQLite reported damage.
-    doubts: u32,
-    /// True if the file was open before.
-    was_open: bool,
-}
-
-enum State {
-    Open(Box<HistoryFile>),
-    /// The next job opens it.
-    Closed,
-    /// It is never opened again.
-    GivenUp,
 }
 
 /// An eviction that is under way or waits.
@@ -78,31 +77,25 @@ struct Eviction {
     evicted: Evicted,
 }
 
-impl Disk {
-    /// The state of a thread that has not started.
-    pub(super) fn new(
-        path: PathBuf,
-        jobs: Receiver<Job>,
-        queue: SyncSender<Answer>,
-        wake: Box<dyn Fn() + Send>,
-    ) -> Disk {
-        Disk {
-            jobs,
-            answers: Answers { queue, wake },
-            holder: Holder {
-                path,
-                state: State::Closed,
-                reported: None,
-                doubts: 0,
-                was_open: false,
-            },
-            evictions: VecDeque::new(),
-            checkpoints: true,
-        }
-    }
+/// Does jobs until [`Job::Stop`] comes, or until the queue has no sender.
+pub(super) fn run(
+    path: PathBuf,
+    jobs: Receiver<Job>,
+    queue: SyncSender<Answer>,
+    wake: Box<dyn Fn() + Send>,
+) {
+    let disk = Disk {
+        jobs,
+        answers: Answers { queue, wake },
+        holder: Holder::new(path),
+        evictions: VecDeque::new(),
+        checkpoints: true,
+    };
+    disk.run();
+}
 
-    /// Does jobs until [`Job::Stop`] comes, or until the queue has no sender.
-    pub(super) fn run(mut self) {
+impl Disk {
+    fn run(mut self) {
         // A write beyond the process's file size limit raises SIGXFSZ, which would end the process.
         // With a handler, the write fails instead, as on a full disk. A system that does not accept
         // the handler has no such limit.
@@ -231,127 +224,11 @@ impl Eviction {
     }
 }
 
-impl Answers {
-    fn send(&self, answer: Answer) {
-        // Without a receiver the loop has ended, and the queue of jobs ends too.
-        let _ = self.queue.send(answer);
-        (self.wake)();
-    }
-}
-
-impl Holder {
-    /// Runs `work` on the file, which is opened if it is closed. After an error, the file is closed
-    /// or checked as the error requires.
-    fn with<T>(
-        &mut self,
-        answers: &Answers,
-        work: impl FnOnce(&mut HistoryFile) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        self.check_identity(answers);
-        if let State::Closed = self.state {
-            self.open(answers, Care::Usual);
-        }
-        let State::Open(file) = &mut self.state else {
-            return Err(StoreError::NotOpen);
-        };
-        let done = work(file);
-        match &done {
-            Err(StoreError::Damaged(what)) => {
-                let what = what.clone();
-                self.doubt(answers, what);
-            }
-            // SQLite may remember such a state, for example that the file is read-only, for as long
-            // as the file is open.
-            Err(StoreError::Io(_) | StoreError::ReadOnly(_) | StoreError::Busy(_)) => {
-                self.abandon(State::Closed);
-            }
-            // A transaction that could be neither committed nor rolled back ends with the connection.
-            _ if !file.db.is_idle() => self.abandon(State::Closed),
-            _ => {}
-        }
-        done
-    }
-
-    /// Closes a file that was removed or replaced, and reports it: what was written to it is lost.
-    /// The file that has its name now is opened, or a new one is created.
-    fn check_identity(&mut self, answers: &Answers) {
-        let is_gone = |file: &HistoryFile| file.has_gone();
-        if !matches!(&self.state, State::Open(file) if is_gone(file)) {
-            return;
-        }
-        if let State::Open(file) = std::mem::replace(&mut self.state, State::Closed) {
-            file.clear_away();
-        }
-        let path = self.path.clone();
-        self.fail(answers, OpenError::Gone { path });
-    }
-
-    /// SQLite reports "malformed" for a damaged file, but also after a single failed read. So the file
-    /// is checked completely before it is given up.
-    fn doubt(&mut self, answers: &Answers, what: String) {
-        self.abandon(State::Closed);
-        self.doubts += 1;
-        if self.doubts < MAX_DOUBTS {
-            self.open(answers, Care::Thorough);
-        } else {
-            let path = self.path.clone();
-            self.fail(answers, OpenError::Damaged { path, what });
-        }
-    }
-
-    fn open(&mut self, answers: &Answers, care: Care) {
-        let opened = match HistoryFile::open(&self.path, care) {
-            // This too may be a single failed read.
-            Err(OpenError::Damaged { .. }) => HistoryFile::open(&self.path, care),
-            opened => opened,
-        };
-        match opened {
-            Ok((file, opened)) => {
-                self.state = State::Open(Box::new(file));
-                self.was_open = true;
-                if self.reported.replace(Ok(())) != Some(Ok(())) {
-                    answers.send(Answer::Opened(opened));
-                }
-            }
-            // Its directory was removed, or the file system was unmounted: it may come back.
-            Err(OpenError::Unreachable { path, reason }) if self.was_open => {
-                let error = StoreError::Io(reason);
-                self.fail(answers, OpenError::Io { path, error });
-            }
-            Err(error) => self.fail(answers, error),
-        }
-    }
-
-    fn fail(&mut self, answers: &Answers, error: OpenError) {
-        if !error.may_pass() {
-            self.state = State::GivenUp;
-        }
-        let reported = Err(error.clone());
-        if self.reported.as_ref() != Some(&reported) {
-            self.reported = Some(reported);
-            answers.send(Answer::Failed(error));
-        }
-    }
-
-    /// Closes the file without writing to it.
-    fn abandon(&mut self, next: State) {
-        if let State::Open(file) = std::mem::replace(&mut self.state, next) {
-            drop(file.abandon());
-        }
-    }
-
-    fn close(&mut self) -> Result<(), StoreError> {
-        match std::mem::replace(&mut self.state, State::GivenUp) {
-            State::Open(file) => file.close(),
-            _ => Ok(()),
-        }
-    }
-}
-
 fn load(file: &HistoryFile, answers: &Answers) -> Result<Loaded, StoreError> {
     let (series, odd) = read::heads(&file.db, |piece| answers.send(Answer::Heads(piece)))?;
-    let (quotes, odd_quotes) = read::quotes(&file.db, |piece| answers.send(Answer::Quotes(piece)))?;
-    let odd_markets = read::markets(&file.db, |piece| answers.send(Answer::Markets(piece)))?;
+    let (quotes, odd_quotes) =
+        read::records(&file.db, |piece| answers.send(Answer::Quotes(piece)))?;
+    let (_, odd_markets) = read::records(&file.db, |piece| answers.send(Answer::Markets(piece)))?;
     Ok(Loaded {
         series,
         quotes,

@@ -63,9 +63,9 @@ pub(super) fn make_series(
 
 fn names(series: &SeriesName) -> [Value<'_>; 3] {
     [
-        Value::Text(series.source.as_bytes()),
-        Value::Text(series.symbol.as_bytes()),
-        Value::Text(series.interval.name().as_bytes()),
+        (&*series.source).into(),
+        (&*series.symbol).into(),
+        series.interval.name().into(),
     ]
 }
 

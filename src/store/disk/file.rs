@@ -154,7 +154,7 @@ impl HistoryFile {
 
 /// Checks whether the file can be opened, without changing it. It may be in use. Only its header is
 /// read.
-pub(super) fn check(path: &Path) -> Result<(), OpenError> {
+pub fn check(path: &Path) -> Result<(), OpenError> {
     let path = resolved(path)?;
     look(&path)?;
     // Creating a file is the only way to know whether files can be created there.

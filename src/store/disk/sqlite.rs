@@ -3,6 +3,7 @@
 //! Owns the connection and its settings. This is the only file that names `rusqlite`. It knows
 //! nothing of candles, and never waits longer than [`BUSY`] for another program.
 
+use crate::decimal::Decimal;
 use crate::history::StoreError;
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
@@ -55,6 +56,8 @@ pub(super) enum Value<'a> {
     Int(i64),
     /// UTF-8.
     Text(&'a [u8]),
+    /// Stored as its text.
+    Decimal(&'a Decimal),
 }
 
 /// How much of the log a checkpoint moves into the file.
@@ -225,6 +228,11 @@ impl Row<'_> {
         }
     }
 
+    /// The number of columns.
+    pub(super) fn len(&self) -> usize {
+        self.0.as_ref().column_count()
+    }
+
     /// A value of a type that the store writes; `None` for any other.
     pub(super) fn value(&self, column: usize) -> Option<Value<'_>> {
         match self.0.get_ref(column) {
@@ -247,7 +255,32 @@ impl ToSql for Value<'_> {
             Value::Null => ValueRef::Null,
             Value::Int(number) => ValueRef::Integer(*number),
             Value::Text(text) => ValueRef::Text(text),
+            Value::Decimal(decimal) => return Ok(decimal.to_string().into()),
         }))
+    }
+}
+
+impl From<i64> for Value<'_> {
+    fn from(number: i64) -> Self {
+        Value::Int(number)
+    }
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(text: &'a str) -> Self {
+        Value::Text(text.as_bytes())
+    }
+}
+
+impl<'a> From<&'a Decimal> for Value<'a> {
+    fn from(decimal: &'a Decimal) -> Self {
+        Value::Decimal(decimal)
+    }
+}
+
+impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Value::Null, T::into)
     }
 }
 

@@ -3,18 +3,16 @@
 //! Owns the order in which changes become rows, and keeps the number of candles of each series. A
 //! candle that is already stored with the same numbers is not written again.
 //!
-//! It never begins or ends a transaction: `disk.rs` does, for one batch or one slice of an eviction.
+//! It never begins or ends a transaction: the disk thread does, for one batch or one slice of an eviction.
 
 use super::checksum::Checksum;
 use super::coverage::CoverageWriter;
-use super::row::{Digits, MARKET, QUOTE, times};
+use super::row::{Record, columns, times};
 use super::series::{Known, Series, extent, make_series};
 use super::sqlite::{Database, Statement, Value};
-use crate::history::{
-    Batch, Changes, Extent, Fate, QuoteName, SavedQuote, SeriesName, StoreError, Written,
-};
+use crate::history::{Batch, Changes, Extent, Fate, QuoteName, SeriesName, StoreError, Written};
 use crate::interval::Stored;
-use crate::record::MarketRules;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The statements that write candles, prepared once per batch.
@@ -25,7 +23,6 @@ struct Writer<'a> {
     delete: Statement<'a>,
     delete_range: Statement<'a>,
     count: Statement<'a>,
-    digits: Digits,
 }
 
 /// Writes a batch.
@@ -44,8 +41,8 @@ pub(super) fn apply(
             written.extents.push((name.clone(), extent));
         }
     }
-    write_quotes(db, batch.quotes.iter())?;
-    write_markets(db, batch.markets.iter())?;
+    write_records(db, &batch.quotes)?;
+    write_records(db, &batch.markets)?;
     written.bytes = db.bytes()?;
     Ok(written)
 }
@@ -92,7 +89,6 @@ impl<'a> Writer<'a> {
             delete_range: db
                 .prepare("DELETE FROM candle WHERE series = ?1 AND time >= ?2 AND time < ?3")?,
             count: db.prepare("UPDATE series SET candles = candles + ?2 WHERE id = ?1")?,
-            digits: Digits::default(),
         })
     }
 
@@ -123,10 +119,10 @@ impl<'a> Writer<'a> {
                 removed += self.delete.run(&key)?;
                 continue;
             };
-            let [open, high, low, close, volume] = self.digits.candle(candle);
-            let row = [key[1], open, high, low, close, volume];
-            let checksum = Value::Int(series.checksum.with_all(&row).number());
-            let values = [key[0], key[1], open, high, low, close, volume, checksum];
+            let numbers = [&candle.open, &candle.high, &candle.low, &candle.close];
+            let mut values = key.to_vec();
+            values.extend(numbers.into_iter().chain([&candle.volume]).map(Value::from));
+            values.push(series.checksum.with_all(&values[1..]).number().into());
             match self.insert.run(&values)? {
                 0 => written.updated += self.update.run(&values)?,
                 rows => inserted += rows,
@@ -158,55 +154,26 @@ impl<'a> Writer<'a> {
     }
 }
 
-fn write_quotes<'q>(
+/// Writes the records that differ from those of the file: lists of markets rarely change.
+fn write_records<R: Record>(
     db: &Database,
-    quotes: impl ExactSizeIterator<Item = (&'q QuoteName, &'q SavedQuote)>,
+    records: &BTreeMap<QuoteName, R>,
 ) -> Result<(), StoreError> {
-    if quotes.len() == 0 {
+    if records.is_empty() {
         return Ok(());
     }
-    let places = "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17";
-    let mut put = db.prepare(&format!("REPLACE INTO quote ({QUOTE}) VALUES ({places})"))?;
-    let mut digits = Digits::default();
-    for (name, quote) in quotes {
-        let mut values = Vec::with_capacity(17);
-        values.push(Value::Text(name.source.as_bytes()));
-        values.push(Value::Text(name.symbol.as_bytes()));
-        values.extend(digits.quote(&quote.ticker));
-        values.push(match quote.ticker.timestamp {
-            Some(time) => Value::Int(time.0),
-            None => Value::Null,
-        });
-        values.push(Value::Int(quote.received_at.0));
-        values.push(Value::Int(Checksum::new().with_all(&values).number()));
-        put.run(&values)?;
-    }
-    Ok(())
-}
-
-fn write_markets<'m>(
-    db: &Database,
-    markets: impl ExactSizeIterator<Item = (&'m QuoteName, &'m MarketRules)>,
-) -> Result<(), StoreError> {
-    if markets.len() == 0 {
-        return Ok(());
-    }
-    // Market lists rarely change. An unchanged row is not written.
+    let (table, columns) = (R::TABLE, columns::<R>());
+    let places = (1..=columns.split(',').count()).map(|place| format!("?{place}"));
+    let places = places.collect::<Vec<_>>().join(", ");
     let mut put = db.prepare(&format!(
-        "INSERT INTO market ({MARKET}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
-         ON CONFLICT DO UPDATE SET ({MARKET}) = (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
-         WHERE ({MARKET}) IS NOT (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
+        "INSERT INTO {table} ({columns}) VALUES ({places})
+         ON CONFLICT DO UPDATE SET ({columns}) = ({places})
+         WHERE ({columns}) IS NOT ({places})"
     ))?;
-    let mut digits = Digits::default();
-    for (name, rules) in markets {
-        let places = [rules.amount_places, rules.price_places];
-        let place = |places: Option<u8>| places.map_or(Value::Null, |it| Value::Int(it.into()));
-        let mut values = Vec::with_capacity(13);
-        values.push(Value::Text(name.source.as_bytes()));
-        values.push(Value::Text(name.symbol.as_bytes()));
-        values.extend(places.map(place));
-        values.extend(digits.rules(rules));
-        values.push(Value::Int(Checksum::new().with_all(&values).number()));
+    for (name, record) in records {
+        let mut values = vec![Value::from(&*name.source), Value::from(&*name.symbol)];
+        values.extend(record.values());
+        values.push(Checksum::new().with_all(&values).number().into());
         put.run(&values)?;
     }
     Ok(())

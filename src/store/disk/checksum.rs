@@ -9,7 +9,6 @@
 
 use super::sqlite::{Row, Value};
 use crate::history::SeriesName;
-use std::ops::Range;
 
 /// The checksum of the values so far: a 32-bit FNV-1a hash (Fowler, Noll and Vo), in which a change
 /// of one byte always changes the result.
@@ -25,7 +24,7 @@ impl Checksum {
     /// The checksum of a series' name, with which the checksum of each of its rows begins.
     pub(super) fn of(series: &SeriesName) -> Checksum {
         let names = [&*series.source, &*series.symbol, series.interval.name()];
-        Checksum::new().with_all(&names.map(|name| Value::Text(name.as_bytes())))
+        Checksum::new().with_all(&names.map(Value::from))
     }
 
     /// The checksum of the values so far and these.
@@ -39,14 +38,12 @@ impl Checksum {
         i64::from(folded) - 0x80_0000
     }
 
-    /// True if the column after `columns` holds the checksum of these columns.
-    pub(super) fn holds(self, row: &Row<'_>, columns: Range<usize>) -> bool {
-        let at = columns.end;
-        let checksum = columns.into_iter().try_fold(self, |checksum, column| {
-            let value = row.value(column)?;
-            Some(checksum.with(value))
-        });
-        checksum.is_some_and(|checksum| row.int(at) == Some(checksum.number()))
+    /// True if the last column holds the checksum of those before it.
+    pub(super) fn holds(self, row: &Row<'_>) -> bool {
+        let last = row.len() - 1;
+        let mut columns = 0..last;
+        let checksum = columns.try_fold(self, |sum, column| Some(sum.with(row.value(column)?)));
+        checksum.is_some_and(|checksum| row.int(last) == Some(checksum.number()))
     }
 
     fn with(self, value: Value<'_>) -> Checksum {
@@ -56,6 +53,7 @@ impl Checksum {
             Value::Null => self.bytes(&[0]),
             Value::Int(number) => self.bytes(&[1]).bytes(&number.to_le_bytes()),
             Value::Text(text) => self.bytes(&[2]).bytes(text).bytes(&[0xff]),
+            Value::Decimal(decimal) => self.with(Value::Text(decimal.to_string().as_bytes())),
         }
     }
 
