@@ -1,17 +1,16 @@
-//! `/openapi.json`: the description of all addresses, for programs (OpenAPI 3.1.0).
+//! `/openapi.json`: the description of all addresses for programs (OpenAPI 3.1.0).
 //!
-//! Owns the document. It is the file `openapi.json`, minified when the program is compiled, with the
-//! schema of the metrics, which is made from their table. Each listener serves the paths that it
-//! has, and names what stands in front of them. Tests hold the file to the code: its paths to the
-//! routes, its parameters and error codes to those that the code names, its schemas and examples
-//! to real responses.
+//! Owns the document: the file `openapi.json`, minified when marketd is compiled, with the schema of the
+//! metrics, which is made from their table. Each listener's document has the paths that it serves and their
+//! base paths. Tests hold the file to the code: its paths to the table of endpoints, its parameters and
+//! error codes to those in the code, its schemas and examples to real responses.
 
+use super::compressed_cache::CacheKey;
+use super::compression;
 use super::error::Error;
 use super::metrics::{self, Figures};
 use super::outcome::Outcome;
-use super::packed::{self, Question};
 use super::params::Call;
-use super::view::View;
 use crate::config::Config;
 use crate::core::Service;
 use crate::fingerprint::{Fingerprint, Part};
@@ -20,12 +19,12 @@ use crate::json::Value as _;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// How long caches may keep it: it changes with the program alone.
+/// Seconds for which it may be cached: it changes with the version of marketd alone.
 const KEPT_S: u32 = 3600;
 
 const FILE: &[u8] = include_bytes!("openapi.json");
 
-/// The file without the blanks outside of its strings.
+/// The file without white space outside of its strings.
 static TEXT: [u8; MINIFIED.1] = {
     let mut out = [0; MINIFIED.1];
     out.copy_from_slice(MINIFIED.0.split_at(MINIFIED.1).0);
@@ -52,12 +51,9 @@ const MINIFIED: ([u8; FILE.len()], usize) = {
     (out, len)
 };
 
-/// Answers `/openapi.json`.
-pub fn document(
-    view: &View<'_>,
-    call: &Call<'_>,
-    responder: &mut Responder<'_>,
-) -> Result<Outcome, Error> {
+/// Responds to `/openapi.json`.
+pub fn document(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    let view = call.view;
     static DOCUMENT: OnceLock<Document> = OnceLock::new();
     let document = DOCUMENT.get_or_init(|| Document::new(&metrics::schema(&Figures::of(view))));
     let pieces = document.on(view.config, call.service);
@@ -71,34 +67,41 @@ pub fn document(
     let etag = view.tag(made_of, b'o');
     let head = Head::json(Some(etag), Cache::MaxAge(KEPT_S));
     let length = pieces.iter().map(Piece::len).sum();
-    let question = || Question::Address("/openapi.json", Box::default());
-    let to_pack = packed::send(view, responder, head, question, length, |out| {
-        for piece in pieces {
-            match piece {
-                Piece::Shared(range) => out.share(&document.text, range),
-                Piece::Own(text) => out.bytes().extend_from_slice(&text),
+    let key = || CacheKey::Address("/openapi.json");
+    Ok(compression::send(
+        view,
+        responder,
+        head,
+        key,
+        length,
+        |out| {
+            for piece in pieces {
+                match piece {
+                    Piece::Shared(range) => out.share(&document.text, range),
+                    Piece::Own(text) => out.bytes().extend_from_slice(&text),
+                }
             }
-        }
-    });
-    Ok(to_pack.into())
+        },
+    ))
 }
 
-/// The document, and where in it stands what depends on the listener.
+/// The document, and the places in it that depend on the listener.
 struct Document {
     text: Arc<[u8]>,
     /// The member `servers`.
     servers: Range<usize>,
-    /// The paths of the API, and behind them those of the ecosystem. The others are at any listener.
+    /// The paths of the API, and behind them those of the ecosystem. Every listener has the others.
     api: Range<usize>,
     ecosystem: Range<usize>,
-    /// Behind the brace of each path of the ecosystem.
+    /// Behind the opening brace of each path of the ecosystem.
     inside: Vec<usize>,
 }
 
-/// A part of a document as it is served.
+/// A part of a listener's document.
 enum Piece {
-    /// As the document has it.
+    /// A range of the document.
     Shared(Range<usize>),
+    /// Text of its own.
     Own(Vec<u8>),
 }
 
@@ -136,8 +139,7 @@ impl Document {
         }
     }
 
-    /// What a listener of this service says: the addresses that it serves, and what stands in front
-    /// of them.
+    /// The document of a listener of this service: the addresses that it serves, and their base paths.
     fn on(&self, config: &Config, service: Service) -> Vec<Piece> {
         let base = match service {
             Service::Ecosystem => &config.ecosystem_base_path,
@@ -168,7 +170,7 @@ impl Document {
     }
 }
 
-/// The member `servers` where this stands in front of the paths.
+/// The member `servers` with this base path.
 fn servers(base: &str) -> Vec<u8> {
     let mut out = b"\"servers\":[{\"url\":".to_vec();
     let base = if base.is_empty() { "/" } else { base };

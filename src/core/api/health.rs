@@ -2,13 +2,13 @@
 
 use super::error::Error;
 use super::outcome::Outcome;
+use super::reasons::{self, State};
 use super::view::View;
 use crate::core::SourceState;
-use crate::core::api::reasons::{self, State};
 use crate::http::{Cache, Head, Responder};
-use crate::json::Array;
+use crate::json::Object;
 
-/// Which of the three was asked.
+/// Which of the three is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// For people and monitoring: 503 while nothing can be served.
@@ -19,92 +19,67 @@ pub enum Kind {
     Ready,
 }
 
-/// Room for the body without reasons: 200 bytes of text, and six numbers of at most 20 digits.
+/// Room for a body without reasons.
 const BODY_BYTES: usize = 340;
 
-/// Answers all three.
+/// Responds to all three.
 pub fn health(
     view: &View<'_>,
     kind: Kind,
     responder: &mut Responder<'_>,
 ) -> Result<Outcome, Error> {
-    let quotes = view.market.quotes.counts();
-    let up = (view.status.sources.iter())
-        .filter(|source| source.state == SourceState::Up)
-        .count();
-    let total = view.status.sources.len();
-    let all_stale = quotes.fresh == 0;
-    let state = reasons::state(view.status, &view.market.quotes);
-    let serving = matches!(state, State::Ok | State::Degraded);
-    let ready = serving && !all_stale;
-    let healthy = match kind {
-        Kind::Whole => serving,
-        Kind::Live => true,
-        Kind::Ready => ready,
-    };
-    let uptime_ms = view.now.mono.since(view.status.started.mono).as_millis() as u64;
-    const CACHED: &str = concat!(
-        ",\"version\":\"",
-        env!("CARGO_PKG_VERSION"),
-        "\",\"quotes\":{\"cached\":"
-    );
-    let ready_text = match ready {
-        true => "\",\"live\":true,\"ready\":true,\"uptimeMs\":",
-        false => "\",\"live\":true,\"ready\":false,\"uptimeMs\":",
-    };
-    let figures = [
-        (ready_text, uptime_ms),
-        (CACHED, quotes.cached as u64),
-        (",\"fresh\":", quotes.fresh as u64),
-        (",\"stale\":", quotes.stale as u64),
-        ("},\"upstreams\":{\"up\":", up as u64),
-        (",\"total\":", total as u64),
-    ];
-    // Balancers ask all the time: the formatter would take five times as long, and room from the
-    // allocator as long again.
-    let mut body = [0; BODY_BYTES];
-    let mut length = 0;
-    let mut push = |text: &[u8]| {
-        body[length..length + text.len()].copy_from_slice(text);
-        length += text.len();
-    };
-    push(b"{\"status\":\"");
-    push(state.name().as_bytes());
-    for (text, figure) in figures {
-        push(text.as_bytes());
-        push(itoa::Buffer::new().format(figure).as_bytes());
-    }
-    push(b"},\"reasons\":");
-    push(if state == State::Ok { b"[]}" } else { b"" });
-    let mut with_reasons = Vec::new();
-    let mut body = &body[..length];
-    if state != State::Ok {
-        with_reasons.extend_from_slice(body);
-        write_reasons(view, &mut with_reasons);
-        with_reasons.push(b'}');
-        body = &with_reasons;
-    }
-    let head = Head {
-        status: if healthy { 200 } else { 503 },
-        fields: if healthy { b"" } else { b"Retry-After: 1\r\n" },
-        ..Head::json(None, Cache::NoStore)
-    };
-    responder.send(&head, body);
-    Ok(Outcome::Answered)
-}
-
-fn write_reasons(view: &View<'_>, out: &mut Vec<u8>) {
     let (status, quotes) = (view.status, &view.market.quotes);
-    let mut array = Array::open(out);
-    for reason in reasons::reasons(status, quotes) {
-        let mut object = array.object();
-        object.put("code", reason.code.name());
-        object.put(
-            "source",
-            reason.source.map(|id| &*status.sources[id.index()].id),
-        );
-        object.put("message", reason.message(status, quotes, view.now).as_str());
-        object.close();
+    let counts = quotes.counts();
+    let state = reasons::state(status, quotes);
+    let is_serving = matches!(state, State::Ok | State::Degraded);
+    let is_ready = is_serving && counts.fresh > 0;
+    let is_healthy = match kind {
+        Kind::Whole => is_serving,
+        Kind::Live => true,
+        Kind::Ready => is_ready,
+    };
+    let is_up = |state: SourceState| state == SourceState::Up;
+    let up = status.sources.iter().filter(|it| is_up(it.state)).count();
+    let uptime = view.now.mono.since(status.started.mono);
+    let mut body = Vec::with_capacity(BODY_BYTES);
+    let mut object = Object::open(&mut body);
+    object.put("status", state.name());
+    object.put("live", true);
+    object.put("ready", is_ready);
+    object.put("uptimeMs", uptime.as_millis() as u64);
+    object.put("version", env!("CARGO_PKG_VERSION"));
+    let mut inner = object.object("quotes");
+    inner.put("cached", counts.cached);
+    inner.put("fresh", counts.fresh);
+    inner.put("stale", counts.stale);
+    inner.close();
+    let mut inner = object.object("upstreams");
+    inner.put("up", up);
+    inner.put("total", status.sources.len());
+    inner.close();
+    let mut array = object.array("reasons");
+    // Balancers ask all the time: if the state is `ok`, the reasons need not be looked for again.
+    if state != State::Ok {
+        for reason in reasons::reasons(status, quotes) {
+            let source = reason.source.map(|id| &*status[id].id);
+            let mut object = array.object();
+            object.put("code", reason.code.name());
+            object.put("source", source);
+            object.put("message", reason.message(status, quotes, view.now).as_str());
+            object.close();
+        }
     }
     array.close();
+    object.close();
+    let head = Head {
+        status: if is_healthy { 200 } else { 503 },
+        fields: if is_healthy {
+            b""
+        } else {
+            b"Retry-After: 1\r\n"
+        },
+        ..Head::json(None, Cache::NoStore)
+    };
+    responder.send(&head, &body);
+    Ok(Outcome::Sent)
 }

@@ -1,4 +1,4 @@
-//! The table of metrics: every figure that marketd tells of itself.
+//! The table of metrics: every figure that marketd reports about itself.
 //!
 //! **To add a metric:**
 //! 1. Count it where it happens; the counters are the fields of `core::stats`.
@@ -329,18 +329,9 @@ impl<'a> Figures<'a> {
     }
 }
 
-const fn counter(key: &'static str, name: &'static str, help: &'static str, read: Read) -> Metric {
-    Metric {
-        key,
-        name,
-        kind: "counter",
-        help,
-        read,
-    }
-}
+type Str = &'static str;
 
-const fn gauge(key: &'static str, name: &'static str, help: &'static str, read: Read) -> Metric {
-    let kind = "gauge";
+const fn metric(key: Str, name: Str, kind: Str, help: Str, read: Read) -> Metric {
     Metric {
         key,
         name,
@@ -350,33 +341,27 @@ const fn gauge(key: &'static str, name: &'static str, help: &'static str, read: 
     }
 }
 
-const fn histogram(name: &'static str, help: &'static str, read: Read) -> Metric {
-    let (key, kind) = ("", "histogram");
-    Metric {
-        key,
-        name,
-        kind,
-        help,
-        read,
-    }
+const fn counter(key: Str, name: Str, help: Str, read: Read) -> Metric {
+    metric(key, name, "counter", help, read)
+}
+
+const fn gauge(key: Str, name: Str, help: Str, read: Read) -> Metric {
+    metric(key, name, "gauge", help, read)
+}
+
+const fn histogram(name: Str, help: Str, read: Read) -> Metric {
+    metric("", name, "histogram", help, read)
 }
 
 /// A row of `/api/v1/metrics` alone.
-const fn shown(key: &'static str, help: &'static str, read: Read) -> Metric {
-    let (name, kind) = ("", "");
-    Metric {
-        key,
-        name,
-        kind,
-        help,
-        read,
-    }
+const fn shown(key: Str, help: Str, read: Read) -> Metric {
+    metric(key, "", "", help, read)
 }
 
-const fn object(key: &'static str, help: &'static str, rows: &'static [Metric]) -> Metric {
+const fn object(key: Str, help: Str, rows: &'static [Metric]) -> Metric {
     shown(key, help, Object(rows))
 }
 
-const fn sources(key: &'static str, help: &'static str, rows: &'static [Metric]) -> Metric {
+const fn sources(key: Str, help: Str, rows: &'static [Metric]) -> Metric {
     shown(key, help, Sources(rows))
 }
