@@ -232,38 +232,31 @@ impl CompressedBodies {
         }
     }
 
-    /// Keeps a compressed body, and makes room for it.
+    /// Keeps a compressed body, and drops others until all fit. The second time around, none has been asked
+    /// for, so this ends.
     fn keep(&mut self, key: CacheKey, tag: ETag, bytes: &Arc<[u8]>) {
         let key = Arc::new(key);
-        let old = self.entries.get(&key).map(|old| old.size(&key));
+        let is_new = !self.entries.contains_key(&key);
         let entry = Entry {
             tag,
             bytes: bytes.clone(),
-            was_asked_for: Cell::new(old.is_some()),
+            was_asked_for: Cell::new(!is_new),
         };
         let size = entry.size(&key);
         if size > self.most_bytes {
             return;
         }
         self.bytes += size;
-        if let Some(old) = old {
-            self.bytes -= old;
-            self.entries.insert(key, entry);
-            self.make_room();
-        } else {
-            // First, so that it need not make room for itself.
-            self.make_room();
-            self.order.push_back(key.clone());
-            self.entries.insert(key, entry);
-        }
-        debug_assert_eq!(self.entries.len(), self.order.len());
-    }
-
-    /// Drops entries until the rest fits. The second time around, none has been asked for, so this ends.
-    fn make_room(&mut self) {
+        let old = self.entries.insert(key.clone(), entry);
+        self.bytes -= old.map_or(0, |old| old.size(&key));
         while self.bytes > self.most_bytes {
             self.look_at_next();
         }
+        // Last, so that it is not dropped for itself.
+        if is_new {
+            self.order.push_back(key);
+        }
+        debug_assert_eq!(self.entries.len(), self.order.len());
     }
 
     /// Looks at the next entry, and drops it unless somebody has asked for it.

@@ -133,93 +133,73 @@ fn reminder(lasting: &Lasting, status: &Status, quotes: &Quotes, now: Now) -> St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::SourceConfig;
+    use crate::core::api::reasons::tests::Bench;
     use crate::core::stats::SourceState;
-    use crate::market::SourceId;
-    use crate::market::SymbolId;
-    use crate::record::Ticker;
 
-    /// Two sources, in virtual time.
-    struct Bench {
-        status: Status,
-        quotes: Quotes,
-        log: HealthLog,
-        now: Now,
+    /// Time passes, and these lines are logged.
+    #[track_caller]
+    fn check(bench: &mut Bench, log: &mut HealthLog, seconds: u64, expected: &[&str]) {
+        let time = Duration::from_secs(seconds);
+        bench.now.mono = bench.now.mono + time;
+        bench.now.unix = bench.now.unix + time.as_millis() as i64;
+        let lines = log.lines(&bench.status, &bench.quotes, bench.now);
+        let lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
+        assert_eq!(lines, expected);
     }
 
-    impl Bench {
-        fn new() -> Bench {
-            let now = Now {
-                mono: Mono(1_000_000),
-                unix: UnixMs(1_700_000_000_000),
-            };
-            let sources = ["one", "two"].map(|id| SourceConfig {
-                id: id.to_string(),
-                ..SourceConfig::of("binance")
-            });
-            let status = Status::new(sources.iter().map(|it| &*it.id), now);
-            let quotes = Quotes::new(&sources);
-            Bench {
-                log: HealthLog::new(&status, &quotes),
-                status,
-                quotes,
-                now,
-            }
-        }
-
-        /// Time passes, and these lines are logged.
-        #[track_caller]
-        fn check(&mut self, seconds: u64, expected: &[&str]) {
-            let time = Duration::from_secs(seconds);
-            self.now.mono = self.now.mono + time;
-            self.now.unix = self.now.unix + time.as_millis() as i64;
-            let lines = self.log.lines(&self.status, &self.quotes, self.now);
-            let lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
-            assert_eq!(lines, expected);
-        }
-
-        fn up(&mut self) {
-            let ticker = Ticker::of_last(crate::decimal::Decimal::from(1));
-            let taken = (self.quotes).apply(SourceId(0), SymbolId(0), ticker, self.now);
-            assert!(taken.is_ok());
-            for source in &mut self.status.sources {
-                source.state = SourceState::Up;
-            }
-        }
+    fn start() -> (Bench, HealthLog) {
+        let bench = Bench::new();
+        let log = HealthLog::new(&bench.status, &bench.quotes);
+        (bench, log)
     }
 
     #[test]
     fn each_change_is_one_line_and_nothing_is_said_in_between() {
-        let mut bench = Bench::new();
-        bench.check(0, &[]);
+        let (mut bench, mut log) = start();
+        check(&mut bench, &mut log, 0, &[]);
         bench.up();
-        bench.check(1, &["ok reasons=-"]);
-        bench.check(1, &[]);
+        check(&mut bench, &mut log, 1, &["ok reasons=-"]);
+        check(&mut bench, &mut log, 1, &[]);
         bench.status.sources[1].state = SourceState::Backoff;
-        bench.check(1, &["degraded reasons=source_backoff:two"]);
-        bench.check(1, &[]);
+        check(
+            &mut bench,
+            &mut log,
+            1,
+            &["degraded reasons=source_backoff:two"],
+        );
+        check(&mut bench, &mut log, 1, &[]);
         bench.status.sources[1].state = SourceState::Down;
         bench.status.history.write_failed = true;
         let both = "degraded reasons=history_write_failed,source_down:two";
-        bench.check(1, &[both]);
+        check(&mut bench, &mut log, 1, &[both]);
         bench.status.history.write_failed = false;
-        bench.check(1, &["degraded reasons=source_down:two"]);
+        check(
+            &mut bench,
+            &mut log,
+            1,
+            &["degraded reasons=source_down:two"],
+        );
         bench.status.sources[1].state = SourceState::Up;
-        bench.check(1, &["ok reasons=-"]);
+        check(&mut bench, &mut log, 1, &["ok reasons=-"]);
         bench.status.stopping = true;
-        bench.check(1, &["stopping reasons=stopping"]);
+        check(&mut bench, &mut log, 1, &["stopping reasons=stopping"]);
     }
 
     #[test]
     fn an_outage_is_told_again_after_1_2_4_minutes_up_to_an_hour() {
-        let mut bench = Bench::new();
+        let (mut bench, mut log) = start();
         bench.up();
-        bench.check(0, &["ok reasons=-"]);
+        check(&mut bench, &mut log, 0, &["ok reasons=-"]);
         bench.status.sources[0].state = SourceState::Down;
         bench.status.sources[0].last_error = Some("quotes: \"no\nanswer\"".to_string());
         bench.status.history.unusable = true;
         bench.status.history.why = "it is damaged".to_string();
-        bench.check(0, &["degraded reasons=history_unusable,source_down:one"]);
+        check(
+            &mut bench,
+            &mut log,
+            0,
+            &["degraded reasons=history_unusable,source_down:one"],
+        );
         let since = bench.now.unix;
         let source = format!(
             "still reason=source_down source=one since={since} message=\"Never reached since the \
@@ -232,31 +212,41 @@ mod tests {
         for minutes in [1, 2, 4, 8, 16, 32, 60, 60, 60] {
             let pause = minutes * 60;
             assert_eq!(
-                bench.log.next_due(),
+                log.next_due(),
                 Some(bench.now.mono + Duration::from_secs(pause))
             );
-            bench.check(pause - 1, &[]);
-            bench.check(1, &[&history, &source]);
+            check(&mut bench, &mut log, pause - 1, &[]);
+            check(&mut bench, &mut log, 1, &[&history, &source]);
         }
         // What is new begins anew; what lasts goes on.
         bench.status.history.unusable = false;
-        bench.check(59, &["degraded reasons=source_down:one"]);
-        bench.check(60, &[]);
+        check(
+            &mut bench,
+            &mut log,
+            59,
+            &["degraded reasons=source_down:one"],
+        );
+        check(&mut bench, &mut log, 60, &[]);
         bench.status.history.unusable = true;
         bench.status.history.why = "it is damaged".to_string();
-        bench.check(0, &["degraded reasons=history_unusable,source_down:one"]);
-        let pause = bench.log.next_due().map(|at| at.since(bench.now.mono));
+        check(
+            &mut bench,
+            &mut log,
+            0,
+            &["degraded reasons=history_unusable,source_down:one"],
+        );
+        let pause = log.next_due().map(|at| at.since(bench.now.mono));
         assert_eq!(pause, Some(REMIND_FIRST));
     }
 
     #[test]
     fn a_start_and_an_end_are_not_repeated() {
-        let mut bench = Bench::new();
-        bench.check(86_400, &[]);
-        assert_eq!(bench.log.next_due(), None);
+        let (mut bench, mut log) = start();
+        check(&mut bench, &mut log, 86_400, &[]);
+        assert_eq!(log.next_due(), None);
         bench.up();
         bench.status.stopping = true;
-        bench.check(1, &["stopping reasons=stopping"]);
-        assert_eq!(bench.log.next_due(), None);
+        check(&mut bench, &mut log, 1, &["stopping reasons=stopping"]);
+        assert_eq!(log.next_due(), None);
     }
 }

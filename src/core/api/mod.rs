@@ -167,8 +167,10 @@ pub enum Route<'a> {
     Options,
     /// An address in the table, on a listener of this service, and the part of the path that it leaves open.
     Found(&'static Row, Service, &'a [u8]),
-    /// Nothing that is served, at this endpoint.
-    Refused(&'static Endpoint, Error),
+    /// An address of this endpoint, or of a tunnel, with a method that is not served.
+    NotAllowed(&'static Endpoint),
+    /// No address.
+    NotFound,
 }
 
 /// Looks up what a request is for. `path`: its path, normalized.
@@ -182,14 +184,10 @@ pub fn route<'a>(
         return Route::Options;
     }
     match find(config, service, path) {
-        // No address, but the far end of a tunnel: CONNECT.
-        None if !path.starts_with(b"/") => {
-            Route::Refused(&Endpoint::UNKNOWN, Error::method_not_allowed())
-        }
-        None => Route::Refused(&Endpoint::UNKNOWN, Error::not_found(request.path)),
-        Some((row, _)) if !request.method.is_served() => {
-            Route::Refused(row.0, Error::method_not_allowed())
-        }
+        // The far end of a tunnel: CONNECT.
+        None if !path.starts_with(b"/") => Route::NotAllowed(&Endpoint::UNKNOWN),
+        None => Route::NotFound,
+        Some((row, _)) if !request.method.is_served() => Route::NotAllowed(row.0),
         Some((row, rest)) => Route::Found(row, service, rest),
     }
 }
@@ -202,7 +200,8 @@ impl Route<'_> {
             Route::Prepared(prepared) => prepared.endpoint(),
             Route::Options => &Endpoint::OPTIONS,
             Route::Found(row, ..) => row.0,
-            Route::Refused(endpoint, _) => endpoint,
+            Route::NotAllowed(endpoint) => endpoint,
+            Route::NotFound => &Endpoint::UNKNOWN,
         }
     }
 
@@ -222,7 +221,8 @@ impl Route<'_> {
                 responder.send(&Head::options(), b"");
                 Ok(Outcome::Sent)
             }
-            Route::Refused(_, error) => Err(error),
+            Route::NotAllowed(_) => Err(Error::method_not_allowed()),
+            Route::NotFound => Err(Error::not_found(request.path)),
             Route::Found(Row(_, _, handler), service, rest) => {
                 let call = Call {
                     view,

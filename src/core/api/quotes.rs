@@ -173,30 +173,46 @@ fn send_batch(
     head: Head<'_>,
     responder: &mut Responder<'_>,
 ) -> Outcome {
-    let quotes = batch.quotes.iter();
-    let fragments: Vec<_> = quotes
-        .map(|quote| fragment(view, quote, decimals))
-        .collect();
-    let mut pieces: Vec<&[u8]> = Vec::with_capacity(2 * fragments.len() + 3);
-    for (at, fragment) in fragments.iter().enumerate() {
-        pieces.push(if at == 0 { b"{\"quotes\":[" } else { b"," });
-        pieces.push(fragment);
-    }
-    if fragments.is_empty() {
-        pieces.push(b"{\"quotes\":[");
-    }
-    pieces.extend([b"],\"errors\":[", batch.errors.as_slice(), b"]}"]);
-    let length = pieces.iter().map(|piece| piece.len()).sum();
+    const OPEN: &[u8] = b"{\"quotes\":[";
+    const MIDDLE: &[u8] = b"],\"errors\":[";
+    const CLOSE: &[u8] = b"]}";
+    let fragments = || {
+        batch
+            .quotes
+            .iter()
+            .map(|quote| fragment(view, quote, decimals))
+    };
+    let write = |out: &mut Vec<u8>| {
+        out.extend_from_slice(OPEN);
+        for (at, fragment) in fragments().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(&fragment);
+        }
+        out.extend_from_slice(MIDDLE);
+        out.extend_from_slice(&batch.errors);
+        out.extend_from_slice(CLOSE);
+    };
     let key = || CacheKey::Quotes {
         symbols: batch.quotes.iter().map(|quote| quote.symbol).collect(),
         errors: batch.errors.as_slice().into(),
         source,
         decimals,
     };
+    // These fragments are not kept, so they are made once.
+    if decimals == Decimals::String {
+        let mut body = Vec::new();
+        write(&mut body);
+        return compression::send_bytes(view, responder, head, key, body);
+    }
+    let frame = OPEN.len() + MIDDLE.len() + batch.errors.len() + CLOSE.len();
+    let commas = batch.quotes.len().saturating_sub(1);
+    let length = frame + commas + fragments().map(|it| it.len()).sum::<usize>();
     compression::send(view, responder, head, key, length, |out| {
         let out = out.bytes();
         out.reserve(length);
-        pieces.iter().for_each(|piece| out.extend_from_slice(piece));
+        write(out);
     })
 }
 

@@ -187,7 +187,7 @@ impl Reason {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use crate::config::SourceConfig;
     use crate::market::SymbolId;
@@ -196,14 +196,14 @@ mod tests {
     use std::time::Duration;
 
     /// Two sources, in virtual time.
-    struct Bench {
-        status: Status,
-        quotes: Quotes,
-        now: Now,
+    pub struct Bench {
+        pub status: Status,
+        pub quotes: Quotes,
+        pub now: Now,
     }
 
     impl Bench {
-        fn new() -> Bench {
+        pub fn new() -> Bench {
             let now = Now {
                 mono: Mono(1_000_000),
                 unix: UnixMs(1_700_000_000_000),
@@ -221,7 +221,7 @@ mod tests {
             }
         }
 
-        fn up(&mut self) {
+        pub fn up(&mut self) {
             let ticker = Ticker::of_last(crate::decimal::Decimal::from(1));
             let taken = (self.quotes).apply(SourceId(0), SymbolId(0), ticker, self.now);
             assert!(taken.is_ok());

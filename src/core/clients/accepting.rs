@@ -53,13 +53,14 @@ impl Acceptor {
         cx: &mut Context,
     ) -> Option<Accepted> {
         let limits = &cx.config.limits;
-        let connection = Connection::new(service, peer, cx.now.mono, limits);
+        let deadline = cx.now.mono + limits.idle_timeout;
+        let new = |key| Connection::new(key, service, peer, deadline);
         if service == Service::Demo {
             if self.demo_open >= DEMO_CLIENTS {
                 return None;
             }
             self.demo_open += 1;
-            return connections.insert(connection).map(Accepted::Served);
+            return connections.insert_with(new).map(Accepted::Served);
         }
         let (most, most_of_peer) = (limits.max_connections, limits.connections_per_address);
         let open = cx.stats.http.open as usize;
@@ -83,7 +84,7 @@ impl Acceptor {
             Peer(peer),
             http.open
         );
-        let key = connections.insert(connection)?;
+        let key = connections.insert_with(new)?;
         if let Some(peer) = counted {
             self.addresses.enter(peer);
         }
@@ -143,7 +144,7 @@ impl SilentConnections {
                     return false;
                 }
                 self.0.pop_front();
-                connection.close(key, CloseReason::IdleTimeout, cx);
+                connection.close(CloseReason::IdleTimeout, cx);
                 return true;
             }
             self.0.pop_front();
@@ -161,5 +162,61 @@ impl fmt::Display for Peer {
             Some(peer) => peer.fmt(f),
             None => f.write_str("-"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::core::{Action, Status};
+    use crate::market::Market;
+    use crate::time::{Mono, Now, UnixMs};
+
+    fn context(change: impl FnOnce(&mut Config)) -> Context {
+        let now = Now {
+            mono: Mono(1_000_000),
+            unix: UnixMs(1),
+        };
+        let mut config = Config::default();
+        change(&mut config);
+        let market = Market::new(&config);
+        let stats = Status::new(std::iter::empty(), now);
+        Context::new(config, market, stats, now)
+    }
+
+    #[test]
+    fn an_address_above_its_limit_is_refused_and_then_dropped() {
+        let mut cx = context(|config| config.limits.connections_per_address = 2);
+        let (mut acceptor, mut table) = (Acceptor::default(), Table::new(100));
+        let mut accept = |peer: &str| {
+            let peer = peer.parse().ok();
+            let accepted = acceptor.accept(&mut table, peer, Service::Api, &mut cx);
+            accepted.map(|it| matches!(it, Accepted::Served(_)))
+        };
+        let found: Vec<Option<bool>> = (0..8).map(|_| accept("192.0.2.1")).collect();
+        let (served, refused) = (Some(true), Some(false));
+        assert_eq!(found[..2], [served; 2]);
+        assert_eq!(found[2..6], [refused; ADDRESS_LOBBY]);
+        assert_eq!(found[6..], [None; 2]);
+        assert_eq!(accept("192.0.2.2"), served);
+    }
+
+    #[test]
+    fn at_the_limit_the_connection_that_is_silent_for_longest_makes_room() {
+        let mut cx = context(|config| config.limits.max_connections = 2);
+        let (mut acceptor, mut table) = (Acceptor::default(), Table::new(100));
+        let mut accept = |cx: &mut Context| acceptor.accept(&mut table, None, Service::Api, cx);
+        let first = accept(&mut cx);
+        let Some(Accepted::Served(oldest)) = first else {
+            panic!("{first:?}");
+        };
+        accept(&mut cx);
+        let third = accept(&mut cx);
+        assert!(matches!(third, Some(Accepted::Refused(_))), "both are new");
+        cx.now.mono = cx.now.mono + SILENCE;
+        let fourth = accept(&mut cx);
+        assert!(matches!(fourth, Some(Accepted::Served(_))));
+        assert_eq!(cx.actions, [Action::Close(oldest)]);
     }
 }

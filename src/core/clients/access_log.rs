@@ -73,10 +73,10 @@ impl AccessLog {
         })
     }
 
-    /// Logs a response. One that took no time was made in the current turn, at the end of which its line is
-    /// written.
-    pub fn note(&mut self, line: &Line<'_>, took: Duration) {
-        if !took.is_zero() {
+    /// Logs a response. `None` if it was made in the turn that read its request: then its line is written at
+    /// the end of the turn.
+    pub fn note(&mut self, line: &Line<'_>, took: Option<Duration>) {
+        if let Some(took) = took {
             write_line(line, took);
         } else if self.turn.len() < LINES {
             self.turn.push(line.to_string());

@@ -37,6 +37,8 @@ use std::time::Duration;
 
 /// See the module's page.
 pub struct Connection {
+    /// Its key in the table of connections.
+    pub key: Key,
     /// What this client is served.
     pub service: Service,
     /// The address of the peer, if known.
@@ -105,13 +107,14 @@ struct Figures {
 }
 
 impl Connection {
-    /// A connection that has just been accepted.
-    pub fn new(service: Service, peer: Option<IpAddr>, now: Mono, limits: &Limits) -> Connection {
+    /// A connection that has just been accepted, and may be idle until `deadline`.
+    pub fn new(key: Key, service: Service, peer: Option<IpAddr>, deadline: Mono) -> Connection {
         Connection {
+            key,
             service,
             peer,
             phase: Phase::Idle,
-            deadline: now + limits.idle_timeout,
+            deadline,
             inbox: Vec::new(),
             output: Output::default(),
             blank: 0,
@@ -273,19 +276,19 @@ impl Connection {
     /// The last response is sent. If bytes may still be on their way to us, the connection lingers: to
     /// close the socket now would reset it, and the reset could overtake the response (RFC 9112, 9.6). A
     /// client that asked for this response to be the last sends no more.
-    pub fn finish(&mut self, key: Key, cx: &mut Context) {
+    pub fn finish(&mut self, cx: &mut Context) {
         if self.reason == Some(CloseReason::Answered) && self.inbox.is_empty() {
-            return self.close(key, CloseReason::Answered, cx);
+            return self.close(CloseReason::Answered, cx);
         }
         self.inbox = Vec::new();
         self.is_parting = false;
         self.enter(Phase::Lingering, cx);
-        cx.actions.push_back(Action::Finish(key));
+        cx.actions.push_back(Action::Finish(self.key));
     }
 
     /// The client has sent its last byte. All earlier responses are sent, since bytes are read only when
     /// no output is left.
-    pub fn ended(&mut self, key: Key, cx: &mut Context) {
+    pub fn ended(&mut self, cx: &mut Context) {
         let reason = self.reason.unwrap_or(match self.phase {
             Phase::Head | Phase::Body(_) => CloseReason::CutShort,
             _ => CloseReason::ClientClosed,
@@ -293,20 +296,20 @@ impl Connection {
         if matches!(self.phase, Phase::Body(_)) && !self.output.is_empty() {
             return self.responded(Some(reason), cx);
         }
-        self.close(key, reason, cx);
+        self.close(reason, cx);
     }
 
     /// The connection is broken. A reset after the end breaks nothing.
-    pub fn broken(&mut self, key: Key, cx: &mut Context) {
+    pub fn broken(&mut self, cx: &mut Context) {
         let is_over = matches!(self.phase, Phase::Lingering);
         let reason = self.reason.filter(|_| is_over);
-        self.close(key, reason.unwrap_or(CloseReason::Broken), cx);
+        self.close(reason.unwrap_or(CloseReason::Broken), cx);
     }
 
     /// The deadline has passed. `Some` if the client is to be sent a 408 first: the reason.
-    pub fn expire(&mut self, key: Key, cx: &mut Context) -> Option<CloseReason> {
+    pub fn expire(&mut self, cx: &mut Context) -> Option<CloseReason> {
         match self.phase {
-            Phase::Idle => self.part(key, CloseReason::IdleTimeout, cx),
+            Phase::Idle => self.part(CloseReason::IdleTimeout, cx),
             Phase::Head | Phase::Body(_) => {
                 cx.stats.http.timeouts += 1;
                 return Some(match self.phase {
@@ -316,11 +319,11 @@ impl Connection {
             }
             Phase::Writing | Phase::Finishing => {
                 cx.stats.http.timeouts += 1;
-                self.close(key, CloseReason::WriteTimeout, cx);
+                self.close(CloseReason::WriteTimeout, cx);
             }
             Phase::Lingering => {
                 let reason = self.reason.unwrap_or(CloseReason::BadRequest);
-                self.close(key, reason, cx);
+                self.close(reason, cx);
             }
             Phase::Waiting(_) | Phase::Queued | Phase::Closed => {}
         }
@@ -330,22 +333,22 @@ impl Connection {
     /// Ends the connection between two requests. The client may just be sending one. If it arrives before
     /// our side is shut, it is served. If it arrives later, no reset must meet it, so that the client knows
     /// that it may ask again (RFC 9112, 9.3.1 and 9.6).
-    pub fn part(&mut self, key: Key, reason: CloseReason, cx: &mut Context) {
+    pub fn part(&mut self, reason: CloseReason, cx: &mut Context) {
         if self.service == Service::Demo {
-            return self.close(key, reason, cx);
+            return self.close(reason, cx);
         }
         self.reason = Some(reason);
         self.is_parting = true;
         self.enter(Phase::Lingering, cx);
-        cx.actions.push_back(Action::Finish(key));
+        cx.actions.push_back(Action::Finish(self.key));
     }
 
     /// Has the driver drop the socket. A deferred response is dropped with it.
-    pub fn close(&mut self, key: Key, reason: CloseReason, cx: &mut Context) {
+    pub fn close(&mut self, reason: CloseReason, cx: &mut Context) {
         if !matches!(self.phase, Phase::Closed) {
             self.phase = Phase::Closed;
             self.reason = Some(reason);
-            cx.actions.push_back(Action::Close(key));
+            cx.actions.push_back(Action::Close(self.key));
         }
     }
 }

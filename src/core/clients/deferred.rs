@@ -137,7 +137,7 @@ impl DeferredResponses {
         &mut self,
         connections: &'c mut Table<Connection>,
         view: &View<'_>,
-    ) -> Option<(Key, &'c mut Connection, Pending)> {
+    ) -> Option<(&'c mut Connection, Pending)> {
         let key = self.running.pop_front()?;
         let response = response(connections, key)?;
         if let PendingResponse::InParts(deferred, _) = response
@@ -150,7 +150,7 @@ impl DeferredResponses {
         }
         let connection = connections.get_mut(key)?;
         let pending = connection.take_pending()?;
-        Some((key, connection, pending))
+        Some((connection, pending))
     }
 }
 
@@ -159,5 +159,153 @@ fn response(connections: &mut Table<Connection>, key: Key) -> Option<&mut Pendin
     match &mut connections.get_mut(key)?.phase {
         Phase::Waiting(pending) => Some(&mut pending.response),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::core::api::compressed_cache::CompressedBodies;
+    use crate::core::api::{Deferred, Outcome};
+    use crate::core::clients::admission::Admitted;
+    use crate::core::clients::pending::{PendingRequest, Served};
+    use crate::core::{Context, Service, Status};
+    use crate::durations::Endpoint;
+    use crate::http::{HeadLimits, Parsed, Responder, parse};
+    use crate::interval::Stored;
+    use crate::market::{Market, SourceId, SymbolId};
+    use crate::time::{Now, UnixMs};
+
+    /// A response of so many parts, which needs a candle.
+    struct Parts(usize);
+
+    impl Deferred for Parts {
+        fn missing(&self, _view: &View<'_>) -> Option<(SeriesKey, Range<i64>)> {
+            let series = SeriesKey {
+                source: SourceId(0),
+                symbol: SymbolId(0),
+                interval: Stored::M1,
+            };
+            Some((series, 0..1))
+        }
+
+        fn step(&mut self, _view: &View<'_>) -> bool {
+            self.0 -= 1;
+            self.0 == 0
+        }
+
+        fn finish(self: Box<Self>, _view: &View<'_>, _responder: &mut Responder<'_>) -> Outcome {
+            Outcome::Sent
+        }
+    }
+
+    /// Connections with deferred responses, and their queue.
+    struct Bench {
+        connections: Table<Connection>,
+        queue: DeferredResponses,
+        cx: Context,
+    }
+
+    impl Bench {
+        /// At most so many take turns.
+        fn new(making: usize) -> Bench {
+            let now = Now {
+                mono: Mono(1),
+                unix: UnixMs(1),
+            };
+            let config = Config::default();
+            let market = Market::new(&config);
+            let stats = Status::new(std::iter::empty(), now);
+            Bench {
+                connections: Table::new(16),
+                queue: DeferredResponses::new(making),
+                cx: Context::new(config, market, stats, now),
+            }
+        }
+
+        fn defer(&mut self, parts: usize, until: Option<Mono>) -> Key {
+            let new = |key| Connection::new(key, Service::Api, None, Mono(0));
+            let key = self.connections.insert_with(new).expect("room");
+            let limits = HeadLimits::from(&self.cx.config.limits);
+            let head = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+            let Ok(Parsed::Complete { request, .. }) = parse(head, &limits) else {
+                panic!("a request");
+            };
+            let served = Served {
+                endpoint: &Endpoint::UNKNOWN,
+                closing: None,
+                admitted: Admitted::unlimited(None),
+                line: None,
+                asked_at: self.cx.now.mono,
+            };
+            let response = PendingResponse::InParts(Box::new(Parts(parts)), until);
+            self.queue.insert(key, &response);
+            let request = PendingRequest::new(&request, served);
+            let pending = Box::new(Pending { request, response });
+            let connection = self.connections.get_mut(key).expect("it is there");
+            connection.enter(Phase::Waiting(pending), &self.cx);
+            key
+        }
+
+        /// Makes one part. Returns the connection whose response that has finished.
+        fn step(&mut self) -> Option<Key> {
+            let compressed = CompressedBodies::new(0);
+            let view = View::new(&self.cx, &compressed, 1);
+            let done = self.queue.step(&mut self.connections, &view);
+            done.map(|(connection, _)| connection.key)
+        }
+
+        fn wake(&mut self, comes: bool) {
+            let compressed = CompressedBodies::new(0);
+            let view = View::new(&self.cx, &compressed, 1);
+            self.queue.wake(&mut self.connections, &view, |_, _| comes);
+        }
+    }
+
+    #[test]
+    fn the_first_few_take_turns_and_the_others_wait_in_line() {
+        let mut bench = Bench::new(2);
+        let [long, short, third] = [3, 2, 1].map(|parts| bench.defer(parts, None));
+        let done: Vec<Option<Key>> = (0..6).map(|_| bench.step()).collect();
+        let expected = [None, None, None, Some(short), Some(long), Some(third)];
+        assert_eq!(done, expected);
+        assert!(!bench.queue.has_work());
+    }
+
+    #[test]
+    fn a_response_waits_for_candles_that_come_until_its_deadline() {
+        let mut bench = Bench::new(1);
+        let key = bench.defer(1, Some(Mono(1000)));
+        bench.wake(true);
+        assert_eq!(bench.queue.depths(), (1, 0));
+        assert_eq!(bench.queue.next_due(), Some(Mono(1000)));
+        bench.cx.now.mono = Mono(1000);
+        bench.wake(true);
+        assert_eq!(
+            (bench.queue.depths(), bench.queue.next_due()),
+            ((0, 1), None)
+        );
+        assert_eq!(bench.step(), Some(key));
+        let lost = bench.defer(1, Some(Mono(2000)));
+        bench.wake(false);
+        assert_eq!(bench.step(), Some(lost), "nobody has asked for its candles");
+        let impatient = bench.defer(1, Some(Mono(2000)));
+        bench.queue.go_without(impatient, &mut bench.connections);
+        bench.queue.go_without(impatient, &mut bench.connections);
+        assert_eq!(bench.queue.depths(), (0, 1));
+    }
+
+    #[test]
+    fn a_connection_that_is_gone_is_passed_over() {
+        let mut bench = Bench::new(1);
+        let [waits, runs] = [Some(Mono(1000)), None].map(|until| bench.defer(1, until));
+        for key in [waits, runs] {
+            let closed = bench.connections.remove(key);
+            assert!(closed.is_some());
+            bench.queue.forget(key);
+        }
+        assert_eq!(bench.queue.depths(), (0, 1));
+        assert_eq!((bench.step(), bench.queue.depths()), (None, (0, 0)));
     }
 }

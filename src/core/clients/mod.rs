@@ -130,7 +130,7 @@ impl Clients {
     #[inline]
     pub fn handle(&mut self, key: Key, event: Event<'_>, cx: &mut Context) {
         if let Some(connection) = self.connections.get_mut(key) {
-            self.reader.handle(key, connection, event, cx);
+            self.reader.handle(connection, event, cx);
         }
     }
 
@@ -165,8 +165,9 @@ impl Clients {
 
     /// Handles deadlines and the limits on the bytes of all connections.
     pub fn handle_timeout(&mut self, cx: &mut Context) {
+        let is_due = self.sweeper.due() <= cx.now.mono && self.is_swept();
         let responses = &mut self.reader.responses;
-        if self.sweeper.sweep(&mut self.connections, responses, cx) {
+        if is_due && self.sweeper.sweep(&mut self.connections, responses, cx) {
             responses.compressed.sweep();
         }
         self.sweeper.shed(&mut self.connections, cx);
@@ -174,10 +175,18 @@ impl Clients {
 
     /// When [`Clients::handle_timeout`] or [`Clients::wake`] is due.
     pub fn due(&self) -> Mono {
-        let responses = &self.reader.responses;
-        let is_swept = !self.connections.is_empty() || responses.compressed.is_keeping();
-        let sweep = if is_swept { self.sweeper.due() } else { NEVER };
-        sweep.min(responses.deferred.next_due().unwrap_or(NEVER))
+        let sweep = if self.is_swept() {
+            self.sweeper.due()
+        } else {
+            NEVER
+        };
+        let deferred = self.reader.responses.deferred.next_due();
+        sweep.min(deferred.unwrap_or(NEVER))
+    }
+
+    /// True if there is something that a sweep looks at.
+    fn is_swept(&self) -> bool {
+        !self.connections.is_empty() || self.reader.responses.compressed.is_keeping()
     }
 
     /// Closes the connections that are between two requests: marketd stops.
@@ -240,7 +249,7 @@ impl Clients {
     /// Too many wait for the history file: this client's response is not made.
     pub fn refuse(&mut self, key: Key, cx: &mut Context) {
         if let Some(connection) = self.connections.get_mut(key) {
-            (self.reader.responses).refuse_deferred(key, connection, cx);
+            (self.reader.responses).refuse_deferred(connection, cx);
         }
     }
 

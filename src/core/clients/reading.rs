@@ -17,7 +17,7 @@ use crate::http::{
     BodyReader, CONTINUE, HeadLimits, Parsed, Request, RequestBody, RequestError, empty_lines,
     parse,
 };
-use crate::table::{Key, Table};
+use crate::table::Table;
 
 /// See the module's page.
 pub struct RequestReader {
@@ -58,19 +58,13 @@ impl RequestReader {
     }
 
     /// Handles an event of a connection.
-    pub fn handle(
-        &mut self,
-        key: Key,
-        connection: &mut Connection,
-        event: Event<'_>,
-        cx: &mut Context,
-    ) {
+    pub fn handle(&mut self, connection: &mut Connection, event: Event<'_>, cx: &mut Context) {
         match event {
-            Event::Received(bytes) => self.received(key, connection, bytes, cx),
-            Event::Late(bytes) => self.received_late(key, connection, bytes, cx),
-            Event::Sent(count) => self.sent(key, connection, count, cx),
-            Event::Eof => connection.ended(key, cx),
-            Event::Failed(_) => connection.broken(key, cx),
+            Event::Received(bytes) => self.received(connection, bytes, cx),
+            Event::Late(bytes) => self.received_late(connection, bytes, cx),
+            Event::Sent(count) => self.sent(connection, count, cx),
+            Event::Eof => connection.ended(cx),
+            Event::Failed(_) => connection.broken(cx),
             Event::Connected | Event::Secured => {}
         }
         connection.recount(&mut cx.stats.http);
@@ -88,47 +82,41 @@ impl RequestReader {
             connection.enter(Phase::Idle, cx);
             // A request for metrics does not count itself as in flight.
             connection.recount(&mut cx.stats.http);
-            self.serve_inbox(key, connection, Occasion::Turn, cx);
+            self.serve_inbox(connection, Occasion::Turn, cx);
             // Even if nothing was written: the connection may be read again.
             cx.actions.push_back(Action::Flush(key));
             connection.recount(&mut cx.stats.http);
         }
     }
 
-    fn received(&mut self, key: Key, connection: &mut Connection, bytes: &[u8], cx: &mut Context) {
+    fn received(&mut self, connection: &mut Connection, bytes: &[u8], cx: &mut Context) {
         match connection.phase {
             Phase::Lingering if connection.is_parting => {
-                return self.received_late(key, connection, bytes, cx);
+                return self.received_late(connection, bytes, cx);
             }
             Phase::Lingering | Phase::Closed => return,
             _ => {}
         }
         if connection.inbox.is_empty() {
-            let used = self.serve(key, connection, bytes, Occasion::Event, cx);
+            let used = self.serve(connection, bytes, Occasion::Event, cx);
             if used < bytes.len() {
                 connection.inbox.extend_from_slice(&bytes[used..]);
             }
         } else {
             connection.inbox.extend_from_slice(bytes);
-            self.serve_inbox(key, connection, Occasion::Event, cx);
+            self.serve_inbox(connection, Occasion::Event, cx);
         }
     }
 
     /// Our side is about to be shut: what has arrived until now is served, and nothing after it.
     #[cold]
-    fn received_late(
-        &mut self,
-        key: Key,
-        connection: &mut Connection,
-        bytes: &[u8],
-        cx: &mut Context,
-    ) {
+    fn received_late(&mut self, connection: &mut Connection, bytes: &[u8], cx: &mut Context) {
         let is_parting = std::mem::take(&mut connection.is_parting);
         if !matches!(connection.phase, Phase::Lingering) || !is_parting || bytes.is_empty() {
             return;
         }
         connection.enter(Phase::Idle, cx);
-        let used = self.serve(key, connection, bytes, Occasion::Event, cx);
+        let used = self.serve(connection, bytes, Occasion::Event, cx);
         connection.inbox.extend_from_slice(&bytes[used..]);
         // The rest of an incomplete request is not waited for.
         let is_part = matches!(connection.phase, Phase::Idle | Phase::Head | Phase::Body(_));
@@ -139,7 +127,7 @@ impl RequestReader {
     }
 
     /// The kernel has taken output.
-    fn sent(&mut self, key: Key, connection: &mut Connection, count: usize, cx: &mut Context) {
+    fn sent(&mut self, connection: &mut Connection, count: usize, cx: &mut Context) {
         connection.output.advance(count);
         if connection.service != Service::Demo {
             cx.stats.http.bytes_out += count as u64;
@@ -154,34 +142,28 @@ impl RequestReader {
         match connection.phase {
             // Also when marketd stops: this client does not know yet that its last response was the last
             // one, and may have sent more. The next sweep closes the connection.
-            Phase::Writing if connection.has_more => self.enqueue(key, connection, cx),
+            Phase::Writing if connection.has_more => self.enqueue(connection, cx),
             Phase::Writing => {
                 connection.enter(Phase::Idle, cx);
                 // A part of a head.
                 if !connection.inbox.is_empty() {
-                    self.serve_inbox(key, connection, Occasion::Event, cx);
+                    self.serve_inbox(connection, Occasion::Event, cx);
                 }
             }
-            Phase::Finishing => connection.finish(key, cx),
+            Phase::Finishing => connection.finish(cx),
             _ => {}
         }
     }
 
-    fn enqueue(&mut self, key: Key, connection: &mut Connection, cx: &mut Context) {
+    fn enqueue(&mut self, connection: &mut Connection, cx: &mut Context) {
         connection.enter(Phase::Queued, cx);
-        self.queue.push(key);
+        self.queue.push(connection.key);
     }
 
     /// Serves what is in the inbox.
-    fn serve_inbox(
-        &mut self,
-        key: Key,
-        connection: &mut Connection,
-        why: Occasion,
-        cx: &mut Context,
-    ) {
+    fn serve_inbox(&mut self, connection: &mut Connection, why: Occasion, cx: &mut Context) {
         let mut inbox = std::mem::take(&mut connection.inbox);
-        let used = self.serve(key, connection, &inbox, why, cx);
+        let used = self.serve(connection, &inbox, why, cx);
         if used < inbox.len() {
             inbox.drain(..used);
             if inbox.len() < inbox.capacity() / 4 {
@@ -194,7 +176,6 @@ impl RequestReader {
     /// Serves requests from `bytes` as far as possible. Returns how many bytes are used.
     fn serve(
         &mut self,
-        key: Key,
         connection: &mut Connection,
         bytes: &[u8],
         why: Occasion,
@@ -214,11 +195,11 @@ impl RequestReader {
             }
             let rest = &bytes[used..];
             match connection.phase {
-                Phase::Body(_) => match self.read_body(key, connection, rest, cx) {
+                Phase::Body(_) => match self.read_body(connection, rest, cx) {
                     Some(count) => used += count,
                     None => return bytes.len(),
                 },
-                _ if is_between => match self.next_request(key, connection, rest, why, cx) {
+                _ if is_between => match self.next_request(connection, rest, why, cx) {
                     Next::Taken(head) => {
                         self.queue.charge_request(head);
                         used += head;
@@ -231,7 +212,7 @@ impl RequestReader {
                     Next::Heavy => {
                         connection.has_more = true;
                         if connection.output.is_empty() {
-                            self.enqueue(key, connection, cx);
+                            self.enqueue(connection, cx);
                         }
                         break;
                     }
@@ -248,7 +229,6 @@ impl RequestReader {
     /// Takes the request at the start of `bytes`, if its head is complete.
     fn next_request(
         &mut self,
-        key: Key,
         connection: &mut Connection,
         bytes: &[u8],
         why: Occasion,
@@ -267,7 +247,7 @@ impl RequestReader {
                 return Next::Heavy;
             }
             let cached = CachedHead(&mut self.heads, head_key);
-            let cost = (self.responses).respond(key, connection, &request, Some(cached), cx);
+            let cost = (self.responses).respond(connection, &request, Some(cached), cx);
             self.queue.charge(cost);
             return Next::Taken(head);
         }
@@ -279,7 +259,7 @@ impl RequestReader {
                 if let Some(head_key) = head_key {
                     self.heads.note(head_key, &request, head);
                 }
-                self.take(key, connection, &request, head, cx);
+                self.take(connection, &request, head, cx);
                 Next::Taken(used)
             }
             Ok(Parsed::Partial) => {
@@ -306,7 +286,6 @@ impl RequestReader {
     /// Serves a request whose head is complete, or begins to read its body.
     fn take(
         &mut self,
-        key: Key,
         connection: &mut Connection,
         request: &Request<'_>,
         head: &[u8],
@@ -314,7 +293,7 @@ impl RequestReader {
     ) {
         let reader = match request.body {
             RequestBody::None => {
-                let cost = self.responses.respond(key, connection, request, None, cx);
+                let cost = self.responses.respond(connection, request, None, cx);
                 return self.queue.charge(cost);
             }
             body => BodyReader::new(body.into(), cx.config.limits.body_bytes as u64),
@@ -334,7 +313,6 @@ impl RequestReader {
     /// bytes are used; `None` if the body is malformed or too large, which the client has been told.
     fn read_body(
         &mut self,
-        key: Key,
         connection: &mut Connection,
         bytes: &[u8],
         cx: &mut Context,
@@ -363,7 +341,7 @@ impl RequestReader {
         let head = std::mem::take(&mut pending.head);
         connection.enter(Phase::Idle, cx);
         if let Ok(Parsed::Complete { request, .. }) = parse(&head, &head_limits(connection, cx)) {
-            let cost = self.responses.respond(key, connection, &request, None, cx);
+            let cost = self.responses.respond(connection, &request, None, cx);
             self.queue.charge(cost);
         }
         Some(used)

@@ -86,7 +86,6 @@ impl Responses {
     /// Responds to a request, or defers the response. Returns what that has cost, in bytes of responses.
     pub fn respond(
         &mut self,
-        key: Key,
         connection: &mut Connection,
         request: &Request<'_>,
         mut cached: Option<CachedHead<'_>>,
@@ -148,7 +147,7 @@ impl Responses {
             }
             outcome => {
                 let request = PendingRequest::new(request, served);
-                self.defer(key, connection, outcome, request, cx);
+                self.defer(connection, outcome, request, cx);
                 fairness::SHARE
             }
         }
@@ -190,10 +189,13 @@ impl Responses {
         let http = &mut cx.stats.http;
         http.not_modified += u64::from(status == 304);
         http.classes[usize::from(status / 100).clamp(2, 5) - 2] += 1;
-        let took = cx.now.mono.since(served.asked_at);
-        match took.is_zero() {
-            true => http.durations.note(served.endpoint, status),
-            false => (http.durations).note_long(served.endpoint, status, took.as_micros() as u64),
+        let is_late = served.asked_at != cx.now.mono;
+        let took = is_late.then(|| cx.now.mono.since(served.asked_at));
+        match took {
+            None => http.durations.note(served.endpoint, status),
+            Some(took) => {
+                (http.durations).note_long(served.endpoint, status, took.as_micros() as u64);
+            }
         }
         if self.access_log.is_on() {
             let line = Line {
@@ -255,7 +257,6 @@ impl Responses {
     /// Defers a response, and asks for the candles that it lacks.
     fn defer(
         &mut self,
-        key: Key,
         connection: &mut Connection,
         outcome: Outcome,
         request: PendingRequest,
@@ -264,7 +265,7 @@ impl Responses {
         let deferred = match outcome {
             Outcome::Sent => return,
             Outcome::Deferred(deferred) => deferred,
-            Outcome::ToCompress(body) => return self.compress(key, connection, *body, request, cx),
+            Outcome::ToCompress(body) => return self.compress(connection, *body, request, cx),
         };
         // The other half is for responses that need not be deferred.
         if cx.stats.http.pending >= cx.config.limits.output_total as u64 / 2 {
@@ -277,12 +278,12 @@ impl Responses {
         let waits = missing.is_some() && self.deferred.has_room();
         let until = waits.then(|| cx.now.mono + cx.config.limits.chart_wait);
         self.wishes.extend(missing.map(|(series, slots)| Wish {
-            client: key,
+            client: connection.key,
             series,
             slots,
         }));
         let response = PendingResponse::InParts(deferred, until);
-        self.deferred.insert(key, &response);
+        self.deferred.insert(connection.key, &response);
         let pending = Pending { request, response };
         connection.enter(Phase::Waiting(Box::new(pending)), cx);
     }
@@ -290,13 +291,13 @@ impl Responses {
     /// Defers a response until its body is compressed.
     fn compress(
         &mut self,
-        key: Key,
         connection: &mut Connection,
         body: ToCompress,
         request: PendingRequest,
         cx: &mut Context,
     ) {
-        self.compressed.insert(body.key, body.tag, body.body, key);
+        self.compressed
+            .insert(body.key, body.tag, body.body, connection.key);
         let response = PendingResponse::Compressed(body.response, None);
         let pending = Pending { request, response };
         connection.enter(Phase::Waiting(Box::new(pending)), cx);
@@ -318,18 +319,18 @@ impl Responses {
     }
 
     /// Too many wait for the history file: this client's deferred response is refused.
-    pub fn refuse_deferred(&mut self, key: Key, connection: &mut Connection, cx: &mut Context) {
+    pub fn refuse_deferred(&mut self, connection: &mut Connection, cx: &mut Context) {
         if let Some(pending) = connection.take_pending() {
-            self.deferred.forget(key);
+            self.deferred.forget(connection.key);
             self.refuse(connection, &pending.request, FULL_QUEUE, cx);
-            self.flush(key, connection, cx);
+            self.flush(connection, cx);
         }
     }
 
     /// Makes one part of one deferred response, and writes it if that was the last part.
     pub fn step_deferred(&mut self, connections: &mut Table<Connection>, cx: &mut Context) {
         let view = View::new(cx, &self.compressed, self.boot);
-        let Some((key, connection, pending)) = self.deferred.step(connections, &view) else {
+        let Some((connection, pending)) = self.deferred.step(connections, &view) else {
             return;
         };
         let Pending {
@@ -353,9 +354,9 @@ impl Responses {
         let status = responder.status();
         if matches!(outcome, Outcome::Sent) {
             self.complete(connection, &request.served, (status, begin), cx);
-            self.flush(key, connection, cx);
+            self.flush(connection, cx);
         } else {
-            self.defer(key, connection, outcome, request, cx);
+            self.defer(connection, outcome, request, cx);
         }
     }
 
@@ -380,12 +381,12 @@ impl Responses {
     }
 
     /// Sends a deferred response. The requests behind it in the inbox wait for the connection's turn.
-    fn flush(&mut self, key: Key, connection: &mut Connection, cx: &mut Context) {
+    fn flush(&mut self, connection: &mut Connection, cx: &mut Context) {
         if matches!(connection.phase, Phase::Idle) {
             connection.has_more = !connection.inbox.is_empty();
             connection.enter(Phase::Writing, cx);
         }
-        cx.actions.push_back(Action::Flush(key));
+        cx.actions.push_back(Action::Flush(connection.key));
         connection.recount(&mut cx.stats.http);
     }
 

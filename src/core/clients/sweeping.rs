@@ -62,7 +62,7 @@ impl Sweeper {
         self.next_sweep
     }
 
-    /// Does one part of a sweep, if one is due. Returns true if that was its last part. A crowd whose
+    /// Does one part of a sweep. Returns true if that was its last part. A crowd whose
     /// deadlines pass together is handled in several turns.
     pub fn sweep(
         &mut self,
@@ -70,9 +70,6 @@ impl Sweeper {
         responses: &mut Responses,
         cx: &mut Context,
     ) -> bool {
-        if self.next_sweep > cx.now.mono {
-            return false;
-        }
         let places = self.next_place..self.next_place + SWEEP_PLACES;
         let next = sweep(connections, responses, places, SWEEP_EXPIRED, cx);
         let is_done = next >= connections.slots();
@@ -123,13 +120,13 @@ fn sweep(
                 break;
             }
             expired += 1;
-            if let Some(reason) = connection.expire(key, cx) {
+            if let Some(reason) = connection.expire(cx) {
                 cx.stats.http.requests += 1;
                 responses.fail(connection, &Error::request_timeout(), reason, None, cx);
                 cx.actions.push_back(Action::Flush(key));
             }
         } else if cx.stats.stopping && matches!(connection.phase, Phase::Idle) {
-            connection.part(key, CloseReason::Stopping, cx);
+            connection.part(CloseReason::Stopping, cx);
         }
         connection.recount(&mut cx.stats.http);
     }
@@ -154,7 +151,7 @@ fn shed_slow_readers(connections: &mut Table<Connection>, is_over: bool, cx: &mu
         && let Some(connection) = connections.get_mut(key)
     {
         left = left.saturating_sub(connection.output.len() as u64);
-        connection.close(key, CloseReason::SlowReader, cx);
+        connection.close(CloseReason::SlowReader, cx);
         connection.recount(&mut cx.stats.http);
     }
 }
@@ -169,7 +166,7 @@ fn shed_slow_senders(connections: &mut Table<Connection>, cx: &mut Context) {
         && let Some(Reverse((_, key))) = senders.pop()
         && let Some(connection) = connections.get_mut(key)
     {
-        connection.close(key, CloseReason::SlowSender, cx);
+        connection.close(CloseReason::SlowSender, cx);
         connection.inbox = Vec::new();
         connection.recount(&mut cx.stats.http);
     }
