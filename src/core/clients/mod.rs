@@ -46,7 +46,6 @@ use responses::Responses;
 pub use responses::Wish;
 use std::net::IpAddr;
 use std::ops::Range;
-use std::time::Duration;
 use sweeping::Sweeper;
 
 /// Bytes that clients must have held for it to be worth giving memory back.
@@ -134,21 +133,13 @@ impl Clients {
         }
     }
 
-    /// The bytes to be sent to a client now.
+    /// The bytes to be sent to a client now, and whether the driver may read from it.
     #[inline]
-    pub fn outgoing(&self, key: Key) -> Outgoing<'_> {
+    pub fn interest(&self, key: Key) -> (Outgoing<'_>, bool) {
         match self.connections.get(key) {
-            Some(connection) => connection.output.pending(),
-            None => Outgoing::from(&[][..]),
+            Some(connection) => (connection.output.pending(), connection.wants_read()),
+            None => (Outgoing::from(&[][..]), false),
         }
-    }
-
-    /// True if the driver may read from this client.
-    #[inline]
-    pub fn wants_read(&self, key: Key) -> bool {
-        self.connections
-            .get(key)
-            .is_some_and(Connection::wants_read)
     }
 
     /// Sets the date of responses. Returns true once a second, if it has changed.
@@ -275,12 +266,12 @@ impl Clients {
     }
 
     /// Counts one turn of the loop.
-    pub fn note_turn(&mut self, took: Duration, stats: &mut Status) {
+    pub fn note_turn(&mut self, took_us: u64, stats: &mut Status) {
         let RequestReader {
             queue, responses, ..
         } = &mut self.reader;
-        stats.http.durations.end_turn(took.as_micros() as u64);
-        responses.access_log.end_turn(took);
+        stats.http.durations.end_turn(took_us);
+        responses.access_log.end_turn(took_us);
         stats.queues.clients += queue.len();
         (stats.queues.held, stats.queues.running) = responses.deferred.depths();
         (stats.queues.packing, stats.packed_bytes) = responses.compressed.depths();
