@@ -11,9 +11,10 @@
 //!
 //! # To add a limit
 //!
-//! 1. In `config/limits.rs`: one entry with its key, default and range; the reference is made from it.
-//! 2. Where it holds (see above): the check against `cx.config.limits`.
-//! 3. If a connection closes for it: a [`CloseReason`](crate::core::CloseReason), with its name.
+//! 1. In `config/limits.rs`: one entry in the table; the recipe there says what belongs to it.
+//! 2. In the part that owns what it bounds (see above): the check against `cx.config.limits`.
+//! 3. If it closes connections: in `core/event.rs`, a [`CloseReason`](crate::core::CloseReason) with its
+//!    name, and its row in `src/docs/operations.md`.
 //! 4. A test in `tests/loopback/hostile.rs` or `tests/requests/limits.rs`.
 
 mod accepting;
