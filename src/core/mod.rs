@@ -33,7 +33,7 @@ use crate::log_targets::SOURCE;
 use crate::market::{Market, SeriesKey, SourceId};
 use crate::table::Key;
 use crate::time::{Mono, Now};
-use api::reasons::HealthLog;
+use api::health_log::HealthLog;
 use clients::{Clients, Wish};
 use context::Context;
 use history::History;
@@ -206,18 +206,15 @@ impl Core {
         self.clients.has_work() || self.next_wake().has_work
     }
 
-    /// The kinds of long work. Each does one slice, or says that it has nothing to do.
-    const SLICES: [fn(&mut Core) -> bool; 5] = [
-        |core| core.clients.step_turns(&mut core.cx),
+    /// The kinds of long work. Each does one slice, or returns false if it has nothing to do.
+    const SLICES: [fn(&mut Core) -> bool; 3] = [
+        |core| core.clients.work(&mut core.cx),
         Core::step_sources,
-        |core| core.clients.step_long(&mut core.cx),
         Core::step_history,
-        |core| core.clients.step_packing(),
     ];
 
-    /// Does one slice of what takes long: a connection's next requests, a poll, a response, the
-    /// history or a body in gzip, each kind in its turn. One slice a call, so that the driver can look
-    /// at the clock between two.
+    /// Does one slice of long work: of the clients, the sources or the history, each in turn. One slice a
+    /// call, so that the driver can look at the clock between two.
     pub fn work(&mut self, now: Now) {
         self.set_time(now);
         for _ in Core::SLICES {
@@ -392,14 +389,14 @@ impl Core {
         let (series, slots) = (wish.series, &wish.slots);
         let (sources, history, cx) = self.sources();
         if !sources.follow(series, cx) {
-            return self.clients.go_without(wish.job);
+            return self.clients.go_without(wish.client);
         }
         let recalled = history.recall(series, slots, cx);
         let asked = sources.ask(series, slots, cx);
         match recalled {
             Some(comes) if comes || asked => {}
-            Some(_) => self.clients.go_without(wish.job),
-            None => self.clients.refuse(wish.client, wish.job, &mut self.cx),
+            Some(_) => self.clients.go_without(wish.client),
+            None => self.clients.refuse(wish.client, &mut self.cx),
         }
     }
 
@@ -418,7 +415,7 @@ impl Core {
         let Context {
             stats, market, now, ..
         } = &mut self.cx;
-        if self.health.tell(stats, &market.quotes, *now)
+        if self.health.update(stats, &market.quotes, *now)
             || self.sources.watch_failover(&mut self.cx)
         {
             self.next_wake.set(None);

@@ -1,6 +1,6 @@
 //! The next wake-up: what the sources, their quotes, failover, the health log and the history want next.
 
-use super::api::reasons::HealthLog;
+use super::api::health_log::HealthLog;
 use super::context::Context;
 use super::history::History;
 use super::sources::Sources;
