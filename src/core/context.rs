@@ -2,8 +2,8 @@
 
 use crate::config::Config;
 use crate::core::{Action, Status};
-use crate::market::Market;
-use crate::time::Now;
+use crate::market::{Market, SourceId};
+use crate::time::{Now, UnixMs};
 use std::collections::VecDeque;
 
 /// The wall clock has moved against the monotonic one when it did so by more than this: reading one
@@ -37,6 +37,11 @@ impl Context {
             now,
             wall_zero: wall_zero(now),
         }
+    }
+
+    /// The exchange's time now, as far as it is known.
+    pub fn exchange_time(&self, source: SourceId) -> UnixMs {
+        self.stats[source].exchange_time(self.now)
     }
 
     /// By how many milliseconds the wall clock has moved against the monotonic one since this was last

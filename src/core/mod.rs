@@ -366,7 +366,7 @@ impl Core {
         let pace = history.pace();
         let told = act(history, cx);
         if history.pace() > pace {
-            sources.hurry(cx.now);
+            sources.wake_up(cx.now);
         }
         if history.has_news() {
             sources.note_stored(cx.now);

@@ -310,6 +310,13 @@ impl SourceStatus {
         }
     }
 
+    /// No back-off is running any more.
+    pub fn leave_backoff(&mut self, state: SourceState) {
+        self.state = state;
+        self.backoff_until = None;
+        self.failing_since = None;
+    }
+
     /// The exchange's time now. It follows our monotonic clock from the last time that the
     /// exchange told its own, so setting this machine's clock does not move it.
     pub fn exchange_time(&self, now: Now) -> UnixMs {

@@ -1,7 +1,7 @@
 //! Why a request to an exchange failed, in words, and what that says about.
 
 use crate::core::Broken;
-use crate::core::sources::dial::Refusal;
+use crate::core::sources::connecting::ProxyError;
 use crate::exchange::{ReadError, RefusalKind};
 use crate::http::{BodyError, DecompressError, Fields, ResponseError, RetryAfter};
 use std::fmt;
@@ -15,9 +15,9 @@ pub enum Fault {
     /// The name has no addresses.
     Resolve(String),
     /// No address led to a connection: what could not be done with the last one, and why.
-    Dial(&'static str, Broken),
+    Connect(&'static str, Broken),
     /// The proxy does not let us through.
-    Proxy(Refusal),
+    Proxy(ProxyError),
     /// The connection broke.
     Broken(Broken),
     /// The exchange closed before the answer's end.
@@ -31,7 +31,7 @@ pub enum Fault {
     /// The body is packed in something that cannot be taken off it: the exchange's word for it.
     Encoding(String),
     /// The body is packed in what was asked for, and cannot be unpacked.
-    Unpacking(DecompressError),
+    Decompress(DecompressError),
     /// The body is not what this exchange sends, or says that the request failed.
     Body {
         /// What is wrong with it, or what it says.
@@ -60,7 +60,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Fault::Resolve(why) => f.write_str(why),
-            Fault::Dial(what, why) => write!(f, "{what}: {why}"),
+            Fault::Connect(what, why) => write!(f, "{what}: {why}"),
             Fault::Proxy(why) => write!(f, "no tunnel through the proxy: {why}"),
             Fault::Broken(why) => write!(f, "connection lost: {why}"),
             Fault::CutShort => f.write_str("the connection was closed before the answer's end"),
@@ -72,7 +72,7 @@ impl fmt::Display for Fault {
                 f,
                 "the answer is encoded in \"{name}\", which cannot be read here"
             ),
-            Fault::Unpacking(error) => write!(f, "malformed answer: {error}"),
+            Fault::Decompress(error) => write!(f, "malformed answer: {error}"),
             Fault::Body { error, .. } => write!(f, "{error}"),
             Fault::Status {
                 status, message, ..
