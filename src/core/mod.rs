@@ -27,7 +27,7 @@ pub use stats::{SourceState, SourceStatus, Status};
 
 use crate::config::Config;
 use crate::demo::Demo;
-use crate::history::Answer;
+use crate::history::Reply;
 use crate::http::Outgoing;
 use crate::log_targets::SOURCE;
 use crate::market::{Market, SeriesKey, SourceId};
@@ -154,16 +154,16 @@ impl Core {
     }
 
     /// History is kept in a file from now on; this is what became of opening it.
-    pub fn keep_history(&mut self, opened: Answer, now: Now) {
+    pub fn keep_history(&mut self, opened: Reply, now: Now) {
         self.set_time(now);
         let (_, history, cx) = self.sources();
         history.begin(opened, cx);
     }
 
-    /// Tells what the disk thread has answered.
-    pub fn stored(&mut self, answer: Answer, now: Now) {
+    /// Takes in a message of the disk thread.
+    pub fn stored(&mut self, reply: Reply, now: Now) {
         self.set_time(now);
-        if self.tell_history(|history, cx| history.answered(answer, cx)) {
+        if self.tell_history(|history, cx| history.handle(reply, cx)) {
             self.wake_clients();
         }
         self.check_end();
@@ -389,9 +389,9 @@ impl Core {
         if !sources.follow(series, cx) {
             return self.clients.go_without(wish.job);
         }
-        let recalled = history.recall(series, slots, cx);
+        let read = history.read(series, slots, cx);
         let asked = sources.ask(series, slots, cx);
-        match recalled {
+        match read {
             Some(comes) if comes || asked => {}
             Some(_) => self.clients.go_without(wish.job),
             None => self.clients.refuse(wish.client, wish.job, &mut self.cx),
@@ -402,7 +402,7 @@ impl Core {
     fn wake_clients(&mut self) {
         let (sources, history) = (&self.sources, &self.history);
         let comes = |series: SeriesKey, slots: &Range<i64>| {
-            history.is_recalling(series, slots) || sources.is_asking(series, slots)
+            history.is_reading(series, slots) || sources.is_asking(series, slots)
         };
         self.clients.wake(comes, &self.cx);
     }

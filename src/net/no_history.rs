@@ -1,7 +1,7 @@
 //! Replaces `history.rs` in a build without SQLite: there is no disk thread.
 
 use crate::config::Data;
-use crate::history::{Answer, Job, OpenError};
+use crate::history::{Job, OpenError, Reply};
 use crate::log_targets::HISTORY;
 use mio::Waker;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ impl History {
     pub(super) fn start(
         data: &Data,
         _waker: Arc<Waker>,
-    ) -> Result<(History, Option<Answer>), OpenError> {
+    ) -> Result<(History, Option<Reply>), OpenError> {
         if let Data::File(path) = data {
             let path = path.display();
             log::info!(target: HISTORY, "{path} is not used: this build keeps history in memory alone");
@@ -31,12 +31,12 @@ impl History {
     }
 
     /// Never called: the core knows of no file.
-    pub(super) fn send(&mut self, _job: Job) -> Option<Answer> {
+    pub(super) fn send(&mut self, _job: Job) -> Option<Reply> {
         None
     }
 
     /// Always `None`.
-    pub(super) fn answer(&mut self) -> Option<Answer> {
+    pub(super) fn answer(&mut self) -> Option<Reply> {
         None
     }
 }

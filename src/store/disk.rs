@@ -10,7 +10,7 @@
 use super::file::{Care, HistoryFile};
 use super::{read, series, write};
 use crate::history::{
-    Answer, Batch, Evicted, Extent, Job, Loaded, OpenError, SeriesName, StoreError, Unwritten,
+    Batch, Evicted, Extent, Job, Loaded, OpenError, Reply, SeriesName, StoreError, Unwritten,
     Written,
 };
 use crate::log_targets::HISTORY;
@@ -47,7 +47,7 @@ pub(super) struct Disk {
 
 /// Sends answers to the loop and wakes it.
 struct Answers {
-    queue: SyncSender<Answer>,
+    queue: SyncSender<Reply>,
     wake: Box<dyn Fn() + Send>,
 }
 
@@ -83,7 +83,7 @@ impl Disk {
     pub(super) fn new(
         path: PathBuf,
         jobs: Receiver<Job>,
-        queue: SyncSender<Answer>,
+        queue: SyncSender<Reply>,
         wake: Box<dyn Fn() + Send>,
     ) -> Disk {
         Disk {
@@ -116,7 +116,7 @@ impl Disk {
             }
             self.evict_some();
         }
-        self.answers.send(Answer::Stopped(self.holder.close()));
+        self.answers.send(Reply::Stopped(self.holder.close()));
     }
 
     /// The next job. Waits for one only if no eviction is left.
@@ -141,19 +141,19 @@ impl Disk {
         match job {
             Job::Load => {
                 let result = holder.with(answers, |file| load(file, answers));
-                answers.send(Answer::Loaded(result));
+                answers.send(Reply::Loaded(result));
             }
             Job::Read(read) => {
                 let result =
                     holder.with(answers, |file| read::rows(&file.db, &mut file.known, &read));
                 let ticket = read.ticket;
-                answers.send(Answer::Rows { ticket, result });
+                answers.send(Reply::Rows { ticket, result });
             }
             Job::Write { number, batch } => {
                 let result = holder.with(answers, |file| write_batch(file, &batch));
                 let written = result.is_ok();
                 let result = result.map_err(|error| Unwritten { error, batch });
-                answers.send(Answer::Written { number, result });
+                answers.send(Reply::Written { number, result });
                 if written {
                     self.flushed();
                 }
@@ -221,9 +221,9 @@ impl Disk {
 }
 
 impl Eviction {
-    fn answer(self, result: Result<Evicted, StoreError>) -> Answer {
+    fn answer(self, result: Result<Evicted, StoreError>) -> Reply {
         let Eviction { series, before, .. } = self;
-        Answer::Evicted {
+        Reply::Evicted {
             series,
             before,
             result,
@@ -232,7 +232,7 @@ impl Eviction {
 }
 
 impl Answers {
-    fn send(&self, answer: Answer) {
+    fn send(&self, answer: Reply) {
         // Without a receiver the loop has ended, and the queue of jobs ends too.
         let _ = self.queue.send(answer);
         (self.wake)();
@@ -310,7 +310,7 @@ impl Holder {
                 self.state = State::Open(Box::new(file));
                 self.was_open = true;
                 if self.reported.replace(Ok(())) != Some(Ok(())) {
-                    answers.send(Answer::Opened(opened));
+                    answers.send(Reply::Opened(opened));
                 }
             }
             // Its directory was removed, or the file system was unmounted: it may come back.
@@ -329,7 +329,7 @@ impl Holder {
         let reported = Err(error.clone());
         if self.reported.as_ref() != Some(&reported) {
             self.reported = Some(reported);
-            answers.send(Answer::Failed(error));
+            answers.send(Reply::Failed(error));
         }
     }
 
@@ -349,9 +349,9 @@ impl Holder {
 }
 
 fn load(file: &HistoryFile, answers: &Answers) -> Result<Loaded, StoreError> {
-    let (series, odd) = read::heads(&file.db, |piece| answers.send(Answer::Heads(piece)))?;
-    let (quotes, odd_quotes) = read::quotes(&file.db, |piece| answers.send(Answer::Quotes(piece)))?;
-    let odd_markets = read::markets(&file.db, |piece| answers.send(Answer::Markets(piece)))?;
+    let (series, odd) = read::heads(&file.db, |piece| answers.send(Reply::Heads(piece)))?;
+    let (quotes, odd_quotes) = read::quotes(&file.db, |piece| answers.send(Reply::Quotes(piece)))?;
+    let odd_markets = read::markets(&file.db, |piece| answers.send(Reply::Markets(piece)))?;
     Ok(Loaded {
         series,
         quotes,

@@ -80,7 +80,7 @@ mod tests;
 #[cfg(feature = "sqlite")]
 mod write;
 
-use crate::history::{Answer, Job, OpenError, StoreError};
+use crate::history::{Job, OpenError, Reply, StoreError};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -100,7 +100,7 @@ const STACK: usize = 1 << 20;
 #[derive(Debug)]
 pub struct Store {
     jobs: SyncSender<Job>,
-    answers: Receiver<Answer>,
+    answers: Receiver<Reply>,
     thread: JoinHandle<()>,
 }
 
@@ -115,8 +115,8 @@ pub fn check(path: &Path) -> Result<(), OpenError> {
 }
 
 impl Store {
-    /// Starts the thread, which opens the file. The first answer is [`Answer::Opened`] or
-    /// [`Answer::Failed`]. The thread calls `wake` after each answer.
+    /// Starts the thread, which opens the file. The first answer is [`Reply::Opened`] or
+    /// [`Reply::Failed`]. The thread calls `wake` after each answer.
     pub fn start(path: PathBuf, wake: Box<dyn Fn() + Send>) -> Result<Store, OpenError> {
         let (jobs, inbox) = sync_channel(JOBS);
         let (outbox, answers) = sync_channel(ANSWERS);
@@ -144,13 +144,13 @@ impl Store {
     }
 
     /// The next answer, if there is one.
-    pub fn answer(&self) -> Option<Answer> {
+    pub fn answer(&self) -> Option<Reply> {
         self.answers.try_recv().ok()
     }
 
     /// Waits for the next answer: before the loop runs, and in tests. `None` if none came within this
     /// time, or the thread has ended.
-    pub fn wait(&self, within: Duration) -> Option<Answer> {
+    pub fn wait(&self, within: Duration) -> Option<Reply> {
         self.answers.recv_timeout(within).ok()
     }
 
@@ -172,7 +172,7 @@ impl Store {
 fn work(
     path: PathBuf,
     jobs: Receiver<Job>,
-    answers: SyncSender<Answer>,
+    answers: SyncSender<Reply>,
     wake: Box<dyn Fn() + Send>,
 ) -> Result<impl FnOnce() + Send + 'static, OpenError> {
     let disk = disk::Disk::new(path, jobs, answers, wake);
@@ -183,7 +183,7 @@ fn work(
 fn work(
     path: PathBuf,
     _jobs: Receiver<Job>,
-    _answers: SyncSender<Answer>,
+    _answers: SyncSender<Reply>,
     _wake: Box<dyn Fn() + Send>,
 ) -> Result<fn(), OpenError> {
     Err(OpenError::NotBuilt { path })

@@ -226,13 +226,13 @@ fn apply_ticker(
 }
 
 /// Takes some of the market list over. Once it is in place, tracked markets may have come and gone:
-/// then these jobs are next.
+/// returns the jobs that are left of following and dropping them.
 pub fn refresh_list(
     profile: &Profile,
     schedule: &mut Schedule,
     history: &mut History,
     cx: &mut Context,
-) -> Option<[Job; 2]> {
+) -> Option<Vec<Job>> {
     let id = profile.id;
     let change = cx.market.catalog.refresh_list(id, cx.now.unix)?;
     for key in schedule.candles.series().collect::<Vec<SeriesKey>>() {
@@ -257,8 +257,15 @@ pub fn refresh_list(
     };
     let named = profile.config.symbols.iter().filter_map(find);
     let named: Vec<SymbolId> = named.collect();
-    let dropped = Job::DropQuotes(change.removed.into_iter());
-    Some([dropped, Job::FollowNamed(named.into_iter())])
+    let (mut removed, mut named) = (change.removed.into_iter(), named.into_iter());
+    let mut jobs = Vec::new();
+    if !drop_quotes(id, &mut removed, cx) {
+        jobs.push(Job::DropQuotes(removed));
+    }
+    if !follow_named(id, &mut named, schedule, cx) {
+        jobs.push(Job::FollowNamed(named));
+    }
+    Some(jobs)
 }
 
 /// Drops the quotes of some markets that have left the list. `true`: the last ones.

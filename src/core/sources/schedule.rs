@@ -156,8 +156,8 @@ impl Schedule {
     /// The head of a response tells how the budget stands.
     pub fn metered(&mut self, profile: &Profile, units: u64, cx: &mut Context) {
         match profile.dialect.meter() {
-            Some(Meter::Used(_)) => self.budget.heed_used(units, cx.now.mono),
-            Some(Meter::Left(_)) => self.budget.heed_left(units, cx.now.mono),
+            Some(Meter::Used(_)) => self.budget.note_used(units, cx.now.mono),
+            Some(Meter::Left(_)) => self.budget.note_left(units, cx.now.mono),
             None => {}
         }
         cx.stats[profile.id].budget_left = self.budget.left(cx.now.mono);
