@@ -101,6 +101,7 @@ impl Core {
             clients_done: false,
             finished: false,
         };
+        core.clients.set_date(now.unix);
         core.handle_timeout(now);
         core
     }
@@ -267,22 +268,25 @@ impl Core {
         (next != NEVER).then_some(next)
     }
 
+    /// Both [`Core::outgoing`] and [`Core::wants_read`].
+    #[inline]
+    pub fn interest(&self, key: Key) -> (Outgoing<'_>, bool) {
+        match self.clients.may_own(key) {
+            true => self.clients.interest(key),
+            false => (self.sources.outgoing(key), self.sources.wants_read(key)),
+        }
+    }
+
     /// Bytes to be sent on a connection now.
     #[inline]
     pub fn outgoing(&self, key: Key) -> Outgoing<'_> {
-        match self.clients.may_own(key) {
-            true => self.clients.outgoing(key),
-            false => self.sources.outgoing(key),
-        }
+        self.interest(key).0
     }
 
     /// Whether bytes from this connection are welcome now.
     #[inline]
     pub fn wants_read(&self, key: Key) -> bool {
-        match self.clients.may_own(key) {
-            true => self.clients.wants_read(key),
-            false => self.sources.wants_read(key),
-        }
+        self.interest(key).1
     }
 
     /// What all responses have cost so far: it only rises, and tells the driver when to look at the
@@ -305,15 +309,16 @@ impl Core {
         }
     }
 
-    /// Counts one turn of the loop, at the end of which so many clients and connections to
+    /// Counts the turn of the loop from `now` to `end`, after which so many clients and connections to
     /// exchanges wait for the next one.
-    pub fn note_turn(&mut self, took: Duration, waiting: (usize, usize), now: Now) {
+    pub fn note_turn(&mut self, end: Mono, waiting: (usize, usize), now: Now) {
+        let took_us = end.0.saturating_sub(now.mono.0);
         let staged = self.next_wake().staged;
         let stats = &mut self.cx.stats;
-        stats.turns.note(took, now);
+        stats.turns.note(took_us, now);
         (stats.queues.clients, stats.queues.upstreams) = waiting;
         stats.queues.staged = staged;
-        self.clients.note_turn(took, stats);
+        self.clients.note_turn(took_us, stats);
     }
 
     /// Begins the end: no new requests, what is in flight is finished.
@@ -424,9 +429,12 @@ impl Core {
     /// smaller move of one against the other matters.
     #[inline]
     fn set_time(&mut self, now: Now) {
-        self.cx.now = now;
-        if self.clients.set_date(now.unix) {
-            self.watch_clocks();
+        // Most calls are of a turn that has called before.
+        if now != self.cx.now {
+            self.cx.now = now;
+            if self.clients.set_date(now.unix) {
+                self.watch_clocks();
+            }
         }
     }
 

@@ -8,7 +8,6 @@ use crate::market::{SeriesKey, SourceId};
 use crate::time::{Mono, Now, UnixMs};
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
-use std::time::Duration;
 
 /// See the module's page.
 #[derive(Debug)]
@@ -353,13 +352,12 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// Counts one turn.
-    pub fn note(&mut self, took: Duration, now: Now) {
-        let micros = took.as_micros() as u64;
-        self.durations.note(&TURN_BOUNDS, micros, 1);
+    /// Counts one turn of so many microseconds.
+    pub fn note(&mut self, took_us: u64, now: Now) {
+        self.durations.note(&TURN_BOUNDS, took_us, 1);
         self.advance(now);
         let place = &mut self.longest[(self.second % STALL_WINDOW as u64) as usize];
-        *place = (*place).max(u32::try_from(micros).unwrap_or(u32::MAX));
+        *place = (*place).max(u32::try_from(took_us).unwrap_or(u32::MAX));
     }
 
     /// The longest turn of the last minute, in microseconds.
@@ -409,14 +407,14 @@ mod tests {
     #[test]
     fn the_longest_turn_is_forgotten_after_a_minute() {
         let mut turns = Turns::default();
-        turns.note(Duration::from_millis(7), at(5));
-        turns.note(Duration::from_millis(3), at(30));
+        turns.note(7000, at(5));
+        turns.note(3000, at(30));
         assert_eq!(turns.longest_us(at(30)), 7000);
         assert_eq!(turns.longest_us(at(64)), 7000);
         assert_eq!(turns.longest_us(at(65)), 3000);
         assert_eq!(turns.longest_us(at(89)), 3000);
         assert_eq!(turns.longest_us(at(90)), 0);
-        turns.note(Duration::from_millis(1), at(200));
+        turns.note(1000, at(200));
         assert_eq!(turns.longest_us(at(200)), 1000);
         assert_eq!(turns.durations.count(), 3);
     }

@@ -93,6 +93,22 @@ impl Output {
         self.push(Bytes::Shared(bytes.clone()), range);
     }
 
+    /// Appends parts of buffers that it holds with others, one behind the other: `len` bytes together.
+    pub fn share_all(&mut self, parts: &[(Arc<[u8]>, Range<usize>)], len: usize) {
+        if len < MIN_SHARED {
+            let parts = parts.iter().map(|(bytes, range)| &bytes[range.clone()]);
+            return parts.for_each(|part| self.bytes.extend_from_slice(part));
+        }
+        let at = self.bytes.len();
+        let shared = self.shared.get_or_insert_default();
+        shared.left += len;
+        shared.parts.extend(parts.iter().map(|(bytes, range)| Part {
+            at,
+            bytes: Bytes::Shared(bytes.clone()),
+            range: range.clone(),
+        }));
+    }
+
     fn push(&mut self, bytes: Bytes, range: Range<usize>) {
         let shared = self.shared.get_or_insert_default();
         shared.left += range.len();

@@ -16,7 +16,7 @@ use self::conditions::{Compare, matches_any};
 pub use self::head::{ALLOW, CONTINUE, Cache, Coding, ContentType, ETag, Head, PREFLIGHT};
 pub use self::stamp::Stamp;
 use self::stamp::{ETAG, JSON};
-use self::tail::Tail;
+use self::tail::{TAIL_BYTES, Tail};
 use super::accept::Accept;
 use super::error::{ErrorResponse, RequestError, write_error_body};
 use super::output::{MIN_GIVEN, Output};
@@ -182,7 +182,7 @@ impl<'a> Responder<'a> {
         let has_body = has_length && !self.head_only;
         // A longer body is not copied.
         let body_room = if has_body { body_len.min(MIN_GIVEN) } else { 0 };
-        let room = self.stamp.ok_json.len() + LINE_ROOM + head.fields.len() + tail.text().len();
+        let room = self.stamp.ok_json.len() + LINE_ROOM + head.fields.len() + TAIL_BYTES;
         let out = self.out.bytes();
         out.reserve(room + body_room);
         if self.status == 200 && head.content_type == ContentType::Json {
@@ -199,7 +199,7 @@ impl<'a> Responder<'a> {
         if head.coding != Coding::Fixed {
             (self.out.bytes()).extend_from_slice(head.coding.lines(self.status));
         }
-        self.out.bytes().extend_from_slice(tail.text());
+        tail.append_to(self.out.bytes());
         has_body.then_some(&mut *self.out)
     }
 

@@ -22,8 +22,8 @@ use mio::net::TcpStream;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::SocketAddr;
 
-/// Pieces in one write. A chart of 5000 candles has some 40.
-const PIECES: usize = 48;
+/// Pieces in one write: more than the pieces of a chart that one turn of a connection sends.
+const PIECES: usize = 20;
 
 /// A connection with a client or an exchange.
 #[derive(Debug)]

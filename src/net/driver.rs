@@ -102,6 +102,8 @@ pub(super) struct Driver {
     pub(super) pace: Pace,
     /// Which kind of long work is next.
     pub(super) next_slice: usize,
+    /// True if the last turn left work that can wait.
+    pub(super) has_more: bool,
     /// When the last turn ended.
     pub(super) turned: Mono,
 }
@@ -153,6 +155,7 @@ impl Driver {
             signals,
             pace: Pace::default(),
             next_slice: 0,
+            has_more: true,
             turned: now.mono,
         })
     }
@@ -194,7 +197,7 @@ impl Driver {
         let mut left = budget;
         let mut sends = CLIENT_SENDS;
         loop {
-            let outgoing = self.core.outgoing(key);
+            let (outgoing, wants_read) = self.core.interest(key);
             let moved = if !outgoing.is_empty() && conn.is_writable() {
                 if sends == 0 {
                     conn.sending = true;
@@ -215,7 +218,7 @@ impl Driver {
                         return self.core.handle(key, Event::Failed(&why), now);
                     }
                 }
-            } else if conn.is_readable() && self.core.wants_read(key) {
+            } else if wants_read && conn.is_readable() {
                 if left == 0 {
                     break;
                 }

@@ -12,14 +12,14 @@ const MIN_LONG_WORK: Duration = Duration::from_micros(100);
 
 impl Driver {
     /// True if there is work that can wait.
-    pub(super) fn has_long_work(&self) -> bool {
+    fn has_long_work(&self) -> bool {
         !self.queues.upstream.is_empty() || self.core.has_work() || self.history.ready
     }
 
-    /// Does slice after slice until the turn's budget is used up.
-    pub(super) fn long_work(&mut self, now: Now) {
+    /// Does slice after slice until the turn's budget is used up. Returns true if more is left.
+    pub(super) fn long_work(&mut self, now: Now) -> bool {
         if !self.has_long_work() {
-            return;
+            return false;
         }
         // Some in each turn, so that clients cannot starve the exchanges.
         let least = self.clock.mono() + MIN_LONG_WORK;
@@ -39,9 +39,10 @@ impl Driver {
             let time = self.clock.mono();
             self.pace.took = time.since(now.mono);
             if self.pace.took >= TURN_BUDGET && time >= least {
-                return;
+                return true;
             }
         }
+        false
     }
 
     fn move_upstream(&mut self, now: Now) -> bool {

@@ -52,15 +52,14 @@ impl Driver {
         self.serve_clients(now);
         self.core.handle_timeout(now);
         self.carry_out(now);
-        self.long_work(now);
+        self.has_more = self.long_work(now);
         if self.core.has_shrunk() {
             memory::give_back();
         }
         self.turned = self.clock.mono();
         let clients = self.queues.hot.len() + self.queues.bulk.len();
         let waiting = (clients, self.queues.upstream.len());
-        let took = self.turned.since(now.mono);
-        self.core.note_turn(took, waiting, now);
+        self.core.note_turn(self.turned, waiting, now);
         Ok(())
     }
 
@@ -71,7 +70,7 @@ impl Driver {
             || !self.queues.new.is_empty()
             || !self.queues.bulk.is_empty()
             || self.core.has_actions()
-            || self.has_long_work()
+            || self.has_more
             || self.accepting && self.listeners.iter().any(waiting);
         if busy {
             return Some(Duration::ZERO);

@@ -147,6 +147,11 @@ impl World {
         let timer = self.core.poll_timeout().map(|at| at.0);
         let mail = self.mail.keys().next().map(|(at, _)| *at);
         let next = [timer, mail].into_iter().flatten().min();
+        // Nobody sleeps while there is work.
+        let longest = match self.core.has_work() {
+            true => longest.min(Duration::from_secs(1)),
+            false => longest,
+        };
         let most = self.mono_us + longest.as_micros() as u64;
         self.mono_us = next.map_or(most, |next| next.clamp(self.mono_us, most));
         if let Some(entry) = self.mail.first_entry()

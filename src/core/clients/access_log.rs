@@ -93,9 +93,10 @@ impl Access {
     }
 
     /// The turn has ended.
-    pub fn end_turn(&mut self, took: Duration) {
-        for line in self.turn.drain(..) {
-            write_line(&line, took);
+    pub fn end_turn(&mut self, took_us: u64) {
+        if !self.turn.is_empty() {
+            let took = Duration::from_micros(took_us);
+            self.turn.drain(..).for_each(|line| write_line(&line, took));
         }
     }
 }

@@ -8,7 +8,6 @@ use crate::core::clients::deferred::Reply;
 use crate::core::clients::{Clients, Shared};
 use crate::core::{Census, Context, Service, Status};
 use crate::durations::Endpoint;
-use std::time::Duration;
 
 impl Clients {
     /// Counts what there is; it knows nothing of connections to exchanges.
@@ -23,10 +22,10 @@ impl Clients {
     }
 
     /// Counts one turn of the loop.
-    pub fn note_turn(&mut self, took: Duration, stats: &mut Status) {
-        stats.http.durations.end_turn(took.as_micros() as u64);
+    pub fn note_turn(&mut self, took_us: u64, stats: &mut Status) {
+        stats.http.durations.end_turn(took_us);
         let shared = &mut self.shared;
-        shared.access.end_turn(took);
+        shared.access.end_turn(took_us);
         stats.queues.clients += shared.turns.len();
         (stats.queues.held, stats.queues.running) = shared.longs.depths();
         (stats.queues.packing, stats.packed_bytes) = shared.packing.depths();

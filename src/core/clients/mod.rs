@@ -125,19 +125,13 @@ impl Clients {
         }
     }
 
-    /// Bytes to be sent to a client now.
+    /// Bytes to be sent to a client now, and whether bytes from it are welcome.
     #[inline]
-    pub fn outgoing(&self, key: Key) -> Outgoing<'_> {
+    pub fn interest(&self, key: Key) -> (Outgoing<'_>, bool) {
         match self.sessions.get(key) {
-            Some(session) => session.output.pending(),
-            None => Outgoing::from(&[][..]),
+            Some(session) => (session.output.pending(), session.wants_read()),
+            None => (Outgoing::from(&[][..]), false),
         }
-    }
-
-    /// Whether bytes from this client are welcome now.
-    #[inline]
-    pub fn wants_read(&self, key: Key) -> bool {
-        self.sessions.get(key).is_some_and(Session::wants_read)
     }
 
     /// Sets the date of responses. `true`: it has changed, once a second.

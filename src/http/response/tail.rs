@@ -12,7 +12,7 @@ pub(super) struct Tail {
 
 /// The longest tail: an entity tag (44 bytes with its name), `Cache-Control` (43), `Content-Length`
 /// (38), `Connection` (24), the empty line (2). The longest status line is shorter.
-const TAIL_BYTES: usize = 160;
+pub(super) const TAIL_BYTES: usize = 160;
 
 /// The digits of each number below a hundred.
 const PAIRS: [[u8; 2]; 100] = {
@@ -47,6 +47,14 @@ impl Tail {
     /// The bytes so far.
     pub(super) fn text(&self) -> &[u8] {
         &self.bytes[..self.len]
+    }
+
+    /// Appends the bytes so far. All of the buffer is copied: a copy of fixed size needs no call.
+    #[inline]
+    pub(super) fn append_to(&self, out: &mut Vec<u8>) {
+        let end = out.len() + self.len;
+        out.extend_from_slice(&self.bytes);
+        out.truncate(end);
     }
 
     #[inline]
