@@ -20,7 +20,7 @@
 //!         market               meaning: symbols, quotes, candle series, charts
 //!         exchange             dialects: what one exchange's addresses and JSON mean
 //!         demo                 a simulated exchange, computed from a seed
-//! layer 1 time  table  rng  decimal  fingerprint  interval  record  history  json  log_targets
+//! layer 1 time  table  job_queue  rng  decimal  fingerprint  interval  record  history  json  log_targets
 //!         config  durations
 //! ```
 //!
@@ -62,6 +62,7 @@ pub mod fingerprint;
 pub mod history;
 pub mod http;
 pub mod interval;
+pub mod job_queue;
 pub mod json;
 pub mod log_targets;
 pub mod market;

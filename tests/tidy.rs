@@ -16,13 +16,14 @@ use source::{Source, Word};
 ///     row 4   main  net  store         sockets, files, clock, process
 ///     row 3   core  demo               decisions; no I/O, no clock
 ///     row 2   http  market  exchange   messages | meaning | dialects
-///     row 1   time  table  rng  decimal  fingerprint  interval  record  history  json  log_targets
+///     row 1   time  table  job_queue  rng  decimal  fingerprint  interval  record  history  json  log_targets
 ///             config  durations
-const ROOMS: [(&str, u8, &[&str]); 22] = [
+const ROOMS: [(&str, u8, &[&str]); 23] = [
     // Plain tools, in the order in which they stand on each other.
     ("time", 1, &[]),
     ("durations", 1, &["time"]),
     ("table", 1, &[]),
+    ("job_queue", 1, &[]),
     ("rng", 1, &[]),
     ("decimal", 1, &[]),
     ("fingerprint", 1, &[]),

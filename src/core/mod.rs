@@ -36,7 +36,7 @@ use crate::time::{Mono, Now};
 use api::reasons::HealthLog;
 use clients::{Clients, Wish};
 use context::Context;
-use history::History;
+use history::{History, ReadStart};
 use next_wake::{NEVER, NextWake};
 use sources::Sources;
 use std::cell::Cell;
@@ -397,9 +397,9 @@ impl Core {
         let read = history.read(series, slots, cx);
         let asked = sources.ask(series, slots, cx);
         match read {
-            Some(comes) if comes || asked => {}
-            Some(_) => self.clients.go_without(wish.job),
-            None => self.clients.refuse(wish.client, wish.job, &mut self.cx),
+            ReadStart::Refused => self.clients.refuse(wish.client, wish.job, &mut self.cx),
+            ReadStart::Nothing if !asked => self.clients.go_without(wish.job),
+            ReadStart::Nothing | ReadStart::Begun => {}
         }
     }
 

@@ -25,18 +25,20 @@ mod writer;
 
 use crate::core::context::Context;
 use crate::history::{Changes, Loaded, OpenError, Reply, StoreError, Unwritten, Written};
+use crate::job_queue::JobQueue;
 use crate::log_targets::HISTORY;
 use crate::market::{SeriesKey, SourceId};
 use crate::time::{Mono, Now};
 use eviction::Evictions;
 use file_state::FileState;
 use names::{archive_head, ranges_of};
+pub use reads::ReadStart;
 use reads::Reads;
 use refill::Missing;
 use saved_quotes::SavedQuotes;
 use std::ops::Range;
 use std::time::Duration;
-use work::{Work, WorkQueue};
+use work::Work;
 use writer::Writer;
 
 /// For the last flush and the closing of the file, once the clients are gone.
@@ -50,7 +52,7 @@ pub struct History {
     reads: Reads,
     evictions: Evictions,
     quotes: SavedQuotes,
-    work: WorkQueue,
+    work: JobQueue<Work>,
     /// What the file lacks and memory holds.
     missing: Missing,
     /// True if more is stored than at the last call of [`History::has_news`].
@@ -78,7 +80,7 @@ impl History {
             reads: Reads::default(),
             evictions: Evictions::new(now.mono),
             quotes: SavedQuotes::new(now.mono),
-            work: WorkQueue::default(),
+            work: JobQueue::default(),
             missing: Missing::default(),
             has_news: false,
             close_by: None,
@@ -160,12 +162,11 @@ impl History {
         }
     }
 
-    /// Reads those of these slots that are archived and not in memory; the series is open. Returns
-    /// whether some will come; `None`: too many reads wait already.
-    pub fn read(&mut self, key: SeriesKey, slots: &Range<i64>, cx: &mut Context) -> Option<bool> {
+    /// Reads those of these slots that are archived and not in memory; the series is open.
+    pub fn read(&mut self, key: SeriesKey, slots: &Range<i64>, cx: &mut Context) -> ReadStart {
         match self.file.is_on() {
             true => self.reads.read(key, slots, cx),
-            false => Some(false),
+            false => ReadStart::Nothing,
         }
     }
 
@@ -368,7 +369,8 @@ impl History {
         if matches!(error, OpenError::Gone { .. }) {
             // What was acknowledged is not there any more.
             self.writer.forget_acknowledged();
-            self.work.forget_acknowledged();
+            let is_moot = |work: &Work| work.is_refill() || matches!(work, Work::ArchiveBatch(_));
+            self.work.retain(|work| !is_moot(work));
             self.missing.file_gone();
         }
         // Nothing can be read from it. It tells what it holds once it is open again.
@@ -392,7 +394,11 @@ impl History {
 
     /// What is to be changed in the file is not archived until that is done.
     fn unarchive_changes(&self, cx: &mut Context) {
-        let batches = self.work.unsent().into_iter().chain([&*self.writer.batch]);
+        let batches = self
+            .work
+            .iter()
+            .filter_map(Work::unsent)
+            .chain([&*self.writer.batch]);
         let all = batches.flat_map(|batch| &batch.series);
         for (key, slots, _) in ranges_of(all, cx) {
             cx.market.charts.unarchive(key, slots);

@@ -30,6 +30,17 @@ pub struct Reads {
     tickets: u64,
 }
 
+/// What came of a request for candles from the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadStart {
+    /// Some are being read.
+    Begun,
+    /// The file holds none of them that memory lacks.
+    Nothing,
+    /// Too many reads are under way.
+    Refused,
+}
+
 #[derive(Debug)]
 struct SeriesRead {
     /// The hull of what clients wait for and is not read yet.
@@ -40,20 +51,19 @@ struct SeriesRead {
 }
 
 impl Reads {
-    /// Reads those of these slots that are archived and not in memory; the series is open. Returns
-    /// whether some will come; `None`: too many reads wait already.
-    pub fn read(&mut self, key: SeriesKey, slots: &Range<i64>, cx: &mut Context) -> Option<bool> {
+    /// Reads those of these slots that are archived and not in memory; the series is open.
+    pub fn read(&mut self, key: SeriesKey, slots: &Range<i64>, cx: &mut Context) -> ReadStart {
         let parts = only_archived(&cx.market.charts, key, slots.clone());
         let (Some(first), Some(last)) = (parts.first(), parts.last()) else {
-            return Some(false);
+            return ReadStart::Nothing;
         };
         let slots = first.start..last.end;
         if let Some(read) = self.wanted.get_mut(&key) {
             read.slots = read.slots.start.min(slots.start)..read.slots.end.max(slots.end);
-            return Some(true);
+            return ReadStart::Begun;
         }
         if self.wanted.len() >= SERIES {
-            return None;
+            return ReadStart::Refused;
         }
         let read = SeriesRead {
             ticket: 0,
@@ -62,7 +72,7 @@ impl Reads {
         };
         self.wanted.insert(key, read);
         self.next_page(key, cx);
-        Some(true)
+        ReadStart::Begun
     }
 
     /// True if some of these slots are being read.

@@ -1,8 +1,7 @@
-//! What takes a source longer than a turn: its jobs, each with a cursor inside.
+//! What takes a source longer than a turn: its jobs, and what their steps do.
 //!
-//! [`JobQueue`] owns the jobs of one source. Responses are applied first and in their order; then the
-//! bodies that came compressed are decompressed, those of quotes first; then candles are counted. The
-//! source steps one job at a time ([`Source::work`](super::source::Source::work)).
+//! Responses are applied first and in their order; then the bodies that came compressed are
+//! decompressed, those of quotes first; then candles are counted. The source steps one job at a time.
 
 use crate::core::context::Context;
 use crate::core::history::History;
@@ -13,11 +12,11 @@ use crate::core::sources::schedule::Schedule;
 use crate::core::sources::staged::{Items, Staged, Tickers};
 use crate::core::sources::task::{Profile, Task};
 use crate::interval::Stored;
+use crate::job_queue::{self, JobQueue};
 use crate::log_targets::SOURCE;
 use crate::market::{Lookup, Market, SeriesKey, SourceId, SymbolId};
 use crate::record::Ticker;
 use crate::time::{Mono, Now, UnixMs};
-use std::collections::VecDeque;
 
 /// Named markets whose series are opened in one slice: some 0.1 ms with a thousand followed series.
 const FOLLOWED_A_SLICE: usize = 32;
@@ -50,8 +49,7 @@ pub enum Job {
     Count(Count),
 }
 
-impl Job {
-    /// The lower, the earlier.
+impl job_queue::Job for Job {
     fn rank(&self) -> u8 {
         match self {
             Job::Decompress { is_quotes, .. } => 2 - u8::from(*is_quotes),
@@ -60,63 +58,35 @@ impl Job {
         }
     }
 
-    /// True if it applies a response.
-    pub fn applies(&self) -> bool {
-        self.rank() == 0
+    fn replaces(&self, older: &Job) -> bool {
+        match (self, older) {
+            (Job::Count(_), Job::Count(_)) => true,
+            (Job::Decompress { conn, .. }, Job::Decompress { conn: older, .. }) => conn == older,
+            _ => false,
+        }
     }
 }
 
-/// See the module's page.
-#[derive(Debug, Default)]
-pub struct JobQueue(VecDeque<Job>);
-
-impl JobQueue {
-    /// Adds a job behind the others of its kind. A new count replaces a running one, and a connection
-    /// has one job at most.
-    pub fn push(&mut self, job: Job) {
-        self.0.retain(|old| match (old, &job) {
-            (Job::Count(_), Job::Count(_)) => false,
-            (Job::Decompress { conn: old, .. }, Job::Decompress { conn, .. }) => old != conn,
-            _ => true,
-        });
-        self.0.push_back(job);
+impl Job {
+    /// True if it applies a response.
+    pub fn applies(&self) -> bool {
+        !matches!(self, Job::Decompress { .. } | Job::Count(_))
     }
+}
 
-    /// Takes out the job that is stepped next.
-    pub fn pop(&mut self) -> Option<Job> {
-        let next = (0..self.0.len()).min_by_key(|at| self.0[*at].rank())?;
-        self.0.remove(next)
-    }
-
-    /// Puts back a job that is not done: it is stepped on before the others of its kind.
-    pub fn put_back(&mut self, job: Job) {
-        self.0.push_front(job);
-    }
-
-    /// True if there is nothing to do.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Responses that are read and not yet completely in the market.
-    pub fn staged(&self) -> usize {
-        self.0.iter().filter(|job| job.applies()).count()
-    }
-
-    /// Drops the quotes and candles that are not applied yet. They are requested again.
-    pub fn drop_records(&mut self, schedule: &mut Schedule, now: Mono) {
-        self.0.retain(|job| match job {
-            Job::ApplyTickers(_) => {
-                schedule.quotes_due = now;
-                false
-            }
-            Job::ApplyCandles(page) => {
-                schedule.candles.put_back(page.key());
-                false
-            }
-            _ => true,
-        });
-    }
+/// Drops the quotes and candles that are not applied yet. They are requested again.
+pub fn drop_records(jobs: &mut JobQueue<Job>, schedule: &mut Schedule, now: Mono) {
+    jobs.retain(|job| match job {
+        Job::ApplyTickers(_) => {
+            schedule.quotes_due = now;
+            false
+        }
+        Job::ApplyCandles(page) => {
+            schedule.candles.put_back(page.key());
+            false
+        }
+        _ => true,
+    });
 }
 
 /// Applies a response at once, if it is small. Otherwise returns the job that applies it.
@@ -226,13 +196,13 @@ fn apply_ticker(
 }
 
 /// Takes some of the market list over. Once it is in place, tracked markets may have come and gone:
-/// returns the jobs that are left of following and dropping them.
+/// then these jobs are next.
 pub fn refresh_list(
     profile: &Profile,
     schedule: &mut Schedule,
     history: &mut History,
     cx: &mut Context,
-) -> Option<Vec<Job>> {
+) -> Option<[Job; 2]> {
     let id = profile.id;
     let change = cx.market.catalog.refresh_list(id, cx.now.unix)?;
     for key in schedule.candles.series().collect::<Vec<SeriesKey>>() {
@@ -257,15 +227,8 @@ pub fn refresh_list(
     };
     let named = profile.config.symbols.iter().filter_map(find);
     let named: Vec<SymbolId> = named.collect();
-    let (mut removed, mut named) = (change.removed.into_iter(), named.into_iter());
-    let mut jobs = Vec::new();
-    if !drop_quotes(id, &mut removed, cx) {
-        jobs.push(Job::DropQuotes(removed));
-    }
-    if !follow_named(id, &mut named, schedule, cx) {
-        jobs.push(Job::FollowNamed(named));
-    }
-    Some(jobs)
+    let dropped = Job::DropQuotes(change.removed.into_iter());
+    Some([dropped, Job::FollowNamed(named.into_iter())])
 }
 
 /// Drops the quotes of some markets that have left the list. `true`: the last ones.

@@ -1,7 +1,7 @@
 //! One source: one exchange that is polled.
 //!
 //! [`Source`] conducts its parts: it starts what `planner` chooses from the [`Schedule`], sends it on
-//! its [`Connections`], and turns each response into a job of its [`JobQueue`]. A failure changes
+//! its [`Connections`], and turns each response into a [`Job`]. A failure changes
 //! nothing that is served. While a source fails, one request at a time is tried, and after each
 //! failure nothing until the back-off is over.
 //!
@@ -16,13 +16,14 @@ use crate::core::sources::backfill_progress::BackfillProgress;
 use crate::core::sources::connections::{Connections, Ended};
 use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::jobs::{
-    Job, JobQueue, apply, apply_tickers, drop_quotes, follow_named, refresh_list,
+    Job, apply, apply_tickers, drop_quotes, drop_records, follow_named, refresh_list,
 };
 use crate::core::sources::planner::Planner;
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::schedule::Schedule;
 use crate::core::sources::task::{Profile, Task};
 use crate::durations::POLL_BOUNDS_US;
+use crate::job_queue::JobQueue;
 use crate::log_targets::SOURCE;
 use crate::market::{SeriesKey, SourceId};
 use crate::table::Key;
@@ -35,7 +36,7 @@ pub struct Source {
     profile: Profile,
     pub(super) connections: Connections,
     schedule: Schedule,
-    jobs: JobQueue,
+    jobs: JobQueue<Job>,
     progress: BackfillProgress,
     /// When [`Source::handle_timeout`] is wanted; recomputed after each change.
     wake_at: Option<Mono>,
@@ -72,7 +73,7 @@ impl Source {
 
     /// Responses that are read and not yet completely in the market.
     pub fn staged(&self) -> usize {
-        self.jobs.staged()
+        self.jobs.iter().filter(|job| job.applies()).count()
     }
 
     /// Follows a series from now on. `false`: there are too many, or the exchange does not have it.
@@ -103,16 +104,14 @@ impl Source {
 
     /// The history file holds more, or less, than before.
     pub fn note_stored(&mut self, now: Now) {
-        if let Some(count) = self.progress.stored(now) {
-            self.jobs.push(Job::Count(count));
-        }
+        self.jobs.push(self.progress.stored(now).map(Job::Count));
     }
 
     /// The machine's clocks have moved against each other: it slept, or one was set. What is on its
     /// way may have been sent long ago.
     pub fn clocks_moved(&mut self, cx: &mut Context) {
         self.put_back_all(|_| true, cx);
-        self.jobs.drop_records(&mut self.schedule, cx.now.mono);
+        drop_records(&mut self.jobs, &mut self.schedule, cx.now.mono);
         self.schedule.clock.doubt(cx);
         self.wake_up(cx.now);
     }
@@ -158,7 +157,7 @@ impl Source {
         }
         if let Some(task) = self.connections.decompressing(conn) {
             let is_quotes = task.is_quotes();
-            self.jobs.push(Job::Decompress { conn, is_quotes });
+            self.jobs.push([Job::Decompress { conn, is_quotes }]);
         }
         let has_ended = self.ended(handled.ended, history, cx);
         if has_ended || self.schedule.clock.is_in_doubt() != was_in_doubt {
@@ -193,7 +192,7 @@ impl Source {
                 cx,
             };
             // What has come is applied first: what is due next may depend on it.
-            let planned = match self.jobs.staged() {
+            let planned = match self.staged() {
                 0 => planner.next(),
                 _ => None,
             };
@@ -234,7 +233,8 @@ impl Source {
 
     /// Steps the next job once. `true`: a response is completely in the market, or a request has ended.
     pub fn work(&mut self, history: &mut History, cx: &mut Context) -> bool {
-        let Some(mut job) = self.jobs.pop() else {
+        let next = self.jobs.next(|_| true);
+        let Some(mut job) = next.and_then(|at| self.jobs.take(at)) else {
             return false;
         };
         let (id, schedule) = (self.profile.id, &mut self.schedule);
@@ -243,17 +243,16 @@ impl Source {
             Job::ApplyTickers(tickers) => apply_tickers(id, tickers, schedule, cx),
             Job::ApplyCandles(page) => {
                 let is_done = page.step(&schedule.clock, &mut schedule.candles, history, cx);
-                if is_done && let Some(count) = self.progress.applied(&schedule.candles, cx.now) {
-                    self.jobs.push(Job::Count(count));
+                if is_done {
+                    let count = self.progress.applied(&schedule.candles, cx.now);
+                    self.jobs.push(count.map(Job::Count));
                 }
                 is_done
             }
             Job::RefreshList => {
                 let next = refresh_list(&self.profile, schedule, history, cx);
                 let is_done = next.is_some();
-                next.into_iter()
-                    .flatten()
-                    .for_each(|job| self.jobs.push(job));
+                self.jobs.push(next.into_iter().flatten());
                 is_done
             }
             Job::DropQuotes(symbols) => drop_quotes(id, symbols, cx),
@@ -325,7 +324,7 @@ impl Source {
             history,
             cx,
         ) {
-            Ok(job) => job.into_iter().for_each(|job| self.jobs.push(job)),
+            Ok(job) => self.jobs.push(job),
             Err(fault) => self.failed(&task, fault, cx.now.mono, cx),
         }
     }

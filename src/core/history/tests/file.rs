@@ -22,7 +22,7 @@ fn nothing_of_a_damaged_file_is_believed_and_nothing_is_written_to_it() {
     bench.fetched(key, ago(20, 10), 5);
     bench.pass(1000);
     assert!(bench.jobs.is_empty());
-    assert_eq!(bench.recall(key, ago(30, 0)), Some(false));
+    assert_eq!(bench.recall(key, ago(30, 0)), ReadStart::Nothing);
     bench.with(History::shut_down);
     bench.with(|history, cx| history.close(cx));
     assert_eq!(bench.job(), Job::Stop);

@@ -208,7 +208,7 @@ impl Bench {
         self.tell(Reply::Heads(vec![head]));
     }
 
-    fn recall(&mut self, key: SeriesKey, slots: Range<i64>) -> Option<bool> {
+    fn recall(&mut self, key: SeriesKey, slots: Range<i64>) -> ReadStart {
         self.with(|history, cx| history.read(key, &slots, cx))
     }
 

@@ -7,10 +7,10 @@ fn many_who_want_the_same_share_one_read_the_newest_first() {
     let mut bench = Bench::new();
     let key = bench.btc();
     bench.cx.market.charts.archive(key, ago(2000, 0));
-    assert_eq!(bench.recall(key, ago(1000, 500)), Some(true));
+    assert_eq!(bench.recall(key, ago(1000, 500)), ReadStart::Begun);
     let first = bench.read_job();
     assert_eq!(first.slots, ago(1000, 500));
-    assert_eq!(bench.recall(key, ago(900, 600)), Some(true));
+    assert_eq!(bench.recall(key, ago(900, 600)), ReadStart::Begun);
     assert!(bench.jobs.is_empty());
     assert!(bench.rows(&first, ago(800, 500)));
     let second = bench.read_job();
@@ -20,7 +20,7 @@ fn many_who_want_the_same_share_one_read_the_newest_first() {
     bench.rows(&second, ago(1000, 800));
     assert!(bench.jobs.is_empty());
     assert_eq!(bench.covered(key), [(-1000, -500)]);
-    assert_eq!(bench.recall(key, ago(1000, 500)), Some(false));
+    assert_eq!(bench.recall(key, ago(1000, 500)), ReadStart::Nothing);
     assert_eq!(
         bench.cx.market.charts.get(key).map(|it| it.count()),
         Some(250)
@@ -82,7 +82,7 @@ fn a_read_that_fails_ends_the_wait() {
     let result = Err(StoreError::Busy("somebody writes".to_string()));
     assert!(bench.tell(Reply::Rows { ticket, result }));
     assert!(!bench.history.is_reading(key, &ago(100, 0)));
-    assert_eq!(bench.recall(key, ago(100, 0)), Some(true));
+    assert_eq!(bench.recall(key, ago(100, 0)), ReadStart::Begun);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn whatever_is_wanted_the_queue_of_the_disk_has_room_for_it() {
     }
     bench.pass(100);
     // The harness looks at the length of the queue; here, that it was put to the test.
-    assert!(wishes.contains(&Some(true)) && wishes.contains(&None));
+    assert!(wishes.contains(&ReadStart::Begun) && wishes.contains(&ReadStart::Refused));
     let evictions = bench
         .jobs
         .iter()
