@@ -31,7 +31,7 @@ use crate::market::{SeriesKey, SourceId};
 use crate::time::{Mono, Now};
 use eviction::Evictions;
 use file_state::FileState;
-use names::{archive_head, ranges_of};
+use names::{archive_head, unarchive};
 pub use reads::ReadStart;
 use reads::Reads;
 use refill::Missing;
@@ -39,6 +39,7 @@ use saved_quotes::SavedQuotes;
 use std::ops::Range;
 use std::time::Duration;
 use work::Work;
+pub use writer::Pace;
 use writer::Writer;
 
 /// For the last flush and the closing of the file, once the clients are gone.
@@ -58,17 +59,6 @@ pub struct History {
     /// True if more is stored than at the last call of [`History::has_news`].
     has_news: bool,
     close_by: Option<Mono>,
-}
-
-/// Which candles may be requested from an exchange, as far as the disk keeps up. The greater, the more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Pace {
-    /// None.
-    Hold,
-    /// Those that clients wait for, and the newest: the disk fails, and the service goes on.
-    Seen,
-    /// All.
-    Free,
 }
 
 impl History {
@@ -154,8 +144,7 @@ impl History {
         is_taken.then(|| self.writer.changes(key, cx))
     }
 
-    /// These slots are not valid any more. Taken however much waits: it is little beside what it is
-    /// about.
+    /// These slots are not valid any more. Taken however much waits, because it weighs little.
     pub fn forget(&mut self, key: SeriesKey, slots: Range<i64>, cx: &Context) {
         if self.file.takes_changes() {
             self.writer.changes(key, cx).forget(slots);
@@ -305,8 +294,7 @@ impl History {
         self.flush(cx);
     }
 
-    /// Closes the file, when nothing more will come. Called again after each message of the disk thread
-    /// until it is closed.
+    /// Closes the file, when nothing more will come. Called again until it is closed.
     pub fn close(&mut self, cx: &mut Context) {
         if self.is_closed() || self.file.is_closing() || self.writer.is_writing() {
             return;
@@ -369,8 +357,8 @@ impl History {
         if matches!(error, OpenError::Gone { .. }) {
             // What was acknowledged is not there any more.
             self.writer.forget_acknowledged();
-            let is_moot = |work: &Work| work.is_refill() || matches!(work, Work::ArchiveBatch(_));
-            self.work.retain(|work| !is_moot(work));
+            self.work
+                .retain(|work| !matches!(work, Work::ArchiveBatch(_) | Work::Refill(_)));
             self.missing.file_gone();
         }
         // Nothing can be read from it. It tells what it holds once it is open again.
@@ -385,23 +373,13 @@ impl History {
         let restores = self.quotes.loaded();
         self.work.push(restores.map(Work::RestoreQuotes));
         if self.file.loaded(result, cx.now) {
-            self.unarchive_changes(cx);
+            // What is to be changed in the file is not archived until that is done.
+            unarchive(&self.writer.batch, cx);
+            let unsent = self.work.iter().filter_map(Work::unsent);
+            unsent.for_each(|batch| unarchive(batch, cx));
             self.catch_up();
             self.has_news = true;
             self.finish_batch(cx);
-        }
-    }
-
-    /// What is to be changed in the file is not archived until that is done.
-    fn unarchive_changes(&self, cx: &mut Context) {
-        let batches = self
-            .work
-            .iter()
-            .filter_map(Work::unsent)
-            .chain([&*self.writer.batch]);
-        let all = batches.flat_map(|batch| &batch.series);
-        for (key, slots, _) in ranges_of(all, cx) {
-            cx.market.charts.unarchive(key, slots);
         }
     }
 

@@ -3,7 +3,7 @@
 
 use crate::config::Config;
 use crate::core::context::Context;
-use crate::history::{Changes, Extent, Fate, Head, QuoteName, SeriesName};
+use crate::history::{Batch, Changes, Extent, Fate, Head, QuoteName, SeriesName};
 use crate::market::{SeriesKey, SourceId, SymbolId};
 use std::ops::Range;
 
@@ -19,6 +19,13 @@ pub fn ranges_of<'b>(
         }
     }
     all
+}
+
+/// What a batch changes is not archived.
+pub fn unarchive(batch: &Batch, cx: &mut Context) {
+    for (key, slots, _) in ranges_of(batch.series.iter(), cx) {
+        cx.market.charts.unarchive(key, slots);
+    }
 }
 
 /// Notes what the file holds of a series, in figures.

@@ -229,6 +229,7 @@ impl Sources {
     /// The machine's clocks have moved against each other.
     pub fn clocks_moved(&mut self, cx: &mut Context) {
         self.all.iter_mut().for_each(|it| it.clocks_moved(cx));
+        self.watch_failover(cx);
     }
 
     /// Looks which source is the first with a fresh quote of each symbol, if that may have changed.
