@@ -14,7 +14,7 @@
 //! layer 3 core                 all decisions; no I/O, no clock
 //!           clients              one client connection from accept to close, and every limit on it
 //!           api                  the endpoints; the table of metrics; OpenAPI; compressed bodies
-//!           sources              one exchange: schedule, connections, budget, fetches; failover
+//!           sources              one exchange: schedule, connections, candle plans, jobs; failover
 //!           history              what is in the history file, on its way there, on its way back
 //! layer 2 http                 messages: parses and writes requests and responses
 //!         market               meaning: symbols, quotes, candle series, charts

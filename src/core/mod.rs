@@ -135,7 +135,7 @@ impl Core {
         }
     }
 
-    /// Tells what the look-up of a source's name came to.
+    /// Takes in the addresses of a source's name, or why there are none.
     pub fn resolved(
         &mut self,
         source: SourceId,
@@ -148,7 +148,7 @@ impl Core {
         self.wake_clients();
     }
 
-    /// History is kept in a file from now on; this is what became of opening it.
+    /// Keeps history in a file from now on. `opened` tells what came of opening it.
     pub fn keep_history(&mut self, opened: Reply, now: Now) {
         self.set_time(now);
         let (_, history, cx) = self.sources();
@@ -359,7 +359,7 @@ impl Core {
         (&mut self.sources, &mut self.history, &mut self.cx)
     }
 
-    /// Lets the history act. Sources may have waited for what it has heard, or for room in it.
+    /// Lets the history act. Sources may wait for what it has received, or for room in it.
     fn tell_history<R>(&mut self, act: impl FnOnce(&mut History, &mut Context) -> R) -> R {
         let (sources, history, cx) = self.sources();
         let pace = history.pace();
@@ -381,7 +381,7 @@ impl Core {
         }
     }
 
-    /// Has candles read from the file, or fetched.
+    /// Has candles read from the file, or requested.
     fn grant(&mut self, wish: &Wish) {
         let (series, slots) = (wish.series, &wish.slots);
         let (sources, history, cx) = self.sources();
