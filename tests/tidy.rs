@@ -17,7 +17,7 @@ use tree::Tree;
 /// The modules from the lowest layer to the highest. A module may import from the layers below its
 /// own and from itself, not from its neighbours. A file belongs to the longest name that fits.
 const LAYERS: [&str; 13] = [
-    "lib docs time table rng decimal fingerprint log_targets",
+    "lib docs time table job_queue rng decimal fingerprint log_targets",
     "durations interval record json",
     "config history",
     "http market exchange demo",

@@ -27,22 +27,19 @@ pub use stats::{SourceState, SourceStatus, Status};
 
 use crate::config::Config;
 use crate::demo::Demo;
-use crate::history::Answer;
+use crate::history::Reply;
 use crate::http::Outgoing;
-use crate::log_targets::SOURCE;
 use crate::market::{Market, SeriesKey, SourceId};
 use crate::table::Key;
 use crate::time::{Mono, Now};
 use api::health_log::HealthLog;
 use clients::{Clients, Wish};
 use context::Context;
-use history::History;
-use next_wake::{NEVER, NextWake};
+use history::{History, ReadStart};
+use next_wake::{CachedWake, NEVER, NextWake};
 use sources::Sources;
-use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
-use std::time::Duration;
 
 /// Clients above the cap that are told so at once; above that, connections are dropped.
 pub const LOBBY: usize = 64;
@@ -57,11 +54,8 @@ pub struct Core {
     history: History,
     health: HealthLog,
     cx: Context,
-    /// What the sources, the quotes, the health log and the history want next, where that is known.
-    ///
-    /// Invariant: what is kept is what would be worked out now. Whoever lets one of them act forgets
-    /// it; debug builds look each time.
-    next_wake: Cell<Option<NextWake>>,
+    /// Whoever lets the sources, the quotes, the health log or the history act must forget it.
+    next_wake: CachedWake,
     /// The kind of long work that is next.
     next_slice: usize,
     /// When the end comes in any case.
@@ -95,7 +89,7 @@ impl Core {
             history: History::new(now),
             health: HealthLog::new(&stats, &market.quotes),
             cx: Context::new(config, market, stats, now),
-            next_wake: Cell::new(None),
+            next_wake: CachedWake::default(),
             next_slice: 0,
             stop_at: None,
             clients_done: false,
@@ -141,7 +135,7 @@ impl Core {
         }
     }
 
-    /// Tells what the look-up of a source's name came to.
+    /// Takes in the addresses of a source's name, or why there are none.
     pub fn resolved(
         &mut self,
         source: SourceId,
@@ -154,17 +148,17 @@ impl Core {
         self.wake_clients();
     }
 
-    /// History is kept in a file from now on; this is what became of opening it.
-    pub fn keep_history(&mut self, opened: Answer, now: Now) {
+    /// Keeps history in a file from now on. `opened` tells what came of opening it.
+    pub fn keep_history(&mut self, opened: Reply, now: Now) {
         self.set_time(now);
         let (_, history, cx) = self.sources();
         history.begin(opened, cx);
     }
 
-    /// Tells what the disk thread has answered.
-    pub fn stored(&mut self, answer: Answer, now: Now) {
+    /// Takes in a message of the disk thread.
+    pub fn stored(&mut self, reply: Reply, now: Now) {
         self.set_time(now);
-        if self.tell_history(|history, cx| history.answered(answer, cx)) {
+        if self.tell_history(|history, cx| history.handle(reply, cx)) {
             self.wake_clients();
         }
         self.check_end();
@@ -174,7 +168,7 @@ impl Core {
     pub fn handle_timeout(&mut self, now: Now) {
         self.set_time(now);
         self.clients.handle_timeout(&mut self.cx);
-        if !self.is_quiet() {
+        if !self.next_wake.is_after(now.mono) {
             self.keep_time();
         }
         if self.clients.has_waited_enough(now.mono) {
@@ -198,7 +192,7 @@ impl Core {
             self.tell_history(History::handle_timeout);
         }
         self.watch();
-        self.next_wake.set(None);
+        self.next_wake.forget();
     }
 
     /// Whether [`Core::work`] has something to do.
@@ -358,17 +352,17 @@ impl Core {
 
     /// The sources and the history, which are about to act, and what they work on.
     fn sources(&mut self) -> (&mut Sources, &mut History, &mut Context) {
-        self.next_wake.set(None);
+        self.next_wake.forget();
         (&mut self.sources, &mut self.history, &mut self.cx)
     }
 
-    /// Lets the history act. Sources may have waited for what it has heard, or for room in it.
+    /// Lets the history act. Sources may wait for what it has received, or for room in it.
     fn tell_history<R>(&mut self, act: impl FnOnce(&mut History, &mut Context) -> R) -> R {
         let (sources, history, cx) = self.sources();
         let pace = history.pace();
         let told = act(history, cx);
         if history.pace() > pace {
-            sources.hurry(cx.now);
+            sources.wake_up(cx.now);
         }
         if history.has_news() {
             sources.note_stored(cx.now);
@@ -384,19 +378,19 @@ impl Core {
         }
     }
 
-    /// Has candles read from the file, or fetched.
+    /// Has candles read from the file, or requested.
     fn grant(&mut self, wish: &Wish) {
         let (series, slots) = (wish.series, &wish.slots);
         let (sources, history, cx) = self.sources();
         if !sources.follow(series, cx) {
             return self.clients.go_without(wish.client);
         }
-        let recalled = history.recall(series, slots, cx);
+        let read = history.read(series, slots, cx);
         let asked = sources.ask(series, slots, cx);
-        match recalled {
-            Some(comes) if comes || asked => {}
-            Some(_) => self.clients.go_without(wish.client),
-            None => self.clients.refuse(wish.client, &mut self.cx),
+        match read {
+            ReadStart::Refused => self.clients.refuse(wish.client, &mut self.cx),
+            ReadStart::Nothing if !asked => self.clients.go_without(wish.client),
+            ReadStart::Nothing | ReadStart::Begun => {}
         }
     }
 
@@ -404,13 +398,13 @@ impl Core {
     fn wake_clients(&mut self) {
         let (sources, history) = (&self.sources, &self.history);
         let comes = |series: SeriesKey, slots: &Range<i64>| {
-            history.is_recalling(series, slots) || sources.is_asking(series, slots)
+            history.is_reading(series, slots) || sources.is_asking(series, slots)
         };
         self.clients.wake(comes, &self.cx);
     }
 
-    /// Looks who answers for which symbol, where that may have changed, and tells the log why the
-    /// service is not ok.
+    /// Looks from which source each symbol is served, if that may have changed, and logs why the service
+    /// is not ok.
     fn watch(&mut self) {
         let Context {
             stats, market, now, ..
@@ -418,7 +412,7 @@ impl Core {
         if self.health.update(stats, &market.quotes, *now)
             || self.sources.watch_failover(&mut self.cx)
         {
-            self.next_wake.set(None);
+            self.next_wake.forget();
         }
     }
 
@@ -435,48 +429,20 @@ impl Core {
         }
     }
 
-    /// Where the machine slept or a clock was set, nothing that was said before is as new as it looks, and
-    /// nobody knows what time it is at the exchanges.
+    /// If the machine slept or a clock was set, nothing is as new as it looks, and the exchanges' time is
+    /// not known.
     #[cold]
     fn watch_clocks(&mut self) {
-        let Some(moved_ms) = self.cx.clocks_moved() else {
-            return;
-        };
-        log::warn!(
-            target: SOURCE,
-            "the wall clock moved by {moved_ms} ms: asking the exchanges for their time"
-        );
-        if let Ok(by_ms) = u64::try_from(moved_ms) {
-            let by = Duration::from_millis(by_ms);
-            self.cx.market.quotes.aged(by, self.cx.now.mono);
+        if self.cx.clocks_moved() {
+            let (sources, _, cx) = self.sources();
+            sources.clocks_moved(cx);
         }
-        let (sources, _, cx) = self.sources();
-        sources.clocks_moved(cx);
-        sources.watch_failover(cx);
     }
 
-    /// The next wake-up, worked out where it is not known: every turn asks for it several times, and most
-    /// turns serve clients and change none of it.
+    /// The next wake-up. Every turn asks for it several times, and most turns change none of it.
     #[inline]
     fn next_wake(&self) -> NextWake {
-        let known = self.next_wake.get();
-        debug_assert!(
-            known.is_none_or(|it| it == self.work_out()),
-            "somebody acted and did not say so"
-        );
-        known.unwrap_or_else(|| {
-            self.next_wake.set(Some(self.work_out()));
-            self.work_out()
-        })
-    }
-
-    /// Whether nobody wants to be told what time it is now.
-    #[inline]
-    fn is_quiet(&self) -> bool {
-        (self.next_wake.get()).is_some_and(|it| it.due > self.cx.now.mono)
-    }
-
-    fn work_out(&self) -> NextWake {
-        NextWake::of(&self.sources, &self.history, &self.health, &self.cx)
+        let compute = || NextWake::of(&self.sources, &self.history, &self.health, &self.cx);
+        self.next_wake.get(compute)
     }
 }

@@ -68,7 +68,7 @@ pub enum OpenError {
 /// Why a job failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreError {
-    /// The file is not open: see the last [`super::Answer::Failed`].
+    /// The file is not open: see the last [`super::Reply::Failed`].
     NotOpen,
     /// The disk is full.
     Full(String),

@@ -14,7 +14,7 @@ use super::{descriptors, process};
 use crate::config::Config;
 use crate::core::{Core, Event};
 use crate::demo::Demo;
-use crate::history::Answer;
+use crate::history::Reply;
 use crate::table::{Key, Pages};
 use crate::time::{CachedClock, Clock, Mono, Now};
 use mio::{Interest, Poll, Token, Waker};
@@ -95,7 +95,7 @@ pub(super) struct Driver {
     pub(super) resolver: Resolver,
     pub(super) history: History,
     /// The result of opening the history file. The core gets it after the addresses are logged.
-    pub(super) opened: Option<Answer>,
+    pub(super) opened: Option<Reply>,
     pub(super) tls: Opener,
     pub(super) signals: Signals,
     pub(super) pace: Pace,

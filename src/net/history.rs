@@ -4,7 +4,7 @@
 //! one.
 
 use crate::config::Data;
-use crate::history::{Answer, Job, OpenError, StoreError, Unwritten};
+use crate::history::{Job, OpenError, Reply, StoreError, Unwritten};
 use crate::log_targets::HISTORY;
 use crate::store::Store;
 use mio::Waker;
@@ -36,7 +36,7 @@ impl History {
     pub(super) fn start(
         data: &Data,
         waker: Arc<Waker>,
-    ) -> Result<(History, Option<Answer>), OpenError> {
+    ) -> Result<(History, Option<Reply>), OpenError> {
         let mut history = History {
             store: None,
             ready: false,
@@ -56,16 +56,16 @@ impl History {
         };
         let store = Store::start(path.clone(), Box::new(wake))?;
         let opened = match store.wait(OPEN_TIMEOUT) {
-            Some(Answer::Failed(error)) if error.is_refusal() => return Err(error),
+            Some(Reply::Failed(error)) if error.is_refusal() => return Err(error),
             Some(answer) => answer,
-            None => Answer::Failed(slow(path)),
+            None => Reply::Failed(slow(path)),
         };
         (history.store, history.ready) = (Some(store), true);
         Ok((history, Some(opened)))
     }
 
     /// Sends a job. Returns an answer if the thread does not accept the job.
-    pub(super) fn send(&mut self, job: Job) -> Option<Answer> {
+    pub(super) fn send(&mut self, job: Job) -> Option<Reply> {
         match &self.store {
             Some(store) => store.send(job).err().map(refuse),
             None => Some(refuse(job)),
@@ -73,10 +73,10 @@ impl History {
     }
 
     /// The next answer, if there is one.
-    pub(super) fn answer(&mut self) -> Option<Answer> {
+    pub(super) fn answer(&mut self) -> Option<Reply> {
         let answer = self.store.as_ref().and_then(Store::answer);
         self.ready = answer.is_some();
-        if let Some(Answer::Stopped(_)) = answer
+        if let Some(Reply::Stopped(_)) = answer
             && let Some(store) = self.store.take()
         {
             // The thread ends after this answer.
@@ -94,23 +94,23 @@ fn slow(path: &Path) -> OpenError {
 }
 
 /// The answer to a job that the thread does not accept.
-fn refuse(job: Job) -> Answer {
+fn refuse(job: Job) -> Reply {
     let error = StoreError::NotOpen;
     match job {
-        Job::Load => Answer::Loaded(Err(error)),
-        Job::Read(read) => Answer::Rows {
+        Job::Load => Reply::Loaded(Err(error)),
+        Job::Read(read) => Reply::Rows {
             ticket: read.ticket,
             result: Err(error),
         },
-        Job::Write { number, batch } => Answer::Written {
+        Job::Write { number, batch } => Reply::Written {
             number,
             result: Err(Unwritten { error, batch }),
         },
-        Job::Evict { series, before } => Answer::Evicted {
+        Job::Evict { series, before } => Reply::Evicted {
             series,
             before,
             result: Err(error),
         },
-        Job::Stop => Answer::Stopped(Err(error)),
+        Job::Stop => Reply::Stopped(Err(error)),
     }
 }

@@ -43,7 +43,7 @@ mod disk;
 #[cfg(all(test, not(feature = "sqlite")))]
 mod tests;
 
-use crate::history::{Answer, Job, OpenError, StoreError};
+use crate::history::{Job, OpenError, Reply, StoreError};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -63,7 +63,7 @@ const STACK: usize = 1 << 20;
 #[derive(Debug)]
 pub struct Store {
     jobs: SyncSender<Job>,
-    answers: Receiver<Answer>,
+    answers: Receiver<Reply>,
     thread: JoinHandle<()>,
 }
 
@@ -78,8 +78,8 @@ pub fn check(path: &Path) -> Result<(), OpenError> {
 }
 
 impl Store {
-    /// Starts the thread, which opens the file. The first answer is [`Answer::Opened`] or
-    /// [`Answer::Failed`]. The thread calls `wake` after each answer.
+    /// Starts the thread, which opens the file. The first answer is [`Reply::Opened`] or
+    /// [`Reply::Failed`]. The thread calls `wake` after each answer.
     pub fn start(path: PathBuf, wake: Box<dyn Fn() + Send>) -> Result<Store, OpenError> {
         let (jobs, inbox) = sync_channel(JOBS);
         let (outbox, answers) = sync_channel(ANSWERS);
@@ -115,13 +115,13 @@ impl Store {
     }
 
     /// The next answer, if there is one.
-    pub fn answer(&self) -> Option<Answer> {
+    pub fn answer(&self) -> Option<Reply> {
         self.answers.try_recv().ok()
     }
 
     /// Waits for the next answer: before the loop runs, and in tests. `None` if none came within this
     /// time, or the thread has ended.
-    pub fn wait(&self, within: Duration) -> Option<Answer> {
+    pub fn wait(&self, within: Duration) -> Option<Reply> {
         self.answers.recv_timeout(within).ok()
     }
 

@@ -3,7 +3,7 @@
 //! It reports each change of that state. It never writes again to a damaged file.
 
 use super::file::{Care, HistoryFile};
-use crate::history::{Answer, OpenError, StoreError};
+use crate::history::{Reply, OpenError, StoreError};
 use std::path::PathBuf;
 use std::sync::mpsc::SyncSender;
 
@@ -13,7 +13,7 @@ const MAX_DOUBTS: u32 = 3;
 
 /// Sends answers to the loop and wakes it.
 pub(super) struct Answers {
-    pub(super) queue: SyncSender<Answer>,
+    pub(super) queue: SyncSender<Reply>,
     pub(super) wake: Box<dyn Fn() + Send>,
 }
 
@@ -38,7 +38,7 @@ enum State {
 }
 
 impl Answers {
-    pub(super) fn send(&self, answer: Answer) {
+    pub(super) fn send(&self, answer: Reply) {
         // Without a receiver the loop has ended, and the queue of jobs ends too.
         let _ = self.queue.send(answer);
         (self.wake)();
@@ -127,7 +127,7 @@ impl Holder {
                 self.state = State::Open(Box::new(file));
                 self.was_open = true;
                 if self.reported.replace(Ok(())) != Some(Ok(())) {
-                    answers.send(Answer::Opened(opened));
+                    answers.send(Reply::Opened(opened));
                 }
             }
             // Its directory was removed, or the file system was unmounted: it may come back.
@@ -146,7 +146,7 @@ impl Holder {
         let reported = Err(error.clone());
         if self.reported.as_ref() != Some(&reported) {
             self.reported = Some(reported);
-            answers.send(Answer::Failed(error));
+            answers.send(Reply::Failed(error));
         }
     }
 

@@ -38,7 +38,7 @@ mod write;
 pub(super) use file::check;
 
 use crate::history::{
-    Answer, Batch, Evicted, Extent, Job, Loaded, SeriesName, StoreError, Unwritten, Written,
+    Reply, Batch, Evicted, Extent, Job, Loaded, SeriesName, StoreError, Unwritten, Written,
 };
 use crate::log_targets::HISTORY;
 use file::HistoryFile;
@@ -81,7 +81,7 @@ struct Eviction {
 pub(super) fn run(
     path: PathBuf,
     jobs: Receiver<Job>,
-    queue: SyncSender<Answer>,
+    queue: SyncSender<Reply>,
     wake: Box<dyn Fn() + Send>,
 ) {
     let disk = Disk {
@@ -109,7 +109,7 @@ impl Disk {
             }
             self.evict_some();
         }
-        self.answers.send(Answer::Stopped(self.holder.close()));
+        self.answers.send(Reply::Stopped(self.holder.close()));
     }
 
     /// The next job. Waits for one only if no eviction is left.
@@ -134,19 +134,19 @@ impl Disk {
         match job {
             Job::Load => {
                 let result = holder.with(answers, |file| load(file, answers));
-                answers.send(Answer::Loaded(result));
+                answers.send(Reply::Loaded(result));
             }
             Job::Read(read) => {
                 let result =
                     holder.with(answers, |file| read::rows(&file.db, &mut file.known, &read));
                 let ticket = read.ticket;
-                answers.send(Answer::Rows { ticket, result });
+                answers.send(Reply::Rows { ticket, result });
             }
             Job::Write { number, batch } => {
                 let result = holder.with(answers, |file| write_batch(file, &batch));
                 let written = result.is_ok();
                 let result = result.map_err(|error| Unwritten { error, batch });
-                answers.send(Answer::Written { number, result });
+                answers.send(Reply::Written { number, result });
                 if written {
                     self.flushed();
                 }
@@ -214,9 +214,9 @@ impl Disk {
 }
 
 impl Eviction {
-    fn answer(self, result: Result<Evicted, StoreError>) -> Answer {
+    fn answer(self, result: Result<Evicted, StoreError>) -> Reply {
         let Eviction { series, before, .. } = self;
-        Answer::Evicted {
+        Reply::Evicted {
             series,
             before,
             result,
@@ -225,10 +225,10 @@ impl Eviction {
 }
 
 fn load(file: &HistoryFile, answers: &Answers) -> Result<Loaded, StoreError> {
-    let (series, odd) = read::heads(&file.db, |piece| answers.send(Answer::Heads(piece)))?;
+    let (series, odd) = read::heads(&file.db, |piece| answers.send(Reply::Heads(piece)))?;
     let (quotes, odd_quotes) =
-        read::records(&file.db, |piece| answers.send(Answer::Quotes(piece)))?;
-    let (_, odd_markets) = read::records(&file.db, |piece| answers.send(Answer::Markets(piece)))?;
+        read::records(&file.db, |piece| answers.send(Reply::Quotes(piece)))?;
+    let (_, odd_markets) = read::records(&file.db, |piece| answers.send(Reply::Markets(piece)))?;
     Ok(Loaded {
         series,
         quotes,

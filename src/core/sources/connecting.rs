@@ -1,19 +1,16 @@
-//! The way to an exchange: from addresses to a connection that carries requests.
-//!
-//! Owns what happens to one lane's connection before a request can be sent on it: which addresses
-//! are still to be tried and how long each may take, and the tunnel through a proxy. The steps
-//! themselves (connecting, the TLS handshake) are the driver's.
-//!
-//! It never knows what is asked, and never gives up by itself: it says how long an attempt may
-//! take, and whether there is another one.
+//! How an upstream connection comes to be: from addresses to a connection that carries requests.
 //!
 //! ```text
 //! Closed -> (Resolving ->) Connecting -> (Tunnelling ->) (Securing ->) Open -> Closed
 //! ```
 //!
-//! Through a proxy every exchange is reached by a tunnel (CONNECT), also where plain http is
-//! spoken: so what a proxy says can never be taken for the exchange's answer, the credentials are
-//! sent once a connection and to nobody else, and there is one way to be right about.
+//! [`Connecting`] owns the phase of one connection, the addresses that are still to be tried, how long
+//! each attempt may take, and the tunnel through a proxy. The driver connects and does the TLS
+//! handshake. It does not know what is requested.
+//!
+//! Through a proxy every exchange is reached by a tunnel (CONNECT), also over plain http: so the
+//! proxy's response can never be mistaken for the exchange's, and the credentials are sent once a
+//! connection and to nobody else.
 
 use crate::config::{Limits, Proxy, Url};
 use crate::http::{HeadLimits, ResponseError, parse_response, write_connect};
@@ -29,53 +26,53 @@ pub enum Phase {
     /// There is none.
     #[default]
     Closed,
-    /// No address is known yet.
+    /// It waits for the addresses of the name.
     Resolving,
     /// The driver connects.
     Connecting,
     /// The proxy has been asked for a tunnel.
     Tunnelling,
-    /// The driver and the exchange shake hands.
+    /// The driver does the TLS handshake.
     Securing,
     /// It carries requests.
     Open,
 }
 
-/// What a proxy has against a tunnel.
+/// Why a proxy opens no tunnel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// A status that is none of success.
+pub enum ProxyError {
+    /// A status other than success.
     Status {
         /// The status.
         status: u16,
-        /// Whether it was told user and password.
+        /// True if user and password were sent.
         identified: bool,
     },
-    /// It does not answer in HTTP.
+    /// Its response is not HTTP.
     Malformed(ResponseError),
-    /// There are bytes behind its answer, before anybody has spoken through the tunnel.
+    /// There are bytes behind its response, before anything was sent through the tunnel.
     Early,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ProxyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::Status {
+            ProxyError::Status {
                 status: 407,
                 identified: false,
             } => f.write_str("status 407, it wants user and password"),
-            Refusal::Status {
+            ProxyError::Status {
                 status: 407,
                 identified: true,
             } => f.write_str("status 407, it does not take user and password"),
-            Refusal::Status { status, .. } => write!(f, "status {status}"),
-            Refusal::Malformed(error) => write!(f, "malformed answer: {error}"),
-            Refusal::Early => f.write_str("it speaks before it is spoken to"),
+            ProxyError::Status { status, .. } => write!(f, "status {status}"),
+            ProxyError::Malformed(error) => write!(f, "malformed answer: {error}"),
+            ProxyError::Early => f.write_str("it speaks before it is spoken to"),
         }
     }
 }
 
-/// Who is connected to, and what is done on the way.
+/// The host to reach, and the proxy in front of it.
 #[derive(Clone, Debug)]
 pub struct Route {
     host: String,
@@ -85,7 +82,7 @@ pub struct Route {
 }
 
 impl Route {
-    /// The way to this address.
+    /// The route to the host of this URL.
     pub fn new(url: &Url, proxy: Option<Proxy>) -> Route {
         Route {
             host: url.host.clone(),
@@ -95,25 +92,26 @@ impl Route {
         }
     }
 
-    /// Host and port of whoever is connected to.
-    pub fn first(&self) -> (&str, u16) {
+    /// Host and port of the socket's peer: the proxy, if there is one.
+    pub fn peer(&self) -> (&str, u16) {
         match &self.proxy {
             Some(proxy) => (&proxy.host, proxy.port),
             None => (&self.host, self.port),
         }
     }
 
-    /// The proxy on the way.
+    /// The proxy.
     pub fn proxy(&self) -> Option<&Proxy> {
         self.proxy.as_ref()
     }
 
-    /// Whose certificate is asked for.
+    /// The name that the certificate must have.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    fn behind_tunnel(&self) -> Phase {
+    /// What follows once the host is reached.
+    fn after_connect(&self) -> Phase {
         if self.https {
             Phase::Securing
         } else {
@@ -121,7 +119,8 @@ impl Route {
         }
     }
 
-    fn write_connect(&self, proxy: &Proxy) -> Vec<u8> {
+    /// The request for a tunnel.
+    fn connect_request(&self, proxy: &Proxy) -> Vec<u8> {
         let place = if self.host.contains(':') {
             format!("[{}]:{}", self.host, self.port)
         } else {
@@ -135,23 +134,24 @@ impl Route {
     }
 }
 
-/// See the module's page. It holds a proxy's credentials while they are sent: it is not printed.
+/// See the module's page. It has no `Debug`, because it holds a proxy's credentials while they are
+/// sent.
 #[derive(Default)]
-pub struct Dial {
+pub struct Connecting {
     phase: Phase,
-    /// Whether the next one is a proxy.
+    /// True if the peer is a proxy.
     proxied: bool,
-    /// Where the present attempt leads.
+    /// The address of the present attempt.
     address: Option<SocketAddr>,
     untried: VecDeque<SocketAddr>,
-    /// When the present step has had its share of the time; `None`: all that is left is its.
-    until: Option<Mono>,
+    /// When the present attempt has had its share of the time. `None`: it may use all that is left.
+    give_up_at: Option<Mono>,
     request: Vec<u8>,
     sent: usize,
     inbox: Vec<u8>,
 }
 
-impl Dial {
+impl Connecting {
     /// How far it has come.
     pub fn phase(&self) -> Phase {
         self.phase
@@ -162,7 +162,7 @@ impl Dial {
         self.phase == Phase::Open
     }
 
-    /// What cannot be done when the present phase fails, in words. `None`: nothing is in the way.
+    /// What has failed if the present phase fails. `None`: the connection is open, or closed.
     pub fn obstacle(&self) -> Option<&'static str> {
         match self.phase {
             Phase::Closed | Phase::Open => None,
@@ -174,46 +174,46 @@ impl Dial {
         }
     }
 
-    /// Where the present attempt leads.
+    /// The address of the present attempt.
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    /// When the present attempt has had its share of the time.
-    pub fn until(&self) -> Option<Mono> {
-        self.until
+    /// When the present attempt has had its share of the time; `None`: it may use all that is left.
+    pub fn give_up_at(&self) -> Option<Mono> {
+        self.give_up_at
     }
 
-    /// Nothing is known of where to go.
+    /// No address is known.
     pub fn wait_for_addresses(&mut self) {
-        *self = Dial {
+        *self = Connecting {
             phase: Phase::Resolving,
-            ..Dial::default()
+            ..Connecting::default()
         };
     }
 
-    /// These are to be tried, in their order.
+    /// Sets the addresses to try, in their order.
     pub fn begin(&mut self, addresses: VecDeque<SocketAddr>) {
-        *self = Dial {
+        *self = Connecting {
             untried: addresses,
-            ..Dial::default()
+            ..Connecting::default()
         };
     }
 
-    /// The address of the next attempt, which has its share of the time until `deadline`.
-    pub fn attempt(&mut self, route: &Route, deadline: Mono, now: Now) -> Option<SocketAddr> {
-        let untried = std::mem::take(&mut self.untried);
-        self.begin(untried);
+    /// Begins the next attempt, which gets its share of the time until `deadline`. `None`: all addresses
+    /// have been tried.
+    pub fn next_attempt(&mut self, route: &Route, deadline: Mono, now: Now) -> Option<SocketAddr> {
+        self.close();
         let address = self.untried.pop_front()?;
         self.phase = Phase::Connecting;
         self.proxied = route.proxy.is_some();
         self.address = Some(address);
-        self.share(deadline, now);
+        self.share_time(deadline, now);
         Some(address)
     }
 
-    /// The connection is gone; the addresses that are still to be tried stay.
-    pub fn hang_up(&mut self) {
+    /// The connection is closed. The untried addresses stay.
+    pub fn close(&mut self) {
         let untried = std::mem::take(&mut self.untried);
         self.begin(untried);
     }
@@ -222,14 +222,14 @@ impl Dial {
     pub fn connected(&mut self, route: &Route, deadline: Mono, now: Now) {
         match &route.proxy {
             Some(proxy) => {
-                self.request = route.write_connect(proxy);
+                self.request = route.connect_request(proxy);
                 self.step(Phase::Tunnelling, deadline, now);
             }
-            None => self.step(route.behind_tunnel(), deadline, now),
+            None => self.step(route.after_connect(), deadline, now),
         }
     }
 
-    /// The handshake has come to its end.
+    /// The TLS handshake is done.
     pub fn secured(&mut self, deadline: Mono, now: Now) {
         self.step(Phase::Open, deadline, now);
     }
@@ -239,12 +239,12 @@ impl Dial {
         &self.request[self.sent..]
     }
 
-    /// Takes note that so many of them were sent.
-    pub fn advance(&mut self, count: usize) {
+    /// So many of them were sent.
+    pub fn sent_bytes(&mut self, count: usize) {
         self.sent += count;
     }
 
-    /// Takes in bytes of the proxy's answer.
+    /// Takes in bytes of the proxy's response.
     pub fn receive(
         &mut self,
         bytes: &[u8],
@@ -252,46 +252,46 @@ impl Dial {
         limits: &Limits,
         deadline: Mono,
         now: Now,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ProxyError> {
         self.inbox.extend_from_slice(bytes);
         let parsed = parse_response(&self.inbox, &HeadLimits::upstream(limits));
-        let Some(response) = parsed.map_err(Refusal::Malformed)? else {
+        let Some(response) = parsed.map_err(ProxyError::Malformed)? else {
             return Ok(());
         };
         let status = response.head.status;
         if !(200..300).contains(&status) {
             let credentials = route.proxy.as_ref().map(|proxy| &proxy.credentials);
             let identified = matches!(credentials, Some(Some(_)));
-            return Err(Refusal::Status { status, identified });
+            return Err(ProxyError::Status { status, identified });
         }
-        // Whoever waits behind the tunnel speaks second, in TLS as in HTTP.
+        // The exchange behind the tunnel speaks second, in TLS as in HTTP.
         if response.used < self.inbox.len() {
-            return Err(Refusal::Early);
+            return Err(ProxyError::Early);
         }
-        self.step(route.behind_tunnel(), deadline, now);
+        self.step(route.after_connect(), deadline, now);
         Ok(())
     }
 
     fn step(&mut self, phase: Phase, deadline: Mono, now: Now) {
         self.phase = phase;
         if phase == Phase::Open {
-            // What was needed on the way is needed no longer, the credentials least of all.
-            *self = Dial {
+            // The buffers are not needed any more, nor are the credentials in them.
+            *self = Connecting {
                 phase,
                 address: self.address,
-                ..Dial::default()
+                ..Connecting::default()
             };
         } else {
-            self.share(deadline, now);
+            self.share_time(deadline, now);
         }
     }
 
-    /// The time until the deadline is shared among this attempt and those that may follow, anew
-    /// with every step: an address that swallows everything leaves enough for the others.
-    fn share(&mut self, deadline: Mono, now: Now) {
+    /// Divides the time until the deadline among this attempt and those that may follow, anew in every
+    /// phase: an address that never answers leaves enough for the others.
+    fn share_time(&mut self, deadline: Mono, now: Now) {
         let attempts = u32::try_from(self.untried.len()).unwrap_or(u32::MAX);
         let left: Duration = deadline.since(now.mono);
-        self.until = (attempts > 0).then(|| now.mono + left / attempts.saturating_add(1));
+        self.give_up_at = (attempts > 0).then(|| now.mono + left / attempts.saturating_add(1));
     }
 }
 
@@ -329,46 +329,50 @@ mod tests {
     fn a_connection_goes_through_the_phases_of_its_route() {
         let check = |url: &str, proxied: bool, expected: &[Phase]| {
             let route = route(url, proxied.then_some(None));
-            let (mut dial, deadline) = (Dial::default(), at(5000).mono);
-            dial.begin(addresses(1));
-            let mut seen = vec![dial.phase()];
-            while dial.phase() != Phase::Open {
-                match dial.phase() {
+            let (mut connecting, deadline) = (Connecting::default(), at(5000).mono);
+            connecting.begin(addresses(1));
+            let mut seen = vec![connecting.phase()];
+            while connecting.phase() != Phase::Open {
+                match connecting.phase() {
                     Phase::Closed => {
-                        dial.attempt(&route, deadline, at(0)).expect("one address");
+                        connecting
+                            .next_attempt(&route, deadline, at(0))
+                            .expect("one address");
                     }
-                    Phase::Connecting => dial.connected(&route, deadline, at(1)),
+                    Phase::Connecting => connecting.connected(&route, deadline, at(1)),
                     Phase::Tunnelling => {
                         let limits = Limits::default();
                         for byte in
                             b"HTTP/1.1 200 Connection established\r\nContent-Length: 5\r\n\r\n"
                         {
-                            let taken = dial.receive(&[*byte], &route, &limits, deadline, at(1));
+                            let taken =
+                                connecting.receive(&[*byte], &route, &limits, deadline, at(1));
                             assert_eq!(taken, Ok(()));
                         }
                     }
-                    Phase::Securing => dial.secured(deadline, at(2)),
+                    Phase::Securing => connecting.secured(deadline, at(2)),
                     phase => panic!("{phase:?}"),
                 }
-                seen.push(dial.phase());
+                seen.push(connecting.phase());
             }
             assert_eq!(seen, expected, "{url}");
-            assert_eq!(dial.until(), None);
-            assert_eq!(dial.outgoing(), b"");
+            assert_eq!(connecting.give_up_at(), None);
+            assert_eq!(connecting.outgoing(), b"");
         };
-        use Phase::{Closed, Connecting, Open, Securing, Tunnelling};
-        check("http://a.com", false, &[Closed, Connecting, Open]);
+        use Phase::{Closed, Open, Securing, Tunnelling};
+        const CONNECTING: Phase = Phase::Connecting;
+        check("http://a.com", false, &[Closed, CONNECTING, Open]);
         check(
             "https://a.com",
             false,
-            &[Closed, Connecting, Securing, Open],
+            &[Closed, CONNECTING, Securing, Open],
         );
         check(
             "http://a.com",
             true,
-            &[Closed, Connecting, Tunnelling, Open],
+            &[Closed, CONNECTING, Tunnelling, Open],
         );
-        let all = [Closed, Connecting, Tunnelling, Securing, Open];
+        let all = [Closed, CONNECTING, Tunnelling, Securing, Open];
         check("https://a.com", true, &all);
     }
 
@@ -376,17 +380,17 @@ mod tests {
     fn a_tunnel_is_asked_for_by_name_and_port() {
         let check = |url: &str, expected: &str| {
             let route = route(url, Some(Some(("me", "hunter2"))));
-            assert_eq!(route.first(), ("proxy", 3128));
-            let mut dial = Dial::default();
-            dial.connected(&route, at(1).mono, at(0));
-            let asked = String::from_utf8_lossy(dial.outgoing()).into_owned();
+            assert_eq!(route.peer(), ("proxy", 3128));
+            let mut connecting = Connecting::default();
+            connecting.connected(&route, at(1).mono, at(0));
+            let asked = String::from_utf8_lossy(connecting.outgoing()).into_owned();
             assert!(
                 asked.starts_with(&format!("CONNECT {expected} HTTP/1.1\r\n")),
                 "{asked}"
             );
             assert!(asked.contains("\r\nProxy-Authorization: Basic bWU6aHVudGVyMg==\r\n"));
-            dial.advance(asked.len());
-            assert_eq!(dial.outgoing(), b"");
+            connecting.sent_bytes(asked.len());
+            assert_eq!(connecting.outgoing(), b"");
             assert!(!format!("{route:?}").contains("hunter2"));
         };
         check("https://okx.com", "okx.com:443");
@@ -398,9 +402,9 @@ mod tests {
     fn what_a_proxy_has_against_it_is_told() {
         let check = |answer: &str, credentials: Option<(&str, &str)>, expected: &str| {
             let route = route("https://okx.com", Some(credentials));
-            let (mut dial, deadline) = (Dial::default(), at(9).mono);
-            dial.connected(&route, deadline, at(0));
-            let taken = dial.receive(
+            let (mut connecting, deadline) = (Connecting::default(), at(9).mono);
+            connecting.connected(&route, deadline, at(0));
+            let taken = connecting.receive(
                 answer.as_bytes(),
                 &route,
                 &Limits::default(),
@@ -429,25 +433,27 @@ mod tests {
 
     #[test]
     fn each_attempt_has_its_share_of_the_time_and_the_last_has_the_rest() {
-        let (mut dial, deadline) = (Dial::default(), at(6000).mono);
+        let (mut connecting, deadline) = (Connecting::default(), at(6000).mono);
         let route = route("https://okx.com", None);
-        dial.begin(addresses(3));
-        let next = |dial: &mut Dial, ms: u64| dial.attempt(&route, deadline, at(ms));
-        assert_eq!(next(&mut dial, 0), Some(addresses(3)[0]));
-        assert_eq!(dial.until(), Some(at(2000).mono));
+        connecting.begin(addresses(3));
+        let next = |connecting: &mut Connecting, ms: u64| {
+            connecting.next_attempt(&route, deadline, at(ms))
+        };
+        assert_eq!(next(&mut connecting, 0), Some(addresses(3)[0]));
+        assert_eq!(connecting.give_up_at(), Some(at(2000).mono));
         // Connected, and stuck in the handshake.
-        dial.connected(&route, deadline, at(300));
-        assert_eq!(dial.until(), Some(at(2200).mono));
-        assert_eq!(dial.obstacle(), Some("TLS handshake"));
-        dial.hang_up();
-        assert_eq!(next(&mut dial, 2200), Some(addresses(3)[1]));
-        assert_eq!(dial.until(), Some(at(4100).mono));
-        dial.hang_up();
-        assert_eq!(next(&mut dial, 4100), Some(addresses(3)[2]));
-        assert_eq!(dial.until(), None);
-        assert_eq!(dial.obstacle(), Some("cannot connect"));
-        dial.hang_up();
-        assert_eq!(next(&mut dial, 5000), None);
-        assert_eq!(dial.obstacle(), None);
+        connecting.connected(&route, deadline, at(300));
+        assert_eq!(connecting.give_up_at(), Some(at(2200).mono));
+        assert_eq!(connecting.obstacle(), Some("TLS handshake"));
+        connecting.close();
+        assert_eq!(next(&mut connecting, 2200), Some(addresses(3)[1]));
+        assert_eq!(connecting.give_up_at(), Some(at(4100).mono));
+        connecting.close();
+        assert_eq!(next(&mut connecting, 4100), Some(addresses(3)[2]));
+        assert_eq!(connecting.give_up_at(), None);
+        assert_eq!(connecting.obstacle(), Some("cannot connect"));
+        connecting.close();
+        assert_eq!(next(&mut connecting, 5000), None);
+        assert_eq!(connecting.obstacle(), None);
     }
 }
