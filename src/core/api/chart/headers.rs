@@ -1,7 +1,7 @@
 //! The head of a chart's response: its tag, how long it may be cached, and its `Chart-` fields.
 
 use super::asked::{Asked, SECONDS_BELOW};
-use crate::core::api::View;
+use crate::core::api::view::View;
 use crate::fingerprint::Fingerprint;
 use crate::http::{Cache, Head};
 use crate::json::{Decimals, Value as _};
