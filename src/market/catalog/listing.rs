@@ -65,6 +65,8 @@ pub(super) struct Difference {
     pub(super) changes: Vec<(SymbolId, Option<Box<Listing>>)>,
     /// Current listings that the list no longer has, or that no longer qualify; sorted.
     pub(super) leavers: Vec<SymbolId>,
+    /// The map from ticker ids, if it was built already.
+    pub(super) routes: Option<Routes>,
 }
 
 /// From ticker ids to symbols.

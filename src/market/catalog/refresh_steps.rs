@@ -265,9 +265,13 @@ impl Catalog {
     /// Builds part of the map from ticker ids to symbols, if it changes and is not built yet.
     /// Returns true at its end. It is built as a whole, because two markets may swap their ids.
     fn route_some(&self, refresh: &mut ListRefresh, from: usize) -> bool {
-        let Kind::List(difference) = &refresh.kind else {
+        let Kind::List(difference) = &mut refresh.kind else {
             return true;
         };
+        if let Some(routes) = difference.routes.take() {
+            refresh.next.routes = Some(routes);
+            return true;
+        }
         let roster = &self.rosters[refresh.source.index()];
         let end = roster.places().max(difference.places());
         if !refresh.routes_changed || from >= end {

@@ -51,6 +51,11 @@ pub(super) struct Staging {
     /// By symbol.
     marks: Vec<Mark>,
     changes: Vec<Option<Box<Listing>>>,
+    /// From ticker ids to symbols, for the first list: built as items arrive, so that its end has
+    /// less to do.
+    routes: Routes,
+    /// True if an item replaced an earlier one, so that `routes` are wrong.
+    is_replaced: bool,
     /// Markets with a valid name, tracked or not.
     pub(super) usable: usize,
     pub(super) skipped: u32,
@@ -177,10 +182,16 @@ impl Roster {
             }
         }
         match *mark {
-            Mark::Changed(at) => staging.changes[at as usize] = Some(Box::new(listing)),
+            Mark::Changed(at) => {
+                staging.changes[at as usize] = Some(Box::new(listing));
+                staging.is_replaced = true;
+            }
             _ if held == Some(&listing) => *mark = Mark::AsHeld,
             _ => {
                 *mark = Mark::Changed(staging.changes.len() as u32);
+                if !self.has_list {
+                    staging.routes.add(&listing, symbol);
+                }
                 staging.changes.push(Some(Box::new(listing)));
             }
         }
@@ -219,7 +230,13 @@ impl Roster {
             .filter(|at| self.listings[*at].is_some() && !marked(*at))
             .map(|at| SymbolId(at as u32))
             .collect();
-        Some((staging, Difference { changes, leavers }))
+        let is_made = !self.has_list && !staging.is_replaced;
+        let difference = Difference {
+            changes,
+            leavers,
+            routes: is_made.then(|| std::mem::take(&mut staging.routes)),
+        };
+        Some((staging, difference))
     }
 
     /// Swaps the current listings with those of a list. It only moves pointers.
