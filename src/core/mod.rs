@@ -22,6 +22,7 @@ mod sources;
 mod stats;
 
 pub use crate::durations::Endpoint;
+pub use clients::{DEMO_CLIENTS, LOBBY};
 pub use event::{Action, Broken, Census, CloseReason, Event, ProcessFacts, Service};
 pub use stats::{SourceState, SourceStatus, Status};
 
@@ -36,16 +37,10 @@ use api::health_log::HealthLog;
 use clients::{Clients, Wish};
 use context::Context;
 use history::{History, ReadStart};
-use next_wake::{CachedWake, NEVER, NextWake};
+use next_wake::{CachedWake, NextWake};
 use sources::Sources;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
-
-/// Clients above the cap that are told so at once; above that, connections are dropped.
-pub const LOBBY: usize = 64;
-
-/// Connections to the demo exchange: our own, and a few of the curious.
-pub const DEMO_CLIENTS: usize = 32;
 
 /// See the module's page.
 pub struct Core {
@@ -254,9 +249,9 @@ impl Core {
         let mut next = self.next_wake().due.min(self.clients.due());
         // Once the clients have had their time, only the history is waited for.
         if !self.clients_done {
-            next = next.min(self.stop_at.unwrap_or(NEVER));
+            next = next.min(self.stop_at.unwrap_or(Mono::NEVER));
         }
-        (next != NEVER).then_some(next)
+        (next != Mono::NEVER).then_some(next)
     }
 
     /// Both [`Core::outgoing`] and [`Core::wants_read`].

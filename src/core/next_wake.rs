@@ -7,9 +7,6 @@ use super::sources::Sources;
 use crate::time::Mono;
 use std::cell::Cell;
 
-/// The latest moment stands for never.
-pub const NEVER: Mono = Mono(u64::MAX);
-
 /// See the module's page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NextWake {
@@ -34,7 +31,7 @@ impl NextWake {
             history.due(),
         ];
         NextWake {
-            due: all.into_iter().flatten().min().unwrap_or(NEVER),
+            due: all.into_iter().flatten().min().unwrap_or(Mono::NEVER),
             has_work: history.has_work() || sources.has_work(),
             staged: sources.staged(),
         }

@@ -6,7 +6,7 @@
 
 use crate::core::clients::address_counts::AddressCounts;
 use crate::core::clients::connection::Connection;
-use crate::core::{CloseReason, Context, DEMO_CLIENTS, LOBBY, Service};
+use crate::core::{CloseReason, Context, Service};
 use crate::log_targets::HTTP;
 use crate::table::{Key, Table};
 use std::collections::VecDeque;
@@ -14,8 +14,14 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
+/// Clients above the cap that are told so at once; above that, connections are dropped.
+pub const LOBBY: usize = 64;
+
 /// Connections above the limit of one address that are sent a 503.
 const ADDRESS_LOBBY: usize = 4;
+
+/// Connections to the demo exchange: our own, and a few of the curious.
+pub const DEMO_CLIENTS: usize = 32;
 
 /// How long a new connection may be silent, however many others come: three round trips around the world.
 const SILENCE: Duration = Duration::from_secs(1);

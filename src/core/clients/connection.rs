@@ -26,7 +26,6 @@
 
 use crate::config::Limits;
 use crate::core::clients::pending::Pending;
-use crate::core::next_wake::NEVER;
 use crate::core::stats::HttpStatus;
 use crate::core::{Action, CloseReason, Context, Service};
 use crate::http::{BodyReader, Output, Request};
@@ -141,7 +140,7 @@ impl Connection {
     #[inline]
     pub fn renew(&mut self, cx: &Context) {
         let timeout = self.timeout(&cx.config.limits);
-        self.deadline = timeout.map_or(NEVER, |timeout| cx.now.mono + timeout);
+        self.deadline = timeout.map_or(Mono::NEVER, |timeout| cx.now.mono + timeout);
     }
 
     #[inline]

@@ -32,8 +32,7 @@ mod responses;
 mod sweeping;
 
 use crate::config::Config;
-use crate::core::next_wake::NEVER;
-use crate::core::{Census, Context, DEMO_CLIENTS, Event, LOBBY, ProcessFacts, Service, Status};
+use crate::core::{Census, Context, Event, ProcessFacts, Service, Status};
 use crate::core::{CloseReason, api};
 use crate::demo::Demo;
 use crate::http::Outgoing;
@@ -41,6 +40,7 @@ use crate::market::SeriesKey;
 use crate::table::{Key, Table};
 use crate::time::{Mono, UnixMs};
 use accepting::{Accepted, Acceptor};
+pub use accepting::{DEMO_CLIENTS, LOBBY};
 use connection::{Connection, Phase};
 use reading::RequestReader;
 use responses::Responses;
@@ -170,10 +170,10 @@ impl Clients {
         let sweep = if self.is_swept() {
             self.sweeper.due()
         } else {
-            NEVER
+            Mono::NEVER
         };
         let deferred = self.reader.responses.deferred.next_due();
-        sweep.min(deferred.unwrap_or(NEVER))
+        sweep.min(deferred.unwrap_or(Mono::NEVER))
     }
 
     /// True if there is something that a sweep looks at.

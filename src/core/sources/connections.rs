@@ -108,11 +108,8 @@ impl Connections {
     pub fn due(&self) -> Option<Mono> {
         let due = |it: &UpstreamConnection| {
             let deadline = it.request.as_ref()?.deadline;
-            Some(
-                it.connecting
-                    .give_up_at()
-                    .map_or(deadline, |at| at.min(deadline)),
-            )
+            let give_up_at = it.connecting.give_up_at();
+            Some(give_up_at.map_or(deadline, |at| at.min(deadline)))
         };
         self.all.iter().filter_map(due).min()
     }
@@ -330,9 +327,8 @@ impl Connections {
         }
         let is_stuck = (it.connecting.give_up_at()).is_some_and(|at| at <= cx.now.mono);
         let timed_out = Broken::Io(ErrorKind::TimedOut);
-        is_stuck
-            .then(|| self.lost(conn, Some(&timed_out), cx))
-            .flatten()
+        let lost = || self.lost(conn, Some(&timed_out), cx);
+        is_stuck.then(lost).flatten()
     }
 
     /// A connection has ended, or was never open. Without `why`, the peer has closed it in order.
@@ -371,8 +367,7 @@ impl Connections {
     /// Ends a request, and its connection with it.
     fn fail(&mut self, conn: usize, fault: Fault, cx: &mut Context) -> Option<Ended> {
         self.close(conn, cx);
-        let request = self.all[conn].request.take()?;
-        Some(Ended::Failed(request, fault))
+        (self.all[conn].request.take()).map(|request| Ended::Failed(request, fault))
     }
 
     /// Ends a request through nobody's fault, and its connection with it.

@@ -3,7 +3,7 @@
 //! It reports each change of that state. It never writes again to a damaged file.
 
 use super::file::{Care, HistoryFile};
-use crate::history::{Reply, OpenError, StoreError};
+use crate::history::{OpenError, Reply, StoreError};
 use std::path::PathBuf;
 use std::sync::mpsc::SyncSender;
 

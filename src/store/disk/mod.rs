@@ -38,7 +38,7 @@ mod write;
 pub(super) use file::check;
 
 use crate::history::{
-    Reply, Batch, Evicted, Extent, Job, Loaded, SeriesName, StoreError, Unwritten, Written,
+    Batch, Evicted, Extent, Job, Loaded, Reply, SeriesName, StoreError, Unwritten, Written,
 };
 use crate::log_targets::HISTORY;
 use file::HistoryFile;
@@ -226,8 +226,7 @@ impl Eviction {
 
 fn load(file: &HistoryFile, answers: &Answers) -> Result<Loaded, StoreError> {
     let (series, odd) = read::heads(&file.db, |piece| answers.send(Reply::Heads(piece)))?;
-    let (quotes, odd_quotes) =
-        read::records(&file.db, |piece| answers.send(Reply::Quotes(piece)))?;
+    let (quotes, odd_quotes) = read::records(&file.db, |piece| answers.send(Reply::Quotes(piece)))?;
     let (_, odd_markets) = read::records(&file.db, |piece| answers.send(Reply::Markets(piece)))?;
     Ok(Loaded {
         series,
