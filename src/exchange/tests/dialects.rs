@@ -1,7 +1,9 @@
 //! What holds for every dialect, and how a call becomes the target of a request.
 
-use super::super::binance::BINANCE;
-use super::*;
+use super::testing::BINANCE;
+use crate::exchange::{Call, Dialect};
+use crate::interval::Stored;
+use crate::time::UnixMs;
 
 fn candles(from: i64, to: i64, limit: usize) -> Call<'static> {
     Call::Candles {

@@ -1,0 +1,13 @@
+//! What holds for every dialect, for each of them, and for a made-up one.
+
+mod binance;
+mod bitget;
+mod bybit;
+mod coinbase;
+mod dialects;
+mod gate;
+mod kraken;
+mod kucoin;
+mod okx;
+pub(super) mod sample;
+pub(super) mod testing;
