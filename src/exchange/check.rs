@@ -82,11 +82,15 @@ impl Faults<'_> {
     fn add(&mut self, member: &str, message: impl Into<String>) {
         let path = Path::try_from(member.to_owned()).expect("members of the file are paths");
         let before = &self.text.as_bytes()[..position(self.text.as_bytes(), &path)];
-        self.found.push(FileFault {
+        let fault = FileFault {
             line: 1 + before.iter().filter(|byte| **byte == b'\n').count(),
             member: member.to_owned(),
             message: message.into(),
-        });
+        };
+        // Two calls may share what is faulty.
+        if !self.found.contains(&fault) {
+            self.found.push(fault);
+        }
     }
 
     fn expect(&mut self, holds: bool, member: &str, message: &str) {
@@ -151,7 +155,8 @@ impl Dialect {
             }
             None => of("cost"),
         };
-        if !(1..=u64::from(most)).contains(&cost) {
+        // A budget of nothing has a fault of its own.
+        if most > 0 && !(1..=u64::from(most)).contains(&cost) {
             let message =
                 format!("expected a cost from 1 to that of the budget ({most}), found {cost}");
             faults.add(&said, message);

@@ -4,6 +4,7 @@
 
 use super::check::{FileFault, check, not_a_dialect};
 use super::dialect::Dialect;
+use crate::config::SourceConfig;
 use std::sync::LazyLock;
 
 macro_rules! built_in {
@@ -27,6 +28,15 @@ impl Dialect {
     /// The dialect of this name.
     pub fn by_name(name: &str) -> Option<&'static Dialect> {
         DIALECTS.iter().find(|dialect| dialect.name == name)
+    }
+
+    /// The dialect of a source. That of a file is kept for as long as the program runs.
+    pub fn of(source: &SourceConfig) -> Option<&'static Dialect> {
+        if source.dialect_text.is_empty() {
+            return Dialect::by_name(source.spoken());
+        }
+        let dialect = Dialect::read(&source.dialect_text).ok()?;
+        Some(Box::leak(Box::new(dialect)))
     }
 
     /// The names of all dialects.

@@ -3,6 +3,7 @@
 use crate::shop::*;
 use crate::support::*;
 use crate::{HOUSES, binance, bitget, bybit, coinbase, gate, kraken, kucoin, okx};
+use serde_json::json;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -207,4 +208,20 @@ fn every_dialect_has_a_fake() {
     dialects.sort_unstable();
     houses.sort_unstable();
     assert_eq!(dialects, houses);
+}
+
+#[test]
+fn a_dialect_in_a_file_serves_as_the_built_in_one_does() {
+    let open = Open::new(&okx::HOUSE, Shop::new(1));
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/src/exchange/dialects/okx.json"
+    );
+    let source = json!([{ "id": "mine", "dialect": file, "url": open.exchange.url(), "symbols": ["BTC/USDT"] }]);
+    let config = json!({ "sources": source, "data": ":memory:" });
+    let marketd = Marketd::with_config(config);
+    let quote = await_quote(&marketd, "BTC-USDT");
+    assert_eq!(quote["source"], "mine");
+    let shop = Shop::new(1);
+    check_quote(&quote, &shop.day(&shop.markets()[0]), okx::HOUSE.sends);
 }

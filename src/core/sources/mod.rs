@@ -125,7 +125,7 @@ impl Poller {
     /// checked.
     pub fn new(id: SourceId, config: &Config, seed: u64, now: Now) -> Poller {
         let source = config.sources[usize::from(id.0)].clone();
-        let dialect = Dialect::by_name(source.spoken()).expect("dialects have been checked");
+        let dialect = Dialect::of(&source).expect("dialects have been checked");
         let own = || Url::parse(dialect.base_url()).expect("a dialect's own address is sound");
         let url = source.url.clone().unwrap_or_else(own);
         let route = Route::new(&url, source.proxy.clone());

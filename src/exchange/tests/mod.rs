@@ -5,6 +5,7 @@ mod bitget;
 mod bybit;
 mod coinbase;
 mod dialects;
+mod files;
 mod gate;
 mod kraken;
 mod kucoin;
