@@ -51,7 +51,21 @@ fn help_and_version_go_to_standard_output() {
 fn every_exchange_is_named_in_the_help_and_can_be_a_source() {
     let (_, help, _) = run(&["--help"]);
     let names = [
-        "binance", "okx", "bybit", "kraken", "coinbase", "kucoin", "gate", "bitget", "demo",
+        "binance",
+        "okx",
+        "bybit",
+        "kraken",
+        "coinbase",
+        "kucoin",
+        "gate",
+        "bitget",
+        "binanceus",
+        "bitstamp",
+        "cryptocom",
+        "htx",
+        "mexc",
+        "upbit",
+        "demo",
     ];
     let line = format!("\nDialects: {}\n", names.join(", "));
     assert!(help.contains(&line), "{help}");
@@ -136,7 +150,7 @@ fn faults_are_one_line_each_with_exit_code_2() {
     );
     check(
         &["--source", "nyse"],
-        "--source: expected one of binance, okx, bybit, kraken, coinbase, kucoin, gate, bitget, demo, found \"nyse\"\n",
+        "--source: expected one of binance, okx, bybit, kraken, coinbase, kucoin, gate, bitget, binanceus, bitstamp, cryptocom, htx, mexc, upbit, demo, found \"nyse\"\n",
     );
     let path = file(
         "bad.json",

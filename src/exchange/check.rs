@@ -249,12 +249,9 @@ impl Dialect {
         let message = "expected 1 to 32 of A-Z, a-z, 0-9, -, _, . and /";
         let is_plain = names.into_iter().flatten().all(is_plain);
         faults.expect(is_plain, "candles.intervals", message);
-        let is_there = names.iter().all(Option::is_some);
-        faults.expect(
-            is_there,
-            "candles.intervals",
-            "expected `1m`, `1h` and `1d`",
-        );
+        let is_there = names.iter().any(Option::is_some);
+        let message = "expected one of `1m`, `1h` and `1d` at least";
+        faults.expect(is_there, "candles.intervals", message);
         faults.expect_from_1(Some(candles.rows), MOST_ROWS, "candles.rows");
         faults.expect_from_1(candles.depth, u32::MAX, "candles.depth");
         use CandleField::*;

@@ -304,6 +304,11 @@ impl Dialect {
         self.errors.statuses.kind(status)
     }
 
+    /// True if the exchange has candles of this interval.
+    pub fn has_interval(&self, interval: Stored) -> bool {
+        self.candles.intervals.of(interval).is_some()
+    }
+
     /// What one request for candles may return.
     pub fn page(&self) -> Page {
         Page {

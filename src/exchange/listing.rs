@@ -26,6 +26,8 @@ pub(super) enum ListingField {
     CandleId,
     Base,
     Quote,
+    /// What is traded, of which only [`ListingForm::kinds`] are taken.
+    Kind,
     /// Base and quote in one text, in one of the forms of [`ListingForm::pair`]. Takes precedence.
     Pair,
     Status,
@@ -75,6 +77,9 @@ pub(super) struct ListingForm {
     /// Assets that have another name elsewhere.
     #[serde(default)]
     renamed: BTreeMap<Box<str>, Box<str>>,
+    /// The values of `kind` of markets that are taken, if not all are (spot, and no futures).
+    #[serde(default)]
+    kinds: Vec<Box<str>>,
     /// Suffixes of the ids of markets to skip (dark pools of Kraken).
     #[serde(default)]
     skipped: Vec<Box<str>>,
@@ -115,7 +120,10 @@ pub(super) fn take<'a>(
             return Ok(());
         }
     };
-    if form.skipped.iter().any(|end| id.ends_with(&**end)) {
+    let kind = text(fields.get(ListingField::Kind)).unwrap_or_default();
+    let is_other = |kind: &str| form.kinds.iter().all(|known| **known != *kind);
+    let is_other = !form.kinds.is_empty() && kind.is_none_or(|kind| is_other(&kind));
+    if is_other || form.skipped.iter().any(|end| id.ends_with(&**end)) {
         return Ok(());
     }
     match market(&id, &fields, form) {

@@ -12,8 +12,9 @@ macro_rules! built_in {
 }
 
 /// In the order of `--help`.
-static BUILT_IN: [&str; 8] = built_in! {
-    "binance" "okx" "bybit" "kraken" "coinbase" "kucoin" "gate" "bitget"
+static BUILT_IN: [&str; 14] = built_in! {
+    "binance" "okx" "bybit" "kraken" "coinbase" "kucoin" "gate" "bitget" "binanceus" "bitstamp"
+    "cryptocom" "htx" "mexc" "upbit"
 };
 
 static DIALECTS: LazyLock<Vec<Dialect>> = LazyLock::new(|| {

@@ -154,7 +154,7 @@ fn checked<E: Error>(entries: usize, depth: usize) -> Result<(), E> {
 }
 
 /// The most fields of a kind of item.
-pub(super) const FIELDS: usize = 20;
+pub(super) const FIELDS: usize = 21;
 
 /// What an item holds, by field.
 pub(super) struct Fields<'a>([Raw<'a>; FIELDS]);

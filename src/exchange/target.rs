@@ -1,7 +1,8 @@
 //! Targets: path and query of a request, with placeholders.
 //!
 //! Owns the placeholders: `{id}`, and for candles `{interval}`, `{limit}` (rows of a page),
-//! `{slots}` (as many rows as the range has), `{from}` and `{to}` (first and last open time).
+//! `{slots}` (as many rows as the range has), `{back}` (as many as there are from its begin until
+//! now, for exchanges that send the newest alone), `{from}` and `{to}` (first and last open time).
 //!
 //! - `{id lower}`, `{id upper}`, `{id bare}`: the id in one case, or its letters and digits alone.
 //! - `{from-}`, `{to+}`: one unit outside of the range, for exchanges that leave its ends out.
@@ -38,6 +39,7 @@ pub(super) enum Placeholder {
     Interval,
     Limit,
     Slots,
+    Back,
     /// The first or the last open time, so many units later, in this unit.
     Time {
         last: bool,
@@ -97,7 +99,7 @@ impl TryFrom<String> for Target {
 impl Placeholder {
     fn parse(text: &str) -> Result<Placeholder, String> {
         let unknown = || {
-            let known = "{id}, {interval}, {limit}, {slots}, {from}, {to}";
+            let known = "{id}, {interval}, {limit}, {slots}, {back}, {from}, {to}";
             format!("unknown placeholder {{{text}}}: expected one of {known}")
         };
         let (name, modifier) = text.split_once(' ').unwrap_or((text, ""));
@@ -120,6 +122,7 @@ impl Placeholder {
             ("interval", "") => Ok(Placeholder::Interval),
             ("limit", "") => Ok(Placeholder::Limit),
             ("slots", "") => Ok(Placeholder::Slots),
+            ("back", "") => Ok(Placeholder::Back),
             ("id", "") => id(Case::AsIs, false),
             ("id", "bare") => id(Case::AsIs, true),
             ("id", "lower") => id(Case::Lower, false),
@@ -140,6 +143,7 @@ impl fmt::Display for Placeholder {
             Placeholder::Interval => "{interval}",
             Placeholder::Limit => "{limit}",
             Placeholder::Slots => "{slots}",
+            Placeholder::Back => "{back}",
             Placeholder::Time { last: false, .. } => "{from}",
             Placeholder::Time { last: true, .. } => "{to}",
         })
@@ -178,17 +182,28 @@ impl Placeholder {
             (Placeholder::Interval, Call::Candles { .. }) => out.push_str(rows.interval),
             (Placeholder::Limit, Call::Candles { limit, .. }) => number(most(limit), out),
             (
-                Placeholder::Slots,
+                Placeholder::Slots | Placeholder::Back,
                 Call::Candles {
                     interval,
                     from,
                     to,
                     limit,
+                    now,
                     ..
                 },
             ) => {
-                let slots = (to - from) / interval.length_ms() + 1;
-                number(slots.clamp(1, most(limit)), out);
+                let is_back = self == Placeholder::Back;
+                let last = if is_back { now } else { to };
+                let slots = interval
+                    .slot_of(last)
+                    .saturating_sub(interval.slot_of(from))
+                    + 1;
+                let most = if is_back {
+                    rows.page as i64
+                } else {
+                    most(limit)
+                };
+                number(slots.clamp(1, most), out);
             }
             (Placeholder::Time { last, shift, unit }, Call::Candles { from, to, .. }) => {
                 let time = if last { to } else { from };

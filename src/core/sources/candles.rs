@@ -258,7 +258,7 @@ impl Poller {
             true => catalog.listing(self.id, series.symbol).is_some(),
             false => archived.is_some_and(|slots| !slots.is_empty()),
         };
-        if !has_it {
+        if !has_it || !self.dialect.has_interval(series.interval) {
             return false;
         }
         let exchange = desk.status.exchange_time(now);

@@ -62,7 +62,7 @@ fn a_fault_names_its_line_and_member() {
         "/day",
         "/{day}",
         "16: tickers.stats.call.target: unknown placeholder {day}: expected one of {id}, {interval}, {limit}, \
-         {slots}, {from}, {to}",
+         {slots}, {back}, {from}, {to}",
     );
     check(
         "\"/tickers\", \"cost\": 3",

@@ -11,4 +11,5 @@ mod kraken;
 mod kucoin;
 mod okx;
 pub(super) mod sample;
+mod six;
 pub(super) mod testing;

@@ -23,6 +23,12 @@ dialects! {
     KUCOIN "kucoin"
     GATE "gate"
     BITGET "bitget"
+    BINANCEUS "binanceus"
+    BITSTAMP "bitstamp"
+    CRYPTOCOM "cryptocom"
+    HTX "htx"
+    MEXC "mexc"
+    UPBIT "upbit"
 }
 
 const CAPS: Caps = Caps {
