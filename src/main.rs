@@ -4,9 +4,10 @@
 //! mend: that is one clear line and exit code 2.
 
 use marketd::config::{self, Command, Dialects, KnownDialect, Loaded, Url};
-use marketd::exchange::{Call, Dialect};
+use marketd::exchange::{self, Call, Dialect};
 use marketd::log_targets::CONFIG;
 use marketd::time::Clock;
+use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -17,7 +18,10 @@ const MEND: u8 = 2;
 
 fn main() -> ExitCode {
     let dialects = dialects();
-    let words = std::env::args_os().skip(1);
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if words == ["schema", "dialect"] {
+        return print(exchange::SCHEMA);
+    }
     match config::command(words, |name| std::env::var_os(name), &dialects) {
         Err(faults) => fail("", &faults),
         Ok(Command::Help) => print(&config::help(&dialects.built_in)),

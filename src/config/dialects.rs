@@ -101,12 +101,15 @@ fn read_file(
             })
         }
         Err(faults) => {
-            let count = faults.len();
+            let count = match faults.len() {
+                1 => "1 fault".to_string(),
+                count => format!("{count} faults"),
+            };
             for (line, member, message) in faults {
                 report.add(Fault::at(Some(&path), Some(line), &member, message));
             }
             Err(format!(
-                "{} is not a dialect: it has {count} faults",
+                "{} is not a dialect: it has {count}",
                 quoted(&path)
             ))
         }

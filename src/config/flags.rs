@@ -169,6 +169,7 @@ pub fn help(dialects: &[KnownDialect]) -> String {
         "marketd {version}: polls exchanges and serves quotes, markets and charts as JSON over HTTP
 
 Usage: marketd [OPTIONS]
+       marketd schema dialect    Print the JSON Schema of a dialect's file
 
 Options:
 {options}

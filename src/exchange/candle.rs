@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 /// What a column or a member of a candle is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(super) enum CandleField {
     /// When it opens.

@@ -16,7 +16,6 @@ use super::value::Unit;
 use crate::interval::Stored;
 use crate::time::UnixMs;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use std::time::Duration;
 
 /// A request to an exchange.
@@ -87,16 +86,17 @@ pub struct Page {
 
 /// The endpoints, limits and JSON of one exchange: the whole of a dialect's file.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Dialect {
     /// Address of the JSON Schema, for editors. Not read.
     #[serde(rename = "$schema")]
-    _schema: Option<IgnoredAny>,
+    _schema: Option<String>,
     /// What the exchange is called in messages: 1 to 32 of a-z, 0-9 and -.
     pub(super) name: String,
     /// Remarks for people. Not read.
     #[serde(rename = "notes")]
-    _notes: Option<Vec<IgnoredAny>>,
+    _notes: Option<Vec<String>>,
     /// Scheme and host of every request.
     pub(super) base_url: String,
     /// What the exchange allows.
@@ -116,6 +116,7 @@ pub struct Dialect {
 
 /// What an exchange allows, and the header field that tells of it.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct BudgetForm {
     /// The costs that may be spent.
@@ -130,6 +131,7 @@ pub(super) struct BudgetForm {
 
 /// One endpoint.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Endpoint {
     /// Path and query.
@@ -146,6 +148,7 @@ pub(super) struct Endpoint {
 
 /// A limit of one endpoint.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Limit {
     /// So many requests.
@@ -156,6 +159,7 @@ pub(super) struct Limit {
 
 /// A value for each stored interval that the exchange has.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct ByInterval<T> {
     /// One minute.
@@ -171,6 +175,7 @@ pub(super) struct ByInterval<T> {
 
 /// The calls for tickers.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Tickers {
     /// All markets at once.
@@ -187,6 +192,7 @@ pub(super) struct Tickers {
 
 /// A call for tickers.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct TickerCall {
     /// The endpoint.
@@ -197,6 +203,7 @@ pub(super) struct TickerCall {
 
 /// The calls for candles.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Candles {
     /// The endpoint.
@@ -220,6 +227,7 @@ pub(super) struct Candles {
 
 /// Where older candles are.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Archive {
     /// The endpoint.
@@ -230,6 +238,7 @@ pub(super) struct Archive {
 
 /// The call for the exchange's clock.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Time {
     /// The endpoint. Its item is the time itself.

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 
 /// What a member of a listing is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(super) enum ListingField {
     /// The name in tickers.
@@ -26,9 +27,9 @@ pub(super) enum ListingField {
     CandleId,
     Base,
     Quote,
-    /// What is traded, of which only [`ListingForm::kinds`] are taken.
+    /// What is traded, of which only `kinds` are taken.
     Kind,
-    /// Base and quote in one text, in one of the forms of [`ListingForm::pair`]. Takes precedence.
+    /// Base and quote in one text, in one of the forms of `pair`. Takes precedence.
     Pair,
     Status,
     /// True if orders are refused, whatever the status says.
@@ -59,6 +60,7 @@ impl Field for ListingField {
 
 /// The market list, and how an exchange writes it.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ListingForm {
     /// The endpoint.
@@ -90,6 +92,7 @@ pub(super) struct ListingForm {
 
 /// The unit of fees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(super) enum FeeUnit {
     /// 0.001 is 0.1 %.

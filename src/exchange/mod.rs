@@ -58,4 +58,5 @@ pub use dialect::{Budget, Call, Dialect, Meter, Page};
 pub use error::{Fault, ReadError, RefusalKind, Reject};
 pub use items::Caps;
 pub use reading::Reading;
+pub use registry::{FILE_BYTES, SCHEMA};
 pub use sink::Sink;

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 /// Where an exchange says that it refuses, and how.
 #[derive(Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct Refusal {
     /// Where the code is. Of an array, the first element counts.
@@ -29,6 +30,7 @@ pub(super) struct Refusal {
 
 /// What the statuses of refusals mean, if the body does not say more.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct Statuses {
     /// Too many requests.

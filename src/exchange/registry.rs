@@ -22,6 +22,9 @@ static DIALECTS: LazyLock<Vec<Dialect>> = LazyLock::new(|| {
     BUILT_IN.iter().map(read).collect()
 });
 
+/// The JSON Schema of a dialect's file, made from the structs that it is read into.
+pub const SCHEMA: &str = include_str!("dialects/schema.json");
+
 /// The largest file of a dialect. The largest one of this build has 6 KB.
 pub const FILE_BYTES: usize = 256 * 1024;
 

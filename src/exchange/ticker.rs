@@ -15,6 +15,7 @@ use std::borrow::Cow;
 
 /// What a member of a ticker is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(super) enum TickerField {
     /// The exchange's name of the market.

@@ -20,6 +20,7 @@ const LAST_MS: i64 = 253_402_300_799_999;
 
 /// How an exchange writes times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) enum Unit {
     /// Seconds since the epoch; a fraction is cut to milliseconds.
     #[serde(rename = "s")]

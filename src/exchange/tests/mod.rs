@@ -11,5 +11,6 @@ mod kraken;
 mod kucoin;
 mod okx;
 pub(super) mod sample;
+mod schema;
 mod six;
 pub(super) mod testing;
