@@ -22,6 +22,8 @@ fn main() -> ExitCode {
     if words == ["schema", "dialect"] {
         return print(exchange::SCHEMA);
     }
+    let is_probe = words.first().is_some_and(|word| word == "probe");
+    let words = words.into_iter().skip(usize::from(is_probe));
     match config::command(words, |name| std::env::var_os(name), &dialects) {
         Err(faults) => fail("", &faults),
         Ok(Command::Help) => print(&config::help(&dialects.built_in)),
@@ -37,8 +39,26 @@ fn main() -> ExitCode {
             tell("warning: ", &loaded.warnings);
             print(&format!("{}\n", loaded.config.to_json()))
         }
+        Ok(Command::Run(loaded)) if is_probe => ask(&loaded),
         Ok(Command::Run(loaded)) => serve(loaded),
     }
+}
+
+/// Asks each source's exchange once for everything, and prints what was understood.
+fn ask(loaded: &Loaded) -> ExitCode {
+    if loaded.config.demo.is_some() {
+        return fail(
+            "probe: ",
+            &["expected --source, or a configuration with sources"],
+        );
+    }
+    let mut is_good = true;
+    for source in &loaded.config.sources {
+        let (text, all_read) = marketd::probe::probe(&loaded.config, source);
+        print(&text);
+        is_good &= all_read;
+    }
+    ExitCode::from(u8::from(!is_good))
 }
 
 /// Starts the logger and runs the service to its end.

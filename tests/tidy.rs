@@ -13,12 +13,12 @@ use source::{Source, Word};
 /// The rooms, each with its row and with the neighbours that it may name all the same. A room
 /// names itself, those of the rows below it, and nobody else.
 ///
-///     row 4   main  net  store         sockets, files, clock, process
+///     row 4   main  net  store  probe  sockets, files, clock, process
 ///     row 3   core  demo               decisions; no I/O, no clock
 ///     row 2   http  market  exchange   messages | meaning | dialects
 ///     row 1   time  table  rng  decimal  fingerprint  interval  record  history  json  log_targets
 ///             config  durations
-const ROOMS: [(&str, u8, &[&str]); 22] = [
+const ROOMS: [(&str, u8, &[&str]); 23] = [
     // Plain tools, in the order in which they stand on each other.
     ("time", 1, &[]),
     ("durations", 1, &["time"]),
@@ -45,8 +45,10 @@ const ROOMS: [(&str, u8, &[&str]); 22] = [
     ("core", 3, &[]),
     ("net", 4, &["store"]),
     ("store", 4, &[]),
+    // Asks once, without the loop.
+    ("probe", 4, &["net"]),
     // Puts the house together.
-    ("main", 4, &["net", "store"]),
+    ("main", 4, &["net", "store", "probe"]),
     // Lists the rooms and names none of them.
     ("lib", 1, &[]),
     // Pages, no code.
@@ -62,7 +64,8 @@ const MODEST: [(&str, u8); 1] = [("store", 2)];
 const FLOATS: [(&str, &str); 0] = [];
 
 /// Files and rooms that may start threads or block: both sit on the far side of a queue.
-const THREADS: [&str; 2] = ["src/net/resolver.rs", "src/store"];
+/// The probe's requests run without a loop.
+const THREADS: [&str; 3] = ["src/net/resolver.rs", "src/net/fetch.rs", "src/store"];
 
 /// Where files and sockets are opened: the top row, and the configuration, which reads its file
 /// before anything runs.

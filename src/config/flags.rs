@@ -169,6 +169,8 @@ pub fn help(dialects: &[KnownDialect]) -> String {
         "marketd {version}: polls exchanges and serves quotes, markets and charts as JSON over HTTP
 
 Usage: marketd [OPTIONS]
+       marketd probe [OPTIONS]   Ask each source's exchange once for everything, and print what was
+                                 understood; exit code 1 if something cannot be read
        marketd schema dialect    Print the JSON Schema of a dialect's file
 
 Options:

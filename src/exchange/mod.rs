@@ -14,7 +14,7 @@
 //! and fields), `value` (numbers, times, names), `pair` (two assets in one text), `ticker`, `candle`
 //! and `listing` (the kinds of items), `refusal` (errors in a 200), `sink` (who takes the records),
 //! `target` (path and query of a request), `dialect` (what a file says), `check` (what is wrong with
-//! a file), `reading` (all of it together), and `registry`, the table of exchanges.
+//! a file), `reading` (all of it together), `explain` (the same for a person), and `registry`, the table of exchanges.
 //!
 //! # To add an exchange
 //!
@@ -37,6 +37,7 @@ mod check;
 mod dialect;
 mod envelope;
 mod error;
+mod explain;
 mod items;
 mod json;
 mod listing;
@@ -56,6 +57,7 @@ mod value;
 pub use check::FileFault;
 pub use dialect::{Budget, Call, Dialect, Meter, Page};
 pub use error::{Fault, ReadError, RefusalKind, Reject};
+pub use explain::{Explained, explain};
 pub use items::Caps;
 pub use reading::Reading;
 pub use registry::{FILE_BYTES, SCHEMA};

@@ -3,10 +3,11 @@
 //! The configuration refuses every https address in such a build, so no session is ever opened.
 
 use super::socket::Socket;
-use super::transfer::{Progress, Transfer};
+use super::transfer::{Progress, Stream, Transfer};
 use crate::config::Config;
 use crate::core::Broken;
 use crate::time::Clock;
+use std::net::TcpStream;
 
 /// The configuration of no session.
 pub struct Tls;
@@ -19,6 +20,11 @@ impl Tls {
     /// Never fails.
     pub fn new(_config: &Config, _clock: Clock) -> Result<Tls, String> {
         Ok(Tls)
+    }
+
+    /// Always fails.
+    pub fn blocking(&self, _host: &str, _socket: TcpStream) -> Result<Box<dyn Stream>, String> {
+        Err("this build cannot speak https".to_string())
     }
 
     /// Always fails.

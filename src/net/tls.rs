@@ -13,7 +13,7 @@
 //! Invariant: `held` is the number of bytes that are decrypted and not yet read.
 
 use super::socket::Socket;
-use super::transfer::{Progress, Transfer};
+use super::transfer::{Progress, Stream, Transfer};
 use crate::config::Config;
 use crate::core::Broken;
 use crate::time::{Clock, UnixMs};
@@ -21,9 +21,10 @@ use rustls::client::ClientConnection;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::time_provider::TimeProvider;
-use rustls::{CertificateError, ClientConfig, Error, RootCertStore};
+use rustls::{CertificateError, ClientConfig, Error, RootCertStore, StreamOwned};
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,6 +67,12 @@ impl Tls {
             .with_no_client_auth();
         shared.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Tls(Arc::new(shared)))
+    }
+
+    /// A session over a socket that blocks.
+    pub fn blocking(&self, host: &str, socket: TcpStream) -> Result<Box<dyn Stream>, String> {
+        let session = self.open(host).map_err(|broken| broken.to_string())?;
+        Ok(Box::new(StreamOwned::new(session.conn, socket)))
     }
 
     /// A session with a peer that must have a certificate for `host`, a name or an address.

@@ -1,7 +1,12 @@
 //! Results of the steps of a connection: how far it has come, and what one system call moved.
 
 use crate::core::Broken;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read, Write};
+
+/// A connection that blocks, with TLS or without.
+pub trait Stream: Read + Write {}
+
+impl<T: Read + Write> Stream for T {}
 
 /// The result of one step of connecting or of the TLS handshake.
 #[derive(Debug, PartialEq, Eq)]
