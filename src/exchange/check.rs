@@ -279,20 +279,24 @@ impl Dialect {
 
     fn check_others(&self, faults: &mut Faults<'_>) {
         let (markets, time) = (&self.markets, &self.time);
-        self.check_call(&markets.call, "markets.call", Values::None, faults);
         self.check_call(&time.call, "time.call", Values::None, faults);
-        let is_list = markets.call.items.form != Form::Itself;
-        let message = "expected elements (`[]`) or members (`{}`)";
-        faults.expect(is_list, "markets.call.items", message);
         let is_itself = time.call.items.form == Form::Itself;
         faults.expect(
             is_itself,
             "time.call.items",
             "expected the path to the time itself",
         );
+        let (Some(call), Some(fields)) = (&markets.call, &markets.fields) else {
+            let has_none = markets.call.is_none() && markets.fields.is_none();
+            let message = "expected `call` and `fields`, or none of them and `pair`";
+            return faults.expect(has_none && markets.has_pair(), "markets", message);
+        };
+        self.check_call(call, "markets.call", Values::None, faults);
+        let is_list = call.items.form != Form::Itself;
+        let message = "expected elements (`[]`) or members (`{}`)";
+        faults.expect(is_list, "markets.call.items", message);
         use ListingField::*;
-        let fields = &markets.fields;
-        let is_named = fields.has(Id) || markets.call.items.form == Form::Members;
+        let is_named = fields.has(Id) || call.items.form == Form::Members;
         faults.expect(is_named, "markets.fields", "expected a member that is `id`");
         let has_assets = fields.has(Pair) || fields.has(Base) && fields.has(Quote);
         let message = "expected members that are `base` and `quote`, or one that is `pair`";

@@ -112,6 +112,9 @@ pub struct Dialect {
     pub(super) markets: ListingForm,
     /// The exchange's clock.
     pub(super) time: Time,
+    /// The markets of an exchange without a list: base and quote of each.
+    #[serde(skip)]
+    pub(super) named: Vec<(String, String)>,
 }
 
 /// What an exchange allows, and the header field that tells of it.
@@ -373,7 +376,8 @@ impl Dialect {
                 let archive = self.candles.archive.as_ref().filter(is_old);
                 archive.map_or(&self.candles.call, |archive| &archive.call)
             }
-            Call::Markets => &self.markets.call,
+            // Any answer will do for an exchange without a list.
+            Call::Markets => self.markets.call.as_ref().unwrap_or(&self.time.call),
             Call::Time => &self.time.call,
         }
     }

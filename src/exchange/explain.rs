@@ -93,9 +93,10 @@ impl Tracer<'_> {
                 name,
                 &whole,
             ),
-            Call::Markets => {
-                fields_of(&self.dialect.markets.fields, ListingField::Id, name, &whole)
-            }
+            Call::Markets => match &self.dialect.markets.fields {
+                Some(table) => fields_of(table, ListingField::Id, name, &whole),
+                None => Vec::new(),
+            },
             Call::Time => Vec::new(),
             call => fields_of(
                 self.dialect.ticker_fields(call),

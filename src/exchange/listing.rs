@@ -63,10 +63,11 @@ impl Field for ListingField {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ListingForm {
-    /// The endpoint.
-    pub(super) call: Endpoint,
+    /// The endpoint. Without it the exchange has no list: the markets are those that the source's
+    /// `symbols` name, with ids in the first form of `pair`.
+    pub(super) call: Option<Endpoint>,
     /// The members of a market.
-    pub(super) fields: Node<ListingField>,
+    pub(super) fields: Option<Node<ListingField>>,
     /// The statuses of a market that trades.
     #[serde(default)]
     open: Vec<Box<str>>,
@@ -102,17 +103,48 @@ pub(super) enum FeeUnit {
     Percent,
 }
 
+impl ListingForm {
+    /// True if ids can be made of assets.
+    pub(super) fn has_pair(&self) -> bool {
+        !self.pair.is_empty()
+    }
+
+    /// A market that is in no list.
+    pub(super) fn unlisted(&self, base: &str, quote: &str) -> MarketInfo {
+        let own = |common: &str| -> String {
+            let renamed = self.renamed.iter().find(|(_, other)| ***other == *common);
+            match renamed {
+                Some((own, _)) => own.to_string(),
+                None if self.lower_case => common.to_ascii_lowercase(),
+                None => common.to_owned(),
+            }
+        };
+        let id = self
+            .pair
+            .first()
+            .map(|pair| pair.join(&own(base), &own(quote)));
+        MarketInfo {
+            ticker_id: id.unwrap_or_default().into(),
+            candle_id: None,
+            base: base.into(),
+            quote: quote.into(),
+            rules: MarketRules::default(),
+            active: true,
+        }
+    }
+}
+
 /// Reads one listing and passes it to the sink. `id` is for lists that name their markets outside.
 pub(super) fn take<'a>(
     item: &mut Cursor<'a>,
-    form: &'static ListingForm,
+    (form, table): (&ListingForm, &'static Node<ListingField>),
     order: &mut Order<ListingField>,
     id: Raw<'a>,
     sink: &mut dyn Sink,
 ) -> Result<(), Stop> {
     let mut fields = Fields::new();
     fields.set(ListingField::Id, id);
-    if !order.read(item, &form.fields, &mut fields)? {
+    if !order.read(item, table, &mut fields)? {
         sink.rejected(Reject::new(None, "market", Fault::WrongType));
         return Ok(());
     }

@@ -10,11 +10,12 @@
 //! limit.
 //!
 //! From the bytes up: `json` (a cursor over words and brackets), `path` (places in a body),
-//! `envelope` and `items` (the way through a body that comes in pieces), `shape` (tables of members
-//! and fields), `value` (numbers, times, names), `pair` (two assets in one text), `ticker`, `candle`
-//! and `listing` (the kinds of items), `refusal` (errors in a 200), `sink` (who takes the records),
-//! `target` (path and query of a request), `dialect` (what a file says), `check` (what is wrong with
-//! a file), `reading` (all of it together), `explain` (the same for a person), and `registry`, the table of exchanges.
+//! `envelope` and `items` (the way through a body that comes in pieces), `shape` (tables of
+//! members and fields), `value` (numbers, times, names), `pair` (two assets in one text),
+//! `ticker`, `candle` and `listing` (the kinds of items), `refusal` (errors in a 200), `sink` (who
+//! takes the records), `target` (path and query of a request), `dialect` (what a file says),
+//! `check` (what is wrong with a file), `reading` (all of it together), `explain` (the same for a
+//! person), and `registry`, the table of exchanges.
 //!
 //! # To add an exchange
 //!

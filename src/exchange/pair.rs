@@ -26,6 +26,16 @@ impl Pair {
         }]
     }
 
+    /// The text of a market in this form.
+    pub(super) fn join(&self, base: &str, quote: &str) -> String {
+        let [front, between, behind] = &self.texts;
+        let (first, second) = match self.quote_first {
+            false => (base, quote),
+            true => (quote, base),
+        };
+        format!("{front}{first}{between}{second}{behind}")
+    }
+
     /// Base and quote, if the text has this form.
     pub(super) fn split<'t>(&self, text: &'t str) -> Option<(&'t str, &'t str)> {
         let [front, between, behind] = &self.texts;

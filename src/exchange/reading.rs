@@ -35,7 +35,13 @@ pub struct Reading {
 enum Task {
     Tickers(&'static Node<TickerField>, Order<TickerField>, Known),
     Candles(CandleForm<'static>, Order<CandleField>),
-    Markets(&'static ListingForm, Order<ListingField>),
+    Markets(
+        &'static ListingForm,
+        &'static Node<ListingField>,
+        Order<ListingField>,
+    ),
+    /// The exchange has no list of its own.
+    Named,
     Time(Unit),
 }
 
@@ -55,7 +61,10 @@ impl Reading {
             Call::Tickers => tickers(None),
             Call::Ticker { id } | Call::Stats { id } => tickers(Some(id)),
             Call::Candles { .. } => Task::Candles(dialect.candle_form(), Order::new()),
-            Call::Markets => Task::Markets(&dialect.markets, Order::new()),
+            Call::Markets => match &dialect.markets.fields {
+                Some(table) => Task::Markets(&dialect.markets, table, Order::new()),
+                None => Task::Named,
+            },
             Call::Time => Task::Time(dialect.time.unit),
         };
         let call = dialect.endpoint(call);
@@ -158,6 +167,12 @@ impl Reading {
                     .expect("the envelope is whole and was walked through");
                 Ok(())
             }
+            (Task::Named, _) => {
+                for (base, quote) in &self.dialect.named {
+                    sink.market(self.dialect.markets.unlisted(base, quote));
+                }
+                Ok(())
+            }
             (Task::Time(unit), word) => match value::time(word, *unit) {
                 Ok(Some(time)) => {
                     sink.time(time);
@@ -175,7 +190,7 @@ impl Reading {
             (Task::Tickers(..), Form::Itself) => "one ticker",
             (Task::Tickers(..), _) => "a list of tickers",
             (Task::Candles(..), _) => "a list of candles",
-            (Task::Markets(..), _) => "a list of markets",
+            (Task::Markets(..) | Task::Named, _) => "a list of markets",
             (Task::Time(_), _) => "a time",
         };
         ReadError::WrongShape { expected }
@@ -215,8 +230,10 @@ impl Take for Taker<'_, '_> {
                 ticker::take(item, table, order, name, known, self.sink)
             }
             Task::Candles(form, order) => candle::take(item, form, order, name, self.sink),
-            Task::Markets(form, order) => listing::take(item, form, order, name, self.sink),
-            Task::Time(_) => item.value().map(|_| ()),
+            Task::Markets(form, table, order) => {
+                listing::take(item, (form, table), order, name, self.sink)
+            }
+            Task::Time(_) | Task::Named => item.value().map(|_| ()),
         }
     }
 }

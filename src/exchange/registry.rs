@@ -39,7 +39,14 @@ impl Dialect {
         if source.dialect_text.is_empty() {
             return Dialect::by_name(source.spoken());
         }
-        let dialect = Dialect::read(&source.dialect_text).ok()?;
+        let mut dialect = Dialect::read(&source.dialect_text).ok()?;
+        let symbols = source
+            .symbols
+            .iter()
+            .filter_map(|symbol| symbol.split_once('/'));
+        dialect.named = symbols
+            .map(|(base, quote)| (base.into(), quote.into()))
+            .collect();
         Some(Box::leak(Box::new(dialect)))
     }
 
