@@ -67,6 +67,7 @@ pub mod json;
 pub mod log_targets;
 pub mod market;
 pub mod net;
+pub mod probe;
 pub mod record;
 pub mod rng;
 pub mod store;

@@ -3,10 +3,11 @@
 //! Owns standard output, standard error and the exit code. It never panics on what a person can
 //! mend: that is one clear line and exit code 2.
 
-use marketd::config::{self, Command, KnownDialect, Loaded, Url};
-use marketd::exchange::{Call, Dialect};
+use marketd::config::{self, Command, Dialects, KnownDialect, Loaded, Url};
+use marketd::exchange::{self, Call, Dialect};
 use marketd::log_targets::CONFIG;
 use marketd::time::Clock;
+use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -17,10 +18,15 @@ const MEND: u8 = 2;
 
 fn main() -> ExitCode {
     let dialects = dialects();
-    let words = std::env::args_os().skip(1);
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if words == ["schema", "dialect"] {
+        return print(exchange::SCHEMA);
+    }
+    let is_probe = words.first().is_some_and(|word| word == "probe");
+    let words = words.into_iter().skip(usize::from(is_probe));
     match config::command(words, |name| std::env::var_os(name), &dialects) {
         Err(faults) => fail("", &faults),
-        Ok(Command::Help) => print(&config::help(&dialects)),
+        Ok(Command::Help) => print(&config::help(&dialects.built_in)),
         Ok(Command::Version) => print(concat!("marketd ", env!("CARGO_PKG_VERSION"), "\n")),
         Ok(Command::Check(loaded)) => {
             tell("warning: ", &loaded.warnings);
@@ -33,8 +39,26 @@ fn main() -> ExitCode {
             tell("warning: ", &loaded.warnings);
             print(&format!("{}\n", loaded.config.to_json()))
         }
+        Ok(Command::Run(loaded)) if is_probe => ask(&loaded),
         Ok(Command::Run(loaded)) => serve(loaded),
     }
+}
+
+/// Asks each source's exchange once for everything, and prints what was understood.
+fn ask(loaded: &Loaded) -> ExitCode {
+    if loaded.config.demo.is_some() {
+        return fail(
+            "probe: ",
+            &["expected --source, or a configuration with sources"],
+        );
+    }
+    let mut is_good = true;
+    for source in &loaded.config.sources {
+        let (text, all_read) = marketd::probe::probe(&loaded.config, source);
+        print(&text);
+        is_good &= all_read;
+    }
+    ExitCode::from(u8::from(!is_good))
 }
 
 /// Starts the logger and runs the service to its end.
@@ -52,24 +76,34 @@ fn serve(loaded: Loaded) -> ExitCode {
     }
 }
 
-/// The exchanges that this build can poll, and what a poll of their quotes costs.
-fn dialects() -> Vec<KnownDialect> {
-    let known = |dialect: &'static Dialect| {
-        let budget = dialect.budget();
-        let time_for = |call: &Call<'_>| budget.per * dialect.cost(call) / budget.units;
-        let (poll_cost, symbol_cost) = match dialect.tickers_at_once() {
-            true => (time_for(&Call::Tickers), Duration::ZERO),
-            false => (Duration::ZERO, time_for(&Call::Ticker { id: "" })),
-        };
-        KnownDialect {
-            name: dialect.name(),
-            url: Url::parse(dialect.base_url()).expect("a dialect's own address is sound"),
-            poll_cost,
-            symbol_cost,
-        }
+/// The exchanges that this build can poll, and how a file's one is read.
+fn dialects() -> Dialects {
+    let built_in = Dialect::names().filter_map(Dialect::by_name);
+    Dialects {
+        built_in: built_in.map(known).collect(),
+        read: |text| match Dialect::read(text) {
+            Ok(dialect) => Ok(known(&dialect)),
+            Err(faults) => Err((faults.into_iter())
+                .map(|fault| (fault.line, fault.member, fault.message))
+                .collect()),
+        },
+    }
+}
+
+/// What the configuration has to know of a dialect: its address, and what a poll of quotes costs.
+fn known(dialect: &Dialect) -> KnownDialect {
+    let budget = dialect.budget();
+    let time_for = |call: &Call<'_>| budget.per * dialect.cost(call) / budget.units;
+    let (poll_cost, symbol_cost) = match dialect.tickers_at_once() {
+        true => (time_for(&Call::Tickers), Duration::ZERO),
+        false => (Duration::ZERO, time_for(&Call::Ticker { id: "" })),
     };
-    let dialects = Dialect::names().filter_map(Dialect::by_name);
-    dialects.map(known).collect()
+    KnownDialect {
+        name: dialect.name().to_string(),
+        url: Url::parse(dialect.base_url()).expect("a dialect's own address is sound"),
+        poll_cost,
+        symbol_cost,
+    }
 }
 
 /// Writes log lines to standard error: time, level, target, text.

@@ -51,7 +51,21 @@ fn help_and_version_go_to_standard_output() {
 fn every_exchange_is_named_in_the_help_and_can_be_a_source() {
     let (_, help, _) = run(&["--help"]);
     let names = [
-        "binance", "okx", "bybit", "kraken", "coinbase", "kucoin", "gate", "bitget", "demo",
+        "binance",
+        "okx",
+        "bybit",
+        "kraken",
+        "coinbase",
+        "kucoin",
+        "gate",
+        "bitget",
+        "binanceus",
+        "bitstamp",
+        "cryptocom",
+        "htx",
+        "mexc",
+        "upbit",
+        "demo",
     ];
     let line = format!("\nDialects: {}\n", names.join(", "));
     assert!(help.contains(&line), "{help}");
@@ -136,7 +150,7 @@ fn faults_are_one_line_each_with_exit_code_2() {
     );
     check(
         &["--source", "nyse"],
-        "--source: expected one of binance, okx, bybit, kraken, coinbase, kucoin, gate, bitget, demo, found \"nyse\"\n",
+        "--source: expected one of binance, okx, bybit, kraken, coinbase, kucoin, gate, bitget, binanceus, bitstamp, cryptocom, htx, mexc, upbit, demo, found \"nyse\"\n",
     );
     let path = file(
         "bad.json",
@@ -237,4 +251,55 @@ fn nobody_who_listens_and_a_full_disk_are_no_panic() {
         closed("--help >/dev/full"),
         (2, String::new(), expected.to_string())
     );
+}
+
+#[test]
+fn the_faults_of_a_dialects_file_are_told_by_line_and_member() {
+    let good = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/src/exchange/dialects/kraken.json"
+    );
+    let text = std::fs::read_to_string(good).expect("a dialect of this build");
+    let source = format!("{good}=http://127.0.0.1:1");
+    let (code, out, err) = run(&["--check", "--source", &source]);
+    assert_eq!(
+        (code, out.as_str(), err.as_str()),
+        (0, "the configuration is good\n", "")
+    );
+    let line = |part: &str| {
+        let before = text.split(part).next().expect("a text has a front");
+        1 + before.matches('\n').count()
+    };
+    // A budget is required: nobody is to be shut out for want of one.
+    let budget = "  \"budget\": { \"units\": 1, \"perMs\": 1200 },\n";
+    assert!(text.contains(budget), "{text}");
+    let path = file("no-budget.json", &text.replace(budget, ""));
+    let own = file(
+        "of-a-file.json",
+        "{ \"sources\": [\n { \"dialect\": \"./no-budget.json\" } ] }",
+    );
+    let (code, _, err) = run(&["--check", "--config", &own]);
+    let last = text.trim_end().matches('\n').count();
+    let expected = format!("{path}:{last}: missing field `budget`\n");
+    assert_eq!(code, 2);
+    assert!(
+        err.contains(&format!("{own}:2: sources[0].dialect: ")),
+        "{err}"
+    );
+    assert!(
+        err.replace("/./", "/").contains(&expected),
+        "{expected}{err}"
+    );
+    let path = file(
+        "dear.json",
+        &text
+            .replace("\"rows\": 720", "\"rows\": 0")
+            .replace("perMs", "perHour"),
+    );
+    let (code, _, err) = run(&["--source", &path]);
+    let expected = format!(
+        "{path}:{}: budget.perHour: unknown field `perHour`",
+        line("\"budget\"")
+    );
+    assert!(code == 2 && err.contains(&expected), "{expected}: {err}");
 }

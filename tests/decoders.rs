@@ -24,9 +24,8 @@ mod times;
 
 use support::{Fixture, Fixtures};
 
-/// What the recordings' names of the eight exchanges begin with. Binance US speaks Binance's
-/// dialect.
-const EXCHANGES: [&str; 9] = [
+/// What the recordings' names of the exchanges begin with.
+const EXCHANGES: [&str; 14] = [
     "binance.",
     "binanceus.",
     "okx.",
@@ -36,6 +35,11 @@ const EXCHANGES: [&str; 9] = [
     "kucoin.",
     "gate.",
     "bitget.",
+    "bitstamp.",
+    "cryptocom.",
+    "htx.",
+    "mexc.",
+    "upbit.",
 ];
 
 /// The recordings of these names; none where the folder is absent.

@@ -369,3 +369,26 @@ fn the_list_of_metrics_is_current() {
         "UPDATE_DOCS=1 writes it anew: {differs:?}"
     );
 }
+
+/// The schema that `marketd schema dialect` prints takes every dialect of this build, and tells what is
+/// no dialect.
+#[test]
+fn the_schema_of_dialects_takes_every_file() {
+    let schema: Value = serde_json::from_str(marketd::exchange::SCHEMA).expect("it is JSON");
+    let schemas = schema::Schemas(&schema);
+    for name in marketd::exchange::Dialect::names() {
+        let text = read(&file(&format!("src/exchange/dialects/{name}.json")));
+        let dialect: Value = serde_json::from_str(&text).expect("it is JSON");
+        assert_eq!(schemas.faults(&schema, &dialect), [""; 0], "{name}");
+        for (member, wrong) in [
+            ("budget", Value::Null),
+            ("tickers", json!({ "fields": { "last": "lst" } })),
+            ("candles", json!({ "rows": 1 })),
+            ("more", json!(1)),
+        ] {
+            let mut faulty = dialect.clone();
+            faulty[member] = wrong;
+            assert_ne!(schemas.faults(&schema, &faulty), [""; 0], "{name} {member}");
+        }
+    }
+}

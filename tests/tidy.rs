@@ -16,7 +16,7 @@ use tree::Tree;
 
 /// The modules from the lowest layer to the highest. A module may import from the layers below its
 /// own and from itself, not from its neighbours. A file belongs to the longest name that fits.
-const LAYERS: [&str; 13] = [
+const LAYERS: [&str; 14] = [
     "lib docs time table job_queue rng decimal fingerprint log_targets",
     "durations interval record json",
     "config history",
@@ -29,6 +29,7 @@ const LAYERS: [&str; 13] = [
     "core",
     "store",
     "net",
+    "probe",
     "main",
 ];
 
@@ -230,7 +231,7 @@ const ABSENCES: [Absence; 11] = [
     (
         "::thread thread:: to_socket_addrs ToSocketAddrs Mutex RwLock Condvar park",
         "src",
-        "src/net/resolver.rs src/store",
+        "src/net/resolver.rs src/net/fetch.rs src/store",
         &[
             (
                 "src/net/resolver.rs",

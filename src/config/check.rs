@@ -7,25 +7,11 @@
 //! A value that could not be read has its default here. An empty default is skipped: the fault of
 //! the value is reported already.
 
+use super::dialects::KnownDialect;
 use super::fault::{Report, suggestion, wrong};
 use super::schema::{Config, DEMO, SourceConfig};
-use super::url::Url;
 use crate::interval::Stored;
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
-
-/// An exchange that this build knows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KnownDialect {
-    /// The name that `dialect` in the file and `--source` take.
-    pub name: &'static str,
-    /// Address of the exchange.
-    pub url: Url,
-    /// Time in which the rate limit of the exchange refills by the cost of one poll of all quotes.
-    pub poll_cost: Duration,
-    /// The same for one symbol, if the exchange has no call for all quotes; else zero.
-    pub symbol_cost: Duration,
-}
 
 /// True if this build can speak https with exchanges.
 pub(super) fn tls_available() -> bool {
@@ -86,7 +72,7 @@ fn check_source(path: &str, source: &SourceConfig, dialects: &[KnownDialect], re
         }
         warn_of_budget(path, source, dialect, report);
     } else if !source.dialect.is_empty() {
-        let names = dialects.iter().map(|dialect| dialect.name);
+        let names = dialects.iter().map(|dialect| dialect.name.as_str());
         let names: Vec<&str> = names.chain([DEMO]).collect();
         let near = suggestion(&source.dialect, names.iter().copied());
         let expected = format!("one of {}", names.join(", "));
@@ -219,7 +205,7 @@ fn warn_of_budget(path: &str, source: &SourceConfig, dialect: &KnownDialect, rep
         true => ", and quotes turn stale between them",
         false => "",
     };
-    let (name, round, poll) = (dialect.name, round.as_millis(), source.poll.as_millis());
+    let (name, round, poll) = (&dialect.name, round.as_millis(), source.poll.as_millis());
     let then = format!("polls are spaced to {round} ms{stale}");
     let message = format!("{poll} is more than the limit of {name} carries: {then}");
     report.warn(&format!("{path}.pollMs"), message);

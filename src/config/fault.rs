@@ -106,6 +106,11 @@ impl Report {
         self.lines = std::iter::once(0).chain(ends).collect();
     }
 
+    /// The name of that file.
+    pub(super) fn file(&self) -> Option<&str> {
+        self.file.as_deref()
+    }
+
     /// Records that the value of `path` stands at this offset of the file.
     pub(super) fn place(&mut self, path: &str, offset: usize) {
         let line = self.line(offset);

@@ -4,7 +4,7 @@
 //! meaning. To add a flag that sets a key of the file, add a row with that key. For any other flag,
 //! also say in `load` what it does.
 
-use super::check::KnownDialect;
+use super::dialects::KnownDialect;
 use super::fault::{Fault, Report, quoted, suggestion};
 use super::schema::DEMO;
 use lexopt::Arg;
@@ -45,7 +45,7 @@ pub(super) const FLAGS: &[Flag] = &[
     flag("--demo", "", "Run the demo exchange, also beside other sources"),
     Flag { is_repeated: true, ..flag("--source", "DIALECT[=URL]",
         "Poll this exchange; may be repeated, in order of failover.\n\
-        Takes the place of the file's sources") },
+        DIALECT may be the path of a dialect's file.\nTakes the place of the file's sources") },
     flag("--symbols", "A,B,...", "Markets of the sources given by --source (or of the demo\n\
         exchange alone), like BTC/USDT; without it, all"),
     Flag { variable: "RUST_LOG",
@@ -160,12 +160,18 @@ pub fn help(dialects: &[KnownDialect]) -> String {
             left.clear();
         }
     }
-    let names: Vec<&str> = dialects.iter().map(|dialect| dialect.name).collect();
+    let names: Vec<&str> = dialects
+        .iter()
+        .map(|dialect| dialect.name.as_str())
+        .collect();
     let (version, names) = (env!("CARGO_PKG_VERSION"), names.join(", "));
     format!(
         "marketd {version}: polls exchanges and serves quotes, markets and charts as JSON over HTTP
 
 Usage: marketd [OPTIONS]
+       marketd probe [OPTIONS]   Ask each source's exchange once for everything, and print what was
+                                 understood; exit code 1 if something cannot be read
+       marketd schema dialect    Print the JSON Schema of a dialect's file
 
 Options:
 {options}

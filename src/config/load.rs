@@ -3,7 +3,8 @@
 //! Flags override the environment, the environment the file, the file the defaults. This module also
 //! decides which sources run. The caller passes in a way to look up the environment.
 
-use super::check::{KnownDialect, check, dialect_of};
+use super::check::{check, dialect_of};
+use super::dialects::{Dialects, read_files};
 use super::fault::{Fault, Report, quoted, wrong};
 use super::flags::{self, FLAGS, Flags};
 use super::forms::SYMBOL;
@@ -16,6 +17,7 @@ use super::values::{read_key, read_object};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
+use std::path::Path;
 
 /// Largest file that is read: an endless device must not fill the memory. A thousand categories of a
 /// thousand symbols are 10 MB.
@@ -67,7 +69,7 @@ impl Loaded {
 pub fn command(
     words: impl IntoIterator<Item = OsString>,
     variable: impl Fn(&str) -> Option<OsString>,
-    dialects: &[KnownDialect],
+    dialects: &Dialects,
 ) -> Result<Command, Vec<Fault>> {
     let mut report = Report::default();
     let flags = flags::parse(words, &mut report);
@@ -125,7 +127,7 @@ pub fn command(
     })
 }
 
-fn text_of_file(name: &str) -> Result<String, Fault> {
+pub(super) fn text_of_file(name: &str) -> Result<String, Fault> {
     let fault = |line, message: String| Fault::at(Some(name), line, "", message);
     let mut bytes = Vec::new();
     File::open(name)
@@ -196,7 +198,7 @@ fn source_of(text: &str, others: &[SourceConfig], report: &mut Report) -> Source
     let mut source = SourceConfig::of(dialect);
     let same = others.iter().filter(|it| it.dialect == dialect).count();
     if same > 0 && dialect != DEMO {
-        source.id = format!("{dialect}-{}", same + 1);
+        source.id = format!("{}-{}", source.id, same + 1);
     }
     if dialect.is_empty() {
         report.fault("sources", wrong("DIALECT[=URL]", text));
@@ -235,10 +237,15 @@ pub(super) fn finish(
     mut config: Config,
     flags: &Flags,
     proxies: &Proxies,
-    dialects: &[KnownDialect],
+    dialects: &Dialects,
     mut report: Report,
 ) -> Result<(Config, Vec<Fault>), Vec<Fault>> {
     choose_sources(&mut config, flags, &mut report);
+    // What flags name is relative to the working directory.
+    let file = report.file().filter(|_| !flags.has("--source"));
+    let base = file.and_then(|file| Path::new(file).parent());
+    let base = base.unwrap_or(Path::new("")).to_path_buf();
+    let dialects = &read_files(&mut config, &base, dialects, &mut report);
     check(&config, dialects, &mut report);
     read_roots(&mut config, &mut report);
     // The demo exchange runs in this process: no proxy is in between.

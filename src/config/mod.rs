@@ -12,6 +12,7 @@
 //! `flags`. Then `UPDATE_DOCS=1 cargo test reference` writes the reference.
 
 mod check;
+mod dialects;
 mod fault;
 mod flags;
 mod forms;
@@ -29,7 +30,7 @@ mod tests;
 mod url;
 mod values;
 
-pub use check::KnownDialect;
+pub use dialects::{DialectFault, Dialects, KnownDialect};
 pub use fault::Fault;
 pub use flags::help;
 pub use forms::Data;

@@ -11,6 +11,7 @@
 //! 3. If it depends on other keys, compare them in `check`.
 //! 4. Let `UPDATE_DOCS=1 cargo test reference` write the reference.
 
+use super::dialects::id_of;
 use super::forms::{
     ADDRESS, AMOUNT, BASE_PATH, CATEGORY_ID, DATA, DIALECT, Data, FILE, FRACTION, ICON, MARKET_ID,
     NETWORK, PLACES, QUOTE_ASSET, SOURCE_ID, SYMBOL, URL, WORDS,
@@ -73,8 +74,11 @@ object! {
     pub struct SourceConfig [64, "dialect", source] {
         /// Unique name; the default is the dialect's.
         id: String, "id" SOURCE_ID;
-        /// The exchange; "demo": the built-in one; required.
+        /// The exchange, or the path of a dialect's file, relative to this file; "demo": the built-in
+        /// exchange; required.
         dialect: String, "dialect" DIALECT;
+        /// The text of that file; empty if the dialect is built in.
+        dialect_text: String;
         /// Base address; null: that of the exchange.
         url: Option<Url>, "url" URL;
         /// Markets to track whatever their status; their candles are polled too.
@@ -275,7 +279,7 @@ impl SourceConfig {
     /// A source of this dialect, named after it, with the defaults of everything else.
     pub fn of(dialect: &str) -> SourceConfig {
         let source = SourceConfig {
-            id: dialect.to_string(),
+            id: id_of(dialect),
             dialect: dialect.to_string(),
             ..SourceConfig::default()
         };

@@ -11,19 +11,34 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Exchanges as a build without https could know them, and one that it cannot reach.
-fn dialects() -> Vec<KnownDialect> {
+fn dialects() -> Dialects {
     let known = |name, url: &str, poll_ms, symbol_ms| KnownDialect {
-        name,
+        name: str::to_string(name),
         url: Url::parse(url).expect("well-formed"),
         poll_cost: Duration::from_millis(poll_ms),
         symbol_cost: Duration::from_millis(symbol_ms),
     };
-    vec![
+    let built_in = vec![
         known("binance", "http://api.binance.com", 800, 0),
         known("okx", "http://www.okx.com", 100, 0),
         known("coinbase", "http://api.coinbase.com", 0, 100),
         known("kraken", "https://api.kraken.com", 1000, 0),
-    ]
+    ];
+    Dialects {
+        built_in,
+        read: |text| match text {
+            "fine" => Ok(KnownDialect {
+                name: String::new(),
+                url: Url::parse("http://files.com").expect("well-formed"),
+                poll_cost: Duration::from_secs(20),
+                symbol_cost: Duration::ZERO,
+            }),
+            _ => Err(vec![
+                (1, "a.b".to_string(), "wrong".to_string()),
+                (7, String::new(), "missing".to_string()),
+            ]),
+        },
+    }
 }
 
 /// A file in the build's directory for the files of tests. It is deleted with the test.
@@ -853,4 +868,53 @@ fn the_examples_of_the_documentation_are_good() {
         let (config, _) = from_json("example", example.expect("it is there")).expect("no fault");
         assert_eq!(config.sources.len(), 2);
     }
+}
+
+#[test]
+fn the_dialect_of_a_source_may_be_a_file() {
+    let fine = TestFile::new("My_Exchange.json", "fine");
+    let name = std::path::Path::new(&*fine);
+    let name = name.file_name().expect("a name").to_string_lossy();
+    let config = format!(
+        "{{ \"sources\": [\n{{ \"dialect\": \"./{name}\" }}, {{ \"dialect\": \"./no.json\" }} ] }}"
+    );
+    let own = TestFile::new("dialects.json", &config);
+    // Relative to the configuration's file, from the command line to the working directory.
+    let found = run(&["--config", &own], &[]).expect_err("a file is missing");
+    let [fault] = &found[..] else {
+        panic!("{found:?}");
+    };
+    assert!(
+        fault.contains("dialects.json:2: sources[1].dialect: "),
+        "{fault}"
+    );
+    assert!(fault.contains("no.json\": cannot be read: "), "{fault}");
+    let twice = [
+        "--source",
+        &fine,
+        "--source",
+        &format!("{}=http://10.0.0.1", &*fine),
+    ];
+    let found = loaded(&twice, &[]);
+    let [one, two] = &found.config.sources[..] else {
+        panic!("{found:?}");
+    };
+    assert_eq!((&*one.dialect_text, &*two.dialect_text), ("fine", "fine"));
+    let id = name
+        .trim_end_matches(".json")
+        .to_ascii_lowercase()
+        .replace('_', "-");
+    let id: String = id.chars().take(32).collect();
+    assert_eq!((&*one.id, &two.id), (&*id, &format!("{id}-2")));
+    assert_eq!(found.warnings.len(), 2, "the budget: {:?}", found.warnings);
+    // Everything that is wrong with it, by its own lines.
+    let faulty = TestFile::new("faulty.json", "no dialect");
+    let found = run(&["--source", &faulty], &[]).expect_err("it is faulty");
+    assert!(found[1].ends_with("faulty.json:1: a.b: wrong"), "{found:?}");
+    assert!(found[2].ends_with("faulty.json:7: missing"), "{found:?}");
+    assert!(
+        found[0].ends_with("is not a dialect: it has 2 faults"),
+        "{found:?}"
+    );
+    assert_eq!(found.len(), 3);
 }

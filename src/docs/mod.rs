@@ -25,6 +25,7 @@ macro_rules! pages {
 pages! {
     http_api "http-api.md"
     configuration "configuration.md"
+    dialects "dialects.md"
     charts_and_history "charts-and-history.md"
     operations "operations.md"
     backup "backup.md"

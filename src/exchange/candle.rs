@@ -1,86 +1,94 @@
-//! Candles: from a row to a [`Candle`]. Every exchange sends rows of columns, in its own order.
+//! Candles: from an item to a [`Candle`].
 //!
-//! Owns the check of a row's shape. It does not check that rows are aligned or in order: the market
-//! layer does.
+//! Owns the fields of a candle and the check of each. It does not check that candles are aligned or
+//! in order: the market layer does.
 
 use super::error::{Fault, Reject, Wrong};
 use super::json::{Cursor, Raw, Stop};
+use super::shape::{Field, Fields, Node, Order};
 use super::sink::Sink;
-use super::value::{TimeForm, time, unsigned};
+use super::value::{Unit, time, unsigned};
 use crate::record::Candle;
+use serde::Deserialize;
 
-/// The most columns that are read.
-const COLUMNS: usize = 12;
-
-/// The number of each column, from 0.
-pub(super) struct CandleForm {
-    pub(super) time: usize,
-    pub(super) open: usize,
-    pub(super) high: usize,
-    pub(super) low: usize,
-    pub(super) close: usize,
+/// What a column or a member of a candle is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub(super) enum CandleField {
+    /// When it opens.
+    Time,
+    Open,
+    High,
+    Low,
+    Close,
     /// In the base asset.
-    pub(super) volume: usize,
-    /// The column that tells if the candle is closed, and its value for yes.
-    pub(super) closed: Option<(usize, &'static str)>,
-    pub(super) time_form: TimeForm,
+    Volume,
+    /// Tells if the candle is closed.
+    Closed,
 }
 
-/// Reads one row and passes it to the sink.
-pub(super) fn take(
-    item: &mut Cursor<'_>,
-    form: &CandleForm,
+impl Field for CandleField {
+    fn place(self) -> usize {
+        self as usize
+    }
+}
+
+/// How an exchange writes candles.
+pub(super) struct CandleForm<'d> {
+    pub(super) table: &'static Node<CandleField>,
+    pub(super) unit: Unit,
+    /// The value of [`CandleField::Closed`] for yes.
+    pub(super) closed: &'d str,
+}
+
+/// Reads one candle and passes it to the sink. `opens` is the name of the item, if it has one.
+pub(super) fn take<'a>(
+    item: &mut Cursor<'a>,
+    form: &CandleForm<'_>,
+    order: &mut Order<CandleField>,
+    opens: Raw<'a>,
     sink: &mut dyn Sink,
 ) -> Result<(), Stop> {
-    if item.peek()? != b'[' {
-        item.value()?;
+    let mut fields = Fields::new();
+    fields.set(CandleField::Time, opens);
+    if !order.read(item, form.table, &mut fields)? {
         sink.rejected(Reject::new(None, "candle", Fault::WrongType));
         return Ok(());
     }
-    item.pass(b'[', "a row")?;
-    let mut columns = [Raw::Absent; COLUMNS];
-    let mut first = true;
-    let mut index = 0;
-    while item.next(&mut first, b']')? {
-        let value = item.value()?;
-        if let Some(column) = columns.get_mut(index) {
-            *column = value;
-        }
-        index += 1;
-    }
-    match candle(&columns, form) {
-        Ok(candle) => sink.candle(candle, closed(&columns, form)),
+    match candle(&fields, form.unit) {
+        Ok(candle) => sink.candle(candle, closed(&fields, form.closed)),
         Err((field, fault)) => sink.rejected(Reject {
-            time: time(columns[form.time], form.time_form).ok().flatten(),
+            time: (time(fields.get(CandleField::Time), form.unit).ok()).flatten(),
             ..Reject::new(None, field, fault)
         }),
     }
     Ok(())
 }
 
-fn candle(columns: &[Raw<'_>; COLUMNS], form: &CandleForm) -> Result<Candle, Wrong> {
-    let number = |column: usize, name| match unsigned(columns[column]) {
+fn candle(fields: &Fields<'_>, unit: Unit) -> Result<Candle, Wrong> {
+    use CandleField::*;
+    let number = |field, name| match unsigned(fields.get(field)) {
         Ok(Some(number)) => Ok(number),
         Ok(None) => Err((name, Fault::Missing)),
         Err(fault) => Err((name, fault)),
     };
-    let open_time = time(columns[form.time], form.time_form)
+    let open_time = time(fields.get(Time), unit)
         .and_then(|time| time.ok_or(Fault::Missing))
         .map_err(|fault| ("openTime", fault))?;
     Ok(Candle {
         open_time,
-        open: number(form.open, "open")?,
-        high: number(form.high, "high")?,
-        low: number(form.low, "low")?,
-        close: number(form.close, "close")?,
-        volume: number(form.volume, "volume")?,
+        open: number(Open, "open")?,
+        high: number(High, "high")?,
+        low: number(Low, "low")?,
+        close: number(Close, "close")?,
+        volume: number(Volume, "volume")?,
     })
 }
 
 /// True or false if the exchange says whether the candle is closed.
-fn closed(columns: &[Raw<'_>; COLUMNS], form: &CandleForm) -> Option<bool> {
-    let (column, yes) = form.closed?;
-    match columns[column] {
+fn closed(fields: &Fields<'_>, yes: &str) -> Option<bool> {
+    match fields.get(CandleField::Closed) {
         Raw::Text(word) | Raw::Number(word) => Some(word == yes.as_bytes()),
         Raw::Bool(closed) => Some(closed),
         _ => None,

@@ -1,19 +1,21 @@
 //! A dialect: the endpoints, limits and JSON of one exchange, as data.
 //!
-//! Owns how a [`Call`] becomes the path and query of a request. It sends nothing, reads no clock,
-//! and does not count what was spent: it only tells what a call costs.
+//! Owns the structs that a dialect's file is read into; what their members mean to each other is
+//! `check`'s. It sends nothing, reads no clock, and does not count what was spent: it only tells
+//! what a call costs.
 
-use super::candle::CandleForm;
-use super::envelope::Place;
+use super::candle::{CandleField, CandleForm};
 use super::error::RefusalKind;
-use super::json::Step;
 use super::listing::ListingForm;
-use super::refusal::{Refusal, Statuses};
-use super::ticker::TickerForm;
-use super::value::TimeForm;
+use super::path::{Path, Place};
+use super::refusal::Refusal;
+use super::shape::Node;
+use super::target::{Rows, Target};
+use super::ticker::TickerField;
+use super::value::Unit;
 use crate::interval::Stored;
 use crate::time::UnixMs;
-use std::fmt::Write;
+use serde::Deserialize;
 use std::time::Duration;
 
 /// A request to an exchange.
@@ -65,11 +67,11 @@ pub struct Budget {
 /// A header field (its name in lower case) that reports the state of the budget, as a whole number
 /// in the units of [`Budget`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meter {
+pub enum Meter<'d> {
     /// Spent in the current period.
-    Used(&'static str),
+    Used(&'d str),
     /// Left in the current period.
-    Left(&'static str),
+    Left(&'d str),
 }
 
 /// What one request for candles may return.
@@ -82,83 +84,205 @@ pub struct Page {
     pub depth: Option<usize>,
 }
 
-/// The endpoints, limits and JSON of one exchange.
+/// The endpoints, limits and JSON of one exchange: the whole of a dialect's file.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Dialect {
-    pub(super) name: &'static str,
-    pub(super) base_url: &'static str,
-    pub(super) budget: Budget,
-    pub(super) meter: Option<Meter>,
-    pub(super) refusal: Refusal,
-    pub(super) statuses: Statuses,
+    /// Address of the JSON Schema, for editors. Not read.
+    #[serde(rename = "$schema")]
+    _schema: Option<String>,
+    /// What the exchange is called in messages: 1 to 32 of a-z, 0-9 and -.
+    pub(super) name: String,
+    /// Remarks for people. Not read.
+    #[serde(rename = "notes")]
+    _notes: Option<Vec<String>>,
+    /// Scheme and host of every request.
+    pub(super) base_url: String,
+    /// What the exchange allows.
+    pub(super) budget: BudgetForm,
+    /// How the exchange says that it will not answer.
+    #[serde(default)]
+    pub(super) errors: Refusal,
+    /// Tickers.
     pub(super) tickers: Tickers,
+    /// Candles.
     pub(super) candles: Candles,
-    pub(super) markets: Markets,
+    /// The market list.
+    pub(super) markets: ListingForm,
+    /// The exchange's clock.
     pub(super) time: Time,
+    /// The markets of an exchange without a list: base and quote of each.
+    #[serde(skip)]
+    pub(super) named: Vec<(String, String)>,
+}
+
+/// What an exchange allows, and the header field that tells of it.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct BudgetForm {
+    /// The costs that may be spent.
+    pub(super) units: u32,
+    /// The period of that.
+    pub(super) per_ms: u32,
+    /// A header field (its name in lower case) with what is spent in the current period, in units.
+    pub(super) used: Option<String>,
+    /// A header field with what is left in the current period.
+    pub(super) left: Option<String>,
 }
 
 /// One endpoint.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Endpoint {
-    /// Path and query, with `{id}` and, for candles, `{interval}`, `{limit}`, `{from}`, `{to}`
-    /// (first and last open time in the unit of the rows), `{from-}`, `{to+}` (one unit outside
-    /// of those, for exchanges that leave the ends out), `{from iso}`, `{to iso}` (as dates) and
-    /// `{slots}` (as many as the range has, for exchanges that know no begin of it).
-    pub(super) target: &'static str,
-    pub(super) cost: u32,
-    pub(super) place: Place,
+    /// Path and query.
+    pub(super) target: Target,
+    /// What a request costs of the budget; 1 if neither this nor `limit` is there.
+    pub(super) cost: Option<u32>,
+    /// A limit of this endpoint alone, in place of its cost.
+    pub(super) limit: Option<Limit>,
+    /// Where the items are.
+    pub(super) items: Place,
+    /// Where the time of all tickers is, for tickers without a time of their own.
+    pub(super) stamp: Option<Path>,
 }
 
+/// A limit of one endpoint.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Limit {
+    /// So many requests.
+    pub(super) calls: u32,
+    /// In any such period.
+    pub(super) per_ms: u32,
+}
+
+/// A value for each stored interval that the exchange has.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(super) struct ByInterval<T> {
+    /// One minute.
+    #[serde(rename = "1m")]
+    minute: Option<T>,
+    /// One hour.
+    #[serde(rename = "1h")]
+    hour: Option<T>,
+    /// One day, from midnight UTC.
+    #[serde(rename = "1d")]
+    day: Option<T>,
+}
+
+/// The calls for tickers.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Tickers {
-    /// `None` if they must be requested one by one.
-    pub(super) all: Option<Endpoint>,
-    pub(super) one: Endpoint,
-    /// The figures of 24 hours, for exchanges that do not send them with the ticker.
-    pub(super) stats: Option<Stats>,
-    /// Where the response has the time of all tickers, for tickers without a time of their own.
-    pub(super) stamp: Option<&'static [Step]>,
-    pub(super) form: TickerForm,
+    /// All markets at once.
+    pub(super) all: Option<TickerCall>,
+    /// One market. It is used where there is no call for all.
+    pub(super) one: Option<TickerCall>,
+    /// What the ticker of one market lacks of the last 24 hours.
+    pub(super) stats: Option<TickerCall>,
+    /// The unit of their times.
+    pub(super) time: Option<Unit>,
+    /// The members of a ticker, for the calls that do not say their own.
+    pub(super) fields: Option<Node<TickerField>>,
 }
 
-pub(super) struct Stats {
-    pub(super) endpoint: Endpoint,
-    pub(super) form: TickerForm,
+/// A call for tickers.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct TickerCall {
+    /// The endpoint.
+    pub(super) call: Endpoint,
+    /// The members of its tickers, if they are others.
+    pub(super) fields: Option<Node<TickerField>>,
 }
 
+/// The calls for candles.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Candles {
-    pub(super) endpoint: Endpoint,
+    /// The endpoint.
+    pub(super) call: Endpoint,
     /// The endpoint of older candles, for exchanges that keep them elsewhere.
     pub(super) archive: Option<Archive>,
-    /// Names of one minute, one hour and one day.
-    pub(super) intervals: [&'static str; 3],
-    pub(super) page: Page,
-    pub(super) form: CandleForm,
+    /// The exchange's names of the intervals.
+    pub(super) intervals: ByInterval<String>,
+    /// The most rows of a response. A range never has more slots.
+    pub(super) rows: u32,
+    /// How many candles, back from the newest, the exchange serves; all, if it is not there.
+    pub(super) depth: Option<u32>,
+    /// The unit of their times.
+    pub(super) time: Unit,
+    /// The value of the field `closed` for yes.
+    #[serde(default)]
+    pub(super) closed: String,
+    /// The members or columns of a candle.
+    pub(super) fields: Node<CandleField>,
 }
 
+/// Where older candles are.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Archive {
-    pub(super) endpoint: Endpoint,
-    /// How many candles, back from now, the other endpoint has: of one minute, one hour, one day.
-    pub(super) behind: [i64; 3],
+    /// The endpoint.
+    pub(super) call: Endpoint,
+    /// How many candles, back from now, the other endpoint has.
+    pub(super) behind: ByInterval<u32>,
 }
 
-pub(super) struct Markets {
-    pub(super) endpoint: Endpoint,
-    pub(super) form: ListingForm,
-}
-
+/// The call for the exchange's clock.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Time {
-    /// Its place is the time itself.
-    pub(super) endpoint: Endpoint,
-    pub(super) form: TimeForm,
+    /// The endpoint. Its item is the time itself.
+    pub(super) call: Endpoint,
+    /// The unit of the time.
+    pub(super) unit: Unit,
+}
+
+impl<T> ByInterval<T> {
+    pub(super) fn of(&self, interval: Stored) -> Option<&T> {
+        match interval {
+            Stored::M1 => self.minute.as_ref(),
+            Stored::H1 => self.hour.as_ref(),
+            Stored::D1 => self.day.as_ref(),
+        }
+    }
+}
+
+impl Endpoint {
+    /// What a request costs of this budget. With a limit of its own, the least cost that keeps it:
+    /// in its period begin so many periods of the budget, and each may be spent wholly on it.
+    pub(super) fn cost_in(&self, budget: &BudgetForm) -> u64 {
+        match (&self.limit, self.cost) {
+            (Some(limit), _) => {
+                let periods = u64::from(limit.per_ms.div_ceil(budget.per_ms.max(1)));
+                (u64::from(budget.units) * periods).div_ceil(limit.calls.max(1).into())
+            }
+            (None, cost) => cost.unwrap_or(1).into(),
+        }
+    }
 }
 
 impl Dialect {
-    /// The exchange's name in the configuration.
-    pub fn name(&self) -> &'static str {
-        self.name
+    /// The exchange's name.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// The exchange's own base URL: scheme and host.
-    pub fn base_url(&self) -> &'static str {
-        self.base_url
+    pub fn base_url(&self) -> &str {
+        &self.base_url
     }
 
     /// True if the exchange knows [`Call::Tickers`]. If not, each market is requested by
@@ -175,22 +299,34 @@ impl Dialect {
 
     /// What the exchange allows.
     pub fn budget(&self) -> Budget {
-        self.budget
+        Budget {
+            units: self.budget.units,
+            per: Duration::from_millis(self.budget.per_ms.into()),
+        }
     }
 
     /// The header field that reports the budget.
-    pub fn meter(&self) -> Option<Meter> {
-        self.meter
+    pub fn meter(&self) -> Option<Meter<'_>> {
+        let used = self.budget.used.as_deref().map(Meter::Used);
+        used.or(self.budget.left.as_deref().map(Meter::Left))
     }
 
     /// What the status of a response means, without its body.
     pub fn status_kind(&self, status: u16) -> RefusalKind {
-        self.statuses.kind(status)
+        self.errors.statuses.kind(status)
+    }
+
+    /// True if the exchange has candles of this interval.
+    pub fn has_interval(&self, interval: Stored) -> bool {
+        self.candles.intervals.of(interval).is_some()
     }
 
     /// What one request for candles may return.
     pub fn page(&self) -> Page {
-        self.candles.page
+        Page {
+            rows: self.candles.rows as usize,
+            depth: self.candles.depth.map(|depth| depth as usize),
+        }
     }
 
     /// The cost of this call.
@@ -198,113 +334,79 @@ impl Dialect {
     /// # Panics
     /// As [`Dialect::target`].
     pub fn cost(&self, call: &Call<'_>) -> u32 {
-        self.endpoint(call).cost
+        let cost = self.endpoint(call).cost_in(&self.budget);
+        u32::try_from(cost).unwrap_or(u32::MAX)
     }
 
     /// Path and query of this call's request.
     ///
     /// # Panics
-    /// For [`Call::Tickers`] if [`Dialect::tickers_at_once`] is false, and for [`Call::Stats`] if
-    /// [`Dialect::has_stats`] is.
+    /// For [`Call::Tickers`] if [`Dialect::tickers_at_once`] is false, for [`Call::Ticker`] if it
+    /// is true and the exchange has no such call, and for [`Call::Stats`] if
+    /// [`Dialect::has_stats`] is false.
     pub fn target(&self, call: &Call<'_>) -> String {
-        let mut out = String::new();
-        let mut rest = self.endpoint(call).target;
-        while let Some((plain, behind)) = rest.split_once('{') {
-            let (name, behind) = behind
-                .split_once('}')
-                .expect("a test walks through the targets of all dialects");
-            out.push_str(plain);
-            self.fill(name, call, &mut out);
-            rest = behind;
-        }
-        out.push_str(rest);
-        out
+        let interval = match call {
+            Call::Candles { interval, .. } => self.candles.intervals.of(*interval),
+            _ => None,
+        };
+        let rows = Rows {
+            interval: interval.map_or("", String::as_str),
+            page: self.page().rows,
+            unit: self.candles.time,
+        };
+        self.endpoint(call).target.of(call, &rows)
     }
 
     pub(super) fn endpoint(&self, call: &Call<'_>) -> &Endpoint {
         match call {
-            Call::Tickers => (self.tickers.all.as_ref())
-                .expect("who asks for all tickers has seen tickers_at_once"),
-            Call::Ticker { .. } => &self.tickers.one,
-            Call::Stats { .. } => {
-                let stats = self.tickers.stats.as_ref();
-                &stats
-                    .expect("who asks for stats has seen has_stats")
-                    .endpoint
+            Call::Tickers | Call::Ticker { .. } | Call::Stats { .. } => {
+                &self.ticker_call(call).call
             }
             Call::Candles {
                 interval,
                 from,
                 now,
                 ..
-            } => match &self.candles.archive {
-                Some(archive)
-                    if (*now - *from) / interval.length_ms()
-                        >= archive.behind[*interval as usize] =>
-                {
-                    &archive.endpoint
-                }
-                _ => &self.candles.endpoint,
-            },
-            Call::Markets => &self.markets.endpoint,
-            Call::Time => &self.time.endpoint,
-        }
-    }
-
-    /// Writes the value of a name in braces.
-    fn fill(&self, name: &str, call: &Call<'_>, out: &mut String) {
-        match (name, call) {
-            ("id", Call::Ticker { id } | Call::Stats { id } | Call::Candles { id, .. }) => {
-                escape(id, out);
-            }
-            (
-                _,
-                Call::Candles {
-                    interval,
-                    from,
-                    to,
-                    limit,
-                    ..
-                },
-            ) => {
-                let unit_ms = match self.candles.form.time_form {
-                    TimeForm::Seconds => 1000,
-                    TimeForm::Millis | TimeForm::Iso8601 => 1,
+            } => {
+                let age = (*now - *from) / interval.length_ms();
+                let is_old = |archive: &&Archive| {
+                    let behind = archive.behind.of(*interval);
+                    behind.is_some_and(|behind| age >= i64::from(*behind))
                 };
-                let since = UnixMs(from.0.max(0));
-                let limit = (*limit).clamp(1, self.candles.page.rows) as i64;
-                let slots = (*to - *from) / interval.length_ms() + 1;
-                match name {
-                    "interval" => write!(out, "{}", self.candles.intervals[*interval as usize]),
-                    "limit" => write!(out, "{limit}"),
-                    "slots" => write!(out, "{}", slots.clamp(1, limit)),
-                    "from" => write!(out, "{}", since.0 / unit_ms),
-                    "from-" => write!(out, "{}", (since.0 / unit_ms - 1).max(0)),
-                    "from iso" => write!(out, "{since}"),
-                    "to" => write!(out, "{}", to.0.max(0) / unit_ms),
-                    "to+" => write!(out, "{}", to.0.max(0) / unit_ms + 1),
-                    "to iso" => write!(out, "{}", UnixMs(to.0.max(0))),
-                    _ => unreachable!("a test walks through the targets of all dialects"),
-                }
-                .expect("a string takes everything");
+                let archive = self.candles.archive.as_ref().filter(is_old);
+                archive.map_or(&self.candles.call, |archive| &archive.call)
             }
-            _ => unreachable!("a test walks through the targets of all dialects"),
+            // Any answer will do for an exchange without a list.
+            Call::Markets => self.markets.call.as_ref().unwrap_or(&self.time.call),
+            Call::Time => &self.time.call,
+        }
+    }
+
+    /// What a call for tickers is.
+    pub(super) fn ticker_call(&self, call: &Call<'_>) -> &TickerCall {
+        let found = match call {
+            Call::Tickers => &self.tickers.all,
+            Call::Stats { .. } => &self.tickers.stats,
+            _ => &self.tickers.one,
+        };
+        found
+            .as_ref()
+            .expect("the caller has seen that there is such a call")
+    }
+
+    /// The members of the tickers of a call.
+    pub(super) fn ticker_fields(&self, call: &Call<'_>) -> &Node<TickerField> {
+        let own = self.ticker_call(call).fields.as_ref();
+        own.or(self.tickers.fields.as_ref())
+            .expect("the check of the file has seen them")
+    }
+
+    /// What candles are.
+    pub(super) fn candle_form(&'static self) -> CandleForm<'static> {
+        CandleForm {
+            table: &self.candles.fields,
+            unit: self.candles.time,
+            closed: &self.candles.closed,
         }
     }
 }
-
-/// Percent-encodes all but unreserved characters (RFC 3986, 2.3): ids come from the exchange, and
-/// must not be able to end the request line.
-fn escape(text: &str, out: &mut String) {
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                out.push(char::from(byte));
-            }
-            _ => write!(out, "%{byte:02X}").expect("a string takes everything"),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -9,50 +9,11 @@
 
 use super::error::ReadError;
 use super::json::{MAX_DEPTH, Step};
-
-/// Where the items of a body are.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    /// From the body's top to what holds the items.
-    pub(super) path: &'static [Step],
-    /// What holds them.
-    pub(super) form: Form,
-}
-
-impl Place {
-    /// The elements of the array at this path.
-    pub(super) const fn elements(path: &'static [Step]) -> Place {
-        let form = Form::Elements;
-        Place { path, form }
-    }
-
-    /// The members of the object at this path.
-    pub(super) const fn members(path: &'static [Step]) -> Place {
-        let form = Form::Members;
-        Place { path, form }
-    }
-
-    /// The one value at this path.
-    pub(super) const fn itself(path: &'static [Step]) -> Place {
-        let form = Form::Itself;
-        Place { path, form }
-    }
-}
-
-/// What the value at the path is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
-    /// An array; its elements are the items.
-    Elements,
-    /// An object; its members are the items, names included.
-    Members,
-    /// The one item itself. It stays in the envelope, because a small body needs no slices.
-    Itself,
-}
+use super::path::{Form, Place};
 
 /// The envelope, as far as it has arrived.
 pub(super) struct Envelope {
-    place: Place,
+    place: &'static Place,
     cap: usize,
     state: State,
     /// The open containers, innermost last.
@@ -96,7 +57,7 @@ struct Container {
 }
 
 impl Envelope {
-    pub(super) fn new(place: Place, cap: usize) -> Envelope {
+    pub(super) fn new(place: &'static Place, cap: usize) -> Envelope {
         Envelope {
             place,
             cap,
@@ -202,7 +163,7 @@ impl Envelope {
             }
             (b'[', _) => {
                 self.enter(false, fed)?;
-                self.on_path = self.leads_on(|step| step == Step::First);
+                self.on_path = self.leads_on(|step| *step == Step::First);
                 self.state = State::FirstValue;
             }
             _ if self.open.is_empty() => return Err(malformed(fed, "an array or an object")),
@@ -256,9 +217,9 @@ impl Envelope {
     }
 
     /// True if a value in the innermost container is on the path, if `this` accepts its step.
-    fn leads_on(&self, this: impl Fn(Step) -> bool) -> bool {
+    fn leads_on(&self, this: impl Fn(&Step) -> bool) -> bool {
         let step = self.place.path.get(self.open.len() - 1);
-        self.innermost().on_path && step.is_some_and(|step| this(*step))
+        self.innermost().on_path && step.is_some_and(this)
     }
 
     fn enter(&mut self, object: bool, fed: u64) -> Result<(), ReadError> {

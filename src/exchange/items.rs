@@ -10,9 +10,10 @@
 //! States: in the envelope; then at the [`State::First`] item, an [`State::Item`], what comes
 //! [`State::Next`] to one, or in the [`State::Partial`] one; then in the envelope again.
 
-use super::envelope::{Envelope, Form, Place, is_white, malformed};
+use super::envelope::{Envelope, is_white, malformed};
 use super::error::ReadError;
 use super::json::{Cursor, MAX_DEPTH, Stop};
+use super::path::{Form, Place};
 
 /// The most bytes of each part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +88,7 @@ struct Extent {
 }
 
 impl Items {
-    pub(super) fn new(place: Place, caps: Caps) -> Items {
+    pub(super) fn new(place: &'static Place, caps: Caps) -> Items {
         Items {
             caps,
             envelope: Envelope::new(place, caps.envelope_bytes),
@@ -282,7 +283,6 @@ fn white(bytes: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exchange::json::Step::{self, AnyKey, First, Key};
 
     /// Writes the items down as they are, and whether each was read where it lay.
     #[derive(Default)]
@@ -313,10 +313,18 @@ mod tests {
         envelope_bytes: 100,
     };
 
+    fn place(text: &str) -> &'static Place {
+        Box::leak(Box::new(Place::try_from(text.to_owned()).expect(text)))
+    }
+
     type Read = (Vec<String>, String, Result<bool, ReadError>);
 
     /// The items, the envelope, and whether the body was whole.
-    fn read<'b>(place: Place, caps: Caps, pieces: impl IntoIterator<Item = &'b [u8]>) -> Read {
+    fn read<'b>(
+        place: &'static Place,
+        caps: Caps,
+        pieces: impl IntoIterator<Item = &'b [u8]>,
+    ) -> Read {
         let mut notes = Notes {
             members: place.form == Form::Members,
             ..Notes::default()
@@ -335,8 +343,8 @@ mod tests {
 
     /// The same at once, split at every place, and byte by byte. Of a body that is of no use the
     /// last item may be missing, and what was both wrong and cut off may be called either.
-    fn read_split(path: &'static [Step], form: Form, body: &str) -> Read {
-        let place = Place { path, form };
+    fn read_split(path: &str, body: &str) -> Read {
+        let place = place(path);
         let bytes = body.as_bytes();
         let whole = read(place, CAPS, [bytes]);
         let same = |other: Read, how: &str| match &whole.2 {
@@ -357,17 +365,15 @@ mod tests {
 
     #[test]
     fn items_are_found_at_their_place_and_left_out_of_the_envelope() {
-        let check = |path, form, body: &str, items: &[&str], envelope: &str| {
-            let read = read_split(path, form, body);
+        let check = |path: &str, body: &str, items: &[&str], envelope: &str| {
+            let read = read_split(path, body);
             assert_eq!(read.0, items, "{body}");
             assert_eq!((&*read.1, read.2), (envelope, Ok(true)), "{body}");
         };
-        use Form::*;
-        check(&[], Elements, "[]", &[], "[]");
-        check(&[], Elements, " [ ] \n", &[], "[]");
+        check("[]", "[]", &[], "[]");
+        check("[]", " [ ] \n", &[], "[]");
         check(
-            &[],
-            Elements,
+            "[]",
             r#" [ {"a":"}]\"{"} ,[1,[2]], "x,]" ,12 ,-1.5e7,null,{}, [ ] ]  "#,
             &[
                 r#"{"a":"}]\"{"}"#,
@@ -382,70 +388,52 @@ mod tests {
             "[]",
         );
         check(
-            &[Key("data")],
-            Elements,
+            "data[]",
             r#"{"code": "0\"[", "data":[[1],[2]],"m":{"data":[3]}, "n":[true,{"data":[[4]]}] }"#,
             &["[1]", "[2]"],
             r#"{"code":"0\"[","data":[],"m":{"data":[3]},"n":[true,{"data":[[4]]}]}"#,
         );
         check(
-            &[Key("result"), Key("list")],
-            Elements,
+            "result.list[]",
             r#"{"list":[1],"result":{"x":{"list":[2]},"list":[3],"z":0},"list":[4]}"#,
             &["3"],
             r#"{"list":[1],"result":{"x":{"list":[2]},"list":[],"z":0},"list":[4]}"#,
         );
         check(
-            &[Key("result")],
-            Members,
+            "result{}",
             r#"{"error":[],"result":{ "A" : {"a":1} ,"B":[2], "C":3 ,"D":"}" }}"#,
             &[r#""A" : {"a":1}"#, r#""B":[2]"#, r#""C":3"#, r#""D":"}""#],
             r#"{"error":[],"result":{}}"#,
         );
         check(
-            &[Key("result"), AnyKey],
-            Elements,
+            "result.*[]",
             r#"{"result":{"last":7,"XBT":[[1],[2]],"deep":{"x":[9]},"more":[[3]]}}"#,
             &["[1]", "[2]", "[3]"],
             r#"{"result":{"last":7,"XBT":[],"deep":{"x":[9]},"more":[]}}"#,
         );
         check(
-            &[Key("data"), First],
-            Elements,
+            "data[0][]",
             r#"{"data":[[1,2],[3]],"x":[[4]]}"#,
             &["1", "2"],
             r#"{"data":[[],[3]],"x":[[4]]}"#,
         );
         check(
-            &[Key("data")],
-            Itself,
+            "data",
             r#"{"data":{"a":[1 , 2]}}"#,
             &[],
             r#"{"data":{"a":[1,2]}}"#,
         );
-        check(
-            &[Key("data")],
-            Elements,
-            r#"{"data":{"a":1}}"#,
-            &[],
-            r#"{"data":{"a":1}}"#,
-        );
-        check(
-            &[Key("data")],
-            Members,
-            r#"{"data":[1]}"#,
-            &[],
-            r#"{"data":[1]}"#,
-        );
+        check("data[]", r#"{"data":{"a":1}}"#, &[], r#"{"data":{"a":1}}"#);
+        check("data{}", r#"{"data":[1]}"#, &[], r#"{"data":[1]}"#);
     }
 
     #[test]
     fn what_breaks_the_grammar_is_an_error_at_its_place() {
-        let check = |path, form, body: &str, at: u64| match read_split(path, form, body).2 {
+        let check = |path: &str, body: &str, at: u64| match read_split(path, body).2 {
             Err(ReadError::Malformed { at: place, .. }) => assert_eq!(place, at, "{body}"),
             other => panic!("{body}: {other:?}"),
         };
-        let elements = |body, at| check(&[], Form::Elements, body, at);
+        let elements = |body, at| check("[]", body, at);
         elements("[1 2]", 3);
         elements("[{} {}]", 4);
         elements("[1,]", 3);
@@ -462,7 +450,7 @@ mod tests {
         elements("7", 0);
         elements("\"text\"", 0);
         elements("\u{feff}[]", 0);
-        let members = |body, at| check(&[Key("r")], Form::Members, body, at);
+        let members = |body, at| check("r{}", body, at);
         members(r#"{"r":{"a",1}}"#, 9);
         members(r#"{"r":{"a":}}"#, 10);
         members(r#"{"r":{7:1}}"#, 6);
@@ -484,7 +472,7 @@ mod tests {
         let body =
             r#"{"code":"0","data":[{"a":[1,2]},"x\\",-1.5, null ],"msg":"\u0041","n":{"o":[]}}"#;
         for at in 0..body.len() {
-            let read = read_split(&[Key("data")], Form::Elements, &body[..at]);
+            let read = read_split("data[]", &body[..at]);
             assert_eq!(read.2, Ok(false), "{at}");
         }
     }
@@ -492,7 +480,7 @@ mod tests {
     #[test]
     fn an_item_may_be_as_long_as_the_cap_and_no_longer() {
         let check = |item: String, form| {
-            let place = Place { path: &[], form };
+            let place = place(if form == Form::Members { "{}" } else { "[]" });
             let body = match form {
                 Form::Members => format!("{{{item}}}"),
                 _ => format!("[{item},{item}]"),
@@ -523,10 +511,7 @@ mod tests {
     #[test]
     fn an_item_that_never_ends_is_given_up_at_the_cap() {
         for body in ["[\"", "[[", "[{\"", "[1"] {
-            let place = Place {
-                path: &[],
-                form: Form::Elements,
-            };
+            let place = place("[]");
             let endless = body.to_owned() + &"1".repeat(1000);
             let read = read(place, CAPS, endless.as_bytes().chunks(16));
             assert_eq!(read.2, Err(ReadError::ItemTooLong { cap: 100 }), "{body}");
@@ -535,10 +520,7 @@ mod tests {
 
     #[test]
     fn the_envelope_may_be_as_long_as_the_cap_and_no_longer() {
-        let place = Place {
-            path: &[Key("d")],
-            form: Form::Elements,
-        };
+        let place = place("d[]");
         let body = r#"{"d":[[1],[2],[3]], "x":"yz" , "n":12}"#;
         let kept = r#"{"d":[],"x":"yz","n":12}"#.len();
         for (cap, fits) in [(kept - 1, false), (kept, true), (kept + 1, true)] {
@@ -565,10 +547,7 @@ mod tests {
                 item_bytes: 1000,
                 envelope_bytes: 1000,
             };
-            let place = Place {
-                path: &[Key("d")],
-                form: Form::Elements,
-            };
+            let place = place("d[]");
             for size in [1, 5, body.len()] {
                 let read = read(place, caps, body.as_bytes().chunks(size));
                 let expected = expected.map_err(|at| ReadError::TooDeep { at });
@@ -591,10 +570,7 @@ mod tests {
 
     #[test]
     fn only_the_front_of_a_cut_item_is_held() {
-        let place = Place {
-            path: &[],
-            form: Form::Elements,
-        };
+        let place = place("[]");
         let mut items = Items::new(place, CAPS);
         let mut notes = Notes::default();
         let mut feed = |items: &mut Items, piece: &str, held: &str| {
@@ -628,12 +604,12 @@ mod tests {
             for _ in 0..random(24) {
                 body.push(char::from(letters[random(letters.len())]));
             }
-            let (path, form): (&'static [Step], _) = match round % 3 {
-                0 => (&[], Form::Elements),
-                1 => (&[Key("d")], Form::Elements),
-                _ => (&[Key("d")], Form::Members),
+            let path = match round % 3 {
+                0 => "[]",
+                1 => "d[]",
+                _ => "d{}",
             };
-            let _ = read_split(path, form, &body);
+            let _ = read_split(path, &body);
         }
     }
 }

@@ -340,10 +340,10 @@ fn plain_bytes(bytes: &[u8]) -> usize {
 }
 
 /// One step from a value to one inside it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// The member of this name.
-    Key(&'static str),
+    Key(Box<str>),
     /// Any member (Kraken answers under its own name of a market).
     AnyKey,
     /// The first element.
@@ -354,7 +354,7 @@ pub(super) enum Step {
 pub(super) fn find<'a>(bytes: &'a [u8], path: &[Step]) -> Raw<'a> {
     let mut cursor = Cursor::new(bytes);
     for step in path {
-        match enter(&mut cursor, *step) {
+        match enter(&mut cursor, step) {
             Ok(true) => {}
             Ok(false) | Err(_) => return Raw::Absent,
         }
@@ -362,8 +362,22 @@ pub(super) fn find<'a>(bytes: &'a [u8], path: &[Step]) -> Raw<'a> {
     cursor.value().unwrap_or(Raw::Absent)
 }
 
+/// Where the value at a path begins, or the innermost one on the way that is there.
+pub(super) fn position(bytes: &[u8], path: &[Step]) -> usize {
+    let mut cursor = Cursor::new(bytes);
+    let mut begin = 0;
+    for step in path {
+        let found = enter(&mut cursor, step) == Ok(true) && cursor.peek().is_ok();
+        if !found {
+            break;
+        }
+        begin = cursor.position();
+    }
+    begin
+}
+
 /// Moves the cursor from a value to one inside it. Returns false if there is none.
-fn enter(cursor: &mut Cursor<'_>, step: Step) -> Result<bool, Stop> {
+fn enter(cursor: &mut Cursor<'_>, step: &Step) -> Result<bool, Stop> {
     let (open, close) = match step {
         Step::First => (b'[', b']'),
         Step::Key(_) | Step::AnyKey => (b'{', b'}'),
@@ -531,7 +545,9 @@ mod tests {
     fn a_path_leads_into_a_value_even_before_its_end() {
         let text = br#"{"code":"0","data":[{"ts":"15","x":[]},{"ts":"16"}],"last":"cut"#;
         let check = |path: &[Step], expected: Raw<'_>| assert_eq!(find(text, path), expected);
-        use Step::{AnyKey, First, Key};
+        use Step::{AnyKey, First};
+        #[expect(non_snake_case, reason = "it stands for the variant")]
+        let Key = |name: &str| Step::Key(name.into());
         check(&[Key("code")], Raw::Text(b"0"));
         check(&[AnyKey], Raw::Text(b"0"));
         check(&[Key("data"), First, Key("ts")], Raw::Text(b"15"));

@@ -3,17 +3,23 @@
 //! Owns the fields of a listing and the rules for each: steps become decimal places, and a limit of
 //! zero is no limit. It does not check names: the catalog does.
 
+use super::dialect::Endpoint;
 use super::error::{Fault, Reject, Wrong};
 use super::json::{Cursor, Raw, Stop};
-use super::shape::{Field, Fields, Members, Order};
+use super::pair::Pair;
+use super::shape::{Field, Fields, Node, Order};
 use super::sink::Sink;
 use super::value::{hundredth, name, text, unsigned};
 use crate::decimal::Decimal;
 use crate::record::{Bounds, MarketInfo, MarketRules};
+use serde::Deserialize;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// What a member of a listing is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
 pub(super) enum ListingField {
     /// The name in tickers.
     Id,
@@ -21,7 +27,9 @@ pub(super) enum ListingField {
     CandleId,
     Base,
     Quote,
-    /// Base and quote in one text, with a slash between them. Takes precedence.
+    /// What is traded, of which only `kinds` are taken.
+    Kind,
+    /// Base and quote in one text, in one of the forms of `pair`. Takes precedence.
     Pair,
     Status,
     /// True if orders are refused, whatever the status says.
@@ -50,30 +58,93 @@ impl Field for ListingField {
     }
 }
 
-/// How an exchange writes its market list.
+/// The market list, and how an exchange writes it.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ListingForm {
-    pub(super) members: &'static Members<ListingField>,
-    /// The status of a market that trades.
-    pub(super) open: &'static str,
+    /// The endpoint. Without it the exchange has no list: the markets are those that the source's
+    /// `symbols` name, with ids in the first form of `pair`.
+    pub(super) call: Option<Endpoint>,
+    /// The members of a market.
+    pub(super) fields: Option<Node<ListingField>>,
+    /// The statuses of a market that trades.
+    #[serde(default)]
+    open: Vec<Box<str>>,
+    /// Forms of `pair`, of which the first that fits counts: `{quote}-{base}`, `t{base:3}{quote:3}`.
+    #[serde(default = "Pair::usual")]
+    pair: Vec<Pair>,
+    /// True if assets are written in lower case.
+    #[serde(default)]
+    lower_case: bool,
     /// Assets that have another name elsewhere.
-    pub(super) renamed: &'static [(&'static str, &'static str)],
+    #[serde(default)]
+    renamed: BTreeMap<Box<str>, Box<str>>,
+    /// The values of `kind` of markets that are taken, if not all are (spot, and no futures).
+    #[serde(default)]
+    kinds: Vec<Box<str>>,
     /// Suffixes of the ids of markets to skip (dark pools of Kraken).
-    pub(super) skipped: &'static [&'static str],
-    /// True if fees are in percent, false if they are fractions.
-    pub(super) fees_in_percent: bool,
+    #[serde(default)]
+    skipped: Vec<Box<str>>,
+    /// The unit of fees.
+    #[serde(default)]
+    fees: FeeUnit,
+}
+
+/// The unit of fees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub(super) enum FeeUnit {
+    /// 0.001 is 0.1 %.
+    #[default]
+    Fraction,
+    /// 0.1 is 0.1 %.
+    Percent,
+}
+
+impl ListingForm {
+    /// True if ids can be made of assets.
+    pub(super) fn has_pair(&self) -> bool {
+        !self.pair.is_empty()
+    }
+
+    /// A market that is in no list.
+    pub(super) fn unlisted(&self, base: &str, quote: &str) -> MarketInfo {
+        let own = |common: &str| -> String {
+            let renamed = self.renamed.iter().find(|(_, other)| ***other == *common);
+            match renamed {
+                Some((own, _)) => own.to_string(),
+                None if self.lower_case => common.to_ascii_lowercase(),
+                None => common.to_owned(),
+            }
+        };
+        let id = self
+            .pair
+            .first()
+            .map(|pair| pair.join(&own(base), &own(quote)));
+        MarketInfo {
+            ticker_id: id.unwrap_or_default().into(),
+            candle_id: None,
+            base: base.into(),
+            quote: quote.into(),
+            rules: MarketRules::default(),
+            active: true,
+        }
+    }
 }
 
 /// Reads one listing and passes it to the sink. `id` is for lists that name their markets outside.
 pub(super) fn take<'a>(
     item: &mut Cursor<'a>,
-    form: &'static ListingForm,
+    (form, table): (&ListingForm, &'static Node<ListingField>),
     order: &mut Order<ListingField>,
     id: Raw<'a>,
     sink: &mut dyn Sink,
 ) -> Result<(), Stop> {
     let mut fields = Fields::new();
     fields.set(ListingField::Id, id);
-    if !order.read(item, form.members, &mut fields)? {
+    if !order.read(item, table, &mut fields)? {
         sink.rejected(Reject::new(None, "market", Fault::WrongType));
         return Ok(());
     }
@@ -84,7 +155,10 @@ pub(super) fn take<'a>(
             return Ok(());
         }
     };
-    if form.skipped.iter().any(|end| id.ends_with(end)) {
+    let kind = text(fields.get(ListingField::Kind)).unwrap_or_default();
+    let is_other = |kind: &str| form.kinds.iter().all(|known| **known != *kind);
+    let is_other = !form.kinds.is_empty() && kind.is_none_or(|kind| is_other(&kind));
+    if is_other || form.skipped.iter().any(|end| id.ends_with(&**end)) {
         return Ok(());
     }
     match market(&id, &fields, form) {
@@ -100,17 +174,21 @@ fn market(id: &str, fields: &Fields<'_>, form: &ListingForm) -> Result<MarketInf
         Raw::Absent => None,
         other => Some(name(other).map_err(|fault| ("candleId", fault))?),
     };
-    let (base, quote) = assets(fields)?;
+    let (base, quote) = assets(fields, form)?;
     let common = |asset: Cow<'_, str>| -> Box<str> {
-        let renamed = form.renamed.iter().find(|(own, _)| **own == *asset);
-        renamed.map_or(&*asset, |(_, common)| common).into()
+        match form.renamed.get(&*asset) {
+            Some(common) => common.clone(),
+            None if form.lower_case => asset.to_ascii_uppercase().into(),
+            None => asset.into(),
+        }
     };
+    let is_open = |status: &str| form.open.iter().any(|open| **open == *status);
     let active = match fields.get(Status) {
         Raw::Absent => true,
-        Raw::Bool(true) => form.open == "true",
-        Raw::Bool(false) => form.open == "false",
+        Raw::Bool(status) => is_open(if status { "true" } else { "false" }),
+        Raw::Number(digits) => is_open(&String::from_utf8_lossy(digits)),
         other => match text(other).map_err(|fault| ("status", fault))? {
-            Some(status) => status == form.open,
+            Some(status) => is_open(&status),
             None => true,
         },
     };
@@ -130,10 +208,14 @@ fn market(id: &str, fields: &Fields<'_>, form: &ListingForm) -> Result<MarketInf
     })
 }
 
-fn assets<'a>(fields: &Fields<'a>) -> Result<(Cow<'a, str>, Cow<'a, str>), Wrong> {
+fn assets<'a>(
+    fields: &Fields<'a>,
+    form: &ListingForm,
+) -> Result<(Cow<'a, str>, Cow<'a, str>), Wrong> {
     let pair = text(fields.get(ListingField::Pair)).map_err(|fault| ("pair", fault))?;
     if let Some(pair) = pair {
-        let (base, quote) = pair.split_once('/').ok_or(("pair", Fault::NotAText))?;
+        let split = form.pair.iter().find_map(|form| form.split(&pair));
+        let (base, quote) = split.ok_or(("pair", Fault::NotAText))?;
         return Ok((base.to_owned().into(), quote.to_owned().into()));
     }
     let asset = |field, label| name(fields.get(field)).map_err(|fault| (label, fault));
@@ -162,9 +244,9 @@ fn rules(fields: &Fields<'_>, form: &ListingForm, quote: &str) -> Result<MarketR
     };
     let fee = |field, label| {
         let fee = number(field, label)?;
-        Ok(match form.fees_in_percent {
-            true => fee.and_then(|fee| hundredth(&fee)),
-            false => fee,
+        Ok(match form.fees {
+            FeeUnit::Percent => fee.and_then(|fee| hundredth(&fee)),
+            FeeUnit::Fraction => fee,
         })
     };
     let cost_min = match fields.get(CostMinUsdt) {

@@ -7,21 +7,24 @@
 //! accepts the whole body. A wrong item is rejected alone. A wrong body gives an error, the same
 //! one for every later call.
 
-use super::dialect::{Call, Dialect};
-use super::envelope::{Form, Place};
+use super::candle::{CandleField, CandleForm};
+use super::dialect::{Call, Dialect, Endpoint};
 use super::error::{ReadError, RefusalKind};
 use super::items::{Caps, Items, Take};
 use super::json::{Cursor, Raw, Stop, find};
-use super::listing::ListingField;
-use super::shape::Order;
+use super::listing::{ListingField, ListingForm};
+use super::path::Form;
+use super::shape::{Node, Order};
 use super::sink::Sink;
-use super::ticker::{Known, TickerField, TickerForm};
+use super::ticker::{Known, TickerField};
+use super::value::Unit;
 use super::{candle, listing, ticker, value};
+use crate::time::UnixMs;
 
 /// The body of one response on its way through.
 pub struct Reading {
     dialect: &'static Dialect,
-    place: Place,
+    call: &'static Endpoint,
     task: Task,
     items: Items,
     is_complete: bool,
@@ -30,42 +33,46 @@ pub struct Reading {
 
 /// What the body should hold.
 enum Task {
-    Tickers(&'static TickerForm, Order<TickerField>, Known),
-    Candles,
-    Markets(Order<ListingField>),
-    Time,
+    Tickers(&'static Node<TickerField>, Order<TickerField>, Known),
+    Candles(CandleForm<'static>, Order<CandleField>),
+    Markets(
+        &'static ListingForm,
+        &'static Node<ListingField>,
+        Order<ListingField>,
+    ),
+    /// The exchange has no list of its own.
+    Named,
+    Time(Unit),
 }
 
 impl Reading {
     /// A reading of the response to this call.
     pub fn new(dialect: &'static Dialect, call: &Call<'_>, caps: Caps) -> Reading {
-        let ticker = |form, id: Option<&str>| {
+        let tickers = |id: Option<&str>| {
             let known = Known {
+                unit: dialect.tickers.time.unwrap_or(Unit::Millis),
                 stats: matches!(call, Call::Stats { .. }),
                 id: id.map(Into::into),
                 stamp: None,
             };
-            Task::Tickers(form, Order::new(), known)
+            Task::Tickers(dialect.ticker_fields(call), Order::new(), known)
         };
-        let tickers = &dialect.tickers;
         let task = match call {
-            Call::Tickers => ticker(&tickers.form, None),
-            Call::Ticker { id } => ticker(&tickers.form, Some(id)),
-            Call::Stats { id } => {
-                let stats = tickers.stats.as_ref();
-                let stats = stats.expect("who asks for stats has seen has_stats");
-                ticker(&stats.form, Some(id))
-            }
-            Call::Candles { .. } => Task::Candles,
-            Call::Markets => Task::Markets(Order::new()),
-            Call::Time => Task::Time,
+            Call::Tickers => tickers(None),
+            Call::Ticker { id } | Call::Stats { id } => tickers(Some(id)),
+            Call::Candles { .. } => Task::Candles(dialect.candle_form(), Order::new()),
+            Call::Markets => match &dialect.markets.fields {
+                Some(table) => Task::Markets(&dialect.markets, table, Order::new()),
+                None => Task::Named,
+            },
+            Call::Time => Task::Time(dialect.time.unit),
         };
-        let place = dialect.endpoint(call).place;
+        let call = dialect.endpoint(call);
         Reading {
             dialect,
-            place,
+            call,
             task,
-            items: Items::new(place, caps),
+            items: Items::new(&call.items, caps),
             is_complete: false,
             failed: None,
         }
@@ -77,8 +84,7 @@ impl Reading {
             return Err(failed.clone());
         }
         let mut taker = Taker {
-            dialect: self.dialect,
-            form: self.place.form,
+            call: self.call,
             task: &mut self.task,
             sink,
         };
@@ -137,29 +143,37 @@ impl Reading {
                 expected: "valid JSON outside of the items",
             });
         }
-        if let Some(refused) = self.dialect.refusal.read(envelope) {
+        if let Some(refused) = self.dialect.errors.read(envelope) {
             return Err(refused);
         }
-        if self.place.form != Form::Itself {
-            if !self.items.envelope().found() {
-                return Err(self.wrong_shape());
-            }
-            if let (Task::Tickers(form, _, Known { stamp: None, .. }), Some(path)) =
-                (&self.task, self.dialect.tickers.stamp)
-                && let Ok(Some(time)) = value::time(find(envelope, path), form.time)
-            {
-                sink.stamp(time);
-            }
-            return Ok(());
+        let is_itself = self.call.items.form == Form::Itself;
+        if !is_itself && !self.items.envelope().found() {
+            return Err(self.wrong_shape());
         }
-        match (&mut self.task, find(envelope, self.place.path)) {
-            (Task::Tickers(form, order, known), Raw::Object(item)) => {
+        let stamp = stamp(self.call, &self.task, envelope);
+        match (&mut self.task, find(envelope, &self.call.items.path)) {
+            (Task::Tickers(_, _, Known { stamp: None, .. }), _) if !is_itself => {
+                stamp.into_iter().for_each(|time| sink.stamp(time));
+                Ok(())
+            }
+            _ if !is_itself => Ok(()),
+            (Task::Tickers(table, order, known), item) if table.takes(item) => {
+                known.stamp = stamp;
+                let (Raw::Object(item) | Raw::Array(item)) = item else {
+                    return Err(self.wrong_shape());
+                };
                 let mut item = Cursor::new(item);
-                ticker::take(&mut item, form, order, Raw::Absent, known, sink)
+                ticker::take(&mut item, table, order, Raw::Absent, known, sink)
                     .expect("the envelope is whole and was walked through");
                 Ok(())
             }
-            (Task::Time, word) => match value::time(word, self.dialect.time.form) {
+            (Task::Named, _) => {
+                for (base, quote) in &self.dialect.named {
+                    sink.market(self.dialect.markets.unlisted(base, quote));
+                }
+                Ok(())
+            }
+            (Task::Time(unit), word) => match value::time(word, *unit) {
                 Ok(Some(time)) => {
                     sink.time(time);
                     Ok(())
@@ -171,51 +185,55 @@ impl Reading {
     }
 
     fn wrong_shape(&self) -> ReadError {
-        let expected = match (&self.task, self.place.form) {
+        let expected = match (&self.task, self.call.items.form) {
             (Task::Tickers(_, _, Known { stats: true, .. }), _) => "figures of 24 hours",
             (Task::Tickers(..), Form::Itself) => "one ticker",
             (Task::Tickers(..), _) => "a list of tickers",
-            (Task::Candles, _) => "a list of candles",
-            (Task::Markets(_), _) => "a list of markets",
-            (Task::Time, _) => "a time",
+            (Task::Candles(..), _) => "a list of candles",
+            (Task::Markets(..) | Task::Named, _) => "a list of markets",
+            (Task::Time(_), _) => "a time",
         };
         ReadError::WrongShape { expected }
     }
 }
 
+/// The time of all tickers, if the envelope has it by now.
+fn stamp(call: &Endpoint, task: &Task, envelope: &[u8]) -> Option<UnixMs> {
+    let (Task::Tickers(_, _, known), Some(path)) = (task, &call.stamp) else {
+        return None;
+    };
+    value::time(find(envelope, path), known.unit).unwrap_or(None)
+}
+
 /// Passes the items of one feed to the sink.
 struct Taker<'t, 's> {
-    dialect: &'static Dialect,
-    form: Form,
+    call: &'static Endpoint,
     task: &'t mut Task,
     sink: &'s mut dyn Sink,
 }
 
 impl Take for Taker<'_, '_> {
     fn begin(&mut self, envelope: &[u8]) {
-        if let (Task::Tickers(form, _, known), Some(path)) =
-            (&mut *self.task, self.dialect.tickers.stamp)
-        {
-            let time = value::time(find(envelope, path), form.time);
-            known.stamp = time.unwrap_or(None);
+        let stamp = stamp(self.call, self.task, envelope);
+        if let Task::Tickers(_, _, known) = self.task {
+            known.stamp = stamp;
         }
     }
 
     fn take(&mut self, item: &mut Cursor<'_>) -> Result<(), Stop> {
-        let name = match self.form {
+        let name = match self.call.items.form {
             Form::Members => item.name()?,
             Form::Elements | Form::Itself => Raw::Absent,
         };
         match self.task {
-            Task::Tickers(form, order, known) => {
-                ticker::take(item, form, order, name, known, self.sink)
+            Task::Tickers(table, order, known) => {
+                ticker::take(item, table, order, name, known, self.sink)
             }
-            Task::Candles => candle::take(item, &self.dialect.candles.form, self.sink),
-            Task::Markets(order) => {
-                let form = &self.dialect.markets.form;
-                listing::take(item, form, order, name, self.sink)
+            Task::Candles(form, order) => candle::take(item, form, order, name, self.sink),
+            Task::Markets(form, table, order) => {
+                listing::take(item, (form, table), order, name, self.sink)
             }
-            Task::Time => item.value().map(|_| ()),
+            Task::Time(_) | Task::Named => item.value().map(|_| ()),
         }
     }
 }
@@ -223,9 +241,8 @@ impl Take for Taker<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exchange::binance::BINANCE;
-    use crate::exchange::sample::{CANDLES, SAMPLE};
-    use crate::exchange::testing::{Notes, read, read_with};
+    use crate::exchange::tests::sample::{CANDLES, SAMPLE};
+    use crate::exchange::tests::testing::{BINANCE, Notes, read, read_with};
 
     const CAPS: Caps = Caps {
         item_bytes: 1000,

@@ -5,43 +5,61 @@
 
 use super::error::{ReadError, RefusalKind};
 use super::json::{Raw, Step, find};
+use super::path::Path;
 use super::value;
+use serde::Deserialize;
 
 /// Where an exchange says that it refuses, and how.
+#[derive(Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct Refusal {
-    /// The top-level member with the code.
-    pub(super) code: &'static str,
-    /// Its value if all is well; `None` if it is then missing, or an empty array.
-    pub(super) ok: Option<&'static str>,
-    /// The member with the message.
-    pub(super) message: &'static str,
-    /// Codes for too many requests.
-    pub(super) rate_limited: &'static [&'static str],
-    /// Codes for an unknown market.
-    pub(super) unknown_market: &'static [&'static str],
+    /// Where the code is. Of an array, the first element counts.
+    code: Option<Path>,
+    /// Codes that mean that all is well. Without them, any code is an error.
+    ok: Vec<Box<str>>,
+    /// Where the message is.
+    message: Option<Path>,
+    /// Codes for too many requests. `*words*` stands for a code or a message that has these words.
+    rate_limited: Vec<Box<str>>,
+    /// Codes for an unknown market, in the same way.
+    unknown_market: Vec<Box<str>>,
+    /// What the status of a response means.
+    pub(super) statuses: Statuses,
 }
 
 /// What the statuses of refusals mean, if the body does not say more.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct Statuses {
     /// Too many requests.
-    pub(super) rate_limited: &'static [u16],
+    rate_limited: Vec<u16>,
     /// Every request is refused for now.
-    pub(super) banned: &'static [u16],
+    banned: Vec<u16>,
+    /// No such market.
+    unknown_market: Vec<u16>,
 }
 
-impl Statuses {
+impl Default for Statuses {
     /// 429 is "Too Many Requests" (RFC 6585, 4). 403 is what firewalls of exchanges send to blocked
     /// clients, for too many requests or for their location. 418 is a ban of Binance, copied by
     /// others.
-    pub(super) const USUAL: Statuses = Statuses {
-        rate_limited: &[429],
-        banned: &[403, 418],
-    };
+    fn default() -> Statuses {
+        Statuses {
+            rate_limited: vec![429],
+            banned: vec![403, 418],
+            unknown_market: Vec::new(),
+        }
+    }
+}
 
+impl Statuses {
     pub(super) fn kind(&self, status: u16) -> RefusalKind {
         match () {
             () if self.rate_limited.contains(&status) => RefusalKind::RateLimited,
             () if self.banned.contains(&status) => RefusalKind::Banned,
+            () if self.unknown_market.contains(&status) => RefusalKind::UnknownMarket,
             () => RefusalKind::Other,
         }
     }
@@ -53,19 +71,32 @@ const REASON_BYTES: usize = 200;
 impl Refusal {
     /// The refusal in a whole envelope, if there is one.
     pub(super) fn read(&self, envelope: &[u8]) -> Option<ReadError> {
-        let code = match find(envelope, &[Step::Key(self.code)]) {
-            Raw::Array(_) => find(envelope, &[Step::Key(self.code), Step::First]),
+        let path = self.code.as_deref()?;
+        let code = match find(envelope, path) {
+            Raw::Array(array) => find(array, &[Step::First]),
             code => code,
         };
         let code = reason(code)?;
-        if self.ok == Some(&code) {
+        if self.ok.iter().any(|ok| **ok == *code) {
             return None;
         }
-        let message = reason(find(envelope, &[Step::Key(self.message)]));
-        let is = |codes: &[&str]| codes.contains(&code.as_str());
+        let message = self.message.as_deref().map(|path| find(envelope, path));
+        let message = message.and_then(|raw| match raw {
+            Raw::Array(array) => reason(find(array, &[Step::First])),
+            raw => reason(raw),
+        });
+        let has = |words: &str| {
+            let is_in = |text: &String| text.contains(words);
+            is_in(&code) || message.as_ref().is_some_and(is_in)
+        };
+        let fits = |pattern: &str| match pattern.strip_prefix('*') {
+            Some(words) => has(words.strip_suffix('*').unwrap_or(words)),
+            None => pattern == code,
+        };
+        let is = |patterns: &[Box<str>]| patterns.iter().any(|pattern| fits(pattern));
         let kind = match () {
-            () if is(self.rate_limited) => RefusalKind::RateLimited,
-            () if is(self.unknown_market) => RefusalKind::UnknownMarket,
+            () if is(&self.rate_limited) => RefusalKind::RateLimited,
+            () if is(&self.unknown_market) => RefusalKind::UnknownMarket,
             () => RefusalKind::Other,
         };
         Some(ReadError::Refused {

@@ -1,41 +1,160 @@
-//! Shapes: which member of an item is which field, as a table in the file of each exchange.
+//! Shapes: which member of an item is which field, as the table of a dialect's file says.
 //!
 //! Owns the walk through one item along such a table, and the names of the last item in their
-//! order: exchanges write all items alike, so most names are known before they are read.
+//! order: exchanges write all items alike, so most names are known before they are read. It also
+//! owns how a table is written in JSON.
 //!
 //! It converts no values: it passes on [`Raw`] ones in [`Fields`].
 
 use super::json::{Cursor, Raw, Step, Stop, find};
+use serde::de::value::StrDeserializer;
+use serde::de::{
+    Deserialize, DeserializeOwned, Deserializer, Error, MapAccess, SeqAccess, Visitor,
+};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// The most entries of one table, and the deepest nesting of tables. Exchanges stay below half.
+const ENTRIES: usize = 100;
+const DEPTH: usize = 8;
+
+/// The member of a table that says by which member objects of several kinds are told apart.
+const BY: &str = "$by";
 
 /// Where a value goes.
-pub(super) enum Node<F: 'static> {
-    /// It is this field.
+pub(super) enum Node<F> {
+    /// It is this field: `"last"`.
     Is(F),
-    /// It is each of these fields.
-    Each(&'static [F]),
-    /// An object with such members.
-    In(&'static Members<F>),
-    /// An array with such elements, by position.
-    At(&'static [(usize, Node<F>)]),
-    /// An array of objects of several kinds: the member `tag` tells the kind, the table what its
-    /// members are.
+    /// It is each of these fields: `"taker maker"`.
+    Each(Vec<F>),
+    /// An object with such members: `{ "price": "last" }`.
+    In(Members<F>),
+    /// An array with such elements, by position: `["time", null, "close"]`.
+    At(Vec<Option<Node<F>>>),
+    /// An array of objects of several kinds: `{ "$by": "type", "LOT": { "min": "amountMin" } }`.
     Tagged {
-        tag: &'static str,
-        kinds: &'static [(&'static str, &'static Members<F>)],
+        /// The path to the member that tells the kind.
+        tag: [Step; 1],
+        /// What the members of each kind are.
+        kinds: Vec<(Box<str>, Node<F>)>,
     },
 }
 
 /// Members by name, ideally in the order in which they are sent.
-pub(super) type Members<F> = [(&'static str, Node<F>)];
+type Members<F> = Vec<(Box<str>, Node<F>)>;
 
-/// A field of some kind of item.
-pub(super) trait Field: Copy {
+/// A field of some kind of item. Its name in a table is the variant's in camelCase.
+pub(super) trait Field: Copy + PartialEq + DeserializeOwned {
     /// Its place in [`Fields`]: below [`FIELDS`].
     fn place(self) -> usize;
 }
 
+impl<F: Field> Node<F> {
+    /// Calls `each` for each field of the table.
+    pub(super) fn walk(&self, each: &mut dyn FnMut(F)) {
+        match self {
+            Node::Is(field) => each(*field),
+            Node::Each(fields) => fields.iter().for_each(|field| each(*field)),
+            Node::At(nodes) => nodes.iter().flatten().for_each(|node| node.walk(each)),
+            Node::In(named) | Node::Tagged { kinds: named, .. } => {
+                named.iter().for_each(|(_, node)| node.walk(each));
+            }
+        }
+    }
+
+    /// True if this is the table of such a value.
+    pub(super) fn takes(&self, value: Raw<'_>) -> bool {
+        let fits = (self, value);
+        matches!(
+            fits,
+            (Node::In(_), Raw::Object(_)) | (Node::At(_), Raw::Array(_))
+        )
+    }
+
+    /// True if some member is this field.
+    pub(super) fn has(&self, field: F) -> bool {
+        let mut found = false;
+        self.walk(&mut |other| found |= other == field);
+        found
+    }
+
+    fn depth(&self) -> usize {
+        let deepest = |nodes: &mut dyn Iterator<Item = &Node<F>>| nodes.map(Node::depth).max();
+        1 + match self {
+            Node::Is(_) | Node::Each(_) => None,
+            Node::At(nodes) => deepest(&mut nodes.iter().flatten()),
+            Node::In(named) | Node::Tagged { kinds: named, .. } => {
+                deepest(&mut named.iter().map(|(_, node)| node))
+            }
+        }
+        .unwrap_or(0)
+    }
+}
+
+impl<'de, F: Field> Deserialize<'de> for Node<F> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Node<F>, D::Error> {
+        deserializer.deserialize_any(NodeVisitor(PhantomData))
+    }
+}
+
+struct NodeVisitor<F>(PhantomData<F>);
+
+impl<'de, F: Field> Visitor<'de> for NodeVisitor<F> {
+    type Value = Node<F>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a field, or a table of members or positions")
+    }
+
+    fn visit_str<E: Error>(self, names: &str) -> Result<Node<F>, E> {
+        let field = |name| F::deserialize(StrDeserializer::new(name));
+        let fields: Vec<F> = names.split(' ').map(field).collect::<Result<_, E>>()?;
+        Ok(match fields[..] {
+            [field] => Node::Is(field),
+            _ => Node::Each(fields),
+        })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Node<F>, A::Error> {
+        let mut nodes = Vec::new();
+        while let Some(node) = entries.next_element()? {
+            nodes.push(node);
+            checked(nodes.len(), 0)?;
+        }
+        Ok(Node::At(nodes))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Node<F>, A::Error> {
+        let (mut tag, mut named) = (None, Members::new());
+        while let Some(name) = entries.next_key::<Box<str>>()? {
+            if named.iter().any(|(known, _)| *known == name) {
+                return Err(A::Error::custom(format_args!("{name:?} is given twice")));
+            }
+            if &*name == BY {
+                tag = Some([Step::Key(entries.next_value()?)]);
+                continue;
+            }
+            let node: Node<F> = entries.next_value()?;
+            checked(named.len(), node.depth())?;
+            named.push((name, node));
+        }
+        Ok(match tag {
+            Some(tag) => Node::Tagged { tag, kinds: named },
+            None => Node::In(named),
+        })
+    }
+}
+
+fn checked<E: Error>(entries: usize, depth: usize) -> Result<(), E> {
+    match () {
+        () if entries >= ENTRIES => Err(E::custom(format_args!("more than {ENTRIES} entries"))),
+        () if depth >= DEPTH => Err(E::custom(format_args!("more than {DEPTH} tables deep"))),
+        () => Ok(()),
+    }
+}
+
 /// The most fields of a kind of item.
-pub(super) const FIELDS: usize = 20;
+pub(super) const FIELDS: usize = 21;
 
 /// What an item holds, by field.
 pub(super) struct Fields<'a>([Raw<'a>; FIELDS]);
@@ -77,29 +196,36 @@ impl<F: Field> Order<F> {
         Order { names: Vec::new() }
     }
 
-    /// Reads one value along the table. Returns false if it is not an object.
+    /// Reads one item along its table. Returns false if it is of another type.
     pub(super) fn read<'a>(
         &mut self,
         cursor: &mut Cursor<'a>,
-        members: &'static Members<F>,
+        table: &'static Node<F>,
         fields: &mut Fields<'a>,
     ) -> Result<bool, Stop> {
-        if cursor.peek()? != b'{' {
-            cursor.value()?;
-            return Ok(false);
-        }
-        cursor.pass(b'{', "an object")?;
         let mut first = true;
-        let mut index = 0;
-        while cursor.next(&mut first, b'}')? {
-            let node = self.name(index, cursor, members)?;
-            index += 1;
-            let value = cursor.value()?;
-            match node {
-                Some(Node::Is(field)) => fields.set(*field, value),
-                Some(node) => spread(value, node, fields)?,
-                None => {}
+        match (table, cursor.peek()?) {
+            (Node::In(members), b'{') => {
+                cursor.pass(b'{', "an object")?;
+                let mut index = 0;
+                while cursor.next(&mut first, b'}')? {
+                    let node = self.name(index, cursor, members)?;
+                    index += 1;
+                    put(cursor.value()?, node, fields)?;
+                }
             }
+            (Node::At(nodes), b'[') => {
+                cursor.pass(b'[', "a row")?;
+                let mut nodes = nodes.iter();
+                while cursor.next(&mut first, b']')? {
+                    let node = nodes.next().and_then(Option::as_ref);
+                    put(cursor.value()?, node, fields)?;
+                }
+            }
+            (Node::Is(_) | Node::Each(_), b'"' | b'-' | b'0'..=b'9') => {
+                put(cursor.value()?, Some(table), fields)?;
+            }
+            _ => return cursor.value().map(|_| false),
         }
         Ok(true)
     }
@@ -109,7 +235,7 @@ impl<F: Field> Order<F> {
         &mut self,
         index: usize,
         cursor: &mut Cursor<'_>,
-        members: &'static Members<F>,
+        members: &'static [(Box<str>, Node<F>)],
     ) -> Result<Option<&'static Node<F>>, Stop> {
         if let Some(known) = self.names.get(index)
             && cursor.pass_text(&known.sent)
@@ -136,7 +262,22 @@ impl<F: Field> Order<F> {
     }
 }
 
-fn node_of<F: Field>(name: Raw<'_>, members: &'static Members<F>) -> Option<&'static Node<F>> {
+/// Sets the fields of a value of the item itself.
+#[inline(always)]
+fn put<'a, F: Field>(
+    value: Raw<'a>,
+    node: Option<&'static Node<F>>,
+    fields: &mut Fields<'a>,
+) -> Result<(), Stop> {
+    match node {
+        Some(Node::Is(field)) => fields.set(*field, value),
+        Some(node) => spread(value, node, fields)?,
+        None => {}
+    }
+    Ok(())
+}
+
+fn node_of<F>(name: Raw<'_>, members: &'static [(Box<str>, Node<F>)]) -> Option<&'static Node<F>> {
     let Raw::Text(name) = name else {
         return None;
     };
@@ -154,52 +295,29 @@ fn spread<'a, F: Field>(
         (Node::Is(field), value) => fields.set(*field, value),
         (Node::Each(each), value) => each.iter().for_each(|field| fields.set(*field, value)),
         (Node::In(members), Raw::Object(object)) => spread_object(object, members, fields)?,
-        (Node::At(positions), Raw::Array(array)) => {
-            elements(array, &mut |index, value| {
-                let node = positions.iter().find(|(position, _)| *position == index);
-                node.map_or(Ok(()), |(_, node)| spread(value, node, fields))
-            })?;
-        }
+        (Node::At(nodes), Raw::Array(array)) => elements(array, &mut |index, value| {
+            let node = nodes.get(index).and_then(Option::as_ref);
+            node.map_or(Ok(()), |node| spread(value, node, fields))
+        })?,
         (Node::Tagged { tag, kinds }, Raw::Array(array)) => elements(array, &mut |_, value| {
             let Raw::Object(object) = value else {
                 return Ok(());
             };
-            let kind = find(object, &[Step::Key(tag)]);
-            let members = kinds
-                .iter()
-                .find(|(name, _)| kind == Raw::Text(name.as_bytes()));
-            members.map_or(Ok(()), |(_, members)| {
-                spread_object(object, members, fields)
-            })
+            let node = node_of(find(object, tag), kinds);
+            node.map_or(Ok(()), |node| spread(value, node, fields))
         })?,
         (_, Raw::Null) => {}
-        (node, _) => spoil(node, fields),
+        // A field is unknown only if the exchange does not send it: this one is wrong.
+        (node, _) => node.walk(&mut |field| fields.set(field, Raw::Array(b"[]"))),
     }
     Ok(())
-}
-
-/// Marks every field of a value of an unexpected type as wrong. A field is unknown only if the
-/// exchange does not send it.
-fn spoil<F: Field>(node: &'static Node<F>, fields: &mut Fields<'_>) {
-    let garbled = Raw::Array(b"[]");
-    match node {
-        Node::Is(field) => fields.set(*field, garbled),
-        Node::Each(each) => each.iter().for_each(|field| fields.set(*field, garbled)),
-        Node::In(members) => members.iter().for_each(|(_, node)| spoil(node, fields)),
-        Node::At(positions) => positions.iter().for_each(|(_, node)| spoil(node, fields)),
-        Node::Tagged { kinds, .. } => {
-            for (_, node) in kinds.iter().flat_map(|(_, members)| *members) {
-                spoil(node, fields);
-            }
-        }
-    }
 }
 
 /// The same for an object. A function of its own makes the program smaller.
 #[inline(never)]
 fn spread_object<'a, F: Field>(
     object: &'a [u8],
-    members: &'static Members<F>,
+    members: &'static [(Box<str>, Node<F>)],
     fields: &mut Fields<'a>,
 ) -> Result<(), Stop> {
     let mut cursor = Cursor::new(object);
@@ -216,7 +334,7 @@ fn spread_object<'a, F: Field>(
 }
 
 /// Calls `each` for each element of a whole array.
-pub(super) fn elements<'a>(
+fn elements<'a>(
     array: &'a [u8],
     each: &mut dyn FnMut(usize, Raw<'a>) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
@@ -233,10 +351,12 @@ pub(super) fn elements<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::Node::Is;
     use super::*;
 
-    #[derive(Clone, Copy)]
+    use std::sync::LazyLock;
+
+    #[derive(Clone, Copy, PartialEq, serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
     enum Letter {
         A,
         B,
@@ -248,7 +368,8 @@ mod tests {
         }
     }
 
-    static LETTERS: [(&str, Node<Letter>); 2] = [("a", Is(Letter::A)), ("b", Is(Letter::B))];
+    static LETTERS: LazyLock<Node<Letter>> =
+        LazyLock::new(|| serde_json::from_str(r#"{ "a": "a", "b": "b" }"#).expect("a table"));
 
     /// Reads items one after another by one order: what each has as `a` and `b`.
     fn check(items: &[&str], expected: &[(&[u8], &[u8])]) {

@@ -5,15 +5,18 @@
 
 use super::error::{Fault, Reject, Wrong};
 use super::json::{Cursor, Raw, Stop};
-use super::shape::{Field, Fields, Members, Order};
+use super::shape::{Field, Fields, Node, Order};
 use super::sink::Sink;
-use super::value::{TimeForm, decimal, name, time, times_hundred, unsigned};
+use super::value::{Unit, decimal, name, time, times_hundred, unsigned};
 use crate::record::{Stats, Ticker};
 use crate::time::UnixMs;
+use serde::Deserialize;
 use std::borrow::Cow;
 
 /// What a member of a ticker is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
 pub(super) enum TickerField {
     /// The exchange's name of the market.
     Id,
@@ -42,15 +45,10 @@ impl Field for TickerField {
     }
 }
 
-/// How an exchange writes tickers.
-pub(super) struct TickerForm {
-    pub(super) members: &'static Members<TickerField>,
-    pub(super) time: TimeForm,
-}
-
 /// What is known about the items before they are read.
-#[derive(Default)]
 pub(super) struct Known {
+    /// The unit of their times.
+    pub(super) unit: Unit,
     /// True if they hold only figures of 24 hours.
     pub(super) stats: bool,
     /// The requested market, if only one was.
@@ -62,7 +60,7 @@ pub(super) struct Known {
 /// Reads one ticker and passes it to the sink. `id` is the name of the item, if it has one.
 pub(super) fn take<'a>(
     item: &mut Cursor<'a>,
-    form: &'static TickerForm,
+    table: &'static Node<TickerField>,
     order: &mut Order<TickerField>,
     id: Raw<'a>,
     known: &Known,
@@ -70,7 +68,7 @@ pub(super) fn take<'a>(
 ) -> Result<(), Stop> {
     let mut fields = Fields::new();
     fields.set(TickerField::Id, id);
-    if !order.read(item, form.members, &mut fields)? {
+    if !order.read(item, table, &mut fields)? {
         sink.rejected(Reject::new(None, "ticker", Fault::WrongType));
         return Ok(());
     }
@@ -87,7 +85,7 @@ pub(super) fn take<'a>(
     }
     let taken = match known.stats {
         true => stats(&fields).map(|stats| sink.stats(&id, stats)),
-        false => ticker(&fields, form.time, known.stamp).map(|ticker| sink.ticker(&id, ticker)),
+        false => ticker(&fields, known).map(|ticker| sink.ticker(&id, ticker)),
     };
     match taken {
         Ok(()) => {}
@@ -96,12 +94,12 @@ pub(super) fn take<'a>(
     Ok(())
 }
 
-fn ticker(fields: &Fields<'_>, form: TimeForm, stamp: Option<UnixMs>) -> Result<Ticker, Wrong> {
+fn ticker(fields: &Fields<'_>, known: &Known) -> Result<Ticker, Wrong> {
     use TickerField::*;
     let stats = stats(fields)?;
     let amount = |field, name| unsigned(fields.get(field)).map_err(|fault| (name, fault));
     let signed = |field, name| decimal(fields.get(field)).map_err(|fault| (name, fault));
-    let sent = time(fields.get(Time), form).map_err(|fault| ("timestamp", fault))?;
+    let sent = time(fields.get(Time), known.unit).map_err(|fault| ("timestamp", fault))?;
     let percentage = match signed(Percentage, "percentage")? {
         Some(percentage) => Some(percentage),
         None => signed(Ratio, "percentage")?.and_then(|ratio| times_hundred(&ratio)),
@@ -120,7 +118,7 @@ fn ticker(fields: &Fields<'_>, form: TimeForm, stamp: Option<UnixMs>) -> Result<
         base_volume: stats.base_volume,
         quote_volume: stats.quote_volume,
         // Markets that were never traded have the epoch as their time.
-        timestamp: sent.filter(|time| time.0 != 0).or(stamp),
+        timestamp: sent.filter(|time| time.0 != 0).or(known.stamp),
     })
 }
 

@@ -8,7 +8,9 @@ use super::error::Fault;
 use super::json::Raw;
 use crate::decimal::{Decimal, DecimalError};
 use crate::time::{DAY_MS, UnixMs, days_of};
+use serde::Deserialize;
 use std::borrow::Cow;
+use std::fmt::Write;
 
 /// The longest name of a market or an asset. The longest known one has 22 bytes.
 pub(super) const NAME_BYTES: usize = 64;
@@ -17,14 +19,47 @@ pub(super) const NAME_BYTES: usize = 64;
 const LAST_MS: i64 = 253_402_300_799_999;
 
 /// How an exchange writes times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TimeForm {
-    /// Milliseconds since the epoch.
-    Millis,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) enum Unit {
     /// Seconds since the epoch; a fraction is cut to milliseconds.
+    #[serde(rename = "s")]
     Seconds,
+    /// Milliseconds since the epoch.
+    #[serde(rename = "ms")]
+    Millis,
+    /// Microseconds since the epoch, cut to milliseconds.
+    #[serde(rename = "us")]
+    Micros,
+    /// Nanoseconds since the epoch, cut to milliseconds.
+    #[serde(rename = "ns")]
+    Nanos,
     /// `2024-03-13T11:10:41.270099Z`, cut to milliseconds.
-    Iso8601,
+    #[serde(rename = "iso")]
+    Iso,
+    /// `2024-03-13T11:10:41Z`, also without the `Z`.
+    #[serde(rename = "isoSeconds")]
+    IsoSeconds,
+}
+
+impl Unit {
+    /// Writes a time that is so many units later than this one, and not before the epoch.
+    pub(super) fn write(self, time: UnixMs, shift: i64, out: &mut String) {
+        let ms = time.0;
+        let later = |units: i64| units.saturating_add(shift).max(0);
+        match self {
+            Unit::Seconds => write!(out, "{}", later(ms / 1000)),
+            Unit::Millis => write!(out, "{}", later(ms)),
+            Unit::Micros => write!(out, "{}", later(ms.saturating_mul(1000))),
+            Unit::Nanos => write!(out, "{}", later(ms.saturating_mul(1_000_000))),
+            Unit::Iso => write!(out, "{}", UnixMs(later(ms))),
+            Unit::IsoSeconds => {
+                let text = UnixMs(later(ms / 1000).saturating_mul(1000)).to_string();
+                write!(out, "{}Z", text.strip_suffix(".000Z").unwrap_or(&text))
+            }
+        }
+        .expect("a string takes everything");
+    }
 }
 
 /// The number in a value; `None` if unknown.
@@ -61,17 +96,20 @@ pub(super) fn hundredth(number: &Decimal) -> Option<Decimal> {
 }
 
 /// The time in a value; `None` if unknown.
-pub(super) fn time(raw: Raw<'_>, form: TimeForm) -> Result<Option<UnixMs>, Fault> {
+pub(super) fn time(raw: Raw<'_>, unit: Unit) -> Result<Option<UnixMs>, Fault> {
     let text = match raw {
         Raw::Absent | Raw::Null | Raw::Text(b"") => return Ok(None),
         Raw::Number(text) | Raw::Text(text) => text,
         Raw::NotANumber | Raw::Escaped(_) => return Err(Fault::NotATime),
         Raw::Bool(_) | Raw::Object(_) | Raw::Array(_) => return Err(Fault::WrongType),
     };
-    let ms = match form {
-        TimeForm::Millis => digits(text),
-        TimeForm::Seconds => seconds(text),
-        TimeForm::Iso8601 => iso_8601(text),
+    let ms = match unit {
+        Unit::Seconds => seconds(text),
+        Unit::Millis => digits(text),
+        Unit::Micros => digits(text).map(|us| us / 1000),
+        Unit::Nanos => digits(text).map(|ns| ns / 1_000_000),
+        Unit::Iso => text.strip_suffix(b"Z").and_then(iso_8601),
+        Unit::IsoSeconds => iso_8601(text.strip_suffix(b"Z").unwrap_or(text)),
     };
     match ms {
         Some(ms @ 0..=LAST_MS) => Ok(Some(UnixMs(ms))),
@@ -104,14 +142,15 @@ pub(super) fn name(raw: Raw<'_>) -> Result<Cow<'_, str>, Fault> {
     }
 }
 
-/// At most 18 digits, so that nothing overflows.
+/// A whole number without a sign.
 fn digits(text: &[u8]) -> Option<i64> {
-    if text.is_empty() || text.len() > 18 {
+    if text.is_empty() {
         return None;
     }
     text.iter().try_fold(0, |sum: i64, digit| {
         let digit = digit.wrapping_sub(b'0');
-        (digit < 10).then(|| sum * 10 + i64::from(digit))
+        let sum = sum.checked_mul(10)?.checked_add(i64::from(digit))?;
+        (digit < 10).then_some(sum)
     })
 }
 
@@ -132,9 +171,8 @@ fn millis(fraction: &[u8]) -> Option<i64> {
     Some(digit(0) * 100 + digit(1) * 10 + digit(2))
 }
 
-/// The extended form in UTC (RFC 3339, 5.6, with `Z`).
+/// The extended form in UTC (RFC 3339, 5.6), the `Z` taken off.
 fn iso_8601(text: &[u8]) -> Option<i64> {
-    let text = text.strip_suffix(b"Z")?;
     let (&[ref date @ .., b'T'], clock) = text.split_at_checked(11)? else {
         return None;
     };
@@ -212,14 +250,14 @@ mod tests {
     }
 
     #[test]
-    fn times_come_in_three_forms() {
+    fn times_come_in_several_units() {
         let check = |form, text: &str, expected: Result<i64, Fault>| {
             for raw in [Raw::Text(text.as_bytes()), Raw::Number(text.as_bytes())] {
                 let ms = time(raw, form).map(|time| time.expect("not empty").0);
                 assert_eq!(ms, expected, "{text}");
             }
         };
-        use TimeForm::{Iso8601, Millis, Seconds};
+        use Unit::{Iso as Iso8601, Millis, Seconds};
         check(Millis, "1499827319559", Ok(1_499_827_319_559));
         check(Millis, "0", Ok(0));
         check(Millis, "253402300799999", Ok(LAST_MS));

@@ -20,6 +20,7 @@
 //! actions                      what the core asks for
 //! driver                       the driver's state, and moving bytes
 //! listen, connection           listening sockets; a socket with its TLS session
+//! fetch                        one request after another, without the loop
 //! tls                          TLS sessions, which a build without the feature lacks
 //! transfer, socket, sockopt    results of system calls; a socket and its readiness; socket options
 //! history, resolver, process,  the disk thread; the resolver thread; figures of the process;
@@ -33,6 +34,7 @@ mod connection;
 mod descriptors;
 mod driver;
 mod error;
+mod fetch;
 mod history;
 mod listen;
 mod long_work;
@@ -48,6 +50,7 @@ mod transfer;
 mod turn;
 
 pub use error::RunError;
+pub use fetch::{Fetched, Fetcher};
 
 use crate::config::Config;
 use crate::time::Clock;

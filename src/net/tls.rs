@@ -13,7 +13,7 @@
 //! Invariant: `held` is the number of bytes that are decrypted and not yet read.
 
 use super::socket::Socket;
-use super::transfer::{Opener, Progress, Session, Transfer};
+use super::transfer::{BlockingOpener, Opener, Progress, Session, Transfer};
 use crate::config::Config;
 use crate::core::Broken;
 use crate::time::{Clock, UnixMs};
@@ -21,7 +21,7 @@ use rustls::client::ClientConnection;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::time_provider::TimeProvider;
-use rustls::{CertificateError, ClientConfig, Error, RootCertStore};
+use rustls::{CertificateError, ClientConfig, Error, RootCertStore, StreamOwned};
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
@@ -37,9 +37,32 @@ const NAMES_SHOWN: usize = 3;
 /// Longest error text. The peer controls parts of it.
 const TEXT_CHARS: usize = 300;
 
-/// What opens the sessions. They share one configuration, for which this reads the trusted
-/// certificates. The error says what is wrong with `tls.caFile`.
+/// What opens the sessions. The error says what is wrong with `tls.caFile`.
 pub fn opener(config: &Config, clock: Clock) -> Result<Opener, String> {
+    let connect = connector(config, clock)?;
+    Ok(Box::new(move |host| {
+        Ok(Box::new(TlsSession {
+            conn: connect(host)?,
+            held: 0,
+            ended: false,
+        }))
+    }))
+}
+
+/// The same over sockets that block.
+pub fn blocking_opener(config: &Config, clock: Clock) -> Result<BlockingOpener, String> {
+    let connect = connector(config, clock)?;
+    Ok(Box::new(move |host, socket| {
+        let conn = connect(host).map_err(|broken| broken.to_string())?;
+        Ok(Box::new(StreamOwned::new(conn, socket)))
+    }))
+}
+
+/// What begins sessions. They share one configuration, for which this reads the trusted certificates.
+fn connector(
+    config: &Config,
+    clock: Clock,
+) -> Result<impl Fn(&str) -> Result<ClientConnection, Broken> + use<>, String> {
     let mut roots = RootCertStore {
         roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
     };
@@ -63,17 +86,12 @@ pub fn opener(config: &Config, clock: Clock) -> Result<Opener, String> {
         .with_no_client_auth();
     shared.alpn_protocols = vec![b"http/1.1".to_vec()];
     let shared = Arc::new(shared);
-    Ok(Box::new(move |host| {
+    Ok(move |host: &str| {
         let name = ServerName::try_from(host.to_string())
             .map_err(|_| Broken::Tls(format!("invalid host name {host:?}").into()))?;
-        let conn = ClientConnection::new(Arc::clone(&shared), name)
-            .map_err(|error| Broken::Tls(message_of(&error).into()))?;
-        Ok(Box::new(TlsSession {
-            conn,
-            held: 0,
-            ended: false,
-        }))
-    }))
+        ClientConnection::new(Arc::clone(&shared), name)
+            .map_err(|error| Broken::Tls(message_of(&error).into()))
+    })
 }
 
 /// The clock in the form that the library needs.

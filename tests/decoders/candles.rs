@@ -18,9 +18,9 @@ struct Recorded {
     dialect: &'static str,
     /// Where the rows are.
     rows: &'static str,
-    /// The columns of open, high, low, close and base volume; the first is the time.
-    columns: [usize; 5],
-    /// Milliseconds of a unit of time.
+    /// The columns or members of time, open, high, low, close and base volume.
+    columns: [&'static str; 6],
+    /// Milliseconds of a unit of time; 0: it is a date.
     unit_ms: i64,
     /// The column that says whether the candle is closed, and how it says yes.
     closed: Option<(usize, &'static str)>,
@@ -30,7 +30,7 @@ const BINANCE: Recorded = Recorded {
     file: "binance.fetchOHLCV.btcusdt-5m-24",
     dialect: "binance",
     rows: "",
-    columns: [1, 2, 3, 4, 5],
+    columns: ["0", "1", "2", "3", "4", "5"],
     unit_ms: 1,
     closed: None,
 };
@@ -39,12 +39,21 @@ const COINBASE: Recorded = Recorded {
     file: "coinbaseexchange.fetchOHLCV.btcusd-1m-2018",
     dialect: "coinbase",
     rows: "",
-    columns: [3, 2, 1, 4, 5],
+    columns: ["0", "3", "2", "1", "4", "5"],
     unit_ms: 1000,
     closed: None,
 };
 
-static RECORDED: [Recorded; 11] = [
+const BITSTAMP: Recorded = Recorded {
+    file: "bitstamp.fetchOHLCV.btcusd-1d-1000",
+    dialect: "bitstamp",
+    rows: "data/ohlc",
+    columns: ["timestamp", "open", "high", "low", "close", "volume"],
+    unit_ms: 1000,
+    closed: None,
+};
+
+static RECORDED: [Recorded; 17] = [
     BINANCE,
     Recorded {
         file: "binance.fetchOHLCV.btcusdt-1h-1000",
@@ -58,7 +67,7 @@ static RECORDED: [Recorded; 11] = [
         file: "okx.fetchOHLCV.sample",
         dialect: "okx",
         rows: "data",
-        columns: [1, 2, 3, 4, 5],
+        columns: ["0", "1", "2", "3", "4", "5"],
         unit_ms: 1,
         closed: Some((8, "1")),
     },
@@ -66,7 +75,7 @@ static RECORDED: [Recorded; 11] = [
         file: "bybit.fetchOHLCV.inverse-1h",
         dialect: "bybit",
         rows: "result/list",
-        columns: [1, 2, 3, 4, 5],
+        columns: ["0", "1", "2", "3", "4", "5"],
         unit_ms: 1,
         closed: None,
     },
@@ -74,7 +83,7 @@ static RECORDED: [Recorded; 11] = [
         file: "kraken.fetchOHLCV.btcusd-1m-720",
         dialect: "kraken",
         rows: "result/XXBTZUSD",
-        columns: [1, 2, 3, 4, 6],
+        columns: ["0", "1", "2", "3", "4", "6"],
         unit_ms: 1000,
         closed: None,
     },
@@ -87,7 +96,7 @@ static RECORDED: [Recorded; 11] = [
         file: "kucoin.fetchOHLCV.sample",
         dialect: "kucoin",
         rows: "data",
-        columns: [1, 3, 4, 2, 5],
+        columns: ["0", "1", "3", "4", "2", "5"],
         unit_ms: 1000,
         closed: None,
     },
@@ -95,7 +104,7 @@ static RECORDED: [Recorded; 11] = [
         file: "gate.fetchOHLCV.one",
         dialect: "gate",
         rows: "",
-        columns: [5, 3, 4, 2, 6],
+        columns: ["0", "5", "3", "4", "2", "6"],
         unit_ms: 1000,
         closed: Some((7, "true")),
     },
@@ -103,8 +112,49 @@ static RECORDED: [Recorded; 11] = [
         file: "bitget.fetchOHLCV.sample",
         dialect: "bitget",
         rows: "data",
-        columns: [1, 2, 3, 4, 5],
+        columns: ["0", "1", "2", "3", "4", "5"],
         unit_ms: 1,
+        closed: None,
+    },
+    BITSTAMP,
+    Recorded {
+        file: "bitstamp.fetchOHLCV.btcusdt-1h-1",
+        ..BITSTAMP
+    },
+    Recorded {
+        file: "cryptocom.fetchOHLCV.sample",
+        dialect: "cryptocom",
+        rows: "result/data",
+        columns: ["t", "o", "h", "l", "c", "v"],
+        unit_ms: 1,
+        closed: None,
+    },
+    Recorded {
+        file: "htx.fetchOHLCV.btcusdt-5m",
+        dialect: "htx",
+        rows: "data",
+        columns: ["id", "open", "high", "low", "close", "amount"],
+        unit_ms: 1000,
+        closed: None,
+    },
+    Recorded {
+        file: "mexc.fetchOHLCV.btcusdt-1h-1",
+        dialect: "mexc",
+        ..BINANCE
+    },
+    Recorded {
+        file: "upbit.fetchOHLCV.btcusdt-1h-1",
+        dialect: "upbit",
+        rows: "",
+        columns: [
+            "candle_date_time_utc",
+            "opening_price",
+            "high_price",
+            "low_price",
+            "trade_price",
+            "candle_acc_trade_volume",
+        ],
+        unit_ms: 0,
         closed: None,
     },
 ];
@@ -158,11 +208,17 @@ fn recorded_candles_equal_the_body_digit_for_digit() {
             "{file}"
         );
         for (row, (candle, closed)) in rows.iter().zip(&kept.candles) {
-            let time = text_at(row, "0").expect("a time");
-            let time: i64 = time.parse().expect("a whole number");
-            assert_eq!(candle.open_time, UnixMs(time * recorded.unit_ms), "{file}");
-            for (column, ours) in recorded.columns.iter().zip(figures(candle)) {
-                check_digits(Some(ours), text_at(row, &column.to_string()), file);
+            let [time, columns @ ..] = recorded.columns;
+            let time = text_at(row, time).expect("a time");
+            if recorded.unit_ms == 0 {
+                let ours = candle.open_time.to_string();
+                assert_eq!(ours, format!("{time}.000Z"), "{file}");
+            } else {
+                let time: i64 = time.parse().expect("a whole number");
+                assert_eq!(candle.open_time, UnixMs(time * recorded.unit_ms), "{file}");
+            }
+            for (column, ours) in columns.iter().zip(figures(candle)) {
+                check_digits(Some(ours), text_at(row, column), file);
             }
             let word = |(column, yes): (usize, &str)| {
                 text_at(row, &column.to_string()).map(|word| word == yes)
@@ -206,7 +262,7 @@ fn recorded_candles_come_in_the_order_of_the_page() {
         let kept = decode_good(recorded.dialect, &fixture, &CALL).candles;
         let times: Vec<UnixMs> = kept.iter().map(|(candle, _)| candle.open_time).collect();
         let in_order = match recorded.dialect {
-            "bybit" | "coinbase" | "kucoin" | "okx" => times.iter().rev().is_sorted(),
+            "bybit" | "coinbase" | "htx" | "kucoin" | "okx" => times.iter().rev().is_sorted(),
             _ => times.is_sorted(),
         };
         assert!(in_order, "{}", recorded.file);

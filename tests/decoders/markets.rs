@@ -34,6 +34,8 @@ enum Names {
     Two(&'static str, &'static str),
     /// Both at one, with a slash between them.
     Pair(&'static str),
+    /// Both at one, the quote asset first, with a hyphen between them.
+    QuotePair(&'static str),
 }
 
 /// Where a precision stands.
@@ -42,6 +44,7 @@ enum Precision {
     Step(&'static str),
     /// As a number of decimal places.
     Places(&'static str),
+    Nowhere,
 }
 
 const LIMITS: [&str; 6] = [
@@ -79,10 +82,11 @@ const BINANCE: Recorded = Recorded {
     fees: None,
 };
 
-static RECORDED: [Recorded; 9] = [
+static RECORDED: [Recorded; 11] = [
     BINANCE,
     Recorded {
         file: "binanceus.fetchMarkets.full-2021",
+        dialect: "binanceus",
         ..BINANCE
     },
     Recorded {
@@ -191,10 +195,34 @@ static RECORDED: [Recorded; 9] = [
         ],
         fees: Some(("takerFeeRate", "makerFeeRate", 0)),
     },
+    Recorded {
+        file: "bitstamp.fetchMarkets.full",
+        dialect: "bitstamp",
+        items: Items::Elements(""),
+        id: "name",
+        names: Names::Pair("name"),
+        open: ("trading", "Enabled"),
+        price: Precision::Places("counter_decimals"),
+        amount: Precision::Places("base_decimals"),
+        limits: &[],
+        fees: None,
+    },
+    Recorded {
+        file: "upbit.fetchMarkets.full-2021",
+        dialect: "upbit",
+        items: Items::Elements(""),
+        id: "market",
+        names: Names::QuotePair("market"),
+        open: ("", ""),
+        price: Precision::Nowhere,
+        amount: Precision::Nowhere,
+        limits: &[],
+        fees: None,
+    },
 ];
 
 /// The exchange's name of an asset and ours, for each that is recorded and has another one.
-static RENAMED: [(&str, &str, &str); 20] = [
+static RENAMED: [(&str, &str, &str); 21] = [
     ("binance", "YOYO", "YOYOW"),
     ("coinbase", "CGLD", "CELO"),
     ("gate", "88MPH", "MPH"),
@@ -215,10 +243,11 @@ static RENAMED: [(&str, &str, &str); 20] = [
     ("kraken", "XDG", "DOGE"),
     ("kucoin", "VAI", "VAIOT"),
     ("okx", "AE", "AET"),
+    ("upbit", "TON", "TOKAMAK"),
 ];
 
 /// Where CCXT has another figure.
-static DIFFERS: [Differs; 6] = [
+static DIFFERS: [Differs; 8] = [
     Differs {
         dialect: "kraken",
         figures: &["id"],
@@ -250,6 +279,16 @@ static DIFFERS: [Differs; 6] = [
         figures: &["minAmount"],
         why: "where none is sent, CCXT says the step",
     },
+    Differs {
+        dialect: "upbit",
+        figures: &["price", "amount"],
+        why: "the list is only names: the eight places are CCXT's own",
+    },
+    Differs {
+        dialect: "upbit",
+        figures: &["base"],
+        why: "CCXT calls an asset by two words, which are no symbol here",
+    },
 ];
 
 /// The ends of ids that are left out.
@@ -272,6 +311,7 @@ fn places(item: &Json, precision: &Precision) -> Option<u8> {
     match precision {
         Precision::Step(path) => places_of(text_at(item, path)?),
         Precision::Places(path) => Some(text_at(item, path)?.parse().expect("a small number")),
+        Precision::Nowhere => None,
     }
 }
 
@@ -292,12 +332,18 @@ fn limit<'m>(market: &'m MarketInfo, name: &str) -> Option<&'m Decimal> {
 /// A listing against its item; gives the assets' names that are not as they were sent.
 fn check(recorded: &Recorded, item: &Json, market: &MarketInfo) -> Vec<(String, String)> {
     let what = &format!("{} {}", recorded.dialect, market.ticker_id);
-    assert_eq!(market.candle_id, None, "{what}");
+    // Bitstamp asks for candles by another name than it gives tickers.
+    let candle_id = text_at(item, "url_symbol");
+    assert_eq!(market.candle_id.as_deref(), candle_id, "{what}");
     let (base, quote) = match recorded.names {
         Names::Two(base, quote) => (text_at(item, base), text_at(item, quote)),
         Names::Pair(path) => text_at(item, path)
             .and_then(|pair| pair.split_once('/'))
             .unzip(),
+        Names::QuotePair(path) => {
+            let pair = text_at(item, path).and_then(|pair| pair.split_once('-'));
+            pair.map(|(quote, base)| (base, quote)).unzip()
+        }
     };
     let pairs = [(base, &market.base), (quote, &market.quote)];
     let names = pairs.map(|(sent, ours)| (sent.expect("a name").to_owned(), ours.to_string()));
@@ -376,6 +422,10 @@ fn recorded_markets_equal_the_body_digit_for_digit() {
 fn recorded_markets_equal_ccxt_where_that_is_right() {
     let mut differences = Differences::new(&DIFFERS);
     for (recorded, fixture) in recordings(&RECORDED, |recorded| recorded.file) {
+        if fixture.expected.is_none() {
+            assert_eq!(recorded.dialect, "bitstamp", "CCXT has a result");
+            continue;
+        }
         let kept = decode_good(recorded.dialect, &fixture, &Call::Markets).markets;
         let theirs = theirs(&fixture);
         for theirs in theirs.items() {

@@ -28,6 +28,8 @@ enum Time {
     Nowhere,
     /// In the item, in milliseconds.
     Own(&'static str),
+    /// In the item, in seconds.
+    OwnSeconds(&'static str),
     /// In the item, as a date.
     OwnDate(&'static str),
     /// In the body, in milliseconds.
@@ -114,7 +116,39 @@ const GATE: Recorded = Recorded {
     time: Time::Nowhere,
 };
 
-static RECORDED: [Recorded; 12] = [
+const MEXC: &[(&str, &str)] = &[
+    ("last", "lastPrice"),
+    ("bid", "bidPrice"),
+    ("ask", "askPrice"),
+    ("open", "openPrice"),
+    ("high", "highPrice"),
+    ("low", "lowPrice"),
+    ("change", "priceChange"),
+    ("baseVolume", "volume"),
+];
+
+/// Sizes and the quote volume are recorded as null or empty in the one, and as numbers in the other.
+const MEXC_ONE: Recorded = Recorded {
+    file: "mexc.fetchTicker.btcusdt",
+    dialect: "mexc",
+    figures: &[
+        ("last", "lastPrice"),
+        ("bid", "bidPrice"),
+        ("bidVolume", "bidQty"),
+        ("ask", "askPrice"),
+        ("askVolume", "askQty"),
+        ("open", "openPrice"),
+        ("high", "highPrice"),
+        ("low", "lowPrice"),
+        ("change", "priceChange"),
+        ("baseVolume", "volume"),
+        ("quoteVolume", "quoteVolume"),
+    ],
+    ratio: "priceChangePercent",
+    ..BINANCE
+};
+
+static RECORDED: [Recorded; 19] = [
     BINANCE,
     Recorded {
         file: "binance.fetchTicker.btcusdt",
@@ -240,10 +274,113 @@ static RECORDED: [Recorded; 12] = [
         ratio: "change24h",
         time: Time::Own("ts"),
     },
+    Recorded {
+        file: "bitstamp.fetchTicker.btcusdt",
+        dialect: "bitstamp",
+        call: Call::Ticker { id: "BTC/USDT" },
+        items: Items::Itself(""),
+        id: "",
+        figures: &[
+            ("last", "last"),
+            ("bid", "bid"),
+            ("ask", "ask"),
+            ("open", "open_24"),
+            ("high", "high"),
+            ("low", "low"),
+            ("percentage", "percent_change_24"),
+            ("baseVolume", "volume"),
+        ],
+        ratio: "",
+        time: Time::OwnSeconds("timestamp"),
+    },
+    Recorded {
+        // Of a derivative, in the same form.
+        file: "cryptocom.fetchTickers.sample",
+        dialect: "cryptocom",
+        call: Call::Tickers,
+        items: Items::Elements("result/data"),
+        id: "i",
+        figures: &[
+            ("last", "a"),
+            ("bid", "b"),
+            ("ask", "k"),
+            ("high", "h"),
+            ("low", "l"),
+            ("baseVolume", "v"),
+        ],
+        ratio: "",
+        time: Time::Own("t"),
+    },
+    Recorded {
+        file: "htx.fetchTickers.few",
+        dialect: "htx",
+        call: Call::Tickers,
+        items: Items::Elements("data"),
+        id: "symbol",
+        figures: &[
+            ("last", "close"),
+            ("bid", "bid"),
+            ("bidVolume", "bidSize"),
+            ("ask", "ask"),
+            ("askVolume", "askSize"),
+            ("open", "open"),
+            ("high", "high"),
+            ("low", "low"),
+            ("baseVolume", "amount"),
+            ("quoteVolume", "vol"),
+        ],
+        ratio: "",
+        time: Time::OfAll("ts"),
+    },
+    Recorded {
+        file: "htx.fetchTicker.btcusdt",
+        dialect: "htx",
+        call: Call::Ticker { id: "btcusdt" },
+        items: Items::Itself("tick"),
+        id: "",
+        figures: &[
+            ("last", "close"),
+            ("bid", "bid/0"),
+            ("bidVolume", "bid/1"),
+            ("ask", "ask/0"),
+            ("askVolume", "ask/1"),
+            ("open", "open"),
+            ("high", "high"),
+            ("low", "low"),
+            ("baseVolume", "amount"),
+            ("quoteVolume", "vol"),
+        ],
+        ratio: "",
+        time: Time::OfAll("ts"),
+    },
+    Recorded {
+        file: "mexc.fetchTickers.sample",
+        figures: MEXC,
+        ..MEXC_ONE
+    },
+    Recorded {
+        call: Call::Ticker { id: "of the call" },
+        items: Items::Itself(""),
+        ..MEXC_ONE
+    },
+    Recorded {
+        file: "upbit.fetchTicker.btcusdt",
+        dialect: "upbit",
+        call: Call::Ticker { id: "of the call" },
+        items: Items::Elements(""),
+        id: "market",
+        figures: &[
+            ("last", "trade_price"),
+            ("baseVolume", "acc_trade_volume_24h"),
+            ("quoteVolume", "acc_trade_price_24h"),
+        ],
+        ratio: "",
+        time: Time::Own("timestamp"),
+    },
 ];
 
 /// Where CCXT has another figure.
-static DIFFERS: [Differs; 8] = [
+static DIFFERS: [Differs; 12] = [
     Differs {
         dialect: "okx",
         figures: &["change", "percentage"],
@@ -284,6 +421,29 @@ static DIFFERS: [Differs; 8] = [
         dialect: "bitget",
         figures: &["change"],
         why: "reckoned from open and last, which is the market's to do",
+    },
+    Differs {
+        dialect: "bitstamp",
+        figures: &["open", "change", "percentage", "quoteVolume"],
+        why: "CCXT takes the price of the day's begin for that of 24 hours ago, and the average \
+              price times the volume for what was paid",
+    },
+    Differs {
+        dialect: "cryptocom",
+        figures: &["open", "change", "percentage"],
+        why: "CCXT takes a figure for a percentage that the documentation does not call one",
+    },
+    Differs {
+        dialect: "htx",
+        figures: &["change", "percentage", "timestamp"],
+        why: "reckoned from open and last, which is the market's to do; and the time of the \
+              response, which CCXT reads for one market, but not for all",
+    },
+    Differs {
+        dialect: "upbit",
+        figures: &["open", "high", "low", "change", "percentage", "timestamp"],
+        why: "CCXT takes figures of the day for those of 24 hours, and the time of the last trade \
+              for that of the ticker",
     },
 ];
 
@@ -339,6 +499,10 @@ fn check(recorded: &Recorded, body: &Json, item: &Json, ticker: &Ticker) {
                 text_at(item, path)
             );
         }
+        Time::OwnSeconds(path) => {
+            let ours = ours.map(|time| (time.0 / 1000).to_string());
+            assert_eq!(ours.as_deref(), text_at(item, path));
+        }
         Time::OfAll(path) => {
             assert_eq!(
                 ours.map(|time| time.0.to_string()).as_deref(),
@@ -391,13 +555,13 @@ fn recorded_tickers_equal_ccxt_where_that_is_right() {
         };
         assert_eq!(kept.tickers.len(), theirs.len(), "{}", recorded.file);
         for (id, ticker) in &kept.tickers {
-            let letters = |text: &str| text.replace(['/', '-', '_'], "");
+            let letters = |text: &str| text.replace(['/', '-', '_'], "").to_uppercase();
             let same = |theirs: &&&Json| {
                 let symbol = letters(text_at(theirs, "symbol").expect("it has one"));
-                // Kraken's own names, and the one that has none of its own.
+                // Kraken's own names, and Upbit's with the quote asset first.
                 let common = match id.as_str() {
                     "XXBTZUSD" => "BTCUSD".to_owned(),
-                    "XBTUSDT" => "BTCUSDT".to_owned(),
+                    "XBTUSDT" | "USDT-BTC" => "BTCUSDT".to_owned(),
                     id => letters(id),
                 };
                 symbol == common

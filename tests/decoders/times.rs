@@ -6,11 +6,12 @@ use crate::support::Fixture;
 use marketd::exchange::{Call, ReadError, RefusalKind};
 
 /// A recording, the dialect, where the time stands, and the milliseconds of its unit.
-static TIMES: [(&str, &str, &str, i64); 4] = [
+static TIMES: [(&str, &str, &str, i64); 5] = [
     ("binance.fetchTime.sample", "binance", "serverTime", 1),
     ("okx.fetchTime.sample", "okx", "data/0/ts", 1),
     ("kraken.fetchTime.2014", "kraken", "result/unixtime", 1000),
     ("bitget.fetchTime.sample", "bitget", "data/serverTime", 1),
+    ("mexc.fetchTime.sample", "mexc", "serverTime", 1),
 ];
 
 /// A recording, the dialect, the code and the words.

@@ -6,7 +6,10 @@
 use crate::shop::*;
 use crate::support::*;
 use crate::virtual_time::{Weather, World};
-use crate::{HOUSES, binance, bitget, bybit, coinbase, gate, kraken, kucoin, okx};
+use crate::{
+    HOUSES, binance, binanceus, bitget, bitstamp, bybit, coinbase, cryptocom, gate, htx, kraken,
+    kucoin, mexc, okx, upbit,
+};
 use std::time::Duration;
 
 const SECOND_US: u64 = 1_000_000;
@@ -207,4 +210,34 @@ fn a_day_at_gate_keeps_its_limits() {
 #[test]
 fn a_day_at_bitget_keeps_its_limit() {
     run(&bitget::HOUSE, 3, 3_000, DAY_US, 4_000);
+}
+
+#[test]
+fn a_day_at_binanceus_keeps_its_limit() {
+    run(&binanceus::HOUSE, 3, 3_000, DAY_US, 4_000);
+}
+
+#[test]
+fn a_day_at_bitstamp_keeps_its_limit() {
+    run(&bitstamp::HOUSE, 3, 3_000, DAY_US, 4_000);
+}
+
+#[test]
+fn a_day_at_cryptocom_keeps_its_limits() {
+    run(&cryptocom::HOUSE, 3, 3_000, DAY_US, 4_000);
+}
+
+#[test]
+fn a_day_at_htx_keeps_its_limit() {
+    run(&htx::HOUSE, 3, 3_000, DAY_US, 4_000);
+}
+
+#[test]
+fn a_day_at_mexc_keeps_its_limits() {
+    run(&mexc::HOUSE, 3, 3_000, DAY_US, 4_000);
+}
+
+#[test]
+fn a_day_at_upbit_keeps_its_limits() {
+    run(&upbit::HOUSE, 3, 3_000, DAY_US, 4_000);
 }

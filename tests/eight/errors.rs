@@ -197,7 +197,7 @@ fn a_429_without_words_is_a_rate_limit_and_what_shuts_out_stops_the_source() {
             assert!(asked <= 8, "{}: {status}, {asked} requests", house.name);
             let told = matches!(
                 (house.name, status),
-                (_, 429) | ("binance", _) | ("bybit", 403)
+                (_, 429) | ("binance" | "binanceus", _) | ("bybit", 403)
             );
             assert_eq!(limited > 0, told, "{}: {status}", house.name);
         }

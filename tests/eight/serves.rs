@@ -2,7 +2,11 @@
 
 use crate::shop::*;
 use crate::support::*;
-use crate::{HOUSES, binance, bitget, bybit, coinbase, gate, kraken, kucoin, okx};
+use crate::{
+    HOUSES, binance, binanceus, bitget, bitstamp, bybit, coinbase, cryptocom, gate, htx, kraken,
+    kucoin, mexc, okx, upbit,
+};
+use serde_json::json;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -107,7 +111,10 @@ fn check(house: &'static House) {
         "kraken" => 720,
         _ => 1500,
     };
-    for (interval, length) in [("1m", MINUTE_MS), ("1h", HOUR_MS), ("1d", DAY_MS)] {
+    // Days of HTX do not begin at midnight, so it has none.
+    let intervals = [("1m", MINUTE_MS), ("1h", HOUR_MS), ("1d", DAY_MS)];
+    let stored = if house.name == "htx" { 2 } else { 3 };
+    for (interval, length) in intervals.into_iter().take(stored) {
         let target =
             format!("/api/ecosystem/chart?symbol=BTC/USDT&interval={interval}&limit={count}");
         let answer = await_answer(marketd.addr(), &target, |answer| {
@@ -130,16 +137,20 @@ fn check(house: &'static House) {
     assert_eq!(record["status"], Json::Bool(true));
     let metadata = &record["metadata"];
     let number = |text: &str| Json::Number(text.to_string());
-    assert_eq!(metadata["precision"]["price"], number("2"), "{metadata}");
-    assert_eq!(metadata["precision"]["amount"], number("4"), "{metadata}");
-    // Coinbase tells no least amount, and OKX no least cost.
-    let told = |silent: &str, text: &str| match house.name == silent {
+    let told = |silent: &[&str], text: &str| match silent.contains(&house.name) {
         true => Json::Null,
         false => number(text),
     };
+    // Upbit's list is only names.
+    let precision = &metadata["precision"];
+    assert_eq!(precision["price"], told(&["upbit"], "2"), "{metadata}");
+    assert_eq!(precision["amount"], told(&["upbit"], "4"), "{metadata}");
+    // Coinbase and MEXC tell no least amount, OKX no least cost, others neither.
+    let no_amount = ["coinbase", "mexc", "bitstamp", "cryptocom", "upbit"];
+    let no_cost = ["okx", "bitstamp", "cryptocom", "upbit"];
     let limits = &metadata["limits"];
-    assert_eq!(limits["amount"]["min"], told("coinbase", "0.001"));
-    assert_eq!(limits["cost"]["min"], told("okx", "5"));
+    assert_eq!(limits["amount"]["min"], told(&no_amount, "0.001"));
+    assert_eq!(limits["cost"]["min"], told(&no_cost, "5"));
 
     let metrics = get(marketd.addr(), "/api/v1/metrics").exact();
     let upstream = &metrics["upstreams"][0];
@@ -201,10 +212,56 @@ fn bitget_serves_quote_charts_and_market() {
 }
 
 #[test]
+fn binanceus_serves_quote_charts_and_market() {
+    check(&binanceus::HOUSE);
+}
+
+#[test]
+fn bitstamp_serves_quote_charts_and_market() {
+    check(&bitstamp::HOUSE);
+}
+
+#[test]
+fn cryptocom_serves_quote_charts_and_market() {
+    check(&cryptocom::HOUSE);
+}
+
+#[test]
+fn htx_serves_quote_charts_and_market() {
+    check(&htx::HOUSE);
+}
+
+#[test]
+fn mexc_serves_quote_charts_and_market() {
+    check(&mexc::HOUSE);
+}
+
+#[test]
+fn upbit_serves_quote_charts_and_market() {
+    check(&upbit::HOUSE);
+}
+
+#[test]
 fn every_dialect_has_a_fake() {
     let mut dialects: Vec<&str> = marketd::exchange::Dialect::names().collect();
     let mut houses = HOUSES.map(|house| house.name).to_vec();
     dialects.sort_unstable();
     houses.sort_unstable();
     assert_eq!(dialects, houses);
+}
+
+#[test]
+fn a_dialect_in_a_file_serves_as_the_built_in_one_does() {
+    let open = Open::new(&okx::HOUSE, Shop::new(1));
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/src/exchange/dialects/okx.json"
+    );
+    let source = json!([{ "id": "mine", "dialect": file, "url": open.exchange.url(), "symbols": ["BTC/USDT"] }]);
+    let config = json!({ "sources": source, "data": ":memory:" });
+    let marketd = Marketd::with_config(config);
+    let quote = await_quote(&marketd, "BTC-USDT");
+    assert_eq!(quote["source"], "mine");
+    let shop = Shop::new(1);
+    check_quote(&quote, &shop.day(&shop.markets()[0]), okx::HOUSE.sends);
 }

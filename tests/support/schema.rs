@@ -9,13 +9,16 @@ use serde_json::Value;
 pub struct Schemas<'a>(pub &'a Value);
 
 /// Words that say nothing of a value.
-const SILENT: [&str; 6] = [
+const SILENT: [&str; 9] = [
     "description",
     "default",
     "example",
     "examples",
     "title",
     "deprecated",
+    "format",
+    "$schema",
+    "$defs",
 ];
 
 impl<'a> Schemas<'a> {
@@ -62,6 +65,9 @@ impl<'a> Schemas<'a> {
                 "maximum" => value.as_f64().is_none_or(|it| it <= number(rule)),
                 "minItems" => (value.as_array()).is_none_or(|it| it.len() as f64 >= number(rule)),
                 "maxItems" => (value.as_array()).is_none_or(|it| it.len() as f64 <= number(rule)),
+                "maxProperties" => {
+                    (value.as_object()).is_none_or(|it| it.len() as f64 <= number(rule))
+                }
                 "required" => {
                     let names = rule.as_array().expect("a list").iter();
                     let mut names = names.filter_map(Value::as_str);
@@ -70,10 +76,18 @@ impl<'a> Schemas<'a> {
                         .is_none_or(|it| names.all(|name| it.contains_key(name)))
                 }
                 "additionalProperties" => {
-                    assert_eq!(rule, false);
                     let known = &schema["properties"];
-                    let mut names = value.as_object().into_iter().flat_map(|it| it.keys());
-                    names.all(|name| known.get(name).is_some())
+                    let members = value.as_object().into_iter().flatten();
+                    let mut others = members.filter(|(name, _)| known.get(name).is_none());
+                    match rule {
+                        Value::Bool(false) => others.next().is_none(),
+                        rule => {
+                            for (name, member) in others {
+                                self.check(rule, member, &format!("{at}/{name}"), faults);
+                            }
+                            true
+                        }
+                    }
                 }
                 "properties" => {
                     for (name, rule) in rule.as_object().expect("an object") {
@@ -108,6 +122,12 @@ impl<'a> Schemas<'a> {
                         .filter(|rule| self.faults(rule, value).is_empty())
                         .count()
                         == 1
+                }
+                "anyOf" => {
+                    let rules = rule.as_array().expect("a list").iter();
+                    rules
+                        .into_iter()
+                        .any(|rule| self.faults(rule, value).is_empty())
                 }
                 silent => {
                     assert!(SILENT.contains(&silent), "{silent} is not understood");

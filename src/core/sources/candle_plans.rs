@@ -39,6 +39,8 @@ pub struct CandlePlans {
     documented_rows: usize,
     /// Slots back from the newest that the exchange still serves; `None`: all.
     documented_depth: Option<i64>,
+    /// Intervals that the exchange has candles of.
+    intervals: Vec<Stored>,
     /// Rows of a page by interval, if fewer come than documented.
     learned_rows: [Option<usize>; 3],
 }
@@ -53,6 +55,9 @@ impl CandlePlans {
             plans: Vec::new(),
             documented_rows: page.rows,
             documented_depth: page.depth.map(depth),
+            intervals: (Stored::ALL.into_iter())
+                .filter(|interval| profile.dialect.has_interval(*interval))
+                .collect(),
             learned_rows: [None; 3],
         }
     }
@@ -69,7 +74,7 @@ impl CandlePlans {
             true => catalog.listing(self.source, key.symbol).is_some(),
             false => is_archived(),
         };
-        if !has_it {
+        if !has_it || !self.intervals.contains(&key.interval) {
             return false;
         }
         if !charts.open(key) {

@@ -98,7 +98,7 @@ impl Profile {
     /// before.
     pub fn new(id: SourceId, config: &Config) -> Profile {
         let source = config.sources[id.index()].clone();
-        let dialect = Dialect::by_name(source.spoken()).expect("dialects have been checked");
+        let dialect = Dialect::of(&source).expect("dialects have been checked");
         let own = || Url::parse(dialect.base_url()).expect("a dialect's own address is sound");
         Profile {
             id,

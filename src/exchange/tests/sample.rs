@@ -2,156 +2,20 @@
 //! their own names, figures in arrays and objects, ratios, stamps in front of the list, times in
 //! seconds, columns in an odd order, flags, archives, errors in a 200.
 
-use super::candle::CandleForm;
-use super::dialect::{
-    Archive, Budget, Candles, Dialect, Endpoint, Markets, Meter, Page, Stats, Tickers, Time,
-};
-use super::envelope::Place;
-use super::json::Step::{AnyKey, First, Key};
-use super::listing::{ListingField as L, ListingForm};
-use super::refusal::{Refusal, Statuses};
-use super::shape::Node::{At, Each, In, Is, Tagged};
 use super::testing::{read, read_with};
-use super::ticker::{TickerField as T, TickerForm};
-use super::value::TimeForm;
-use super::{Call, Fault, ReadError, RefusalKind};
+use crate::exchange::{Call, Dialect, Fault, ReadError, RefusalKind};
 use crate::interval::Stored;
 use crate::time::UnixMs;
-use std::time::Duration;
+use std::sync::LazyLock;
 
-pub(super) static SAMPLE: Dialect = Dialect {
-    name: "sample",
-    base_url: "https://sample.invalid",
-    budget: Budget {
-        units: 10,
-        per: Duration::from_secs(1),
-    },
-    meter: Some(Meter::Left("x-left")),
-    refusal: Refusal {
-        code: "error",
-        ok: Some("0"),
-        message: "reason",
-        rate_limited: &["E7"],
-        unknown_market: &["E:Unknown market"],
-    },
-    statuses: Statuses::USUAL,
-    tickers: Tickers {
-        all: Some(Endpoint {
-            target: "/tickers",
-            cost: 3,
-            place: Place::members(&[Key("result"), Key("list")]),
-        }),
-        one: Endpoint {
-            target: "/products/{id}/ticker",
-            cost: 1,
-            place: Place::itself(&[Key("result")]),
-        },
-        stats: Some(Stats {
-            endpoint: Endpoint {
-                target: "/products/{id}/day",
-                cost: 1,
-                place: Place::itself(&[Key("result")]),
-            },
-            form: TickerForm {
-                time: TimeForm::Seconds,
-                members: &[("first", Is(T::Open)), ("high", Is(T::High))],
-            },
-        }),
-        stamp: Some(&[Key("result"), Key("time")]),
-        form: TickerForm {
-            time: TimeForm::Iso8601,
-            members: &[
-                ("c", At(&[(0, Is(T::Last))])),
-                ("a", At(&[(0, Is(T::Ask)), (2, Is(T::AskVolume))])),
-                (
-                    "b",
-                    In(&[("price", Is(T::Bid)), ("size", Is(T::BidVolume))]),
-                ),
-                ("ratio", Is(T::Ratio)),
-                ("at", Is(T::Time)),
-            ],
-        },
-    },
-    candles: Candles {
-        endpoint: Endpoint {
-            target: "/candles/{id}?bar={interval}&after={to+}&before={from-}&n={limit}",
-            cost: 1,
-            place: Place::elements(&[Key("result"), AnyKey]),
-        },
-        archive: Some(Archive {
-            endpoint: Endpoint {
-                target: "/old/{id}?bar={interval}&from={from}&to={to}&n={slots}&{from iso}--{to iso}",
-                cost: 2,
-                place: Place::elements(&[Key("result"), AnyKey]),
-            },
-            behind: [100, 50, 25],
-        }),
-        intervals: ["60", "3600", "1Dutc"],
-        page: Page {
-            rows: 300,
-            depth: Some(720),
-        },
-        form: CandleForm {
-            time: 0,
-            low: 1,
-            high: 2,
-            open: 3,
-            close: 4,
-            volume: 6,
-            closed: Some((7, "1")),
-            time_form: TimeForm::Seconds,
-        },
-    },
-    markets: Markets {
-        endpoint: Endpoint {
-            target: "/markets",
-            cost: 1,
-            place: Place::members(&[Key("result")]),
-        },
-        form: ListingForm {
-            members: &[
-                ("pair", Is(L::Pair)),
-                ("alt", Is(L::CandleId)),
-                ("base", Is(L::Base)),
-                ("quote", Is(L::Quote)),
-                ("trading", Is(L::Status)),
-                ("fee", Each(&[L::Taker, L::Maker])),
-                ("tick", Is(L::PriceStep)),
-                ("decimals", Is(L::PricePlaces)),
-                (
-                    "lot",
-                    In(&[("step", Is(L::AmountStep)), ("places", Is(L::AmountPlaces))]),
-                ),
-                ("minFirst", Is(L::CostMin)),
-                ("minLast", Is(L::CostMin)),
-                (
-                    "rules",
-                    Tagged {
-                        tag: "kind",
-                        kinds: &[(
-                            "amount",
-                            &[("min", Is(L::AmountMin)), ("max", Is(L::AmountMax))],
-                        )],
-                    },
-                ),
-            ],
-            open: "true",
-            renamed: &[("XBT", "BTC")],
-            skipped: &[".d"],
-            fees_in_percent: true,
-        },
-    },
-    time: Time {
-        endpoint: Endpoint {
-            target: "/time",
-            cost: 1,
-            place: Place::itself(&[Key("data"), First, Key("epoch")]),
-        },
-        form: TimeForm::Seconds,
-    },
-};
+pub(in crate::exchange) static SAMPLE: LazyLock<&'static Dialect> = LazyLock::new(|| {
+    let dialect = Dialect::read(include_str!("sample.json"));
+    Box::leak(Box::new(
+        dialect.unwrap_or_else(|faults| panic!("{faults:?}")),
+    ))
+});
 
-pub(super) const CANDLES: Call<'static> = Call::Candles {
+pub(in crate::exchange) const CANDLES: Call<'static> = Call::Candles {
     id: "A/B",
     interval: Stored::H1,
     from: UnixMs(7_200_000),
@@ -375,13 +239,13 @@ fn a_listing_without_names_or_with_absurd_rules_is_rejected_alone() {
         Fault::WrongType,
     );
     check(r#"{"base":"A","quote":"\ud800"}"#, "quote", Fault::NotAText);
-    let long = "x".repeat(super::value::NAME_BYTES + 1);
+    let long = "x".repeat(crate::exchange::value::NAME_BYTES + 1);
     check(
         &format!(r#"{{"base":"A","quote":"{long}"}}"#),
         "quote",
         Fault::TooLong,
     );
-    let most = "x".repeat(super::value::NAME_BYTES);
+    let most = "x".repeat(crate::exchange::value::NAME_BYTES);
     let body = format!(r#"{{"result":{{"{most}":{{"base":"A","quote":"B"}},"{long}":{{}}}}}}"#);
     let (notes, _) = read(&SAMPLE, &Call::Markets, &body);
     assert_eq!(notes.markets.len(), 1);

@@ -1,10 +1,35 @@
 //! What the tests of this layer share: a sink that writes down, a reading in pieces, and checks of
 //! a dialect's tables.
 
-use super::{Call, Caps, Dialect, Fault, ReadError, Reading, RefusalKind, Reject, Sink};
+use crate::exchange::{Call, Caps, Dialect, Fault, ReadError, Reading, RefusalKind, Reject, Sink};
 use crate::interval::Stored;
 use crate::record::{Candle, MarketInfo, Stats, Ticker};
 use crate::time::UnixMs;
+use std::sync::LazyLock;
+
+macro_rules! dialects {
+    ($($name:ident $text:literal)+) => { $(
+        pub(in crate::exchange) static $name: LazyLock<&'static Dialect> =
+            LazyLock::new(|| Dialect::by_name($text).expect($text));
+    )+ };
+}
+
+dialects! {
+    BINANCE "binance"
+    OKX "okx"
+    BYBIT "bybit"
+    KRAKEN "kraken"
+    COINBASE "coinbase"
+    KUCOIN "kucoin"
+    GATE "gate"
+    BITGET "bitget"
+    BINANCEUS "binanceus"
+    BITSTAMP "bitstamp"
+    CRYPTOCOM "cryptocom"
+    HTX "htx"
+    MEXC "mexc"
+    UPBIT "upbit"
+}
 
 const CAPS: Caps = Caps {
     item_bytes: 1000,
@@ -13,14 +38,14 @@ const CAPS: Caps = Caps {
 
 /// A sink that writes down what it is told.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Notes {
-    pub(super) unwanted: Option<&'static str>,
-    pub(super) tickers: Vec<(String, Ticker)>,
-    pub(super) stats: Vec<(String, Stats)>,
-    pub(super) candles: Vec<(Candle, Option<bool>)>,
-    pub(super) markets: Vec<MarketInfo>,
-    pub(super) times: Vec<UnixMs>,
-    pub(super) rejected: Vec<(Option<String>, &'static str, Fault)>,
+pub(in crate::exchange) struct Notes {
+    pub(in crate::exchange) unwanted: Option<&'static str>,
+    pub(in crate::exchange) tickers: Vec<(String, Ticker)>,
+    pub(in crate::exchange) stats: Vec<(String, Stats)>,
+    pub(in crate::exchange) candles: Vec<(Candle, Option<bool>)>,
+    pub(in crate::exchange) markets: Vec<MarketInfo>,
+    pub(in crate::exchange) times: Vec<UnixMs>,
+    pub(in crate::exchange) rejected: Vec<(Option<String>, &'static str, Fault)>,
 }
 
 impl Sink for Notes {
@@ -55,7 +80,7 @@ impl Sink for Notes {
 
 /// Reads a body with status 200 at once and split at every place: always the same end, and the
 /// same items where they may be used.
-pub(super) fn read(
+pub(in crate::exchange) fn read(
     dialect: &'static Dialect,
     call: &Call<'_>,
     body: &str,
@@ -63,7 +88,7 @@ pub(super) fn read(
     read_with(dialect, call, body, 200)
 }
 
-pub(super) fn read_with(
+pub(in crate::exchange) fn read_with(
     dialect: &'static Dialect,
     call: &Call<'_>,
     body: &str,
@@ -94,7 +119,12 @@ pub(super) fn read_with(
 }
 
 /// Candles of the market `A-B`, from one open time to another, both in milliseconds.
-pub(super) fn candles(interval: Stored, from: i64, to: i64, now: i64) -> Call<'static> {
+pub(in crate::exchange) fn candles(
+    interval: Stored,
+    from: i64,
+    to: i64,
+    now: i64,
+) -> Call<'static> {
     Call::Candles {
         id: "A-B",
         interval,
@@ -108,7 +138,7 @@ pub(super) fn candles(interval: Stored, from: i64, to: i64, now: i64) -> Call<'s
 /// Whatever is asked, each of these bodies, with its status, is a refusal with this code and these
 /// words.
 #[track_caller]
-pub(super) fn check_refusals(
+pub(in crate::exchange) fn check_refusals(
     dialect: &'static Dialect,
     table: &[(u16, &str, &str, &str, RefusalKind)],
 ) {
@@ -135,7 +165,7 @@ pub(super) fn check_refusals(
 
 /// Each of these calls has this target.
 #[track_caller]
-pub(super) fn check_targets(dialect: &'static Dialect, table: &[(Call<'_>, &str)]) {
+pub(in crate::exchange) fn check_targets(dialect: &'static Dialect, table: &[(Call<'_>, &str)]) {
     for (call, target) in table {
         assert_eq!(dialect.target(call), *target);
     }
@@ -143,7 +173,7 @@ pub(super) fn check_targets(dialect: &'static Dialect, table: &[(Call<'_>, &str)
 
 /// The answer is good, and is the exchange's clock at this moment.
 #[track_caller]
-pub(super) fn check_time(dialect: &'static Dialect, body: &str, ms: i64) {
+pub(in crate::exchange) fn check_time(dialect: &'static Dialect, body: &str, ms: i64) {
     let (notes, end) = read(dialect, &Call::Time, body);
     assert_eq!((end, notes.times), (Ok(()), vec![UnixMs(ms)]), "{body}");
 }

@@ -1,7 +1,10 @@
 //! What holds for every dialect, and how a call becomes the target of a request.
 
-use super::super::binance::BINANCE;
-use super::*;
+use super::testing::{BINANCE, read};
+use crate::config::SourceConfig;
+use crate::exchange::{Call, Dialect};
+use crate::interval::Stored;
+use crate::time::UnixMs;
 
 fn candles(from: i64, to: i64, limit: usize) -> Call<'static> {
     Call::Candles {
@@ -79,4 +82,43 @@ fn an_id_cannot_leave_its_place_in_the_request() {
         }),
         "/api/v3/ticker/24hr?symbol=A%20B%26C%3D%0D%0AX%3A%20%C3%BC"
     );
+}
+
+#[test]
+fn without_a_list_the_markets_are_those_that_the_source_names() {
+    let text = include_str!("../dialects/htx.json");
+    let begin = text
+        .find("    \"call\": { \"target\": \"/v1/common/symbols\"")
+        .expect("a call");
+    let end = begin + text[begin..].find('\n').expect("a line") + 1;
+    let fields = text.rfind(",\n    \"fields\"").expect("a table");
+    let after = fields + text[fields..].find("  },").expect("its end");
+    let pair = "    \"pair\": [\"{base}{quote:4}\"],\n";
+    let text = [
+        &text[..begin],
+        pair,
+        &text[end..fields],
+        "\n",
+        &text[after..],
+    ]
+    .concat();
+    let source = SourceConfig {
+        dialect_text: text,
+        symbols: vec!["BTC/USDT".to_string(), "GAMECOM/USDT".to_string()],
+        ..SourceConfig::of("./x.json")
+    };
+    let dialect = Dialect::of(&source).expect("a sound dialect");
+    assert_eq!(dialect.target(&Call::Markets), "/v1/common/timestamp");
+    let (notes, end) = read(
+        dialect,
+        &Call::Markets,
+        r#"{"status":"ok","data":1629715504949}"#,
+    );
+    assert_eq!((end, notes.times.len()), (Ok(()), 0));
+    let market = |at: usize| (&*notes.markets[at].ticker_id, &*notes.markets[at].base);
+    assert_eq!(
+        [market(0), market(1)],
+        [("btcusdt", "BTC"), ("gtcusdt", "GAMECOM")]
+    );
+    assert_eq!(notes.markets.len(), 2);
 }

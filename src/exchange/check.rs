@@ -1,0 +1,305 @@
+//! The check: what the members of a dialect's file must be to each other.
+//!
+//! serde has seen to names and types. This sees to the bounds of numbers, to fields and
+//! placeholders that a call needs or cannot have, and to costs that fit the budget. It reports every
+//! fault with its line and member.
+
+use super::candle::CandleField;
+use super::dialect::{Dialect, Endpoint, TickerCall};
+use super::json::position;
+use super::listing::ListingField;
+use super::path::{Form, Path};
+use super::target::Placeholder;
+use super::ticker::TickerField;
+use crate::config::Url;
+use crate::interval::Stored;
+use std::fmt;
+
+/// The most units of a budget and the longest period of one: a day.
+const MOST_UNITS: u32 = 1_000_000_000;
+const MOST_MS: u32 = 86_400_000;
+
+/// The most rows of a page: a response of more is not held.
+const MOST_ROWS: u32 = 10_000;
+
+/// What is wrong with a dialect's file, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileFault {
+    /// The line, from 1.
+    pub line: usize,
+    /// The member, like `tickers.all.call.cost`; empty: the whole file.
+    pub member: String,
+    /// What is wrong, and what was expected.
+    pub message: String,
+}
+
+impl fmt::Display for FileFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FileFault {
+            line,
+            member,
+            message,
+        } = self;
+        let colon = if member.is_empty() { "" } else { ": " };
+        write!(f, "{line}: {member}{colon}{message}")
+    }
+}
+
+/// The fault of a text that cannot be read at all.
+pub(super) fn not_a_dialect(member: String, error: &serde_json::Error) -> FileFault {
+    let text = error.to_string();
+    let message = text.split(" at line ").next().unwrap_or_default();
+    FileFault {
+        line: error.line(),
+        member: member.trim_matches('.').to_owned(),
+        message: message.to_owned(),
+    }
+}
+
+/// Every fault of a dialect that was read from this text.
+pub(super) fn check(dialect: &Dialect, text: &str) -> Result<(), Vec<FileFault>> {
+    let mut faults = Faults {
+        text,
+        found: Vec::new(),
+    };
+    dialect.check_itself(&mut faults);
+    dialect.check_tickers(&mut faults);
+    dialect.check_candles(&mut faults);
+    dialect.check_others(&mut faults);
+    match faults.found.is_empty() {
+        true => Ok(()),
+        false => Err(faults.found),
+    }
+}
+
+/// The faults so far, and the text that they are in.
+struct Faults<'t> {
+    text: &'t str,
+    found: Vec<FileFault>,
+}
+
+impl Faults<'_> {
+    fn add(&mut self, member: &str, message: impl Into<String>) {
+        let path = Path::try_from(member.to_owned()).expect("members of the file are paths");
+        let before = &self.text.as_bytes()[..position(self.text.as_bytes(), &path)];
+        let fault = FileFault {
+            line: 1 + before.iter().filter(|byte| **byte == b'\n').count(),
+            member: member.to_owned(),
+            message: message.into(),
+        };
+        // Two calls may share what is faulty.
+        if !self.found.contains(&fault) {
+            self.found.push(fault);
+        }
+    }
+
+    fn expect(&mut self, holds: bool, member: &str, message: &str) {
+        if !holds {
+            self.add(member, message);
+        }
+    }
+
+    fn expect_from_1(&mut self, number: Option<u32>, most: u32, member: &str) {
+        if let Some(number) = number.filter(|number| !(1..=most).contains(number)) {
+            let message = format!("expected a whole number from 1 to {most}, found {number}");
+            self.add(member, message);
+        }
+    }
+}
+
+/// Which placeholders a call has values for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Values {
+    None,
+    Id,
+    Candles,
+}
+
+impl Dialect {
+    fn check_itself(&self, faults: &mut Faults<'_>) {
+        let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let is_short = (1..=32).contains(&self.name.len());
+        let message = "expected 1 to 32 of a-z, 0-9 and -";
+        faults.expect(is_short && self.name.bytes().all(is_name), "name", message);
+        if let Err(message) = Url::parse(&self.base_url) {
+            faults.add("baseUrl", message);
+        }
+        let budget = &self.budget;
+        faults.expect_from_1(Some(budget.units), MOST_UNITS, "budget.units");
+        faults.expect_from_1(Some(budget.per_ms), MOST_MS, "budget.perMs");
+        let is_header = |byte: u8| is_name(byte) || b"_.".contains(&byte);
+        for (member, name) in [("budget.used", &budget.used), ("budget.left", &budget.left)] {
+            let fine = name
+                .as_ref()
+                .is_none_or(|name| !name.is_empty() && name.bytes().all(is_header));
+            faults.expect(
+                fine,
+                member,
+                "expected the name of a header field in lower case",
+            );
+        }
+        let is_one = budget.used.is_none() || budget.left.is_none();
+        faults.expect(is_one, "budget.left", "expected either `used` or `left`");
+    }
+
+    fn check_call(&self, call: &Endpoint, member: &str, values: Values, faults: &mut Faults<'_>) {
+        let of = |name: &str| format!("{member}.{name}");
+        let (cost, most) = (call.cost_in(&self.budget), self.budget.units);
+        let said = match &call.limit {
+            Some(limit) => {
+                faults.expect_from_1(Some(limit.calls), MOST_UNITS, &of("limit.calls"));
+                faults.expect_from_1(Some(limit.per_ms), MOST_MS, &of("limit.perMs"));
+                let is_one = call.cost.is_none();
+                faults.expect(is_one, &of("cost"), "expected either `cost` or `limit`");
+                of("limit")
+            }
+            None => of("cost"),
+        };
+        // A budget of nothing has a fault of its own.
+        if most > 0 && !(1..=u64::from(most)).contains(&cost) {
+            let message =
+                format!("expected a cost from 1 to that of the budget ({most}), found {cost}");
+            faults.add(&said, message);
+        }
+        let mut has_id = false;
+        for placeholder in call.target.placeholders() {
+            let is_id = matches!(placeholder, Placeholder::Id { .. });
+            has_id |= is_id;
+            let fine = values == Values::Candles || values == Values::Id && is_id;
+            let message = format!("this call has no value for the placeholder {placeholder}");
+            faults.expect(fine, &of("target"), &message);
+        }
+        let needs_id = values != Values::None;
+        faults.expect(
+            has_id || !needs_id,
+            &of("target"),
+            "expected the placeholder {id}",
+        );
+    }
+
+    fn check_tickers(&self, faults: &mut Faults<'_>) {
+        use TickerField::*;
+        let tickers = &self.tickers;
+        let is_there = tickers.all.is_some() || tickers.one.is_some();
+        faults.expect(
+            is_there,
+            "tickers",
+            "expected `all`, or `one` if there is no call for all",
+        );
+        let calls = [
+            ("all", &tickers.all),
+            ("one", &tickers.one),
+            ("stats", &tickers.stats),
+        ];
+        for (name, call) in calls {
+            let Some(TickerCall { call, fields }) = call else {
+                continue;
+            };
+            let of = |member: &str| format!("tickers.{name}.{member}");
+            let values = if name == "all" {
+                Values::None
+            } else {
+                Values::Id
+            };
+            self.check_call(call, &of("call"), values, faults);
+            let (fields, place) = match (fields, &tickers.fields) {
+                (Some(fields), _) => (fields, of("fields")),
+                (None, Some(fields)) => (fields, "tickers.fields".to_owned()),
+                (None, None) => {
+                    faults.add(
+                        &of("fields"),
+                        "missing: there are no `tickers.fields` either",
+                    );
+                    continue;
+                }
+            };
+            let has_last = fields.has(Last) || name == "stats";
+            faults.expect(has_last, &place, "expected a member that is `last`");
+            let is_named = fields.has(Id) || call.items.form == Form::Members || name != "all";
+            faults.expect(is_named, &place, "expected a member that is `id`");
+            let has_unit = tickers.time.is_some() || !fields.has(Time) && call.stamp.is_none();
+            faults.expect(
+                has_unit,
+                "tickers.time",
+                "missing: expected the unit of the times",
+            );
+            let is_one = name == "all" || call.items.form != Form::Itself;
+            let message = "expected elements (`[]`) or members (`{}`)";
+            faults.expect(is_one || name != "all", &of("call.items"), message);
+        }
+    }
+
+    fn check_candles(&self, faults: &mut Faults<'_>) {
+        let candles = &self.candles;
+        let archive = candles
+            .archive
+            .as_ref()
+            .map(|archive| (&archive.call, "candles.archive.call"));
+        for (call, member) in [(&candles.call, "candles.call")].into_iter().chain(archive) {
+            self.check_call(call, member, Values::Candles, faults);
+            let is_list = call.items.form != Form::Itself;
+            let message = "expected elements (`[]`) or members (`{}`)";
+            faults.expect(is_list, &format!("{member}.items"), message);
+        }
+        let names = Stored::ALL.map(|interval| candles.intervals.of(interval));
+        let is_plain = |name: &String| {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
+            (1..=32).contains(&name.len()) && name.bytes().all(plain)
+        };
+        let message = "expected 1 to 32 of A-Z, a-z, 0-9, -, _, . and /";
+        let is_plain = names.into_iter().flatten().all(is_plain);
+        faults.expect(is_plain, "candles.intervals", message);
+        let is_there = names.iter().any(Option::is_some);
+        let message = "expected one of `1m`, `1h` and `1d` at least";
+        faults.expect(is_there, "candles.intervals", message);
+        faults.expect_from_1(Some(candles.rows), MOST_ROWS, "candles.rows");
+        faults.expect_from_1(candles.depth, u32::MAX, "candles.depth");
+        use CandleField::*;
+        let needed = [
+            (Open, "open"),
+            (High, "high"),
+            (Low, "low"),
+            (Close, "close"),
+            (Volume, "volume"),
+        ];
+        for (field, name) in needed {
+            let message = format!("expected a member or a column that is `{name}`");
+            faults.expect(candles.fields.has(field), "candles.fields", &message);
+        }
+        let has_time = candles.fields.has(Time) || candles.call.items.form == Form::Members;
+        let message = "expected a member or a column that is `time`";
+        faults.expect(has_time, "candles.fields", message);
+        let has_yes = !candles.fields.has(Closed) || !candles.closed.is_empty();
+        faults.expect(
+            has_yes,
+            "candles.closed",
+            "missing: expected the value of `closed` for yes",
+        );
+    }
+
+    fn check_others(&self, faults: &mut Faults<'_>) {
+        let (markets, time) = (&self.markets, &self.time);
+        self.check_call(&time.call, "time.call", Values::None, faults);
+        let is_itself = time.call.items.form == Form::Itself;
+        faults.expect(
+            is_itself,
+            "time.call.items",
+            "expected the path to the time itself",
+        );
+        let (Some(call), Some(fields)) = (&markets.call, &markets.fields) else {
+            let has_none = markets.call.is_none() && markets.fields.is_none();
+            let message = "expected `call` and `fields`, or none of them and `pair`";
+            return faults.expect(has_none && markets.has_pair(), "markets", message);
+        };
+        self.check_call(call, "markets.call", Values::None, faults);
+        let is_list = call.items.form != Form::Itself;
+        let message = "expected elements (`[]`) or members (`{}`)";
+        faults.expect(is_list, "markets.call.items", message);
+        use ListingField::*;
+        let is_named = fields.has(Id) || call.items.form == Form::Members;
+        faults.expect(is_named, "markets.fields", "expected a member that is `id`");
+        let has_assets = fields.has(Pair) || fields.has(Base) && fields.has(Quote);
+        let message = "expected members that are `base` and `quote`, or one that is `pair`";
+        faults.expect(has_assets, "markets.fields", message);
+    }
+}

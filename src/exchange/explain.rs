@@ -1,0 +1,154 @@
+//! Explaining: which text of a body is which field, for a person who writes a dialect.
+//!
+//! Owns no rule of its own: it goes through a body as a reading does, and shows what that would see.
+
+use super::candle::CandleField;
+use super::dialect::{Call, Dialect};
+use super::items::{Caps, Items, Take};
+use super::json::{Cursor, Raw, Stop, find};
+use super::listing::ListingField;
+use super::path::Form;
+use super::shape::{Field, Fields, Node, Order};
+use super::ticker::TickerField;
+use std::fmt::Debug;
+
+/// The most of an item that is shown.
+const ITEM_CHARS: usize = 600;
+
+/// An item as it was sent.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Explained {
+    /// Its text, cut at its end if it is long.
+    pub item: String,
+    /// Each field of the dialect's table, and the text that was sent for it; empty: none.
+    pub fields: Vec<(String, String)>,
+}
+
+impl Explained {
+    /// The text that was sent for a field.
+    pub fn sent(&self, field: &str) -> &str {
+        let found = self.fields.iter().find(|(name, _)| name == field);
+        found.map_or("", |(_, text)| text)
+    }
+}
+
+/// The first item of a whole body that is wanted.
+pub fn explain(
+    dialect: &'static Dialect,
+    call: &Call<'_>,
+    body: &[u8],
+    caps: Caps,
+    is_wanted: &mut dyn FnMut(&Explained) -> bool,
+) -> Option<Explained> {
+    let place = &dialect.endpoint(call).items;
+    let mut tracer = Tracer {
+        dialect,
+        call,
+        has_names: place.form == Form::Members,
+        is_wanted,
+        found: None,
+    };
+    match (place.form, find(body, &place.path)) {
+        (Form::Itself, Raw::Object(item) | Raw::Array(item)) => tracer.look(Raw::Absent, item),
+        // A body that breaks off has told its first items.
+        _ => drop(Items::new(place, caps).feed(body, &mut tracer)),
+    }
+    tracer.found
+}
+
+struct Tracer<'t> {
+    dialect: &'static Dialect,
+    call: &'t Call<'t>,
+    has_names: bool,
+    is_wanted: &'t mut dyn FnMut(&Explained) -> bool,
+    found: Option<Explained>,
+}
+
+impl Take for Tracer<'_> {
+    fn begin(&mut self, _: &[u8]) {}
+
+    fn take(&mut self, item: &mut Cursor<'_>) -> Result<(), Stop> {
+        let name = match self.has_names {
+            true => item.name()?,
+            false => Raw::Absent,
+        };
+        let begin = item.position();
+        item.value()?;
+        self.look(name, item.since(begin));
+        Ok(())
+    }
+}
+
+impl Tracer<'_> {
+    fn look(&mut self, name: Raw<'_>, item: &[u8]) {
+        if self.found.is_some() {
+            return;
+        }
+        // A number has no end of its own.
+        let whole = [item, b" "].concat();
+        let fields = match self.call {
+            Call::Candles { .. } => fields_of(
+                &self.dialect.candles.fields,
+                CandleField::Time,
+                name,
+                &whole,
+            ),
+            Call::Markets => match &self.dialect.markets.fields {
+                Some(table) => fields_of(table, ListingField::Id, name, &whole),
+                None => Vec::new(),
+            },
+            Call::Time => Vec::new(),
+            call => fields_of(
+                self.dialect.ticker_fields(call),
+                TickerField::Id,
+                name,
+                &whole,
+            ),
+        };
+        let text = String::from_utf8_lossy(item);
+        let item = text.trim().chars().take(ITEM_CHARS).collect();
+        let explained = Explained { item, fields };
+        if (self.is_wanted)(&explained) {
+            self.found = Some(explained);
+        }
+    }
+}
+
+/// The fields of an item; `key` is the one that its name is.
+fn fields_of<F: Field + Debug>(
+    table: &'static Node<F>,
+    key: F,
+    name: Raw<'_>,
+    item: &[u8],
+) -> Vec<(String, String)> {
+    let mut fields = Fields::new();
+    fields.set(key, name);
+    let _ = Order::new().read(&mut Cursor::new(item), table, &mut fields);
+    let mut shown: Vec<(String, String)> = Vec::new();
+    let mut show = |field: F| {
+        let name = format!("{field:?}");
+        let name = name[..1].to_ascii_lowercase() + &name[1..];
+        if !shown.iter().any(|(known, _)| *known == name) {
+            shown.push((name, text_of(fields.get(field))));
+        }
+    };
+    if name != Raw::Absent {
+        show(key);
+    }
+    table.walk(&mut show);
+    shown
+}
+
+fn text_of(raw: Raw<'_>) -> String {
+    match raw {
+        Raw::Absent => String::new(),
+        Raw::Null => "null".into(),
+        Raw::NotANumber => "NaN".into(),
+        Raw::Bool(word) => word.to_string(),
+        Raw::Number(text)
+        | Raw::Text(text)
+        | Raw::Escaped(text)
+        | Raw::Object(text)
+        | Raw::Array(text) => String::from_utf8_lossy(text).into_owned(),
+    }
+}

@@ -1,0 +1,131 @@
+//! Pairs: the two assets of a market in one text.
+//!
+//! Owns the forms of such texts: `{base}/{quote}`, `{quote}-{base}`, `t{base:3}{quote:3}`. A number
+//! is a width in characters. Without widths and without a text in between, there is no telling
+//! where one asset ends, so such a form is refused.
+
+use serde::Deserialize;
+
+/// A form of a pair.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Pair {
+    /// In front of the first asset, between the two, and behind the second.
+    texts: [Box<str>; 3],
+    widths: [Option<usize>; 2],
+    quote_first: bool,
+}
+
+impl Pair {
+    /// The form of most exchanges.
+    pub(super) fn usual() -> Vec<Pair> {
+        vec![Pair {
+            texts: ["".into(), "/".into(), "".into()],
+            widths: [None; 2],
+            quote_first: false,
+        }]
+    }
+
+    /// The text of a market in this form.
+    pub(super) fn join(&self, base: &str, quote: &str) -> String {
+        let [front, between, behind] = &self.texts;
+        let (first, second) = match self.quote_first {
+            false => (base, quote),
+            true => (quote, base),
+        };
+        format!("{front}{first}{between}{second}{behind}")
+    }
+
+    /// Base and quote, if the text has this form.
+    pub(super) fn split<'t>(&self, text: &'t str) -> Option<(&'t str, &'t str)> {
+        let [front, between, behind] = &self.texts;
+        let text = text.strip_prefix(&**front)?.strip_suffix(&**behind)?;
+        let (first, second) = match self.widths {
+            _ if !between.is_empty() => text.split_once(&**between)?,
+            [Some(width), _] => text.split_at_checked(width)?,
+            [None, width] => text.split_at_checked(text.len().checked_sub(width?)?)?,
+        };
+        let fits = |part: &str, width: Option<usize>| {
+            !part.is_empty() && width.is_none_or(|width| part.len() == width)
+        };
+        let fits = fits(first, self.widths[0]) && fits(second, self.widths[1]);
+        fits.then_some(match self.quote_first {
+            false => (first, second),
+            true => (second, first),
+        })
+    }
+}
+
+impl TryFrom<String> for Pair {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Pair, String> {
+        parse(&text).ok_or_else(|| {
+            let like = "\"{base}-{quote}\", or widths like \"t{base:3}{quote:3}\"";
+            format!("expected a form like {like}, found {text:?}")
+        })
+    }
+}
+
+fn parse(text: &str) -> Option<Pair> {
+    let (front, rest) = text.split_once('{')?;
+    let (first, rest) = rest.split_once('}')?;
+    let (between, rest) = rest.split_once('{')?;
+    let (second, behind) = rest.split_once('}')?;
+    let asset = |part: &str| match part.split_once(':') {
+        Some((name, width)) => Some((name == "quote", name == "base", Some(width.parse().ok()?))),
+        None => Some((part == "quote", part == "base", None)),
+    };
+    let ((quote_first, base_first, first), (quote, base, second)) = (asset(first)?, asset(second)?);
+    let is_pair = quote_first && base || base_first && quote;
+    let is_told = !between.is_empty() || first.is_some() || second.is_some();
+    (is_pair && is_told && !behind.contains(['{', '}'])).then(|| Pair {
+        texts: [front, between, behind].map(Into::into),
+        widths: [first, second],
+        quote_first,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pair_is_split_by_its_form() {
+        let check = |form: &str, text: &str, expected: Option<(&str, &str)>| {
+            let pair = Pair::try_from(form.to_owned()).expect(form);
+            assert_eq!(pair.split(text), expected, "{form} {text}");
+        };
+        check("{base}/{quote}", "XBT/USD", Some(("XBT", "USD")));
+        check("{base}/{quote}", "XBTUSD", None);
+        check("{base}/{quote}", "/USD", None);
+        check("{quote}-{base}", "KRW-BTC", Some(("BTC", "KRW")));
+        check("t{base:3}{quote:3}", "tBTCUSD", Some(("BTC", "USD")));
+        check("t{base:3}{quote:3}", "tDUSKUSD", None);
+        check("t{base:3}{quote:3}", "fBTCUSD", None);
+        check("{base}{quote:3}", "LUNAUSD", Some(("LUNA", "USD")));
+        check("{base}{quote:3}", "USD", None);
+        check("{base}{quote:3}", "\u{e9}\u{e9}", None);
+        check("{base}_{quote}.x", "A_B.x", Some(("A", "B")));
+        assert_eq!(
+            Pair::try_from("{base}/{quote}".to_owned()).ok(),
+            Pair::usual().pop()
+        );
+    }
+
+    #[test]
+    fn a_form_that_tells_no_pair_is_refused() {
+        for form in [
+            "",
+            "base",
+            "{base}",
+            "{base}{quote}",
+            "{base}-{base}",
+            "{base:x}{quote}",
+            "{a}-{quote}",
+            "{base}-{quote}{x}",
+        ] {
+            assert!(Pair::try_from(form.to_owned()).is_err(), "{form}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Paths: how a dialect's file names a place in a body.
+//!
+//! `data.list[]`: the elements of the array `list` in the object `data`. `result{}`: the members of
+//! the object `result`. `data[0].ts`: the member `ts` of the first element of `data`. `result.*[]`:
+//! the elements of any array in `result`. `.`: the whole body.
+
+use super::json::{MAX_DEPTH, Step};
+use serde::Deserialize;
+
+/// The steps from a value to one inside it.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Path(Vec<Step>);
+
+impl std::ops::Deref for Path {
+    type Target = [Step];
+
+    fn deref(&self) -> &[Step] {
+        &self.0
+    }
+}
+
+/// Where the items of a body are.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Place {
+    /// From the body's top to what holds the items.
+    pub(super) path: Path,
+    /// What holds them.
+    pub(super) form: Form,
+}
+
+/// What the value at the path is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// An array; its elements are the items.
+    Elements,
+    /// An object; its members are the items, names included.
+    Members,
+    /// The one item itself. It stays in the envelope, because a small body needs no slices.
+    Itself,
+}
+
+impl TryFrom<String> for Path {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Path, String> {
+        let wrong = || format!("expected a path like \"data.list\" or \".\", found {text:?}");
+        let mut steps = Vec::new();
+        if text != "." {
+            for (at, part) in text.split('.').enumerate() {
+                let name = part.trim_end_matches("[0]");
+                let firsts = (part.len() - name.len()) / "[0]".len();
+                match name {
+                    "" if at == 0 && firsts > 0 => {}
+                    "*" => steps.push(Step::AnyKey),
+                    name if name.is_empty() || name.contains(['[', ']', '{', '}']) => {
+                        return Err(wrong());
+                    }
+                    name => steps.push(Step::Key(name.into())),
+                }
+                steps.extend((0..firsts).map(|_| Step::First));
+            }
+        }
+        match steps.len() < MAX_DEPTH {
+            true => Ok(Path(steps)),
+            false => Err(format!("expected fewer than {MAX_DEPTH} steps")),
+        }
+    }
+}
+
+impl TryFrom<String> for Place {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Place, String> {
+        let forms = [
+            ("[]", Form::Elements),
+            ("{}", Form::Members),
+            ("", Form::Itself),
+        ];
+        let parts = forms
+            .iter()
+            .find_map(|(end, form)| Some((text.strip_suffix(end)?, *form)));
+        let (path, form) = parts.expect("every text ends with nothing");
+        let path = match (path, form) {
+            ("", Form::Elements | Form::Members) => ".",
+            (path, _) => path,
+        };
+        let path = Path::try_from(path.to_owned())?;
+        Ok(Place { path, form })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Step::{AnyKey, First};
+
+    #[test]
+    fn a_text_becomes_steps_and_a_form() {
+        let key = |name: &str| Step::Key(name.into());
+        let check = |text: &str, steps: &[Step], form| {
+            let place = Place::try_from(text.to_owned()).expect(text);
+            assert_eq!((&*place.path, place.form), (steps, form), "{text}");
+        };
+        check(".", &[], Form::Itself);
+        check("[]", &[], Form::Elements);
+        check("{}", &[], Form::Members);
+        check("data[]", &[key("data")], Form::Elements);
+        check("result.*[]", &[key("result"), AnyKey], Form::Elements);
+        check("[0].ts", &[First, key("ts")], Form::Itself);
+        check(
+            "a[0][0].b{}",
+            &[key("a"), First, First, key("b")],
+            Form::Members,
+        );
+        check("a[0][]", &[key("a"), First], Form::Elements);
+        let deep = ["a"; MAX_DEPTH].join(".");
+        for wrong in ["", "..", "a.", ".a", "a[1]", "a[].b", "[0", "a{}{}", &deep] {
+            assert!(Place::try_from(wrong.to_owned()).is_err(), "{wrong}");
+        }
+    }
+}

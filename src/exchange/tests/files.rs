@@ -1,0 +1,314 @@
+//! Dialects of files: each fault with its line and member, and no text that is a crash.
+
+use super::testing::Notes;
+use crate::exchange::{Call, Caps, Dialect, Reading};
+use crate::interval::Stored;
+use crate::time::UnixMs;
+
+const SAMPLE: &str = include_str!("sample.json");
+
+/// The faults of the sample after this is put in the place of that.
+#[track_caller]
+fn faults(instead: &[(&str, &str)]) -> Vec<String> {
+    let mut text = SAMPLE.to_owned();
+    for (old, new) in instead {
+        assert!(text.contains(old), "{old}");
+        text = text.replacen(old, new, 1);
+    }
+    let read = Dialect::read(&text);
+    let faults = read.err().unwrap_or_default();
+    faults.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_fault_names_its_line_and_member() {
+    let check = |old: &str, new: &str, expected: &str| {
+        assert_eq!(faults(&[(old, new)]), [expected], "{new}");
+    };
+    assert_eq!(faults(&[]), [""; 0]);
+    check(
+        "\"units\": 10, \"perMs\"",
+        "\"units\": 10, \"per\"",
+        "4: budget.per: unknown field `per`, expected one of `units`, `perMs`, `used`, `left`",
+    );
+    check(
+        "  \"budget\": { \"units\": 10, \"perMs\": 1000, \"left\": \"x-left\" },\n",
+        "",
+        "69: missing field `budget`",
+    );
+    check(
+        "\"units\": 10,",
+        "\"units\": \"10\",",
+        "4: budget.units: invalid type: string \"10\", expected u32",
+    );
+    check(
+        "\"units\": 10,",
+        "\"units\": 0,",
+        "4: budget.units: expected a whole number from 1 to 1000000000, found 0",
+    );
+    check(
+        "\"ratio\": \"ratio\"",
+        "\"ratio\": \"percent\"",
+        "24: tickers.fields.ratio: unknown variant `percent`, expected one of `id`, `last`, `bid`, `ask`, \
+         `bidVolume`, `askVolume`, `open`, `high`, `low`, `change`, `percentage`, `ratio`, `baseVolume`, \
+         `quoteVolume`, `time`",
+    );
+    check(
+        "result.list{}",
+        "result..list{}",
+        "13: tickers.all.call.items: expected a path like \"data.list\" or \".\", found \"result..list\"",
+    );
+    check(
+        "/day",
+        "/{day}",
+        "16: tickers.stats.call.target: unknown placeholder {day}: expected one of {id}, {interval}, {limit}, \
+         {slots}, {back}, {from}, {to}",
+    );
+    check(
+        "\"/tickers\", \"cost\": 3",
+        "\"/tickers\", \"cost\": 11",
+        "13: tickers.all.call.cost: expected a cost from 1 to that of the budget (10), found 11",
+    );
+    check(
+        "\"/tickers\", \"cost\": 3",
+        "\"/tickers\", \"limit\": { \"calls\": 1, \"perMs\": 2000 }",
+        "13: tickers.all.call.limit: expected a cost from 1 to that of the budget (10), found 20",
+    );
+    check(
+        "\"/tickers\"",
+        "\"/tickers?{id}\"",
+        "13: tickers.all.call.target: this call has no value for the placeholder {id}",
+    );
+    check(
+        "/products/{id}/ticker",
+        "/products/{id}/{interval}/ticker",
+        "14: tickers.one.call.target: this call has no value for the placeholder {interval}",
+    );
+    check(
+        "/candles/{id}?",
+        "/candles?",
+        "30: candles.call.target: expected the placeholder {id}",
+    );
+    check(
+        "https://sample.invalid",
+        "sample.invalid",
+        "3: baseUrl: expected http://HOST or https://HOST, found \"sample.invalid\"",
+    );
+    check(
+        "\"rows\": 300",
+        "\"rows\": 1000000",
+        "42: candles.rows: expected a whole number from 1 to 10000, found 1000000",
+    );
+    check(
+        "\"closed\": \"1\",",
+        "",
+        "28: candles.closed: missing: expected the value of `closed` for yes",
+    );
+    check(
+        "\"time\": \"iso\",",
+        "",
+        "12: tickers.time: missing: expected the unit of the times",
+    );
+    check(
+        "\"c\": [\"last\"],",
+        "",
+        "20: tickers.fields: expected a member that is `last`",
+    );
+    check(
+        "\"left\": \"x-left\"",
+        "\"left\": \"X-Left\"",
+        "4: budget.left: expected the name of a header field in lower case",
+    );
+    check(
+        "\"intervals\": { \"1m\": \"60\"",
+        "\"intervals\": { \"1m\": \"6 0\"",
+        "41: candles.intervals: expected 1 to 32 of A-Z, a-z, 0-9, -, _, . and /",
+    );
+}
+
+#[test]
+fn every_fault_of_a_file_is_named() {
+    let found = faults(&[
+        ("\"name\": \"sample\"", "\"name\": \"Sample!\""),
+        ("\"perMs\": 1000", "\"perMs\": 0"),
+        ("\"c\": [\"last\"],", ""),
+        ("\"1Dutc\" }", "\"\" }"),
+    ]);
+    let members = [
+        "name",
+        "budget.perMs",
+        "tickers.fields",
+        "candles.intervals",
+    ];
+    for member in members {
+        let named = |fault: &String| fault.contains(&format!(" {member}: "));
+        assert!(found.iter().any(named), "{member}: {found:#?}");
+    }
+}
+
+#[test]
+fn a_target_cannot_leave_its_host_or_its_line() {
+    for target in [
+        "tickers",
+        "//evil.invalid/",
+        "http://evil.invalid/",
+        "@evil.invalid",
+        "/a b",
+        "/a\\r\\nX: y",
+        "/\\u00e9",
+        "/#a",
+        "/{id",
+        "/{}",
+        "/{{id}}",
+        "/{id{id}}",
+        "/{from{to}}",
+        "/{id }",
+        "/{from x}",
+        "/{from*}",
+        "/}",
+        "",
+    ] {
+        let found = faults(&[("\"/markets\"", &format!("\"{target}\""))]);
+        assert_eq!(found.len(), 1, "{target}: {found:?}");
+        assert!(
+            found[0].contains(" markets.call.target: "),
+            "{target}: {found:?}"
+        );
+    }
+    let long = format!("\"/{}\"", "a".repeat(1000));
+    assert_eq!(faults(&[("\"/markets\"", &long)]).len(), 1);
+}
+
+#[test]
+fn what_is_too_large_or_too_deep_is_refused() {
+    let huge = format!("{SAMPLE}{}", " ".repeat(300_000));
+    let faults_of = |text: &str| Dialect::read(text).err().expect("a fault")[0].to_string();
+    assert_eq!(faults_of(&huge), "1: larger than 262144 bytes");
+    let table = |entry: &dyn Fn(usize) -> String, count: usize| {
+        let entries: Vec<String> = (0..count).map(entry).collect();
+        SAMPLE.replacen("\"ratio\": \"ratio\"", &entries.join(","), 1)
+    };
+    let many = table(&|at| format!("\"a{at}\": \"high\""), 200);
+    assert!(faults_of(&many).contains("more than 100 entries"));
+    let deep = |depth: usize| "{\"a\":".repeat(depth) + "\"high\"" + &"}".repeat(depth);
+    let nested = |depth: usize| table(&|_| format!("\"x\":{}", deep(depth)), 1);
+    assert!(Dialect::read(&nested(5)).is_ok());
+    assert!(faults_of(&nested(20)).contains("more than 8 tables deep"));
+    assert!(faults_of(&nested(5000)).contains("recursion limit exceeded"));
+    for text in ["", "7", "null", "{}", "[]", &"[".repeat(100_000)] {
+        assert!(Dialect::read(text).is_err(), "{text}");
+    }
+    let twice = table(&|_| "\"z\": \"high\"".to_owned(), 2);
+    assert!(faults_of(&twice).contains("\"z\" is given twice"));
+}
+
+/// Every call with every body; nothing may panic, and every target stays a target.
+fn exercise(dialect: &'static Dialect) {
+    let candles = Call::Candles {
+        id: "A B\r\n",
+        interval: Stored::D1,
+        from: UnixMs(i64::MIN / 2),
+        to: UnixMs(i64::MAX / 2),
+        limit: usize::MAX,
+        now: UnixMs(i64::MAX / 2),
+    };
+    let all = dialect.tickers_at_once().then_some(Call::Tickers);
+    let one = (!dialect.tickers_at_once()).then_some(Call::Ticker { id: "A B" });
+    let stats = dialect.has_stats().then_some(Call::Stats { id: "A B" });
+    let calls = [Call::Markets, Call::Time, candles];
+    for call in calls.into_iter().chain(all).chain(one).chain(stats) {
+        let target = dialect.target(&call);
+        let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'#';
+        assert!(
+            target.starts_with('/') && target.bytes().all(is_plain),
+            "{target}"
+        );
+        assert!((1..=dialect.budget().units).contains(&dialect.cost(&call)));
+        for body in [
+            "[]",
+            "{}",
+            "[[1]]",
+            "{\"result\":{\"A\":[[1,2,3,4,5,6,7,8]]}}",
+            "[7,null]",
+        ] {
+            let caps = Caps {
+                item_bytes: 100,
+                envelope_bytes: 100,
+            };
+            let mut reading = Reading::new(dialect, &call, caps);
+            let _ = reading.feed(body.as_bytes(), &mut Notes::default());
+            let _ = reading.finish(200);
+        }
+    }
+}
+
+#[test]
+fn no_file_crashes_the_reader() {
+    for end in 0..SAMPLE.len() - 2 {
+        let faults = Dialect::read(&SAMPLE[..end]).err().expect("it is cut");
+        assert_eq!(faults.len(), 1, "{end}");
+    }
+    let values = [
+        "null",
+        "0",
+        "-1",
+        "1e99",
+        "\"\"",
+        "\"{id}\"",
+        "\"*\"",
+        "[]",
+        "{}",
+        "[[[]]]",
+        "true",
+        "99999999999999999999",
+        "\"[0]\"",
+        "{\"$by\":\"a\"}",
+        "\"last\"",
+        "4294967295",
+    ];
+    let letters = br#"{}[]:,"\ 0-.$*e"#;
+    let mut seed = 11u64;
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 33) as usize % below
+    };
+    let (mut good, mut bad) = (0, 0);
+    for round in 0..20_000 {
+        let mut text = SAMPLE.as_bytes().to_vec();
+        match round % 2 {
+            // Another value of one member.
+            0 => {
+                let colons: Vec<usize> = (0..text.len()).filter(|at| text[*at] == b':').collect();
+                let begin = colons[random(colons.len())] + 1;
+                let ends = |at: &usize| b",}".contains(&text[*at]);
+                let end = (begin..text.len()).find(ends).unwrap_or(text.len());
+                text.splice(begin..end, values[random(values.len())].bytes());
+            }
+            _ => {
+                let at = random(text.len());
+                text[at] = letters[random(letters.len())];
+            }
+        }
+        let Ok(text) = String::from_utf8(text) else {
+            continue;
+        };
+        match Dialect::read(&text) {
+            Ok(dialect) => {
+                good += 1;
+                exercise(Box::leak(Box::new(dialect)));
+            }
+            Err(faults) => {
+                bad += 1;
+                assert!(!faults.is_empty());
+                for fault in faults {
+                    assert!((1..=80).contains(&fault.line), "{fault}: {text}");
+                    assert!(
+                        !fault.message.is_empty() && fault.message.len() < 600,
+                        "{fault}"
+                    );
+                }
+            }
+        }
+    }
+    assert!(good > 500 && bad > 5000, "{good} {bad}");
+}

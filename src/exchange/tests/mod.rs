@@ -1,0 +1,16 @@
+//! What holds for every dialect, for each of them, and for a made-up one.
+
+mod binance;
+mod bitget;
+mod bybit;
+mod coinbase;
+mod dialects;
+mod files;
+mod gate;
+mod kraken;
+mod kucoin;
+mod okx;
+pub(super) mod sample;
+mod schema;
+mod six;
+pub(super) mod testing;

@@ -1,0 +1,127 @@
+//! The JSON Schema of a dialect's file: made from the structs that it is read into.
+
+use super::testing::{candles, read};
+use crate::exchange::pair::Pair;
+use crate::exchange::path::{Path, Place};
+use crate::exchange::shape::Node;
+use crate::exchange::target::Target;
+use crate::exchange::{Call, Dialect, SCHEMA};
+use crate::interval::Stored;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::borrow::Cow;
+
+/// Makes texts of a form of their own.
+macro_rules! texts {
+    ($($type:ident $about:literal)+) => { $(
+        impl JsonSchema for $type {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": "string", "description": $about })
+            }
+        }
+    )+ };
+}
+
+texts! {
+    Target "Path and query, with the placeholders {id}, {interval}, {limit}, {slots}, {back}, {from} and {to}."
+    Path "A path from the body's top: `data.list`, `data[0].ts`, `result.*`, or `.` for the whole body."
+    Place "A path, and what is there: `data.list[]` the elements of an array, `result{}` the members of an object, `data` the one item itself."
+    Pair "Both assets in one text: `{base}/{quote}`, `{quote}-{base}`, `t{base:3}{quote:3}`."
+}
+
+impl<F: JsonSchema> JsonSchema for Node<F> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("TableOf{}", F::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let (field, table) = (
+            generator.subschema_for::<F>(),
+            generator.subschema_for::<Node<F>>(),
+        );
+        json_schema!({
+            "description": "Which member or position is which field.",
+            "anyOf": [
+                field,
+                { "type": "string", "pattern": " ", "description": "Several fields, with blanks between them." },
+                { "type": "array", "maxItems": 100, "description": "By position; null is passed over.",
+                  "items": { "anyOf": [table, { "type": "null" }] } },
+                { "type": "object", "maxProperties": 100,
+                  "description": "By name. Of an array of objects of several kinds, `$by` names the member that tells the kind.",
+                  "properties": { "$by": { "type": "string" } }, "additionalProperties": table }
+            ]
+        })
+    }
+}
+
+#[test]
+fn the_schema_is_that_of_the_structs() {
+    let schema = schemars::schema_for!(Dialect);
+    let made = serde_json::to_string_pretty(&schema).expect("a schema is JSON") + "\n";
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        let file = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/src/exchange/dialects/schema.json"
+        );
+        std::fs::write(file, &made).expect("the file can be written");
+        return;
+    }
+    assert!(made == SCHEMA, "UPDATE_DOCS=1 writes it anew");
+}
+
+/// The example of the documentation reads the bodies that it shows.
+#[test]
+fn the_example_of_the_documentation_works() {
+    let page = include_str!("../../docs/dialects.md");
+    let file = page
+        .split("```json\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next());
+    let dialect =
+        Dialect::read(file.expect("an example")).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let dialect: &'static Dialect = Box::leak(Box::new(dialect));
+    let body = |path: &str| {
+        let line = page
+            .lines()
+            .find(|line| line.starts_with(&format!("- `GET {path}")));
+        let body = line.and_then(|line| line.split("`: `").nth(1)?.split('`').next());
+        body.unwrap_or_else(|| panic!("{path} is not shown"))
+    };
+    let (notes, end) = read(dialect, &Call::Markets, body("/v1/pairs"));
+    let pairs: Vec<_> = notes
+        .markets
+        .iter()
+        .map(|it| (&*it.ticker_id, &*it.base, &*it.quote))
+        .collect();
+    assert_eq!(
+        (end, pairs[0], pairs.len()),
+        (Ok(()), ("btc-usd", "BTC", "USD"), 2)
+    );
+    let (notes, end) = read(dialect, &Call::Tickers, body("/v1/stats"));
+    let (id, ticker) = &notes.tickers[0];
+    assert_eq!(
+        (end, &**id, ticker.last.to_string()),
+        (Ok(()), "btc-usd", "64000.5".into())
+    );
+    assert_eq!(ticker.timestamp.map(|time| time.0), Some(1_715_769_425_000));
+    let call = candles(
+        Stored::M1,
+        1_715_769_300_000,
+        1_715_769_360_000,
+        1_715_769_425_000,
+    );
+    assert_eq!(
+        dialect.target(&call),
+        "/v1/bars/A-B?res=60&count=2&before=1715769361"
+    );
+    let (notes, end) = read(dialect, &call, body("/v1/bars"));
+    assert_eq!(
+        (end, notes.candles.len(), notes.candles[0].0.open_time.0),
+        (Ok(()), 1, 1_715_769_360_000)
+    );
+    let (notes, end) = read(dialect, &Call::Time, body("/v1/clock"));
+    assert_eq!((end, notes.times[0].0), (Ok(()), 1_715_769_425_000));
+}

@@ -1,0 +1,197 @@
+//! One request after another, for `marketd probe`. It blocks: no loop runs beside it.
+//!
+//! Owns a connection for as long as one request takes. It follows no redirect, and goes through no
+//! proxy.
+
+use super::transfer::{BlockingOpener, Stream};
+use crate::config::{Config, Limits, Url};
+use crate::http::{
+    BodyReader, Decompressor, Encoding, HeadLimits, ResponseHead, parse_response, write_request,
+};
+use crate::time::{Clock, Now};
+use std::io::ErrorKind;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+/// The answer to a request.
+pub struct Fetched {
+    /// The status.
+    pub status: u16,
+    /// The value of the header field that was asked for.
+    pub field: Option<String>,
+    /// The body, decompressed.
+    pub body: Vec<u8>,
+    /// When the request was sent, and how long the answer took.
+    pub sent: Now,
+    /// From then to the last byte.
+    pub took: Duration,
+}
+
+/// Sends requests.
+pub struct Fetcher {
+    tls: BlockingOpener,
+    clock: Clock,
+    limits: Limits,
+}
+
+impl Fetcher {
+    /// The error says what is wrong with `tls.caFile`.
+    pub fn new(config: &Config) -> Result<Fetcher, String> {
+        Ok(Fetcher {
+            tls: opener(config)?,
+            clock: Clock::new(),
+            limits: config.limits.clone(),
+        })
+    }
+
+    /// What time it is.
+    pub fn now(&self) -> Now {
+        self.clock.now()
+    }
+
+    /// Waits, so that no limit of the exchange is passed.
+    pub fn rest(&self, time: Duration) {
+        std::thread::sleep(time);
+    }
+
+    /// Gets this target, and from the head this field.
+    pub fn get(
+        &self,
+        url: &Url,
+        target: &str,
+        field: Option<&str>,
+        timeout: Duration,
+    ) -> Result<Fetched, String> {
+        let sent = self.clock.now();
+        let mut stream = self.connect(url, timeout)?;
+        let mut request = Vec::new();
+        let target = format!("{}{target}", url.path);
+        write_request(&mut request, &url.authority(), &target);
+        stream
+            .write_all(&request)
+            .map_err(|error| error.to_string())?;
+        let is_late = || self.clock.now().mono.since(sent.mono) > timeout;
+        let mut bytes = Vec::new();
+        let limits = HeadLimits::upstream(&self.limits);
+        let (head, used, field) = loop {
+            if let Some(found) =
+                parse_response(&bytes, &limits).map_err(|error| error.to_string())?
+            {
+                let field = field.and_then(|name| found.fields.get(name));
+                let field = field.map(|value| String::from_utf8_lossy(value).into_owned());
+                break (found.head, found.used, field);
+            }
+            if is_late() || !read_more(&mut *stream, &mut bytes)? {
+                return Err("the answer broke off or took too long".to_string());
+            }
+        };
+        let body = self.body(&mut *stream, head, bytes.split_off(used), &is_late)?;
+        Ok(Fetched {
+            status: head.status,
+            field,
+            body,
+            sent,
+            took: self.clock.now().mono.since(sent.mono),
+        })
+    }
+
+    fn connect(&self, url: &Url, timeout: Duration) -> Result<Box<dyn Stream>, String> {
+        let place = (url.host.as_str(), url.port);
+        let addresses = place.to_socket_addrs().map_err(|error| error.to_string())?;
+        let mut last = format!("{} has no address", url.host);
+        for address in addresses {
+            match TcpStream::connect_timeout(&address, timeout) {
+                Ok(socket) => {
+                    let timeouts = (socket.set_read_timeout(Some(timeout)))
+                        .and_then(|()| socket.set_write_timeout(Some(timeout)));
+                    timeouts.map_err(|error| error.to_string())?;
+                    return match url.https {
+                        true => (self.tls)(&url.host, socket),
+                        false => Ok(Box::new(socket)),
+                    };
+                }
+                Err(error) => last = format!("{address}: {error}"),
+            }
+        }
+        Err(last)
+    }
+
+    fn body(
+        &self,
+        stream: &mut dyn Stream,
+        head: ResponseHead,
+        mut bytes: Vec<u8>,
+        is_late: &dyn Fn() -> bool,
+    ) -> Result<Vec<u8>, String> {
+        let most = self.limits.upstream_body_bytes as u64;
+        let mut reader = BodyReader::new(head.framing, most).map_err(|error| error.to_string())?;
+        let mut body = Vec::new();
+        loop {
+            let mut at = 0;
+            while at < bytes.len() && !reader.is_done() {
+                let piece = reader
+                    .decode(&bytes[at..])
+                    .map_err(|error| error.to_string())?;
+                at += piece.used;
+                body.extend_from_slice(piece.data);
+            }
+            bytes.clear();
+            if reader.is_done() {
+                break;
+            }
+            if is_late() {
+                return Err("the answer took too long".to_string());
+            }
+            if !read_more(stream, &mut bytes)? {
+                reader
+                    .finish_at_close()
+                    .map_err(|error| error.to_string())?;
+                break;
+            }
+        }
+        match head.content_encoding {
+            Encoding::Identity => Ok(body),
+            Encoding::Gzip => unpacked(&body, most),
+            Encoding::Other => Err("the answer has a content coding that was not asked for".into()),
+        }
+    }
+}
+
+/// Appends what has come. Returns false at the end.
+fn read_more(stream: &mut dyn Stream, bytes: &mut Vec<u8>) -> Result<bool, String> {
+    let mut buffer = [0; 16 * 1024];
+    match stream.read(&mut buffer) {
+        Ok(count) => {
+            bytes.extend_from_slice(&buffer[..count]);
+            Ok(count > 0)
+        }
+        // A peer that closes without the words of TLS.
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn unpacked(body: &[u8], most: u64) -> Result<Vec<u8>, String> {
+    let mut decompressor = Decompressor::new(most);
+    let mut plain = Vec::new();
+    decompressor.push(body);
+    while decompressor.has_more() {
+        let slice = decompressor.step().map_err(|error| error.to_string())?;
+        plain.extend_from_slice(slice);
+    }
+    decompressor.finish().map_err(|error| error.to_string())?;
+    Ok(plain)
+}
+
+#[cfg(feature = "tls")]
+fn opener(config: &Config) -> Result<BlockingOpener, String> {
+    super::tls::blocking_opener(config, Clock::new())
+}
+
+/// The configuration refuses every https address in such a build.
+#[cfg(not(feature = "tls"))]
+fn opener(_config: &Config) -> Result<BlockingOpener, String> {
+    Ok(Box::new(|_, _| {
+        Err("this build cannot speak https".to_string())
+    }))
+}

@@ -1,0 +1,406 @@
+//! The probe: asks an exchange once for everything, and prints what was understood.
+//!
+//! Owns the words for a person who writes a dialect. It judges by what a dialect can get wrong: units
+//! of time, columns that are swapped, paths that lead nowhere. It changes nothing and keeps nothing.
+
+use crate::config::{Config, SourceConfig, Url};
+use crate::decimal::Decimal;
+use crate::exchange::{Call, Caps, Dialect, Explained, Meter, Reading, Reject, Sink, explain};
+use crate::interval::Stored;
+use crate::net::{Fetched, Fetcher};
+use crate::record::{Candle, MarketInfo, Ticker};
+use crate::time::UnixMs;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// Candles that are asked for.
+const CANDLES: i64 = 10;
+
+/// How many of a kind are shown.
+const SHOWN: usize = 5;
+
+/// A clock that is further away than this has another unit than the dialect says.
+const DAY_MS: i64 = 86_400_000;
+
+/// What one source's probe says, and whether everything could be read.
+pub fn probe(config: &Config, source: &SourceConfig) -> (String, bool) {
+    let dialect = Dialect::of(source).expect("dialects have been checked");
+    let own = || Url::parse(dialect.base_url()).expect("a dialect's own address is sound");
+    let mut probe = Probe {
+        config,
+        source,
+        dialect,
+        url: source.url.clone().unwrap_or_else(own),
+        out: String::new(),
+        is_good: true,
+        offset_ms: 0,
+        pause: Duration::ZERO,
+    };
+    match Fetcher::new(config) {
+        Ok(fetcher) => probe.run(&fetcher),
+        Err(error) => probe.fail("tls", &error),
+    }
+    (probe.out, probe.is_good)
+}
+
+struct Probe<'c> {
+    config: &'c Config,
+    source: &'c SourceConfig,
+    dialect: &'static Dialect,
+    url: Url,
+    out: String,
+    is_good: bool,
+    /// How far the exchange's clock is ahead.
+    offset_ms: i64,
+    /// How long the last request keeps the budget busy.
+    pause: Duration,
+}
+
+/// Everything that an answer brought.
+#[derive(Default)]
+struct Kept {
+    tickers: Vec<(String, Ticker)>,
+    candles: Vec<Candle>,
+    markets: Vec<MarketInfo>,
+    times: Vec<UnixMs>,
+    stamp: Option<UnixMs>,
+    rejected: Vec<String>,
+}
+
+impl Sink for Kept {
+    fn wants(&mut self, _: &str) -> bool {
+        true
+    }
+    fn ticker(&mut self, ticker_id: &str, ticker: Ticker) {
+        self.tickers.push((ticker_id.to_owned(), ticker));
+    }
+    fn candle(&mut self, candle: Candle, _: Option<bool>) {
+        self.candles.push(candle);
+    }
+    fn market(&mut self, info: MarketInfo) {
+        self.markets.push(info);
+    }
+    fn stamp(&mut self, time: UnixMs) {
+        self.stamp = Some(time);
+    }
+    fn time(&mut self, time: UnixMs) {
+        self.times.push(time);
+    }
+    fn rejected(&mut self, reason: Reject<'_>) {
+        self.rejected.push(reason.to_string());
+    }
+}
+
+impl Probe<'_> {
+    fn run(&mut self, fetcher: &Fetcher) {
+        let (budget, ms) = (self.dialect.budget(), self.dialect.budget().per.as_millis());
+        let (name, url) = (self.dialect.name(), self.url.clone());
+        self.say(&format!("{name} at {url}"));
+        self.say(&format!("budget: {} in {ms} ms", budget.units));
+        if self.source.proxy.is_some() {
+            self.wrong("the proxy of the environment is not used by this probe");
+        }
+        self.clock(fetcher);
+        let Some(market) = self.markets(fetcher) else {
+            return;
+        };
+        self.ticker(fetcher, &market);
+        let stats = Call::Stats {
+            id: &market.ticker_id,
+        };
+        if self.dialect.has_stats()
+            && let Some((fetched, _)) = self.ask(fetcher, &stats)
+        {
+            self.explain(&stats, &fetched, "", "");
+        }
+        for interval in Stored::ALL {
+            match self.dialect.has_interval(interval) {
+                true => self.candles(fetcher, &market, interval),
+                false => self.say(&format!(
+                    "\ncandles {}: the exchange has none",
+                    interval.name()
+                )),
+            }
+        }
+    }
+
+    fn say(&mut self, line: &str) {
+        // What an exchange sends must not move the cursor of a terminal.
+        let plain = line.chars().map(|it| {
+            if it.is_control() && it != '\n' {
+                ' '
+            } else {
+                it
+            }
+        });
+        self.out.extend(plain.chain(['\n']));
+    }
+
+    /// Something that looks wrong, though it could be read.
+    fn wrong(&mut self, what: &str) {
+        self.say(&format!("  LOOKS WRONG: {what}"));
+    }
+
+    /// Something that could not be read.
+    fn fail(&mut self, what: &str, why: &str) {
+        self.is_good = false;
+        self.say(&format!("  CANNOT BE READ: {what}: {why}"));
+    }
+
+    /// Asks for this, and reads the answer.
+    fn ask(&mut self, fetcher: &Fetcher, call: &Call<'_>) -> Option<(Fetched, Kept)> {
+        let (target, cost) = (self.dialect.target(call), self.dialect.cost(call));
+        let meter = self
+            .dialect
+            .meter()
+            .map(|(Meter::Used(name) | Meter::Left(name))| name);
+        fetcher.rest(self.pause);
+        let budget = self.dialect.budget();
+        self.pause = budget.per * cost / budget.units;
+        self.say(&format!("\nGET {target} (costs {cost})"));
+        let fetched = match fetcher.get(&self.url, &target, meter, self.source.timeout) {
+            Ok(fetched) => fetched,
+            Err(error) => {
+                self.fail("the answer", &error);
+                return None;
+            }
+        };
+        let (status, bytes, ms) = (fetched.status, fetched.body.len(), fetched.took.as_millis());
+        self.say(&format!("  status {status}, {bytes} bytes, {ms} ms"));
+        match (meter, &fetched.field) {
+            (Some(name), Some(value)) => self.say(&format!("  {name}: {value}")),
+            (Some(name), None) => self.wrong(&format!("the answer has no header field {name}")),
+            (None, _) => {}
+        }
+        let mut kept = Kept::default();
+        let mut reading = Reading::new(self.dialect, call, Caps::from(&self.config.limits));
+        // What finish says, counts: it knows of every error before.
+        let _ = reading.feed(&fetched.body, &mut kept);
+        if let Err(error) = reading.finish(status) {
+            self.fail("the body", &error.to_string());
+            let front = String::from_utf8_lossy(&fetched.body[..bytes.min(300)]).into_owned();
+            self.say(&format!("  it begins: {front}"));
+            return None;
+        }
+        let count = kept.rejected.len();
+        if count > 0 {
+            self.wrong(&format!("{count} items are rejected"));
+        }
+        for reason in kept.rejected.iter().take(SHOWN) {
+            self.say(&format!("    {reason}"));
+        }
+        Some((fetched, kept))
+    }
+
+    fn clock(&mut self, fetcher: &Fetcher) {
+        let Some((fetched, kept)) = self.ask(fetcher, &Call::Time) else {
+            return;
+        };
+        let Some(time) = kept.times.first() else {
+            return;
+        };
+        let half = fetched.took.as_millis() as i64 / 2;
+        self.offset_ms = time.0 - fetched.sent.unix.0 - half;
+        self.say(&format!(
+            "  clock: {time}, {} ms ahead of this machine's",
+            self.offset_ms
+        ));
+        if self.offset_ms.abs() > DAY_MS {
+            self.wrong(
+                "more than a day: check time.unit, time.call.items and this machine's clock",
+            );
+        }
+    }
+
+    /// The market that is looked at closer.
+    fn markets(&mut self, fetcher: &Fetcher) -> Option<MarketInfo> {
+        let (fetched, kept) = self.ask(fetcher, &Call::Markets)?;
+        let active = kept.markets.iter().filter(|market| market.active).count();
+        self.say(&format!(
+            "  markets: {}, {active} of them active",
+            kept.markets.len()
+        ));
+        for market in kept.markets.iter().take(SHOWN) {
+            let MarketInfo {
+                base,
+                quote,
+                ticker_id,
+                ..
+            } = market;
+            let status = if market.active {
+                "active"
+            } else {
+                "not active"
+            };
+            self.say(&format!("    {base}/{quote} is {ticker_id}, {status}"));
+        }
+        if active == 0 {
+            self.wrong("no market is active: check markets.open and the field `status`");
+        }
+        let is_odd = |asset: &str| {
+            !(1..=20).contains(&asset.len())
+                || !asset
+                    .bytes()
+                    .all(|it| it.is_ascii_uppercase() || it.is_ascii_digit())
+        };
+        let odd = kept
+            .markets
+            .iter()
+            .filter(|it| is_odd(&it.base) || is_odd(&it.quote));
+        let odd: Vec<String> = odd.map(|it| format!("{}/{}", it.base, it.quote)).collect();
+        if let Some(first) = odd.first() {
+            let count = odd.len();
+            self.wrong(&format!(
+                "{count} have names that are no symbols, and are skipped: {first}"
+            ));
+        }
+        let wanted = self.source.symbols.first();
+        let is_wanted = |market: &&MarketInfo| match wanted {
+            Some(symbol) => format!("{}/{}", market.base, market.quote) == *symbol,
+            None => market.active,
+        };
+        let found = kept.markets.iter().find(is_wanted).cloned();
+        match &found {
+            Some(market) => self.explain(&Call::Markets, &fetched, "id", &market.ticker_id),
+            None => self.fail("the market", &format!("{wanted:?} is not in the list")),
+        }
+        found
+    }
+
+    fn ticker(&mut self, fetcher: &Fetcher, market: &MarketInfo) {
+        let id = &*market.ticker_id;
+        let call = match self.dialect.tickers_at_once() {
+            true => Call::Tickers,
+            false => Call::Ticker { id },
+        };
+        let Some((fetched, kept)) = self.ask(fetcher, &call) else {
+            return;
+        };
+        self.say(&format!("  tickers: {}", kept.tickers.len()));
+        let Some((_, ticker)) = kept.tickers.iter().find(|(found, _)| found == id) else {
+            let first = kept.tickers.first().map_or("none", |(id, _)| id);
+            let why = format!("{id} is not among them; the first is {first}");
+            return self.fail("the ticker", &why);
+        };
+        self.explain(&call, &fetched, "id", id);
+        let shown =
+            |number: &Option<Decimal>| number.as_ref().map_or("null".into(), Decimal::to_string);
+        let time = ticker.timestamp.or(kept.stamp);
+        let mut line = format!("  read: last {}", ticker.last);
+        for (name, number) in [
+            ("bid", &ticker.bid),
+            ("ask", &ticker.ask),
+            ("open", &ticker.open),
+            ("high", &ticker.high),
+            ("low", &ticker.low),
+            ("change", &ticker.change),
+            ("percentage", &ticker.percentage),
+            ("baseVolume", &ticker.base_volume),
+            ("quoteVolume", &ticker.quote_volume),
+        ] {
+            write!(line, ", {name} {}", shown(number)).expect("a string takes everything");
+        }
+        let time_text = time.map_or("null".into(), |time| time.to_string());
+        self.say(&format!("{line}, timestamp {time_text}"));
+        let above = |a: &Option<Decimal>, b: &Option<Decimal>| matches!((a, b), (Some(a), Some(b)) if a > b);
+        let last = Some(ticker.last.clone());
+        if above(&ticker.bid, &ticker.ask) {
+            self.wrong("bid is above ask: check which is which");
+        }
+        if above(&ticker.low, &ticker.high)
+            || above(&last, &ticker.high)
+            || above(&ticker.low, &last)
+        {
+            self.wrong("last is not between low and high: check which is which");
+        }
+        let age = time.map_or(0, |time| fetched.sent.unix.0 + self.offset_ms - time.0);
+        if age.abs() > DAY_MS {
+            self.wrong("timestamp is more than a day away from the clock: check tickers.time");
+        }
+    }
+
+    fn candles(&mut self, fetcher: &Fetcher, market: &MarketInfo, interval: Stored) {
+        let now = UnixMs(fetcher.now().unix.0 + self.offset_ms);
+        let (length, newest) = (interval.length_ms(), interval.slot_of(now));
+        let (from, to) = (
+            UnixMs((newest - CANDLES) * length),
+            UnixMs((newest - 1) * length),
+        );
+        let call = Call::Candles {
+            id: market.candle_id.as_deref().unwrap_or(&market.ticker_id),
+            interval,
+            from,
+            to,
+            limit: self.dialect.page().rows,
+            now,
+        };
+        let Some((fetched, mut kept)) = self.ask(fetcher, &call) else {
+            return;
+        };
+        kept.candles.sort_by_key(|candle| candle.open_time);
+        let rows = &kept.candles;
+        let within = rows
+            .iter()
+            .filter(|row| (from..=to).contains(&row.open_time))
+            .count();
+        let name = interval.name();
+        self.say(&format!(
+            "  candles {name}: {}, {within} of the {CANDLES} asked for",
+            rows.len()
+        ));
+        let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
+            return self.wrong("no candle: check the target, and the ends of its range");
+        };
+        self.say(&format!("  from {} to {}", first.open_time, last.open_time));
+        self.explain(&call, &fetched, "time", "");
+        let Candle {
+            open_time,
+            open,
+            high,
+            low,
+            close,
+            volume,
+        } = last;
+        self.say(&format!(
+            "  read, the newest: {open_time} open {open} high {high} low {low} close {close} volume {volume}"
+        ));
+        if rows.iter().any(|row| row.open_time.0 % length != 0) {
+            self.wrong(
+                "some do not begin at the interval's slots: check intervals and candles.time",
+            );
+        }
+        if within == 0 {
+            self.wrong(
+                "none is of the range that was asked for: check the target and candles.time",
+            );
+        }
+        let is_odd =
+            |row: &Candle| row.low > row.high || row.open > row.high || row.close < row.low;
+        if rows.iter().any(is_odd) {
+            self.wrong(
+                "some are lower than their low or higher than their high: check the columns",
+            );
+        }
+    }
+
+    /// The item with this text in this field (or the first one), field by field.
+    fn explain(&mut self, call: &Call<'_>, fetched: &Fetched, field: &str, text: &str) {
+        let caps = Caps::from(&self.config.limits);
+        let is_one = matches!(call, Call::Ticker { .. });
+        let mut is_wanted =
+            |item: &Explained| text.is_empty() || is_one || item.sent(field) == text;
+        let found = explain(self.dialect, call, &fetched.body, caps, &mut is_wanted);
+        let Some(Explained { item, fields }) = found else {
+            return;
+        };
+        self.say(&format!("  raw: {item}"));
+        for (name, sent) in fields {
+            let sent = if sent.is_empty() {
+                "(nothing)".to_string()
+            } else {
+                sent
+            };
+            self.say(&format!("    {name:<14} {sent}"));
+        }
+    }
+}

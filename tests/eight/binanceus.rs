@@ -1,0 +1,24 @@
+//! Binance.US: the answers of Binance, with weights and a limit of its own.
+
+use crate::shop::*;
+use crate::{binance, support::*};
+
+pub const HOUSE: House = House {
+    name: "binanceus",
+    charge,
+    ..binance::HOUSE
+};
+
+fn charge(asked: &Asked) -> Charge {
+    let units = match asked.path() {
+        "/api/v3/ticker/24hr" => 40,
+        "/api/v3/exchangeInfo" => 10,
+        _ => 1,
+    };
+    Charge {
+        pool: "weight",
+        units,
+        most: 1200,
+        span_ms: 60_000,
+    }
+}

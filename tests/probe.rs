@@ -1,0 +1,130 @@
+//! `marketd probe`: what it prints about an exchange, and about a dialect that is wrong.
+
+mod support;
+
+use std::process::Command;
+use support::*;
+
+const MEXC: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/src/exchange/dialects/mexc.json"
+);
+
+/// 2024-05-15 10:37:05.
+const NOW: i64 = 1_715_769_425_000;
+
+fn ticker() -> String {
+    format!(
+        r#"{{"symbol":"BTCUSDT","lastPrice":"64000.50","bidPrice":"64000.0","askPrice":"64001","highPrice":"65000","lowPrice":"62000","volume":"12.50","closeTime":{NOW}}}"#
+    )
+}
+
+fn answer(asked: &Asked) -> Reply {
+    match asked.path() {
+        "/api/v3/time" => Reply::json(format!(r#"{{"serverTime":{NOW}}}"#)),
+        "/api/v3/ticker/24hr" => Reply::json(format!("[{}]", ticker())),
+        "/api/v3/exchangeInfo" => Reply::json(
+            r#"{"symbols":[{"symbol":"BTCUSDT","status":"1","baseAsset":"BTC","quoteAsset":"USDT"},
+                {"symbol":"X","status":"1","baseAsset":"A B","quoteAsset":"USDT"},{"symbol":"Y"}]}"#,
+        )
+        .gzipped(),
+        "/api/v3/klines" => {
+            let from: i64 = asked.param("startTime").expect("a begin").parse().expect("a number");
+            // An exchange of milliseconds, whatever it is asked with.
+            let from = if from > 100_000_000_000_000 { from / 1000 } else { from };
+            Reply::json(format!(r#"[[{from},"1","4","0.5","2.50","9",0,"1"]]"#))
+        }
+        _ => Reply::status(404, "{}"),
+    }
+}
+
+/// What the probe of this dialect prints, and its exit code.
+fn probe(dialect: &str, symbols: &str) -> (i32, String) {
+    let exchange = FakeExchange::start(answer);
+    let source = format!("{dialect}={}", exchange.url());
+    let output = Command::new(env!("CARGO_BIN_EXE_marketd"))
+        .args(["probe", "--source", &source, "--symbols", symbols])
+        .output()
+        .expect("the binary runs");
+    let text = String::from_utf8(output.stdout).expect("it speaks UTF-8");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code().expect("it ends"), text + &errors)
+}
+
+#[test]
+fn it_shows_each_field_beside_what_was_sent() {
+    let (code, text) = probe(MEXC, "BTC/USDT");
+    assert_eq!(code, 0, "{text}");
+    for line in [
+        "budget: 500 in 10000 ms",
+        "GET /api/v3/time (costs 1)",
+        "clock: 2024-05-15T10:37:05.000Z",
+        "markets: 2, 2 of them active",
+        "1 items are rejected",
+        "Y: base is missing",
+        "1 have names that are no symbols, and are skipped: A B/USDT",
+        "    last           64000.50\n",
+        "    baseVolume     12.50\n",
+        "    open           (nothing)\n",
+        "read: last 64000.5, bid 64000, ask 64001, open null, high 65000",
+        "candles 1h: 1, 1 of the 10 asked for",
+        "open 1 high 4 low 0.5 close 2.5 volume 9",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    // The fake's clock stands still, years ago.
+    assert!(text.contains("LOOKS WRONG: more than a day"), "{text}");
+    assert!(!text.contains("CANNOT BE READ"), "{text}");
+}
+
+#[test]
+fn it_tells_what_is_wrong_with_a_dialect() {
+    let text = std::fs::read_to_string(MEXC).expect("a dialect of this build");
+    let check = |old: &str, new: &str, code: i32, expected: &str| {
+        assert!(text.contains(old), "{old}");
+        let path = format!(
+            "{}/probe-{}.json",
+            env!("CARGO_TARGET_TMPDIR"),
+            old.len() * 100 + new.len()
+        );
+        std::fs::write(&path, text.replace(old, new)).expect("the directory can be written");
+        let (ended, told) = probe(&path, "BTC/USDT");
+        assert!(told.contains(expected), "{expected}\n{told}");
+        assert_eq!(ended, code, "{told}");
+    };
+    check(
+        "symbols[]",
+        "list[]",
+        1,
+        "CANNOT BE READ: the body: body is not a list of markets",
+    );
+    check(
+        "\"open\": [\"1\", ",
+        "\"open\": [",
+        0,
+        "no market is active",
+    );
+    let sides =
+        "\"bidPrice\": \"bid\",\n      \"bidQty\": \"bidVolume\",\n      \"askPrice\": \"ask\"";
+    let swapped = "\"askPrice\": \"bid\", \"bidPrice\": \"ask\"";
+    check(sides, swapped, 0, "bid is above ask");
+    let ends = "\"highPrice\": \"high\",\n      \"lowPrice\": \"low\"";
+    let swapped = "\"highPrice\": \"low\", \"lowPrice\": \"high\"";
+    check(ends, swapped, 0, "last is not between low and high");
+    check(
+        "\"high\", \"low\", \"close\"",
+        "\"low\", \"high\", \"close\"",
+        0,
+        "check the columns",
+    );
+    let units = "\"rows\": 500,\n    \"time\": \"ms\"";
+    check(
+        units,
+        "\"rows\": 500,\n    \"time\": \"us\"",
+        0,
+        "none is of the range",
+    );
+    check("/api/v3/klines", "/api/v3/none", 1, "status 404");
+    let (code, told) = probe("mexc", "FOO/BAR");
+    assert!(code == 1 && told.contains("is not in the list"), "{told}");
+}
