@@ -147,13 +147,15 @@ impl Core {
     pub fn keep_history(&mut self, opened: Reply, now: Now) {
         self.set_time(now);
         let (_, history, cx) = self.sources();
-        history.begin(opened, cx);
+        if history::HAS_FILES {
+            history.begin(opened, cx);
+        }
     }
 
     /// Takes in a message of the disk thread.
     pub fn stored(&mut self, reply: Reply, now: Now) {
         self.set_time(now);
-        if self.tell_history(|history, cx| history.handle(reply, cx)) {
+        if history::HAS_FILES && self.tell_history(|history, cx| history.handle(reply, cx)) {
             self.wake_clients();
         }
         self.check_end();
@@ -228,7 +230,7 @@ impl Core {
 
     fn step_history(&mut self) -> bool {
         let has_work = self.history.has_work();
-        if has_work {
+        if history::HAS_FILES && has_work {
             self.tell_history(History::work);
         }
         has_work
