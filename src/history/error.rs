@@ -149,7 +149,8 @@ impl fmt::Display for OpenError {
                      mended. Stop marketd, then either move {path}, {path}-wal and {path}-shm \
                      away, so that candles are fetched anew, or save what can be read (Debian 12's \
                      sqlite3 cannot): sqlite3 {path} .recover | sqlite3 mended.db; \
-                     sqlite3 mended.db 'pragma application_id={}; pragma user_version={}'; and start with --data mended.db",
+                     sqlite3 mended.db 'pragma application_id={}; pragma user_version={}'; and \
+                     start with --data mended.db",
                     APPLICATION_ID, VERSION,
                 )
             }
