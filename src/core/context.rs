@@ -1,4 +1,4 @@
-//! What every part of the core works on, beside its own state.
+//! What every part of the core works on, beside its own state: one [`Context`], which the core owns.
 
 use crate::config::Config;
 use crate::core::{Action, Status};

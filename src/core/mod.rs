@@ -1,13 +1,14 @@
 //! The core: everything that is decided, and nothing that is done.
 //!
-//! [`Core`] is the conductor. It owns the clients, the sources, the market, the history and the
-//! figures, hands each event to the part that owns it, and collects actions and the next deadline: it
-//! is told what happened and what time it is ([`Core::handle`], [`Core::handle_timeout`]), and
-//! answers with what is to be done ([`Core::poll_action`], [`Core::outgoing`],
+//! [`Core`] is the conductor. It owns the clients, the sources, the history, and one `Context`: the
+//! configuration, the market, the figures, the actions and the time. It hands each event to the part
+//! that owns it. It is told what happened and what time it is ([`Core::handle`],
+//! [`Core::handle_timeout`]), and tells what is to be done ([`Core::poll_action`], [`Core::outgoing`],
 //! [`Core::poll_timeout`]). So the whole of it runs in a test, in virtual time.
 //!
-//! A part borrows what it works on through a `Context`; it never calls another part. What a client
-//! needs of a source or of the history it leaves as a wish, which the conductor grants.
+//! Each part is lent the `Context` for the length of a call. Sources also hand what they read to the
+//! history. No other part calls another: what a client needs of a source or of the history is a wish,
+//! which the conductor grants.
 //!
 //! It never touches a socket, a file or a clock, and no call takes long: what takes long is done
 //! in slices by [`Core::work`], one a call.
@@ -147,13 +148,15 @@ impl Core {
     pub fn keep_history(&mut self, opened: Reply, now: Now) {
         self.set_time(now);
         let (_, history, cx) = self.sources();
-        history.begin(opened, cx);
+        if history::HAS_FILES {
+            history.begin(opened, cx);
+        }
     }
 
     /// Takes in a message of the disk thread.
     pub fn stored(&mut self, reply: Reply, now: Now) {
         self.set_time(now);
-        if self.tell_history(|history, cx| history.handle(reply, cx)) {
+        if history::HAS_FILES && self.tell_history(|history, cx| history.handle(reply, cx)) {
             self.wake_clients();
         }
         self.check_end();
@@ -228,7 +231,7 @@ impl Core {
 
     fn step_history(&mut self) -> bool {
         let has_work = self.history.has_work();
-        if has_work {
+        if history::HAS_FILES && has_work {
             self.tell_history(History::work);
         }
         has_work

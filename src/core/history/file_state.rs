@@ -19,6 +19,9 @@ use crate::market::SeriesKey;
 use crate::time::{Mono, Now};
 use std::time::Duration;
 
+/// False in a build that cannot keep a file: all that is only done for one is then left out of it.
+pub const HAS_FILES: bool = cfg!(feature = "sqlite");
+
 /// Time to tell what the file holds. On a slower disk, requests to the exchanges do not wait for it.
 const LOADING: Duration = Duration::from_secs(30);
 
@@ -65,12 +68,12 @@ impl FileState {
     pub fn is_for(&self, key: SeriesKey, cx: &Context) -> bool {
         let is_small = cx.stats.history.bytes < cx.config.limits.history_bytes;
         let is_named = || cx.market.catalog.is_named(key.source, key.symbol);
-        self.state != State::Off && (is_small || is_named())
+        HAS_FILES && self.state != State::Off && (is_small || is_named())
     }
 
     /// True if it can be read, and has told what it holds.
     pub fn is_on(&self) -> bool {
-        self.state == State::On
+        HAS_FILES && self.state == State::On
     }
 
     /// True while it tells what it holds. Nothing is written meanwhile.
@@ -85,7 +88,7 @@ impl FileState {
 
     /// True if changes are written now, or as soon as the file is open.
     pub fn takes_changes(&self) -> bool {
-        matches!(self.state, State::Loading | State::On | State::Failing)
+        HAS_FILES && matches!(self.state, State::Loading | State::On | State::Failing)
     }
 
     /// True if nothing is written to it any more.
@@ -100,7 +103,7 @@ impl FileState {
 
     /// True if it is closed, or there is none.
     pub fn is_closed(&self) -> bool {
-        matches!(self.state, State::Off | State::Closed)
+        !HAS_FILES || matches!(self.state, State::Off | State::Closed)
     }
 
     /// It is open: loads it, unless it was open already.

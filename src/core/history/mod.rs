@@ -18,7 +18,7 @@ mod reads;
 mod refill;
 mod saved_quotes;
 mod saved_rules;
-#[cfg(test)]
+#[cfg(all(test, feature = "sqlite"))]
 mod tests;
 mod work;
 mod writer;
@@ -31,6 +31,7 @@ use crate::market::{SeriesKey, SourceId};
 use crate::time::{Mono, Now};
 use eviction::Evictions;
 use file_state::FileState;
+pub use file_state::HAS_FILES;
 use names::{archive_head, unarchive};
 pub use reads::ReadStart;
 use reads::Reads;
@@ -199,17 +200,16 @@ impl History {
     /// Writes what is gathered, unless a batch is being written, or the file tells what it held before.
     fn flush(&mut self, cx: &mut Context) {
         if !self.file.is_loading() {
-            let is_end = self.close_by.is_some();
-            let batch = self.writer.flush(is_end, cx.now);
-            self.work
-                .push(batch.map(|batch| Work::SendBatch(batch, None)));
+            let batch = self.writer.flush(self.close_by.is_some(), cx.now);
+            let send = batch.map(|batch| Work::SendBatch(batch, None));
+            self.work.push(send);
             self.finish_batch(cx);
         }
     }
 
     /// True if [`History::work`] has something to do.
     pub fn has_work(&self) -> bool {
-        self.work.next(|work| self.can_step(work)).is_some()
+        HAS_FILES && self.work.next(|work| self.can_step(work)).is_some()
     }
 
     /// Steps the next job once.
