@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # marketd beside the least that a server can do: a bare loop that answers the same bytes without
 # reading what was asked (scripts/bare_loop.rs). Prints one table in Markdown, and says in it where a
-# request takes more of the processor, beside what the bare loop takes, than it may.
+# request takes more of the processor, beside what the bare loop takes, than it may: exit code 1.
 #
 #     scripts/bench.sh              five rounds, some eight minutes
 #     scripts/bench.sh --quick      shorter runs of fewer cases, below a minute (without building)
@@ -310,7 +310,8 @@ awk '
         sort(waits, runs)
         printf "\nNoise: while a server could have run, others had its core for %.1f %% of the time (median of the\n", median(waits, runs)
         printf "runs; at worst %.1f %%). ", waits[runs]
-    }' "$work/counted" "$work/runs"
+        exit over > 0
+    }' "$work/counted" "$work/runs" || above=$?
 echo "The load of the machine was $(cut -d ' ' -f 1-3 /proc/loadavg) in the last 1, 5 and 15 minutes."
 if [ -n "$counter" ]; then
     echo "System calls were counted by $counter, in runs of their own."
@@ -320,3 +321,4 @@ fi
 if [ -n "$json" ]; then
     sed -E 's/([a-z0-9]+)=([^ ]*)/"\1":"\2"/g; s/:"([0-9]+)"/:\1/g; s/ /,/g; s/.*/{&}/' "$work/runs" >"$json"
 fi
+exit "${above:-0}"

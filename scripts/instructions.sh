@@ -16,7 +16,7 @@ requests=${REQUESTS:-2000}
 
 # The most instructions a request; a case without a limit is told and not judged.
 limits='quote 2500
-20-quotes 20000
+20-quotes 8000
 chart 4000
 health 3200
 304 2800

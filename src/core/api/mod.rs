@@ -64,7 +64,7 @@ static OPENAPI: Endpoint = Endpoint::new(10, "openapi");
 #[rustfmt::skip]
 static API: &[Row] = &[
     Row(&QUOTE, Below("/api/v1/quotes/"), Prepare(|call| Ok(Prepared::Quote(quotes::prepare(call)?)))),
-    Row(&QUOTES, Exactly("/api/v1/quotes"), Respond(quotes::many)),
+    Row(&QUOTES, Exactly("/api/v1/quotes"), Prepare(|call| Ok(Prepared::Quotes(Box::new(quotes::prepare_list(call)?))))),
     Row(&CATEGORIES, Exactly("/api/v1/categories"), Respond(categories::list)),
     Row(&CATEGORY_MARKETS, Between("/api/v1/categories/", "/markets"), Respond(categories::markets)),
     Row(&METRICS, Exactly("/api/v1/metrics"), Respond(metrics::json)),
@@ -115,6 +115,8 @@ enum Handler {
 pub enum Prepared {
     /// For one quote.
     Quote(quotes::Asked),
+    /// For several quotes.
+    Quotes(Box<quotes::AskedList>),
     /// For a chart.
     Chart(chart::Asked),
     /// For the health of the service.
@@ -126,6 +128,7 @@ impl Prepared {
     fn endpoint(&self) -> &'static Endpoint {
         match self {
             Prepared::Quote(_) => &QUOTE,
+            Prepared::Quotes(_) => &QUOTES,
             Prepared::Chart(_) => &CHART,
             Prepared::Health(_) => &HEALTH,
         }
@@ -135,6 +138,7 @@ impl Prepared {
     fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
         match self {
             Prepared::Quote(asked) => quotes::one(view, asked, responder),
+            Prepared::Quotes(asked) => quotes::many(view, asked, responder),
             Prepared::Chart(asked) => chart::chart(view, asked, responder),
             Prepared::Health(kind) => health::health(view, *kind, responder),
         }

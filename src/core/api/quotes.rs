@@ -59,21 +59,109 @@ pub fn one(
     Ok(Outcome::Sent)
 }
 
-/// Responds to `/api/v1/quotes?symbols=...`.
-pub fn many(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    let view = call.view;
+/// A request for several quotes.
+#[derive(Clone, Debug)]
+pub struct AskedList {
+    /// `None`: all quotes.
+    names: Option<Names>,
+    source: Option<SourceId>,
+    decimals: Decimals,
+}
+
+/// The names in a list, each once, in the order of their first appearance.
+#[derive(Clone, Debug)]
+struct Names {
+    /// All of them, joined.
+    text: Vec<u8>,
+    names: Vec<Name>,
+}
+
+/// A name in a list.
+#[derive(Clone, Debug)]
+struct Name {
+    /// Where in the text it is.
+    begin: u32,
+    end: u32,
+    /// `None` if the catalog does not know it.
+    symbol: Option<SymbolId>,
+}
+
+/// Reads a request for `/api/v1/quotes?symbols=...`.
+pub fn prepare_list(call: &Call<'_>) -> Result<AskedList, Error> {
     let [symbols, style, source] = call.params(["symbols", "decimals", "source"])?;
     let (decimals, source) = (decimals(&style)?, call.source(&source)?);
     let asked = symbols.ok_or_else(|| {
         let message = "\"symbols\" is required: a list like BTC/USDT,ETH/USDT, or *.";
         Error::bad("missing_parameter", "symbols", message)
     })?;
-    if asked.trim_ascii() == b"*" {
+    let is_all = asked.trim_ascii() == b"*";
+    Ok(AskedList {
+        names: (!is_all).then(|| names(call.view, &asked)).transpose()?,
+        source,
+        decimals,
+    })
+}
+
+fn names(view: &View<'_>, text: &[u8]) -> Result<Names, Error> {
+    let most = view.config.limits.symbols_per_request;
+    let all = || {
+        let all = text.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+        all.filter(|name| !name.is_empty())
+    };
+    let count = all().count();
+    if count == 0 {
+        let message = "\"symbols\" names no symbol.";
+        return Err(Error::bad("empty_parameter", "symbols", message));
+    }
+    if count > most {
+        let message = format!("\"symbols\" names {count} symbols; at most {most} are answered.");
+        return Err(Error::bad("too_many_symbols", "symbols", message));
+    }
+    let mut names = Names {
+        text: Vec::with_capacity(text.len()),
+        names: Vec::with_capacity(count),
+    };
+    for name in all() {
+        names.add(name, look_up(view, name).ok());
+    }
+    Ok(names)
+}
+
+impl Names {
+    fn add(&mut self, name: &[u8], symbol: Option<SymbolId>) {
+        let is_same = |other: &Name| match symbol {
+            Some(_) => other.symbol == symbol,
+            None => other.text(&self.text) == name,
+        };
+        if self.names.iter().any(is_same) {
+            return;
+        }
+        let begin = self.text.len() as u32;
+        self.text.extend_from_slice(name);
+        let end = self.text.len() as u32;
+        self.names.push(Name { begin, end, symbol });
+    }
+}
+
+impl Name {
+    fn text<'t>(&self, text: &'t [u8]) -> &'t [u8] {
+        &text[self.begin as usize..self.end as usize]
+    }
+}
+
+/// Responds to `/api/v1/quotes?symbols=...`.
+pub fn many(
+    view: &View<'_>,
+    asked: &AskedList,
+    responder: &mut Responder<'_>,
+) -> Result<Outcome, Error> {
+    let (source, decimals) = (asked.source, asked.decimals);
+    let Some(names) = &asked.names else {
         let list = LongList::new(view, Rows::Quotes(source), decimals);
         let list = list.expect("there is always a list of all quotes");
         return Ok(list.start(view, responder));
-    }
-    let batch = batch(view, &asked, source)?;
+    };
+    let batch = Batch::new(view, names, source);
     let etag = view.tag(batch.made_of, decimals.variant());
     let fresh = batch.quotes.iter().all(|quote| !quote.stale());
     let cache = match fresh {
@@ -100,9 +188,24 @@ struct Batch<'v> {
 }
 
 impl<'v> Batch<'v> {
-    fn add(&mut self, quote: &'v Quote) {
-        self.made_of.add(Part::Quote(quote.version));
-        self.quotes.push(quote);
+    fn new(view: &View<'v>, asked: &Names, source: Option<SourceId>) -> Batch<'v> {
+        let mut batch = Batch {
+            quotes: Vec::with_capacity(asked.names.len()),
+            errors: Vec::new(),
+            made_of: Fingerprint::new(),
+        };
+        for name in &asked.names {
+            let text = name.text(&asked.text);
+            let symbol = name.symbol.map_or_else(|| look_up(view, text), Ok);
+            match symbol.and_then(|symbol| find(view, symbol, source)) {
+                Ok(quote) => {
+                    batch.made_of.add(Part::Quote(quote.version));
+                    batch.quotes.push(quote);
+                }
+                Err(error) => batch.add_error(text, &error),
+            }
+        }
+        batch
     }
 
     fn add_error(&mut self, asked: &[u8], error: &Error) {
@@ -110,49 +213,6 @@ impl<'v> Batch<'v> {
         write_item_error(&mut self.errors, asked, error);
         self.made_of.add(Part::Text(&self.errors[begin..]));
     }
-}
-
-fn batch<'v>(view: &View<'v>, asked: &[u8], source: Option<SourceId>) -> Result<Batch<'v>, Error> {
-    let most = view.config.limits.symbols_per_request;
-    let mut items: Vec<&[u8]> = Vec::with_capacity(most.min(64));
-    let all = asked.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-    items.extend(all.filter(|item| !item.is_empty()));
-    let count = items.len();
-    if count == 0 {
-        let message = "\"symbols\" names no symbol.";
-        return Err(Error::bad("empty_parameter", "symbols", message));
-    }
-    if count > most {
-        let message = format!("\"symbols\" names {count} symbols; at most {most} are answered.");
-        return Err(Error::bad("too_many_symbols", "symbols", message));
-    }
-    let mut seen: Vec<SymbolId> = Vec::with_capacity(count);
-    let mut refused: Vec<&[u8]> = Vec::new();
-    let mut batch = Batch {
-        quotes: Vec::with_capacity(count),
-        errors: Vec::new(),
-        made_of: Fingerprint::new(),
-    };
-    for item in items {
-        let error = match look_up(view, item) {
-            Ok(symbol) if seen.contains(&symbol) => continue,
-            Ok(symbol) => {
-                seen.push(symbol);
-                match find(view, symbol, source) {
-                    Ok(quote) => {
-                        batch.add(quote);
-                        continue;
-                    }
-                    Err(error) => error,
-                }
-            }
-            Err(_) if refused.contains(&item) => continue,
-            Err(error) => error,
-        };
-        refused.push(item);
-        batch.add_error(item, &error);
-    }
-    Ok(batch)
 }
 
 fn write_item_error(out: &mut Vec<u8>, asked: &[u8], error: &Error) {

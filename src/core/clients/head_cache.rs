@@ -16,7 +16,7 @@ use crate::http::{Request, RequestBody, RequestOffsets};
 const PLACES: usize = 256;
 
 /// The longest head that is kept: what browsers send, with cookies. All places together take less than
-/// half a megabyte.
+/// half a megabyte, and as much again where each asks for a hundred quotes.
 const HEAD_BYTES: usize = 1536;
 
 /// Bytes of a head that select its place: most of a request line, or all of a short head.
