@@ -51,6 +51,7 @@
 //! [`exchange`]. To add a limit: [`config`].
 //! The manual is in [`docs`].
 
+pub mod commands;
 pub mod config;
 pub mod core;
 pub mod decimal;
@@ -65,6 +66,7 @@ pub mod interval;
 pub mod job_queue;
 pub mod json;
 pub mod log_targets;
+pub mod logging;
 pub mod market;
 pub mod net;
 pub mod probe;

@@ -3,11 +3,12 @@
 //! Owns standard output, standard error and the exit code. It never panics on what a person can
 //! mend: that is one clear line and exit code 2.
 
+use marketd::commands::healthcheck;
 use marketd::config::{self, Command, Dialects, KnownDialect, Loaded, Url};
 use marketd::exchange::{self, Call, Dialect};
 use marketd::log_targets::CONFIG;
+use marketd::logging::LineFormat;
 use marketd::time::Clock;
-use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -18,30 +19,96 @@ const MEND: u8 = 2;
 
 fn main() -> ExitCode {
     let dialects = dialects();
-    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    if words == ["schema", "dialect"] {
-        return print(exchange::SCHEMA);
-    }
-    let is_probe = words.first().is_some_and(|word| word == "probe");
-    let words = words.into_iter().skip(usize::from(is_probe));
-    match config::command(words, |name| std::env::var_os(name), &dialects) {
-        Err(faults) => fail("", &faults),
-        Ok(Command::Help) => print(&config::help(&dialects.built_in)),
-        Ok(Command::Version) => print(concat!("marketd ", env!("CARGO_PKG_VERSION"), "\n")),
-        Ok(Command::Check(loaded)) => {
+    let words = std::env::args_os().skip(1);
+    let command = match config::command(words, |name| std::env::var_os(name), &dialects) {
+        Ok(command) => command,
+        Err(faults) => return fail("", &faults),
+    };
+    match command {
+        Command::Help => print(&config::help(&dialects.built_in)),
+        Command::Version => print(&version()),
+        Command::Print(text) => print(&text),
+        Command::DialectSchema => print(exchange::SCHEMA),
+        Command::Check(loaded) => {
             tell("warning: ", &loaded.warnings);
             match marketd::net::check(&loaded.config) {
                 Ok(()) => print("the configuration is good\n"),
                 Err(error) => fail("", &[error]),
             }
         }
-        Ok(Command::PrintConfig(loaded)) => {
+        Command::PrintConfig(loaded) => {
             tell("warning: ", &loaded.warnings);
             print(&format!("{}\n", loaded.config.to_json()))
         }
-        Ok(Command::Run(loaded)) if is_probe => ask(&loaded),
-        Ok(Command::Run(loaded)) => serve(loaded),
+        Command::Run(loaded) => serve(loaded),
+        Command::Probe(loaded) => ask(&loaded),
+        Command::Healthcheck(url) => match healthcheck::ask(&url) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                tell("", &[error]);
+                ExitCode::FAILURE
+            }
+        },
+        task => on_history(task),
     }
+}
+
+/// The name, the version, the features of this build, and the version of SQLite.
+fn version() -> String {
+    let features = [
+        ("sqlite", cfg!(feature = "sqlite")),
+        ("tls", cfg!(feature = "tls")),
+    ];
+    let features = features
+        .iter()
+        .filter(|(_, is_on)| *is_on)
+        .map(|(name, _)| *name);
+    let features = features.collect::<Vec<_>>().join(", ");
+    let mut text = format!(
+        "marketd {}\nfeatures: {features}\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    #[cfg(feature = "sqlite")]
+    text.push_str(&format!("SQLite {}\n", marketd::store::sqlite_version()));
+    text
+}
+
+/// Does something with the history file.
+#[cfg(feature = "sqlite")]
+fn on_history(task: Command) -> ExitCode {
+    use marketd::commands::history;
+    let done = match task {
+        Command::Prune { config, yes } => history::prune(&config, yes),
+        Command::Rename { data, old, new } => history::rename(&data, &old, &new),
+        Command::Export(asked) => {
+            let mut out = io::BufWriter::new(io::stdout().lock());
+            history::export(&asked, &mut out).map(|unsound| {
+                if unsound > 0 {
+                    tell(
+                        "warning: ",
+                        &[format!("{unsound} damaged rows were left out")],
+                    );
+                }
+                String::new()
+            })
+        }
+        _ => return ExitCode::SUCCESS,
+    };
+    match done {
+        Ok(text) => print(&text),
+        Err(history::Failed::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
+        Err(error) => fail("", &[error]),
+    }
+}
+
+#[cfg(not(feature = "sqlite"))]
+fn on_history(_: Command) -> ExitCode {
+    fail(
+        "",
+        &["this marketd was built without the feature `sqlite` and keeps no file"],
+    )
 }
 
 /// Asks each source's exchange once for everything, and prints what was understood.
@@ -63,7 +130,7 @@ fn ask(loaded: &Loaded) -> ExitCode {
 
 /// Starts the logger and runs the service to its end.
 fn serve(loaded: Loaded) -> ExitCode {
-    start_log(&loaded.filter());
+    start_log(&loaded);
     // The warnings come second: the first line is the address, for scripts that start with port 0.
     let warn = || {
         for warning in &loaded.warnings {
@@ -106,16 +173,14 @@ fn known(dialect: &Dialect) -> KnownDialect {
     }
 }
 
-/// Writes log lines to standard error: time, level, target, text.
-fn start_log(filter: &str) {
+/// Writes log lines to standard error.
+fn start_log(loaded: &Loaded) {
     let clock = Clock::new();
+    let stream = std::env::var("JOURNAL_STREAM").ok();
+    let format = LineFormat::of(loaded.log_format, stream.as_deref());
     let logger = env_logger::Builder::new()
-        .parse_filters(filter)
-        .format(move |out, record| {
-            let (time, level) = (clock.now().unix, record.level());
-            let (target, text) = (record.target(), record.args());
-            writeln!(out, "{time} {level:<5} {target}: {text}")
-        })
+        .parse_filters(&loaded.filter())
+        .format(move |out, record| format.write(out, record, clock.now().unix))
         .try_init();
     if logger.is_err() {
         tell("marketd: ", &["the logger runs already"]);

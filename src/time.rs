@@ -128,6 +128,12 @@ fn unix_now() -> UnixMs {
     UnixMs(since.map_or(0, |since| since.as_millis() as i64))
 }
 
+/// Time that this process has spent on a processor, in microseconds.
+pub fn cpu_us() -> u64 {
+    let spent = clock_gettime(ClockId::ProcessCPUTime);
+    spent.tv_sec.unsigned_abs() * 1_000_000 + spent.tv_nsec.unsigned_abs() / 1000
+}
+
 impl Mono {
     /// The latest moment stands for never.
     pub const NEVER: Mono = Mono(u64::MAX);
@@ -208,6 +214,53 @@ pub fn days_of(year: i64, month: u32, day: u32) -> i64 {
     let day_of_year = (153 * shifted_month + 2) / 5 + i64::from(day) - 1;
     let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
     era * 146_097 + day_of_era - 719_468
+}
+
+/// A whole number without a sign.
+pub fn digits(text: &[u8]) -> Option<i64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0, |sum: i64, digit| {
+        let digit = digit.wrapping_sub(b'0');
+        let sum = sum.checked_mul(10)?.checked_add(i64::from(digit))?;
+        (digit < 10).then_some(sum)
+    })
+}
+
+/// The milliseconds of a fraction of a second.
+pub fn millis(fraction: &[u8]) -> Option<i64> {
+    digits(fraction)?;
+    let digit = |at: usize| i64::from(fraction.get(at).map_or(0, |digit| digit - b'0'));
+    Some(digit(0) * 100 + digit(1) * 10 + digit(2))
+}
+
+/// Milliseconds since 1970 of a time in the extended form in UTC (RFC 3339, 5.6), the `Z` taken off.
+pub fn iso_8601(text: &[u8]) -> Option<i64> {
+    let (&[ref date @ .., b'T'], clock) = text.split_at_checked(11)? else {
+        return None;
+    };
+    let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = date else {
+        return None;
+    };
+    let (clock, fraction) = clock.split_at_checked(8)?;
+    let &[h1, h2, b':', n1, n2, b':', s1, s2] = clock else {
+        return None;
+    };
+    let ms = match fraction {
+        [] => 0,
+        [b'.', fraction @ ..] => millis(fraction)?,
+        _ => return None,
+    };
+    let (month, day) = (digits(&[m1, m2])?, digits(&[d1, d2])?);
+    let (hour, minute, second) = (digits(&[h1, h2])?, digits(&[n1, n2])?, digits(&[s1, s2])?);
+    let valid = (1..=12).contains(&month) && (1..=31).contains(&day);
+    // A leap second is 60 (RFC 3339, 5.7).
+    if !valid || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    let days = days_of(digits(&[y1, y2, y3, y4])?, month as u32, day as u32);
+    Some(days * DAY_MS + (hour * 3600 + minute * 60 + second) * 1000 + ms)
 }
 
 #[cfg(test)]

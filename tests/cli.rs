@@ -42,8 +42,20 @@ fn help_and_version_go_to_standard_output() {
     assert_eq!((code, err.as_str()), (0, ""));
     assert!(out.contains("Usage: marketd"), "{out}");
     assert!(out.contains("--source DIALECT[=URL]"), "{out}");
-    let version = concat!("marketd ", env!("CARGO_PKG_VERSION"), "\n");
-    assert_eq!(run(&["--version"]), (0, version.to_string(), String::new()));
+    let (code, version, err) = run(&["--version"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let mut lines = version.lines();
+    assert_eq!(
+        lines.next(),
+        Some(concat!("marketd ", env!("CARGO_PKG_VERSION")))
+    );
+    let features = lines.next().and_then(|line| line.strip_prefix("features:"));
+    let features = features.expect("a line of features");
+    assert_eq!(features.contains("sqlite"), cfg!(feature = "sqlite"));
+    let sqlite = lines
+        .next()
+        .is_some_and(|line| line.starts_with("SQLite 3."));
+    assert_eq!((sqlite, lines.next()), (cfg!(feature = "sqlite"), None));
     assert_eq!(run(&["-V"]).1, version);
 }
 

@@ -29,7 +29,7 @@ const LAYERS: [&str; 14] = [
     "core",
     "store",
     "net",
-    "probe",
+    "probe commands logging",
     "main",
 ];
 

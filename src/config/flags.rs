@@ -1,7 +1,7 @@
-//! The command line: the table of flags, its parser, and `--help`.
+//! The command line: the tables of commands and flags, their parser, and `--help`.
 //!
-//! The parser, `--help` and the reference are made from the table. `load` gives the values their
-//! meaning. To add a flag that sets a key of the file, add a row with that key. For any other flag,
+//! The parser, `--help`, the manual page and the reference are made from the tables. `load` gives
+//! the values their meaning. To add a flag that sets a key of the file, add a row with that key. For any other flag,
 //! also say in `load` what it does.
 
 use super::dialects::KnownDialect;
@@ -13,7 +13,7 @@ use std::ffi::{OsStr, OsString};
 /// A flag. A variable of the environment or a key of the file may set the same.
 pub(super) struct Flag {
     pub(super) name: &'static str,
-    short: &'static str,
+    pub(super) short: &'static str,
     /// The name of its value; empty: it has none.
     pub(super) value: &'static str,
     /// True if it may be given several times.
@@ -32,16 +32,32 @@ const fn flag(name: &'static str, value: &'static str, about: &'static str) -> F
     Flag { name, short: "", value, is_repeated: false, variable: "", key: "", about }
 }
 
+#[rustfmt::skip]
+const CONFIG: Flag =
+    Flag { variable: "MARKETD_CONFIG", ..flag("--config", "FILE", "Read this file (JSON)") };
+
+#[rustfmt::skip]
+const LISTEN: Flag =
+    Flag { variable: "MARKETD_LISTEN", key: "listen", ..flag("--listen", "ADDR", "Listen here\n\
+        (127.0.0.1:8080, [::1]:8080, localhost:8080 or :8080 for all;\nport 0 picks a free one)") };
+
+#[rustfmt::skip]
+const DATA: Flag = Flag { variable: "MARKETD_DATA", key: "data",
+    ..flag("--data", "FILE", "Keep history here; :memory: keeps none on disk") };
+
+const HELP: Flag = Flag {
+    short: "-h",
+    ..flag("--help", "", "Print this, and exit")
+};
+
 /// In the order of `--help`. The file comes first: flags after it override its keys.
 #[rustfmt::skip]
 pub(super) const FLAGS: &[Flag] = &[
-    Flag { variable: "MARKETD_CONFIG", ..flag("--config", "FILE", "Read this file (JSON)") },
-    Flag { variable: "MARKETD_LISTEN", key: "listen", ..flag("--listen", "ADDR", "Listen here\n\
-        (127.0.0.1:8080, [::1]:8080, localhost:8080 or :8080 for all;\nport 0 picks a free one)") },
+    CONFIG,
+    LISTEN,
     Flag { variable: "MARKETD_ECOSYSTEM_LISTEN", key: "ecosystemListen",
         ..flag("--ecosystem-listen", "ADDR", "Serve /api/ecosystem here") },
-    Flag { variable: "MARKETD_DATA", key: "data",
-        ..flag("--data", "FILE", "Keep history here; :memory: keeps none on disk") },
+    DATA,
     flag("--demo", "", "Run the demo exchange, also beside other sources"),
     Flag { is_repeated: true, ..flag("--source", "DIALECT[=URL]",
         "Poll this exchange; may be repeated, in order of failover.\n\
@@ -51,15 +67,79 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag { variable: "RUST_LOG",
         ..flag("--log", "LEVEL", "off, error, warn, info, debug or trace;\n\
         with commas, TARGET=LEVEL for one component's lines") },
+    Flag { variable: "MARKETD_LOG_FORMAT", ..flag("--log-format", "FORMAT", "text or json; text \
+        leaves the time to the journal\nof systemd where that reads it") },
     flag("--check", "", "Check the configuration, report every fault, and exit"),
     flag("--print-config", "", "Print the effective configuration as JSON, and exit"),
-    Flag { short: "-h", ..flag("--help", "", "Print this, and exit") },
-    Flag { short: "-V", ..flag("--version", "", "Print the version, and exit") },
+    HELP,
+    Flag { short: "-V", ..flag("--version", "", "Print the version, the features and SQLite's version, \
+        and exit") },
 ];
 
-/// The flags that were given, and their values as texts.
+/// What marketd can do besides serving.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Task {
+    Probe,
+    Healthcheck,
+    Export,
+    Prune,
+    Rename,
+    Schema,
+    Man,
+}
+
+/// A task, and the word after `marketd` that names it.
+pub(super) struct Subcommand {
+    pub(super) task: Task,
+    pub(super) name: &'static str,
+    /// The words after it, as they are shown.
+    pub(super) words: &'static str,
+    /// How many words may come after it.
+    most_words: usize,
+    pub(super) flags: &'static [Flag],
+    pub(super) about: &'static str,
+}
+
+#[rustfmt::skip]
+pub(super) const SUBCOMMANDS: &[Subcommand] = &[
+    Subcommand { task: Task::Probe, name: "probe", words: "", most_words: 0, flags: FLAGS,
+        about: "Ask each source's exchange once for everything, and print what was\nunderstood; \
+            exit code 1 if something cannot be read" },
+    Subcommand { task: Task::Healthcheck, name: "healthcheck", words: "[URL]", most_words: 1,
+        flags: &[CONFIG, LISTEN, HELP],
+        about: "Exit with 0 if a running marketd is ready, else with 1 and one line" },
+    Subcommand { task: Task::Export, name: "export", words: "", most_words: 0, flags: &[
+            CONFIG, DATA,
+            flag("--symbol", "SYMBOL", "Of this market"),
+            flag("--interval", "INTERVAL", "1m, 1h or 1d, which are stored"),
+            flag("--id", "SOURCE", "Of the source with this id; without it, of the first with candles"),
+            flag("--from", "TIME", "From this time on: 2026-11-22, 2026-11-22T09:00:00Z or milliseconds"),
+            flag("--to", "TIME", "Before this time"),
+            flag("--format", "FORMAT", "csv or json; csv without it"),
+            HELP,
+        ],
+        about: "Print stored candles, also while marketd runs" },
+    Subcommand { task: Task::Prune, name: "prune", words: "", most_words: 0, flags: &[
+            CONFIG, DATA,
+            flag("--yes", "", "Remove them; without it, they are only counted"),
+            HELP,
+        ],
+        about: "Remove what is stored of markets that the configuration does not track" },
+    Subcommand { task: Task::Rename, name: "rename", words: "OLD NEW", most_words: 2,
+        flags: &[CONFIG, DATA, HELP],
+        about: "Give what is stored of source OLD to source NEW" },
+    Subcommand { task: Task::Schema, name: "schema", words: "config|dialect", most_words: 1, flags: &[HELP],
+        about: "Print the JSON Schema of the configuration or of a dialect's file" },
+    Subcommand { task: Task::Man, name: "man", words: "", most_words: 0, flags: &[HELP],
+        about: "Print the manual page: marketd man | man -l -" },
+];
+
+/// The flags that were given with their values as texts, and the words that are no flags.
 #[derive(Debug, Default)]
-pub(super) struct Flags(Vec<(&'static str, String)>);
+pub(super) struct Flags {
+    given: Vec<(&'static str, String)>,
+    pub(super) words: Vec<String>,
+}
 
 impl Flags {
     /// True if a flag was given.
@@ -74,13 +154,30 @@ impl Flags {
 
     /// All values of a flag, in their order.
     pub(super) fn values(&self, name: &str) -> impl Iterator<Item = &str> {
-        let given = self.0.iter().filter(move |(given, _)| *given == name);
+        let given = self.given.iter().filter(move |(given, _)| *given == name);
         given.map(|(_, value)| value.as_str())
     }
 }
 
-/// Parses the words after the name of the command.
-pub(super) fn parse(words: impl IntoIterator<Item = OsString>, report: &mut Report) -> Flags {
+/// Parses the words after the name of the program. The first may be that of a subcommand.
+pub(super) fn parse(
+    words: impl IntoIterator<Item = OsString>,
+    report: &mut Report,
+) -> (Option<&'static Subcommand>, Flags) {
+    let mut words = words.into_iter().peekable();
+    let named = |word: &OsString| SUBCOMMANDS.iter().find(|it| *word == *it.name);
+    let command = words.peek().and_then(named);
+    let words = words.skip(usize::from(command.is_some()));
+    let flags = parse_flags(words, command, report);
+    (command, flags)
+}
+
+fn parse_flags(
+    words: impl IntoIterator<Item = OsString>,
+    command: Option<&Subcommand>,
+    report: &mut Report,
+) -> Flags {
+    let table = command.map_or(FLAGS, |it| it.flags);
     let mut parser = lexopt::Parser::from_args(words);
     let mut flags = Flags::default();
     let mut refuse = |name: &str, message: &str| report.add(Fault::of(name, message));
@@ -94,8 +191,13 @@ pub(super) fn parse(words: impl IntoIterator<Item = OsString>, report: &mut Repo
             Ok(Some(Arg::Short(short))) => format!("-{short}"),
             Ok(Some(Arg::Value(_))) if skip => continue,
             Ok(Some(Arg::Value(word))) => {
-                let message = "unexpected, a configuration file is named with --config";
-                refuse(&shown(&word), message);
+                match (command, word.to_str()) {
+                    (Some(it), Some(word)) if flags.words.len() < it.most_words => {
+                        flags.words.push(word.to_string());
+                    }
+                    (Some(_), _) => refuse(&shown(&word), "unexpected, see --help"),
+                    (None, _) => refuse(&shown(&word), &unexpected(&word)),
+                }
                 continue;
             }
             // A flag that takes no value has one: `--demo=yes`.
@@ -111,10 +213,10 @@ pub(super) fn parse(words: impl IntoIterator<Item = OsString>, report: &mut Repo
                 continue;
             }
         };
-        let Some(flag) = FLAGS.iter().find(|it| it.name == name || it.short == name) else {
+        let Some(flag) = table.iter().find(|it| it.name == name || it.short == name) else {
             // The value of `--unknown=value` is taken here, or it would be a second fault.
             after_unknown = parser.optional_value().is_none();
-            let near = suggestion(&name, FLAGS.iter().map(|flag| flag.name));
+            let near = suggestion(&name, table.iter().map(|flag| flag.name));
             let near = if near.is_empty() {
                 ", see --help"
             } else {
@@ -125,9 +227,20 @@ pub(super) fn parse(words: impl IntoIterator<Item = OsString>, report: &mut Repo
         };
         match value_of(flag, &mut parser) {
             Ok(_) if flags.has(flag.name) && !flag.is_repeated => refuse(flag.name, "given twice"),
-            Ok(value) => flags.0.push((flag.name, value)),
+            Ok(value) => flags.given.push((flag.name, value)),
             Err(message) => refuse(flag.name, &message),
         }
+    }
+}
+
+/// The message for a word that is neither a flag nor a command.
+fn unexpected(word: &OsStr) -> String {
+    let names = SUBCOMMANDS.iter().map(|it| it.name);
+    match suggestion(&word.to_string_lossy(), names) {
+        near if near.is_empty() => {
+            "unexpected, a configuration file is named with --config".to_string()
+        }
+        near => format!("unknown command{near}"),
     }
 }
 
@@ -145,10 +258,10 @@ fn shown(word: &OsStr) -> String {
     quoted(&word.to_string_lossy())
 }
 
-/// The text of `--help`.
-pub fn help(dialects: &[KnownDialect]) -> String {
+/// Flags as lines of `--help`.
+fn shown_flags(flags: &[Flag]) -> String {
     let mut options = String::new();
-    for flag in FLAGS {
+    for flag in flags {
         let comma = if flag.short.is_empty() { "  " } else { ", " };
         let mut left = format!("  {:2}{comma}{} {}", flag.short, flag.name, flag.value);
         for (at, line) in flag.about.lines().enumerate() {
@@ -157,6 +270,28 @@ pub fn help(dialects: &[KnownDialect]) -> String {
                 _ => String::new(),
             };
             options.push_str(&format!("{left:<33} {line}{variable}\n"));
+            left.clear();
+        }
+    }
+    options
+}
+
+/// The text of `marketd COMMAND --help`.
+pub(super) fn help_of(command: &Subcommand) -> String {
+    let words = [command.name, command.words].join(" ");
+    let (about, options) = (command.about, shown_flags(command.flags));
+    let words = words.trim_end();
+    format!("{about}\n\nUsage: marketd {words} [OPTIONS]\n\nOptions:\n{options}")
+}
+
+/// The text of `--help`.
+pub fn help(dialects: &[KnownDialect]) -> String {
+    let options = shown_flags(FLAGS);
+    let mut commands = String::new();
+    for it in SUBCOMMANDS {
+        let mut left = format!("  {} {}", it.name, it.words);
+        for line in it.about.lines() {
+            commands.push_str(&format!("{left:<33} {line}\n"));
             left.clear();
         }
     }
@@ -169,10 +304,10 @@ pub fn help(dialects: &[KnownDialect]) -> String {
         "marketd {version}: polls exchanges and serves quotes, markets and charts as JSON over HTTP
 
 Usage: marketd [OPTIONS]
-       marketd probe [OPTIONS]   Ask each source's exchange once for everything, and print what was
-                                 understood; exit code 1 if something cannot be read
-       marketd schema dialect    Print the JSON Schema of a dialect's file
+       marketd COMMAND [OPTIONS]
 
+Commands (marketd COMMAND --help tells more; without one, marketd serves):
+{commands}
 Options:
 {options}
 Dialects: {names}, {DEMO}
@@ -188,7 +323,8 @@ Examples:
   marketd --print-config > marketd.json
   marketd --config marketd.json --check
 
-Exit codes: 0 when all went well, 2 when there is something to mend: one line says what.
+Exit codes: 0 when all went well, 1 when a check has failed, 2 when there is something to mend: one
+line says what.
 "
     )
 }
@@ -238,10 +374,25 @@ mod tests {
     }
 
     #[test]
+    fn a_command_has_its_own_flags_and_words() {
+        check("export --symbol A/B --data x", &[]);
+        check("rename a b --data x", &[]);
+        check("rename a b c", &["\"c\": unexpected, see --help"]);
+        check(
+            "prune --listen :1",
+            &["--listen: unknown option, see --help"],
+        );
+        check(
+            "exprot",
+            &["\"exprot\": unknown command, did you mean \"export\"?"],
+        );
+    }
+
+    #[test]
     fn values_come_in_both_spellings() {
         let words = ["--listen=:1", "--source", "a=http://b", "--source=c"];
         let mut report = Report::default();
-        let flags = parse(words.map(OsString::from), &mut report);
+        let (_, flags) = parse(words.map(OsString::from), &mut report);
         assert_eq!(report.close(), Ok(Vec::new()));
         assert_eq!(flags.value("--listen"), Some(":1"));
         let sources: Vec<&str> = flags.values("--source").collect();
@@ -268,7 +419,8 @@ mod tests {
         for flag in FLAGS {
             assert!(text.contains(flag.name), "{}", flag.name);
         }
-        for line in text.lines() {
+        let texts = SUBCOMMANDS.iter().map(help_of).chain([text]);
+        for line in texts.collect::<String>().lines() {
             assert!(line.chars().count() <= 100, "{line}");
         }
     }

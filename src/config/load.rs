@@ -6,7 +6,7 @@
 use super::check::{check, dialect_of};
 use super::dialects::{Dialects, read_files};
 use super::fault::{Fault, Report, quoted, wrong};
-use super::flags::{self, FLAGS, Flags};
+use super::flags::{FLAGS, Flags};
 use super::forms::SYMBOL;
 use super::json::{self, Node};
 use super::log_rules;
@@ -23,21 +23,6 @@ use std::path::Path;
 /// thousand symbols are 10 MB.
 const FILE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// What the command line asks for.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Command {
-    /// Serve.
-    Run(Loaded),
-    /// Print the warnings, and that the configuration is good.
-    Check(Loaded),
-    /// Print [`Config::to_json`].
-    PrintConfig(Loaded),
-    /// Print [`super::help`].
-    Help,
-    /// Print name and version.
-    Version,
-}
-
 /// A configuration without faults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
@@ -45,8 +30,30 @@ pub struct Loaded {
     pub config: Config,
     /// The rules of the log, in the syntax of `RUST_LOG`.
     pub log: String,
+    /// The form of the log's lines.
+    pub log_format: LogFormat,
     /// What is allowed but unwise.
     pub warnings: Vec<Fault>,
+}
+
+/// The form of the log's lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people, or for the journal of systemd where that reads it.
+    #[default]
+    Text,
+    /// One JSON object a line, for programs.
+    Json,
+}
+
+impl LogFormat {
+    fn parse(text: &str) -> Result<LogFormat, String> {
+        match text {
+            "text" => Ok(LogFormat::Text),
+            "json" => Ok(LogFormat::Json),
+            _ => Err(wrong("text or json", text)),
+        }
+    }
 }
 
 impl Loaded {
@@ -63,29 +70,22 @@ impl Loaded {
     }
 }
 
-/// Reads a command line: `words` are those after the command's name, `variable` looks up the
-/// environment (an empty variable counts as unset). Every fault that can be found is reported, those
-/// of flags and variables first, then those of the file from top to bottom.
-pub fn command(
-    words: impl IntoIterator<Item = OsString>,
+/// Makes one configuration of flags, environment and file. `variable` looks up the environment (an empty
+/// variable counts as unset). Every fault that can be found is reported, those of flags and variables
+/// first, then those of the file from top to bottom.
+pub(super) fn load(
+    flags: &Flags,
     variable: impl Fn(&str) -> Option<OsString>,
     dialects: &Dialects,
-) -> Result<Command, Vec<Fault>> {
-    let mut report = Report::default();
-    let flags = flags::parse(words, &mut report);
-    // Who asks for help gets it, whatever the other words are.
-    if flags.has("--help") {
-        return Ok(Command::Help);
-    }
-    if flags.has("--version") {
-        return Ok(Command::Version);
-    }
+    mut report: Report,
+) -> Result<Loaded, Vec<Fault>> {
     let variable = |name: &'static str, report: &mut Report| {
         let value = variable(name).filter(|value| !value.is_empty())?;
         let refused = |_| report.add(Fault::of(name, "expected UTF-8"));
         value.into_string().map_err(refused).ok()
     };
     let (mut config, mut log) = (Config::default(), "info".to_string());
+    let mut log_format = LogFormat::default();
     for flag in FLAGS {
         let given = match (flags.value(flag.name), flag.variable) {
             (Some(text), _) => Some((flag.name, text.to_string())),
@@ -102,6 +102,10 @@ pub fn command(
                 report.give("log", by);
                 log = log_rules::read(by == flag.name, &text, &mut report);
             }
+            ("--log-format", _) => match LogFormat::parse(&text) {
+                Ok(format) => log_format = format,
+                Err(message) => report.add(Fault::of(by, message)),
+            },
             (_, "") => {}
             (_, key) => {
                 report.give(key, by);
@@ -113,17 +117,12 @@ pub fn command(
         }
     }
     let proxies = Proxies::read(|name| variable(name, &mut report));
-    let (config, warnings) = finish(config, &flags, &proxies, dialects, report)?;
-    let (print, check) = (flags.has("--print-config"), flags.has("--check"));
-    let loaded = Loaded {
+    let (config, warnings) = finish(config, flags, &proxies, dialects, report)?;
+    Ok(Loaded {
         config,
         log,
+        log_format,
         warnings,
-    };
-    Ok(match () {
-        () if print => Command::PrintConfig(loaded),
-        () if check => Command::Check(loaded),
-        () => Command::Run(loaded),
     })
 }
 

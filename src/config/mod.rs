@@ -3,7 +3,7 @@
 //! It comes from the file, the environment and the command line. A [`Config`] does not change after
 //! it is loaded. This module opens no socket and reads no clock.
 //!
-//! [`command`] in `load` parses the command line with `flags`, reads the file, lets environment and
+//! [`command`] parses the command line with `flags`. `load` reads the file, lets environment and
 //! flags override it, and lets `check` compare the keys with each other. `schema` and `limits` list
 //! the keys. `values` reads and prints them, by the `forms` of texts and the `json` of the file.
 //! Everything that is wrong is a [`Fault`], and one run reports all faults.
@@ -12,14 +12,18 @@
 //! `flags`. Then `UPDATE_DOCS=1 cargo test reference` writes the reference.
 
 mod check;
+mod command;
 mod dialects;
 mod fault;
 mod flags;
 mod forms;
 mod json;
+mod json_schema;
+mod leaves;
 mod limits;
 mod load;
 mod log_rules;
+mod man;
 mod network;
 mod proxy;
 #[cfg(test)]
@@ -30,12 +34,13 @@ mod tests;
 mod url;
 mod values;
 
+pub use command::{Command, Export, command};
 pub use dialects::{DialectFault, Dialects, KnownDialect};
 pub use fault::Fault;
 pub use flags::help;
 pub use forms::Data;
 pub use limits::Limits;
-pub use load::{Command, Loaded, command};
+pub use load::{Loaded, LogFormat};
 pub use network::Network;
 pub use proxy::{Credentials, Proxy};
 pub use schema::{

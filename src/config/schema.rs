@@ -17,11 +17,12 @@ use super::forms::{
     NETWORK, PLACES, QUOTE_ASSET, SOURCE_ID, SYMBOL, URL, WORDS,
 };
 use super::json::Node;
+use super::leaves::{Unit, number};
 use super::limits::Limits;
 use super::network::Network;
 use super::proxy::Proxy;
 use super::url::Url;
-use super::values::{Object, Unit, Value as _, Visitor, number, object};
+use super::values::{Object, Value as _, Visitor, object};
 use crate::interval::Stored;
 use crate::record::{Bounds, MarketRules};
 use std::mem::take;
@@ -294,6 +295,15 @@ impl SourceConfig {
             },
             _ => source,
         }
+    }
+
+    /// True if this symbol is tracked wherever the exchange lists it.
+    pub fn may_track(&self, symbol: &str) -> bool {
+        let (named, assets) = (&self.symbols, &self.quote_assets);
+        let quote = symbol.split_once('/').map_or("", |(_, quote)| quote);
+        named.iter().any(|it| it == symbol)
+            || assets.iter().any(|it| it == "*" || it == quote)
+            || named.is_empty() && assets.is_empty()
     }
 
     /// The dialect that its exchange speaks. The demo exchange speaks that of another.

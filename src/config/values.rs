@@ -8,15 +8,8 @@
 //! The keys themselves are in `schema` and `limits`.
 
 use super::fault::{Report, suggestion};
-use super::forms::{Data, Form};
 use super::json::{self, Node};
-use super::network::Network;
-use super::url::Url;
-use crate::decimal::Decimal;
 use std::collections::HashMap;
-use std::fmt::{self, Display};
-use std::net::SocketAddr;
-use std::time::Duration;
 
 /// A type that a key can have.
 pub(super) trait Value: Clone {
@@ -39,10 +32,16 @@ pub(super) trait Value: Clone {
     /// The value as JSON that reads back as the same.
     fn print(&self) -> String;
 
+    /// What the file may give, as members of a JSON Schema.
+    fn schema(rule: &Self::Rule) -> Schema;
+
     /// Visits the keys of a value, or of a new one if there is none.
     #[cfg(test)]
     fn visit(_value: Option<&Self>, _visitor: &mut impl Visitor) {}
 }
+
+/// Members of a JSON Schema: names, and values as JSON.
+pub(super) type Schema = Vec<(&'static str, String)>;
 
 /// A value, or the message for what is wrong; `None` for "expected, found".
 pub(super) type Read<T> = Result<T, Option<String>>;
@@ -190,6 +189,39 @@ impl Visitor for Printer {
     }
 }
 
+/// The members of the schema of an object.
+pub(super) fn members_of<T: Object>() -> Vec<(&'static str, String)> {
+    let mut properties = Properties::default();
+    T::default().keys(&mut properties);
+    let needed = match T::NEEDED {
+        "" => Vec::new(),
+        needed => vec![json::text(needed)],
+    };
+    vec![
+        ("type", json::text("object")),
+        ("additionalProperties", "false".to_string()),
+        ("required", json::list(&needed)),
+        ("properties", json::object(&properties.0)),
+    ]
+}
+
+/// The schema of each key.
+#[derive(Default)]
+struct Properties(Vec<(&'static str, String)>);
+
+impl Visitor for Properties {
+    fn key<T: Value>(&mut self, name: &'static str, about: &str, value: &mut T, rule: &T::Rule) {
+        let about = format!("{} Expected: {}.", about.trim(), T::expected(rule));
+        let mut members = vec![("description", json::text(&about))];
+        members.extend(T::schema(rule));
+        // The default of an object is that of its keys.
+        if T::INNER != Some("") {
+            members.push(("default", value.print()));
+        }
+        self.0.push((name, json::object(&members)));
+    }
+}
+
 impl<T: Object> Value for T {
     type Rule = ();
     const INNER: Option<&'static str> = Some("");
@@ -203,6 +235,10 @@ impl<T: Object> Value for T {
         let mut value = old.cloned().unwrap_or_else(|| T::start(node));
         read_object(&mut value, node, report);
         Ok(value)
+    }
+
+    fn schema((): &()) -> Schema {
+        members_of::<T>()
     }
 
     fn print(&self) -> String {
@@ -231,6 +267,11 @@ impl<T: Value> Value for Option<T> {
             return Ok(None);
         }
         T::read(rule, old.and_then(Option::as_ref), node, report).map(Some)
+    }
+
+    fn schema(rule: &T::Rule) -> Schema {
+        let choices = [T::schema(rule), of_type("null")].map(|it| json::object(&it));
+        vec![("anyOf", json::list(&choices))]
     }
 
     fn print(&self) -> String {
@@ -285,6 +326,15 @@ impl<T: Value> Value for Vec<T> {
         Ok(values)
     }
 
+    fn schema(rule: &T::Rule) -> Schema {
+        let mut schema = of_type("array");
+        schema.push(("items", json::object(&T::schema(rule))));
+        if T::MOST < usize::MAX {
+            schema.push(("maxItems", T::MOST.to_string()));
+        }
+        schema
+    }
+
     fn print(&self) -> String {
         json::list(&self.iter().map(T::print).collect::<Vec<_>>())
     }
@@ -295,106 +345,7 @@ impl<T: Value> Value for Vec<T> {
     }
 }
 
-/// What a number counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
-    Count,
-    Ms,
-    Bytes,
-    Slots,
+/// The members of the schema of a value that has only a type.
+pub(super) fn of_type(name: &str) -> Schema {
+    vec![("type", json::text(name))]
 }
-
-/// The bounds of a whole number.
-pub(super) struct Number {
-    pub(super) unit: Unit,
-    pub(super) min: u64,
-    pub(super) max: u64,
-    /// The reason of these bounds; empty if it is obvious.
-    pub(super) why: &'static str,
-}
-
-/// The bounds of a whole number that need no reason.
-#[rustfmt::skip]
-pub(super) const fn number(unit: Unit, min: u64, max: u64) -> Number {
-    Number { unit, min, max, why: "" }
-}
-
-impl Number {
-    fn read<T: TryFrom<u64>>(&self, node: &Node) -> Read<T> {
-        let number = node.number().and_then(|digits| digits.parse().ok());
-        let number = number.filter(|number| (self.min..=self.max).contains(number));
-        number.and_then(|number| number.try_into().ok()).ok_or(None)
-    }
-}
-
-impl Display for Number {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unit = match self.unit {
-            Unit::Count => "",
-            Unit::Ms => " of milliseconds",
-            Unit::Bytes => " of bytes",
-            Unit::Slots => " of candles",
-        };
-        write!(f, "a whole number{unit} from {} to {}", self.min, self.max)?;
-        match self.why {
-            "" => Ok(()),
-            why => write!(f, " ({why})"),
-        }
-    }
-}
-
-/// Makes types values that are neither lists nor objects: the types, their rule, its words, how a
-/// node is read and how a value is printed.
-macro_rules! leaves {
-    ($($type:ty)+, $rule:ty, $expected:expr, $read:expr, $print:expr) => { $(
-        impl Value for $type {
-            type Rule = $rule;
-
-            fn expected(rule: &$rule) -> String {
-                $expected(rule)
-            }
-
-            fn read(rule: &$rule, _: Option<&$type>, node: &Node, _: &mut Report) -> Read<$type> {
-                $read(rule, node)
-            }
-
-            fn print(&self) -> String {
-                $print(self)
-            }
-        }
-    )+ };
-}
-
-leaves!(u32 u64 usize i64, Number, Number::to_string, Number::read, Self::to_string);
-leaves!(
-    Duration,
-    Number,
-    Number::to_string,
-    |rule: &Number, node| rule.read(node).map(Duration::from_millis),
-    |time: &Duration| time.as_millis().to_string()
-);
-leaves!(
-    bool,
-    (),
-    |(): &()| "true or false".to_string(),
-    |(): &(), node: &Node| node.switch().ok_or(None),
-    bool::to_string
-);
-// Digits may also stand in a text: some writers of JSON round numbers.
-leaves!(
-    u8 Decimal,
-    Form<Self>,
-    |form: &Form<Self>| form.expected.to_string(),
-    |form: &Form<Self>, node: &Node| {
-        let digits = node.text().or(node.number().map(str::to_string));
-        digits.and_then(|digits| form.parse(&digits).ok()).ok_or(None)
-    },
-    Self::to_string
-);
-leaves!(
-    String SocketAddr Data Network Url,
-    Form<Self>,
-    |form: &Form<Self>| form.expected.to_string(),
-    |form: &Form<Self>, node: &Node| form.parse(&node.text().ok_or(None)?).map_err(Some),
-    |value: &Self| json::text(&value.to_string())
-);

@@ -112,6 +112,10 @@ pub struct ProcessFacts {
     pub rss_bytes: Option<u64>,
     /// Open descriptors.
     pub open_fds: Option<u64>,
+    /// How many may be open at a time; `None` if there is no limit.
+    pub max_fds: Option<u64>,
+    /// Time of the processor that was spent, in microseconds.
+    pub cpu_us: u64,
 }
 
 /// Why a connection is broken, or was never open.

@@ -7,7 +7,7 @@
 use super::error::Fault;
 use super::json::Raw;
 use crate::decimal::{Decimal, DecimalError};
-use crate::time::{DAY_MS, UnixMs, days_of};
+use crate::time::{UnixMs, digits, iso_8601, millis};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -142,18 +142,6 @@ pub(super) fn name(raw: Raw<'_>) -> Result<Cow<'_, str>, Fault> {
     }
 }
 
-/// A whole number without a sign.
-fn digits(text: &[u8]) -> Option<i64> {
-    if text.is_empty() {
-        return None;
-    }
-    text.iter().try_fold(0, |sum: i64, digit| {
-        let digit = digit.wrapping_sub(b'0');
-        let sum = sum.checked_mul(10)?.checked_add(i64::from(digit))?;
-        (digit < 10).then_some(sum)
-    })
-}
-
 fn seconds(text: &[u8]) -> Option<i64> {
     let point = text.iter().position(|byte| *byte == b'.');
     let (whole, fraction) = text.split_at(point.unwrap_or(text.len()));
@@ -162,41 +150,6 @@ fn seconds(text: &[u8]) -> Option<i64> {
         Some(fraction) => millis(fraction)?,
     };
     digits(whole)?.checked_mul(1000)?.checked_add(ms)
-}
-
-/// The milliseconds of a fraction of a second.
-fn millis(fraction: &[u8]) -> Option<i64> {
-    digits(fraction)?;
-    let digit = |at: usize| i64::from(fraction.get(at).map_or(0, |digit| digit - b'0'));
-    Some(digit(0) * 100 + digit(1) * 10 + digit(2))
-}
-
-/// The extended form in UTC (RFC 3339, 5.6), the `Z` taken off.
-fn iso_8601(text: &[u8]) -> Option<i64> {
-    let (&[ref date @ .., b'T'], clock) = text.split_at_checked(11)? else {
-        return None;
-    };
-    let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = date else {
-        return None;
-    };
-    let (clock, fraction) = clock.split_at_checked(8)?;
-    let &[h1, h2, b':', n1, n2, b':', s1, s2] = clock else {
-        return None;
-    };
-    let ms = match fraction {
-        [] => 0,
-        [b'.', fraction @ ..] => millis(fraction)?,
-        _ => return None,
-    };
-    let (month, day) = (digits(&[m1, m2])?, digits(&[d1, d2])?);
-    let (hour, minute, second) = (digits(&[h1, h2])?, digits(&[n1, n2])?, digits(&[s1, s2])?);
-    let valid = (1..=12).contains(&month) && (1..=31).contains(&day);
-    // A leap second is 60 (RFC 3339, 5.7).
-    if !valid || hour > 23 || minute > 59 || second > 60 {
-        return None;
-    }
-    let days = days_of(digits(&[y1, y2, y3, y4])?, month as u32, day as u32);
-    Some(days * DAY_MS + (hour * 3600 + minute * 60 + second) * 1000 + ms)
 }
 
 #[cfg(test)]

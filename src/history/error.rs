@@ -21,6 +21,11 @@ pub enum OpenError {
         /// The system's error.
         reason: String,
     },
+    /// There is no such file, and none is to be created.
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
     /// Another process uses it.
     InUse {
         /// The file.
@@ -91,6 +96,7 @@ impl OpenError {
         match self {
             OpenError::NotBuilt { .. }
             | OpenError::Unreachable { .. }
+            | OpenError::Missing { .. }
             | OpenError::InUse { .. }
             | OpenError::Foreign { .. }
             | OpenError::Newer { .. } => true,
@@ -123,6 +129,11 @@ impl fmt::Display for OpenError {
                     path.display()
                 )
             }
+            OpenError::Missing { path } => write!(
+                f,
+                "{}: there is no history file: name it with --data",
+                path.display()
+            ),
             OpenError::InUse { path, by } => {
                 write!(f, "{} is in use by another marketd", path.display())?;
                 if let Some(by) = by {

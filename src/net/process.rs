@@ -1,16 +1,20 @@
-//! Memory and open files of this process, for the metrics.
+//! What this process uses, for the metrics.
 //!
-//! Both are read from `/proc` when metrics are requested, with two short system calls. They are unknown
-//! on a system without `/proc`.
+//! The figures are asked of the system when metrics are requested. Memory and open files come from `/proc`,
+//! and are unknown on a system without it.
 
 use crate::core::ProcessFacts;
+use crate::time::cpu_us;
+use rustix::process::{Resource, getrlimit};
 use std::fs;
 
-/// Reads both figures.
+/// Reads all figures.
 pub fn facts() -> ProcessFacts {
     ProcessFacts {
         rss_bytes: rss_bytes(),
         open_fds: open_fds(),
+        max_fds: getrlimit(Resource::Nofile).current,
+        cpu_us: cpu_us(),
     }
 }
 

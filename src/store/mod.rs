@@ -43,6 +43,9 @@ mod disk;
 #[cfg(all(test, not(feature = "sqlite")))]
 mod tests;
 
+#[cfg(feature = "sqlite")]
+pub use disk::{HistoryReader, Pruned, prune, rename, sqlite_version};
+
 use crate::history::{Job, OpenError, Reply, StoreError};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};

@@ -40,10 +40,15 @@ impl Checksum {
 
     /// True if the last column holds the checksum of those before it.
     pub(super) fn holds(self, row: &Row<'_>) -> bool {
-        let last = row.len() - 1;
-        let mut columns = 0..last;
-        let checksum = columns.try_fold(self, |sum, column| Some(sum.with(row.value(column)?)));
-        checksum.is_some_and(|checksum| row.int(last) == Some(checksum.number()))
+        let sealed = row.int(row.len() - 1);
+        (self.with_row(row)).is_some_and(|checksum| sealed == Some(checksum.number()))
+    }
+
+    /// The checksum of the values so far and those of a row but the last. `None` if the store writes no
+    /// such value.
+    pub(super) fn with_row(self, row: &Row<'_>) -> Option<Checksum> {
+        let mut columns = 0..row.len() - 1;
+        columns.try_fold(self, |sum, column| Some(sum.with(row.value(column)?)))
     }
 
     fn with(self, value: Value<'_>) -> Checksum {

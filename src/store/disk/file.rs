@@ -183,7 +183,7 @@ fn set_log_aside(path: &Path) -> Result<bool, OpenError> {
 /// names of one file share one lock.
 ///
 /// Anything but a regular file is refused before it is opened: opening a pipe blocks.
-fn resolved(path: &Path) -> Result<PathBuf, OpenError> {
+pub(super) fn resolved(path: &Path) -> Result<PathBuf, OpenError> {
     match fs::canonicalize(path) {
         Ok(path) => match fs::metadata(&path) {
             Ok(about) if !about.is_file() => Err(foreign(&path, "not a regular file")),
@@ -262,7 +262,12 @@ fn open_database(path: &Path, look: &Look, care: Care) -> Result<Database, OpenE
 }
 
 /// Checks that the file is marketd's and complete, including its log.
-fn check_content(db: &Database, path: &Path, look: &Look, care: Care) -> Result<(), OpenError> {
+pub(super) fn check_content(
+    db: &Database,
+    path: &Path,
+    look: &Look,
+    care: Care,
+) -> Result<(), OpenError> {
     let unopened = |error| unopened(path, error);
     let id = db.number("PRAGMA application_id").map_err(unopened)?;
     let version = version(db).map_err(unopened)?;
@@ -304,7 +309,7 @@ fn version(db: &Database) -> Result<u32, StoreError> {
 }
 
 /// The meaning of an error while the file is being opened.
-fn unopened(path: &Path, error: StoreError) -> OpenError {
+pub(super) fn unopened(path: &Path, error: StoreError) -> OpenError {
     let path = path.to_path_buf();
     match error {
         StoreError::Damaged(what) => OpenError::Damaged { path, what },

@@ -6,7 +6,7 @@
 //! It never writes.
 
 use crate::history::{OpenError, StoreError};
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -29,8 +29,17 @@ pub(super) struct Look {
 /// Checks the file. `None` if it does not exist or is empty, which SQLite treats as new. A file that
 /// cannot be written is an error: SQLite would open it and fail at the first write.
 pub(super) fn look(path: &Path) -> Result<Option<Look>, OpenError> {
+    look_with(path, File::options().read(true).write(true))
+}
+
+/// The same, for a file that is to be read alone.
+pub(super) fn look_to_read(path: &Path) -> Result<Option<Look>, OpenError> {
+    look_with(path, File::options().read(true))
+}
+
+fn look_with(path: &Path, options: &OpenOptions) -> Result<Option<Look>, OpenError> {
     let log = std::fs::metadata(log_of(path)).map_or(0, |log| log.len());
-    let mut file = match File::options().read(true).write(true).open(path) {
+    let mut file = match options.open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(path, &error)),

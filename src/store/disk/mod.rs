@@ -11,6 +11,7 @@
 //!
 //! ```text
 //! holder                    the file's state: open, closed, given up
+//! tools                     what a person does with the file
 //! file                      opens and closes the file
 //! lock, schema, read, write the lock file; the tables; reads; writes
 //! header, coverage          the first check of the file; the covered times
@@ -33,9 +34,12 @@ mod series;
 mod sqlite;
 #[cfg(test)]
 mod tests;
+mod tools;
 mod write;
 
 pub(super) use file::check;
+pub use sqlite::sqlite_version;
+pub use tools::{HistoryReader, Pruned, prune, rename};
 
 use crate::history::{
     Batch, Evicted, Extent, Job, Loaded, Reply, SeriesName, StoreError, Unwritten, Written,

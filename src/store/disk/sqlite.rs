@@ -35,6 +35,11 @@ const SETTINGS: &str = "
     PRAGMA trusted_schema = OFF;
 ";
 
+/// The version of SQLite that is built in.
+pub fn sqlite_version() -> &'static str {
+    rusqlite::version()
+}
+
 /// A connection to a database.
 pub(super) struct Database {
     conn: Connection,
@@ -72,12 +77,18 @@ pub(super) enum Checkpoint {
 impl Database {
     /// Opens a file that exists, to read and write.
     pub(super) fn open(path: &Path) -> Result<Database, StoreError> {
-        Database::connect(path, OpenFlags::empty())
+        Database::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
     }
 
     /// Creates a file.
     pub(super) fn create(path: &Path) -> Result<Database, StoreError> {
-        Database::connect(path, OpenFlags::SQLITE_OPEN_CREATE)
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        Database::connect(path, flags)
+    }
+
+    /// Opens a file that exists, to read alone. Others may be writing to it.
+    pub(super) fn open_to_read(path: &Path) -> Result<Database, StoreError> {
+        Database::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
     }
 
     /// A database in memory.
@@ -86,14 +97,14 @@ impl Database {
         Ok(Database { conn })
     }
 
-    fn connect(path: &Path, create: OpenFlags) -> Result<Database, StoreError> {
+    fn connect(path: &Path, flags: OpenFlags) -> Result<Database, StoreError> {
         if rusqlite::version_number() < SOUND_SQLITE {
             let version = rusqlite::version();
             return Err(StoreError::Internal(format!(
                 "linked with SQLite {version}, but 3.51.3 or later is needed"
             )));
         }
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | create;
+        let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let conn = Connection::open_with_flags(path, flags).map_err(store_error)?;
         let database = Database { conn };
         // This comes first: closing after an error must not remove a log that was never read.

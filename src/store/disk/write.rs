@@ -155,7 +155,7 @@ impl<'a> Writer<'a> {
 }
 
 /// Writes the records that differ from those of the file: lists of markets rarely change.
-fn write_records<R: Record>(
+pub(super) fn write_records<R: Record>(
     db: &Database,
     records: &BTreeMap<QuoteName, R>,
 ) -> Result<(), StoreError> {

@@ -163,6 +163,14 @@ pub fn prometheus(it: &Figures<'_>) -> String {
     page.0
 }
 
+/// What the name of a metric begins with: nothing, if it is one that every process has.
+fn own(name: &str) -> &'static str {
+    match name.starts_with("process_") {
+        true => "",
+        false => "marketd_",
+    }
+}
+
 /// The text for Prometheus.
 struct Page(String);
 
@@ -181,8 +189,9 @@ impl Page {
                     let Metric {
                         name, kind, help, ..
                     } = row;
-                    self.line(format_args!("# HELP marketd_{name} {help}"));
-                    self.line(format_args!("# TYPE marketd_{name} {kind}"));
+                    let own = own(name);
+                    self.line(format_args!("# HELP {own}{name} {help}"));
+                    self.line(format_args!("# TYPE {own}{name} {kind}"));
                     subjects.iter().for_each(|it| self.samples(row, it));
                 }
             }
@@ -241,12 +250,10 @@ impl Page {
     /// Writes one sample, with the labels that are not empty.
     fn sample(&mut self, name: &str, labels: &[&str], value: impl Display) {
         let labels: Vec<&str> = labels.iter().copied().filter(|it| !it.is_empty()).collect();
+        let own = own(name);
         match labels.as_slice() {
-            [] => self.line(format_args!("marketd_{name} {value}")),
-            labels => self.line(format_args!(
-                "marketd_{name}{{{}}} {value}",
-                labels.join(",")
-            )),
+            [] => self.line(format_args!("{own}{name} {value}")),
+            labels => self.line(format_args!("{own}{name}{{{}}} {value}", labels.join(","))),
         }
     }
 

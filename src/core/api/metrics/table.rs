@@ -259,6 +259,16 @@ const HTTP: &[Metric] = &[
 const PROCESS: &[Metric] = &[
     gauge("rssBytes", "resident_memory_bytes", "Resident memory.", MaybeCount(|it| it.facts.rss_bytes)),
     gauge("openFds", "open_fds", "Open file descriptors.", MaybeCount(|it| it.facts.open_fds)),
+    // Under the names that every process has (prometheus.io, "Writing client libraries").
+    counter("", "process_cpu_seconds_total", "Total user and system CPU time spent in seconds.",
+        Micros(|it| it.facts.cpu_us)),
+    gauge("", "process_resident_memory_bytes", "Resident memory size in bytes.",
+        MaybeCount(|it| it.facts.rss_bytes)),
+    gauge("", "process_open_fds", "Number of open file descriptors.", MaybeCount(|it| it.facts.open_fds)),
+    gauge("", "process_max_fds", "Maximum number of open file descriptors.",
+        MaybeCount(|it| it.facts.max_fds)),
+    gauge("", "process_start_time_seconds", "Start time of the process since unix epoch in seconds.",
+        Time(|it| it.view.status.started.unix)),
     gauge("", "queue_depth", "What waits for a later turn of the loop, at the end of the last one.",
         Each("queue", |it, tell| {
             let queues = &it.view.status.queues;

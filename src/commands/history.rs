@@ -1,0 +1,184 @@
+//! `marketd export`, `prune` and `rename`: what a person does with the history file.
+
+use crate::config::{Config, Data, Export};
+use crate::history::{OpenError, SeriesName};
+use crate::record::Candle;
+use crate::store::{HistoryReader, prune as prune_file, rename as rename_file};
+use crate::time::UnixMs;
+use std::fmt;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Why a command has failed.
+pub enum Failed {
+    /// The file cannot be used.
+    File(OpenError),
+    /// There is nothing to do it with.
+    Input(String),
+    /// The output cannot be written.
+    Output(io::Error),
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failed::File(error) => error.fmt(f),
+            Failed::Input(text) => f.write_str(text),
+            Failed::Output(error) => write!(f, "standard output: {error}"),
+        }
+    }
+}
+
+impl From<OpenError> for Failed {
+    fn from(error: OpenError) -> Failed {
+        Failed::File(error)
+    }
+}
+
+fn file(data: &Data) -> Result<&Path, Failed> {
+    match data {
+        Data::File(path) => Ok(path),
+        Data::Memory => {
+            let text = "--data: expected a file, found :memory:".to_string();
+            Err(Failed::Input(text))
+        }
+    }
+}
+
+/// Writes stored candles, oldest first. Returns how many rows of the file were left out since they are
+/// damaged.
+///
+/// As CSV, each has a line with its time in ISO 8601 (UTC), open, high, low, close and volume, after a line
+/// that names them. As JSON, they are an array of rows like those of `/api/ecosystem/chart`.
+///
+/// # Errors
+/// If the file cannot be read or the output not be written, or if no source has such candles.
+pub fn export(asked: &Export, out: &mut impl Write) -> Result<usize, Failed> {
+    let Export {
+        symbol, interval, ..
+    } = asked;
+    let mut reader = HistoryReader::open(file(&asked.data)?)?;
+    let heads = reader.series()?;
+    let name = |source: &String| SeriesName {
+        source: source.as_str().into(),
+        symbol: symbol.as_str().into(),
+        interval: *interval,
+    };
+    let has_candles = |name: &SeriesName| {
+        let mut heads = heads.iter();
+        heads.any(|head| head.series == *name && head.extent.count > 0)
+    };
+    let found = asked.sources.iter().map(name).find(has_candles);
+    let series = found.ok_or_else(|| {
+        let (interval, sources) = (interval.name(), asked.sources.join(", "));
+        let with = heads
+            .iter()
+            .filter(|it| *it.series.symbol == **symbol && it.extent.count > 0);
+        let with = with.map(|it| format!("{} {}", it.series.source, it.series.interval.name()));
+        let stored = match with.collect::<Vec<_>>() {
+            all if all.is_empty() => "nothing".to_string(),
+            all => all.join(", "),
+        };
+        Failed::Input(format!(
+            "no candles of {symbol} {interval} from {sources}; stored of {symbol}: {stored}"
+        ))
+    })?;
+    // The first slot that begins at or after a time.
+    let slot = |time: UnixMs| {
+        let slot = interval.slot_of(time);
+        slot + i64::from(interval.open_of(slot) < time)
+    };
+    let slots = slot(asked.times.start)..slot(asked.times.end);
+    let mut written = Ok(());
+    let mut rows = 0u64;
+    let head = if asked.as_json {
+        "["
+    } else {
+        "time,open,high,low,close,volume"
+    };
+    write!(out, "{head}").map_err(Failed::Output)?;
+    let unsound = reader.candles(&series, slots, |candle| {
+        if written.is_ok() {
+            written = write_row(out, candle, asked.as_json, rows == 0);
+            rows += 1;
+        }
+    })?;
+    let end = if asked.as_json { "\n]\n" } else { "\n" };
+    written
+        .and_then(|()| write!(out, "{end}"))
+        .and_then(|()| out.flush())
+        .map_err(Failed::Output)?;
+    Ok(unsound)
+}
+
+fn write_row(out: &mut impl Write, it: &Candle, as_json: bool, first: bool) -> io::Result<()> {
+    let Candle {
+        open_time,
+        open,
+        high,
+        low,
+        close,
+        volume,
+    } = it;
+    match as_json {
+        false => write!(out, "\n{open_time},{open},{high},{low},{close},{volume}"),
+        true => {
+            let (comma, time) = (if first { "" } else { "," }, open_time.0);
+            write!(
+                out,
+                "{comma}\n[{time},{open},{high},{low},{close},{volume}]"
+            )
+        }
+    }
+}
+
+/// Removes what is stored of markets that the configuration does not track, or only counts it. Returns
+/// what to tell.
+///
+/// # Errors
+/// If the file cannot be used.
+pub fn prune(config: &Config, yes: bool) -> Result<String, Failed> {
+    let path = file(&config.data)?;
+    let keep = |source: &str, symbol: &str| {
+        let mut sources = config.sources.iter();
+        sources.any(|it| it.id == source && it.may_track(symbol))
+    };
+    if yes {
+        let pruned = prune_file(path, keep)?;
+        return Ok(format!(
+            "removed {} series with {} candles; the file has {} bytes\n",
+            pruned.series, pruned.candles, pruned.bytes
+        ));
+    }
+    let mut text = String::new();
+    let (mut series, mut candles) = (0, 0);
+    for head in HistoryReader::open(path)?.series()? {
+        let name = &head.series;
+        if !keep(&name.source, &name.symbol) {
+            let interval = name.interval.name();
+            text += &format!(
+                "{} {} {interval}: {}\n",
+                name.source, name.symbol, head.extent.count
+            );
+            series += 1;
+            candles += head.extent.count;
+        }
+    }
+    Ok(text + &format!("{series} series with {candles} candles would be removed by --yes\n"))
+}
+
+/// Gives what is stored of one source to another. Returns what to tell.
+///
+/// # Errors
+/// If the file cannot be used, has nothing of the one source, or has candles of the other.
+pub fn rename(data: &Data, old: &str, new: &str) -> Result<String, Failed> {
+    match rename_file(file(data)?, old, new)? {
+        Some(0) => Err(Failed::Input(format!(
+            "nothing is stored of source \"{old}\""
+        ))),
+        Some(candles) => Ok(format!("{candles} candles of {old} belong to {new} now\n")),
+        None => Err(Failed::Input(format!(
+            "source \"{new}\" has candles already, and two series cannot become one"
+        ))),
+    }
+}

@@ -1,0 +1,133 @@
+//! Values that are neither lists nor objects: numbers, switches, and what has the form of a text.
+
+use super::fault::Report;
+use super::forms::{Data, Form};
+use super::json::{self, Node};
+use super::network::Network;
+use super::url::Url;
+use super::values::{Read, Schema, Value, of_type};
+use crate::decimal::Decimal;
+use std::fmt::{self, Display};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// What a number counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    Count,
+    Ms,
+    Bytes,
+    Slots,
+}
+
+/// The bounds of a whole number.
+pub(super) struct Number {
+    pub(super) unit: Unit,
+    pub(super) min: u64,
+    pub(super) max: u64,
+    /// The reason of these bounds; empty if it is obvious.
+    pub(super) why: &'static str,
+}
+
+/// The bounds of a whole number that need no reason.
+#[rustfmt::skip]
+pub(super) const fn number(unit: Unit, min: u64, max: u64) -> Number {
+    Number { unit, min, max, why: "" }
+}
+
+impl Number {
+    fn read<T: TryFrom<u64>>(&self, node: &Node) -> Read<T> {
+        let number = node.number().and_then(|digits| digits.parse().ok());
+        let number = number.filter(|number| (self.min..=self.max).contains(number));
+        number.and_then(|number| number.try_into().ok()).ok_or(None)
+    }
+}
+
+impl Number {
+    fn schema(&self) -> Schema {
+        let mut schema = of_type("integer");
+        schema.push(("minimum", self.min.to_string()));
+        schema.push(("maximum", self.max.to_string()));
+        schema
+    }
+}
+
+impl Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = match self.unit {
+            Unit::Count => "",
+            Unit::Ms => " of milliseconds",
+            Unit::Bytes => " of bytes",
+            Unit::Slots => " of candles",
+        };
+        write!(f, "a whole number{unit} from {} to {}", self.min, self.max)?;
+        match self.why {
+            "" => Ok(()),
+            why => write!(f, " ({why})"),
+        }
+    }
+}
+
+/// Makes types values that are neither lists nor objects: the types, their rule, its words, its
+/// schema, how a node is read and how a value is printed.
+macro_rules! leaves {
+    ($($type:ty)+, $rule:ty, $expected:expr, $schema:expr, $read:expr, $print:expr) => { $(
+        impl Value for $type {
+            type Rule = $rule;
+
+            fn expected(rule: &$rule) -> String {
+                $expected(rule)
+            }
+
+            fn schema(rule: &$rule) -> Schema {
+                $schema(rule)
+            }
+
+            fn read(rule: &$rule, _: Option<&$type>, node: &Node, _: &mut Report) -> Read<$type> {
+                $read(rule, node)
+            }
+
+            fn print(&self) -> String {
+                $print(self)
+            }
+        }
+    )+ };
+}
+
+leaves!(u32 u64 usize i64, Number, Number::to_string, Number::schema, Number::read, Self::to_string);
+leaves!(
+    Duration,
+    Number,
+    Number::to_string,
+    Number::schema,
+    |rule: &Number, node| rule.read(node).map(Duration::from_millis),
+    |time: &Duration| time.as_millis().to_string()
+);
+leaves!(
+    bool,
+    (),
+    |(): &()| "true or false".to_string(),
+    |(): &()| of_type("boolean"),
+    |(): &(), node: &Node| node.switch().ok_or(None),
+    bool::to_string
+);
+// Digits may also stand in a text: some writers of JSON round numbers.
+leaves!(
+    u8 Decimal,
+    Form<Self>,
+    |form: &Form<Self>| form.expected.to_string(),
+    |_: &Form<Self>| vec![("type", r#"["string", "number"]"#.to_string())],
+    |form: &Form<Self>, node: &Node| {
+        let digits = node.text().or(node.number().map(str::to_string));
+        digits.and_then(|digits| form.parse(&digits).ok()).ok_or(None)
+    },
+    Self::to_string
+);
+leaves!(
+    String SocketAddr Data Network Url,
+    Form<Self>,
+    |form: &Form<Self>| form.expected.to_string(),
+    |_: &Form<Self>| of_type("string"),
+    |form: &Form<Self>, node: &Node| form.parse(&node.text().ok_or(None)?).map_err(Some),
+    |value: &Self| json::text(&value.to_string())
+);

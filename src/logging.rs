@@ -1,0 +1,124 @@
+//! The log: where its lines go, and in which form.
+//!
+//! Lines go to standard error. A line as text is `TIME LEVEL TARGET: MESSAGE`. Where journald reads standard
+//! error, it notes the time itself, and is told the level by a prefix (sd-daemon(3), "LOGGING"). A line as
+//! JSON is one object, for programs that collect logs.
+
+use crate::config::LogFormat;
+use crate::json::Object;
+use crate::time::UnixMs;
+use log::{Level, Record};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+
+/// The form of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineFormat {
+    /// `2026-11-22T09:01:24.557Z INFO  net: listening on http://127.0.0.1:8080`
+    Text,
+    /// `<6>net: listening on http://127.0.0.1:8080`: the time is the journal's.
+    Journal,
+    /// `{"time":"2026-11-22T09:01:24.557Z","level":"info","target":"net","message":"..."}`
+    Json,
+}
+
+impl LineFormat {
+    /// The form of the lines on standard error. `stream` is `JOURNAL_STREAM`: device and inode of what
+    /// systemd has connected (systemd.exec(5)).
+    pub fn of(format: LogFormat, stream: Option<&str>) -> LineFormat {
+        match format {
+            LogFormat::Json => LineFormat::Json,
+            LogFormat::Text if stream.is_some_and(is_standard_error) => LineFormat::Journal,
+            LogFormat::Text => LineFormat::Text,
+        }
+    }
+
+    /// Writes one line.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(self, out: &mut impl Write, record: &Record, time: UnixMs) -> io::Result<()> {
+        let (level, target, message) = (record.level(), record.target(), record.args());
+        match self {
+            LineFormat::Text => writeln!(out, "{time} {level:<5} {target}: {message}"),
+            LineFormat::Journal => writeln!(out, "<{}>{target}: {message}", priority(level)),
+            LineFormat::Json => {
+                let mut line = Vec::new();
+                let mut object = Object::open(&mut line);
+                object.put("time", time.to_string().as_str());
+                object.put("level", level.as_str().to_ascii_lowercase().as_str());
+                object.put("target", target);
+                object.put("message", message.to_string().as_str());
+                object.close();
+                line.push(b'\n');
+                out.write_all(&line)
+            }
+        }
+    }
+}
+
+/// The priority of a level (syslog(3)).
+fn priority(level: Level) -> u8 {
+    match level {
+        Level::Error => 3,
+        Level::Warn => 4,
+        Level::Info => 6,
+        Level::Debug | Level::Trace => 7,
+    }
+}
+
+/// True if standard error is the file of this device and inode, as `DEVICE:INODE`.
+fn is_standard_error(stream: &str) -> bool {
+    device_and_inode().is_ok_and(|it| it == stream)
+}
+
+fn device_and_inode() -> io::Result<String> {
+    let about = File::from(io::stderr().as_fd().try_clone_to_owned()?).metadata()?;
+    Ok(format!("{}:{}", about.dev(), about.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(format: LineFormat, level: Level, message: &str) -> String {
+        let mut out = Vec::new();
+        let time = UnixMs(1_795_338_084_557);
+        let mut record = Record::builder();
+        record.level(level).target("net");
+        format
+            .write(
+                &mut out,
+                &record.args(format_args!("{message}")).build(),
+                time,
+            )
+            .expect("a vector takes everything");
+        String::from_utf8(out).expect("UTF-8")
+    }
+
+    #[test]
+    fn a_line_is_for_people_for_the_journal_or_for_programs() {
+        let text = written(LineFormat::Text, Level::Warn, "a \"b\"");
+        assert_eq!(text, "2026-11-22T09:01:24.557Z WARN  net: a \"b\"\n");
+        let journal = written(LineFormat::Journal, Level::Error, "it fails");
+        assert_eq!(journal, "<3>net: it fails\n");
+        let json = written(LineFormat::Json, Level::Info, "a \"b\"\n\u{1b}");
+        let expected = r#"{"time":"2026-11-22T09:01:24.557Z","level":"info","target":"net","message":"a \"b\"\n\u001b"}"#;
+        assert_eq!(json, format!("{expected}\n"));
+    }
+
+    #[test]
+    fn only_text_gives_way_to_a_journal_that_reads_standard_error() {
+        let ours = device_and_inode().expect("it is open");
+        let check = |format, stream, expected| {
+            assert_eq!(LineFormat::of(format, stream), expected, "{stream:?}");
+        };
+        check(LogFormat::Text, Some(&*ours), LineFormat::Journal);
+        check(LogFormat::Json, Some(&*ours), LineFormat::Json);
+        for other in [None, Some("1:2"), Some(""), Some("x")] {
+            check(LogFormat::Text, other, LineFormat::Text);
+        }
+    }
+}
