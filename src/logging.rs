@@ -105,7 +105,7 @@ mod tests {
         let journal = written(LineFormat::Journal, Level::Error, "it fails");
         assert_eq!(journal, "<3>net: it fails\n");
         let json = written(LineFormat::Json, Level::Info, "a \"b\"\n\u{1b}");
-        let expected = r#"{"time":"2026-11-22T09:01:24.557Z","level":"info","target":"net","message":"a \"b\"\n\u001b"}"#;
+        let expected = r#"{"time":"2026-11-22T09:01:24.557Z","level":"info","target":"net","message":"a \"b\"\u000a\u001b"}"#;
         assert_eq!(json, format!("{expected}\n"));
     }
 

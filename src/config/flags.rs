@@ -1,8 +1,9 @@
 //! The command line: the tables of commands and flags, their parser, and `--help`.
 //!
 //! The parser, `--help`, the manual page and the reference are made from the tables. `load` gives
-//! the values their meaning. To add a flag that sets a key of the file, add a row with that key. For any other flag,
-//! also say in `load` what it does.
+//! the values their meaning. To add a flag that sets a key of the file, add a row with that key. For any
+//! other flag, also say in `load` what it does. To add a command, add a row and say in `command` what it
+//! means.
 
 use super::dialects::KnownDialect;
 use super::fault::{Fault, Report, quoted, suggestion};
@@ -67,8 +68,8 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag { variable: "RUST_LOG",
         ..flag("--log", "LEVEL", "off, error, warn, info, debug or trace;\n\
         with commas, TARGET=LEVEL for one component's lines") },
-    Flag { variable: "MARKETD_LOG_FORMAT", ..flag("--log-format", "FORMAT", "text or json; text \
-        leaves the time to the journal\nof systemd where that reads it") },
+    Flag { variable: "MARKETD_LOG_FORMAT", ..flag("--log-format", "FORMAT", "text or json; the journal \
+        of systemd\ngets text without times") },
     flag("--check", "", "Check the configuration, report every fault, and exit"),
     flag("--print-config", "", "Print the effective configuration as JSON, and exit"),
     HELP,
