@@ -1,0 +1,203 @@
+#!/usr/bin/env bash
+# Packages of a static marketd for this machine's processor: a tarball for any Linux, and a .deb, each
+# with the manual page, the unit for systemd, example configurations, and the licence texts of what is
+# compiled in. Prints their names.
+#
+#     scripts/package.sh             into target/package
+#     scripts/package.sh --try       installs, starts, upgrades, removes and purges the .deb in a Debian
+#                                    of its own, from debootstrap, and fails where one of that fails
+#     scripts/package.sh --from FILE ...    packages this marketd instead of building one
+#
+# Needs the Rust target *-unknown-linux-musl (rustup target add), musl-gcc (Debian: apt-get install
+# musl-tools) and dpkg-deb; --try needs root, debootstrap, curl and a Debian mirror.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+try=
+program=
+while [ $# -gt 0 ]; do
+    case $1 in
+        --try) try=yes ;;
+        --from) program=${2:?a file is missing} && shift ;;
+        *) sed -n '2,/^set /s/^# \{0,1\}//p' "$0" && exit 2 ;;
+    esac
+    shift
+done
+fail() {
+    echo "package.sh: $*" >&2
+    exit 1
+}
+
+machine=$(uname -m)
+triple=$machine-unknown-linux-musl
+version=$(sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
+if [ -z "$program" ]; then
+    export "CC_${triple//-/_}=musl-gcc"
+    cargo build --release --locked --bin marketd --target "$triple"
+    program=target/$triple/release/marketd
+fi
+[ "$("$program" --version | head -n 1)" = "marketd $version" ] || fail "$program is another version"
+if ldd "$program" >/dev/null 2>&1 && ! ldd "$program" 2>&1 | grep -q 'statically linked\|not a dynamic'; then
+    fail "$program is not static"
+fi
+
+out=target/package
+rm -rf "$out"
+name=marketd-$version-$machine
+tree=$out/$name
+mkdir -p "$tree"
+
+# The licence texts of every crate that is compiled in, as its authors ship them.
+notices() {
+    local package version licence rest sources file
+    echo "marketd contains these works of others, under these licences:"
+    cargo tree --locked --edges normal --prefix none --target "$triple" --format '{p} {l}' | sort -u |
+        while read -r package version licence rest; do
+            [ "$package" != marketd ] || continue
+            # A crate that was named before is marked with (*).
+            licence=$(sed 's/ *(\*)$//' <<<"$licence $rest")
+            printf '\n=== %s %s: %s\n' "$package" "$version" "$licence"
+            sources=$(echo "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/"$package-${version#v}")
+            for file in "$sources"/{LICEN[CS]E,COPYING,COPYRIGHT,NOTICE}*; do
+                [ -f "$file" ] || continue
+                printf -- '--- %s\n' "${file##*/}"
+                cat "$file"
+            done
+        done
+    printf '\n=== SQLite: public domain (https://www.sqlite.org/copyright.html)\n'
+}
+
+install -m 755 "$program" "$tree/marketd"
+"$tree/marketd" man | gzip -9n >"$tree/marketd.1.gz"
+notices >"$tree/NOTICES"
+cp README.md scripts/deploy/marketd.service scripts/deploy/{small,large}.json "$tree"
+[ ! -f scripts/deploy/marketd.socket ] || cp scripts/deploy/marketd.socket "$tree"
+# The same sources give the same bytes.
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
+tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" \
+    -C "$out" -c "$name" | gzip -9n >"$out/$name.tar.gz"
+echo "$out/$name.tar.gz"
+
+# The .deb: its configuration is kept over upgrades; the service is not started before somebody says so.
+arch=$(dpkg --print-architecture)
+make_deb() {
+    local version=$1 root=$out/deb
+    rm -rf "$root"
+    install -D -m 755 "$tree/marketd" "$root/usr/bin/marketd"
+    install -D -m 644 "$tree/marketd.1.gz" "$root/usr/share/man/man1/marketd.1.gz"
+    install -D -m 644 "$tree/NOTICES" "$root/usr/share/doc/marketd/copyright"
+    install -D -m 644 "$tree/README.md" "$root/usr/share/doc/marketd/README.md"
+    install -D -m 644 "$tree/large.json" "$root/usr/share/doc/marketd/large.json"
+    install -D -m 644 "$tree/small.json" "$root/etc/marketd/marketd.json"
+    install -D -m 644 -t "$root/lib/systemd/system" "$tree"/marketd.{service,socket} 2>/dev/null ||
+        install -D -m 644 -t "$root/lib/systemd/system" "$tree/marketd.service"
+    mkdir -p "$root/DEBIAN"
+    cat >"$root/DEBIAN/control" <<TEXT
+Package: marketd
+Version: $version
+Architecture: $arch
+Section: net
+Priority: optional
+Maintainer: the marketd authors <root@localhost>
+Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f 1)
+Description: market data over HTTP
+ Polls exchanges, keeps the latest quotes, stores candles in one file, and answers
+ read-only JSON over HTTP GET. /etc/marketd/marketd.json says what is polled; then:
+ systemctl enable --now marketd
+TEXT
+    echo /etc/marketd/marketd.json >"$root/DEBIAN/conffiles"
+    cat >"$root/DEBIAN/postinst" <<'TEXT'
+#!/bin/sh
+set -e
+if [ "$1" = configure ] && [ -d /run/systemd/system ]; then
+    systemctl daemon-reload
+    # An upgrade: the new one takes the place of the old one, if that runs.
+    [ -z "$2" ] || systemctl try-restart marketd.service
+fi
+TEXT
+    cat >"$root/DEBIAN/prerm" <<'TEXT'
+#!/bin/sh
+set -e
+if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
+    systemctl disable --now marketd.service || true
+fi
+TEXT
+    cat >"$root/DEBIAN/postrm" <<'TEXT'
+#!/bin/sh
+set -e
+[ ! -d /run/systemd/system ] || systemctl daemon-reload
+# The history goes with a purge alone.
+[ "$1" != purge ] || rm -rf /var/lib/private/marketd /var/lib/marketd /etc/marketd
+TEXT
+    chmod 755 "$root"/DEBIAN/{postinst,prerm,postrm}
+    dpkg-deb --root-owner-group --build "$root" "$out/marketd_${version}_$arch.deb" >/dev/null
+    rm -rf "$root"
+    echo "$out/marketd_${version}_$arch.deb"
+}
+make_deb "$version"
+[ -n "$try" ] || exit 0
+
+# A Debian of its own. Without systemd in it, the program is started by hand as the unit does.
+[ "$(id -u)" = 0 ] || fail "--try needs root"
+for tool in debootstrap curl; do
+    command -v "$tool" >/dev/null || fail "$tool is missing (Debian: apt-get install $tool)"
+done
+debian=$out/debian
+debootstrap --variant=minbase stable "$debian" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >"$out/debootstrap.log" ||
+    fail "debootstrap failed, see $out/debootstrap.log"
+pid=
+trap '[ -z "$pid" ] || kill "$pid" 2>/dev/null || true; umount -q "$debian/proc" || true' EXIT
+mount -t proc proc "$debian/proc"
+
+inside() { chroot "$debian" "$@"; }
+add() {
+    cp "$1" "$debian/tmp/marketd.deb"
+    inside dpkg -i /tmp/marketd.deb >"$out/dpkg.log" || fail "dpkg: $(cat "$out/dpkg.log")"
+}
+# Without DynamicUser: with a configuration of the demo exchange, since there is no network.
+serve() {
+    mkdir -p "$debian/var/lib/marketd"
+    chroot "$debian" /usr/bin/marketd --demo --source demo --listen 127.0.0.1:0 \
+        --data /var/lib/marketd/marketd.db 2>"$out/log" &
+    pid=$!
+    for _ in $(seq 100); do
+        base=$(grep -so 'http://127.0.0.1:[0-9]*' "$out/log" | head -n 1 || true)
+        if [ -n "$base" ] && inside /usr/bin/marketd healthcheck "$base" 2>/dev/null; then return; fi
+        sleep 0.1
+    done
+    fail "marketd never was ready: $(cat "$out/log")"
+}
+halt() {
+    kill "$pid"
+    wait "$pid" || fail "marketd did not end well: $(tail -n 3 "$out/log")"
+    pid=
+}
+stored() {
+    inside /usr/bin/marketd export --data /var/lib/marketd/marketd.db --id demo --symbol BTC/USDT \
+        --interval 1h | wc -l
+}
+
+add "$out/marketd_${version}_$arch.deb"
+inside /usr/bin/marketd --config /etc/marketd/marketd.json --check
+serve
+curl -fsS "$base/api/ecosystem/chart?symbol=BTC/USDT&interval=1h&limit=1000" >/dev/null
+sleep 3
+# An upgrade over a running one: the file of the configuration that was changed stays.
+echo '{ "sources": [ { "dialect": "demo" } ] }' >"$debian/etc/marketd/marketd.json"
+before=$(stored)
+make_deb "$version+1"
+add "$out/marketd_$version+1_$arch.deb"
+curl -fsS "$base/health" >/dev/null || fail "the upgrade disturbed the running marketd"
+halt
+serve
+grep -q demo "$debian/etc/marketd/marketd.json" || fail "the upgrade overwrote the configuration"
+after=$(stored)
+[ "$before" -gt 100 ] && [ "$after" -ge "$before" ] || fail "candles: $before before, $after after"
+halt
+inside dpkg -r marketd >"$out/dpkg.log" || fail "dpkg: $(cat "$out/dpkg.log")"
+[ ! -e "$debian/usr/bin/marketd" ] || fail "the program is still there"
+[ -e "$debian/var/lib/marketd/marketd.db" ] || fail "a removal took the history"
+inside dpkg -P marketd >"$out/dpkg.log" || fail "dpkg: $(cat "$out/dpkg.log")"
+[ ! -e "$debian/var/lib/marketd" ] || fail "a purge left the history"
+rm -f "$out/marketd_$version+1_$arch.deb"
+echo "installed, started, upgraded ($before lines of candles before, $after after), removed, purged"
