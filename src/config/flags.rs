@@ -37,7 +37,8 @@ const fn flag(name: &'static str, value: &'static str, about: &'static str) -> F
 pub(super) const FLAGS: &[Flag] = &[
     Flag { variable: "MARKETD_CONFIG", ..flag("--config", "FILE", "Read this file (JSON)") },
     Flag { variable: "MARKETD_LISTEN", key: "listen", ..flag("--listen", "ADDR", "Listen here\n\
-        (127.0.0.1:8080, [::1]:8080, localhost:8080 or :8080 for all;\nport 0 picks a free one)") },
+        (127.0.0.1:8080, [::1]:8080 or localhost:8080; :8080 for all of\nIPv4, [::]:8080 for all; \
+        unix:PATH; port 0 picks a free one)") },
     Flag { variable: "MARKETD_ECOSYSTEM_LISTEN", key: "ecosystemListen",
         ..flag("--ecosystem-listen", "ADDR", "Serve /api/ecosystem here") },
     Flag { variable: "MARKETD_DATA", key: "data",

@@ -32,7 +32,7 @@ mod values;
 pub use check::KnownDialect;
 pub use fault::Fault;
 pub use flags::help;
-pub use forms::Data;
+pub use forms::{Data, ListenAddress};
 pub use limits::Limits;
 pub use load::{Command, Loaded, command};
 pub use network::Network;

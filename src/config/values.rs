@@ -8,14 +8,13 @@
 //! The keys themselves are in `schema` and `limits`.
 
 use super::fault::{Report, suggestion};
-use super::forms::{Data, Form};
+use super::forms::{Data, Form, ListenAddress};
 use super::json::{self, Node};
 use super::network::Network;
 use super::url::Url;
 use crate::decimal::Decimal;
 use std::collections::HashMap;
 use std::fmt::{self, Display};
-use std::net::SocketAddr;
 use std::time::Duration;
 
 /// A type that a key can have.
@@ -392,7 +391,7 @@ leaves!(
     Self::to_string
 );
 leaves!(
-    String SocketAddr Data Network Url,
+    String ListenAddress Data Network Url,
     Form<Self>,
     |form: &Form<Self>| form.expected.to_string(),
     |form: &Form<Self>, node: &Node| form.parse(&node.text().ok_or(None)?).map_err(Some),

@@ -21,6 +21,7 @@ mod history;
 mod next_wake;
 mod sources;
 mod stats;
+mod status_line;
 
 pub use crate::durations::Endpoint;
 pub use clients::{DEMO_CLIENTS, LOBBY};
@@ -296,6 +297,11 @@ impl Core {
             upstreams: self.sources.connections(),
             ..self.clients.census()
         }
+    }
+
+    /// How the service does, in a line for people.
+    pub fn status_line(&self) -> String {
+        status_line::status_line(&self.cx.stats)
     }
 
     /// Counts the turn of the loop from `now` to `end`, after which so many clients and connections to

@@ -22,13 +22,16 @@
 //! listen, connection           listening sockets; a socket with its TLS session
 //! tls                          TLS sessions, which a build without the feature lacks
 //! transfer, socket, sockopt    results of system calls; a socket and its readiness; socket options
+//! socket_file, activation      the file of a Unix socket; sockets that were passed to the process
 //! history, resolver, process,  the disk thread; the resolver thread; figures of the process;
-//! descriptors, memory, pace    limits on files; freed memory; when to look at the clock
+//! descriptors, memory, pace,   limits on files; freed memory; when to look at the clock;
+//! notify                       messages to the service manager
 //! error                        why the program cannot run
 //! ```
 
 mod accept;
 mod actions;
+mod activation;
 mod connection;
 mod descriptors;
 mod driver;
@@ -37,10 +40,12 @@ mod history;
 mod listen;
 mod long_work;
 mod memory;
+mod notify;
 mod pace;
 mod process;
 mod resolver;
 mod socket;
+mod socket_file;
 mod sockopt;
 #[cfg(feature = "tls")]
 mod tls;
