@@ -4,6 +4,7 @@
 //! opens a file or looks up a name.
 
 use super::fault::wrong;
+use super::log_rules;
 use super::network::Network;
 use super::url::Url;
 use crate::decimal::Decimal;
@@ -156,6 +157,12 @@ pub(super) const DIALECT: Form<String> =
 
 /// A text for people.
 pub(super) const WORDS: Form<String> = form("a text", |text| bounded(text, TEXT_BYTES));
+
+/// The rules of the log.
+pub(super) const LOG: Form<String> = form("a level or rules of the log", |text| {
+    let good = log_rules::check(text).map(|()| text.to_string());
+    good.map_err(Some)
+});
 
 /// The address of a picture, passed on unread.
 pub(super) const ICON: Form<String> = form("a text", |text| bounded(text, URL_BYTES));

@@ -69,6 +69,37 @@ pub fn command(
     variable: impl Fn(&str) -> Option<OsString>,
     dialects: &[KnownDialect],
 ) -> Result<Command, Vec<Fault>> {
+    read(words, variable, dialects, Files::Any)
+}
+
+/// Reads the same again while marketd runs. Regular files alone are read: any other could keep the event
+/// loop waiting.
+pub fn reload(
+    words: impl IntoIterator<Item = OsString>,
+    variable: impl Fn(&str) -> Option<OsString>,
+    dialects: &[KnownDialect],
+) -> Result<Loaded, Vec<Fault>> {
+    match read(words, variable, dialects, Files::Regular)? {
+        Command::Run(loaded) => Ok(loaded),
+        _ => Err(vec![Fault::of("", "this command line does not serve")]),
+    }
+}
+
+/// Which files may be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Files {
+    /// Also a pipe, which comes once.
+    Any,
+    /// Regular ones.
+    Regular,
+}
+
+fn read(
+    words: impl IntoIterator<Item = OsString>,
+    variable: impl Fn(&str) -> Option<OsString>,
+    dialects: &[KnownDialect],
+    files: Files,
+) -> Result<Command, Vec<Fault>> {
     let mut report = Report::default();
     let flags = flags::parse(words, &mut report);
     // Who asks for help gets it, whatever the other words are.
@@ -83,7 +114,7 @@ pub fn command(
         let refused = |_| report.add(Fault::of(name, "expected UTF-8"));
         value.into_string().map_err(refused).ok()
     };
-    let (mut config, mut log) = (Config::default(), "info".to_string());
+    let (mut config, mut log) = (Config::default(), None);
     for flag in FLAGS {
         let given = match (flags.value(flag.name), flag.variable) {
             (Some(text), _) => Some((flag.name, text.to_string())),
@@ -92,13 +123,13 @@ pub fn command(
         };
         let Some((by, text)) = given else { continue };
         match (flag.name, flag.key) {
-            ("--config", _) => match text_of_file(&text) {
+            ("--config", _) => match text_of_file(&text, files) {
                 Ok(json) => read_file(&mut config, &text, &json, &mut report),
                 Err(fault) => report.add(fault),
             },
             ("--log", _) => {
                 report.give("log", by);
-                log = log_rules::read(by == flag.name, &text, &mut report);
+                log = Some(log_rules::read(by == flag.name, &text, &mut report));
             }
             (_, "") => {}
             (_, key) => {
@@ -110,8 +141,12 @@ pub fn command(
             }
         }
     }
+    let log = log.unwrap_or_else(|| {
+        let rules = config.log.as_deref().unwrap_or("info");
+        log_rules::read(true, rules, &mut report)
+    });
     let proxies = Proxies::read(|name| variable(name, &mut report));
-    let (config, warnings) = finish(config, &flags, &proxies, dialects, report)?;
+    let (config, warnings) = finish(config, &flags, &proxies, (dialects, files), report)?;
     let (print, check) = (flags.has("--print-config"), flags.has("--check"));
     let loaded = Loaded {
         config,
@@ -125,8 +160,13 @@ pub fn command(
     })
 }
 
-fn text_of_file(name: &str) -> Result<String, Fault> {
+fn text_of_file(name: &str, files: Files) -> Result<String, Fault> {
     let fault = |line, message: String| Fault::at(Some(name), line, "", message);
+    let is_regular = || std::fs::metadata(name).is_ok_and(|it| it.is_file());
+    if files == Files::Regular && !is_regular() {
+        let message = "not a regular file, which cannot be read again";
+        return Err(fault(None, message.to_string()));
+    }
     let mut bytes = Vec::new();
     File::open(name)
         .and_then(|file| file.take(FILE_BYTES + 1).read_to_end(&mut bytes))
@@ -235,12 +275,12 @@ pub(super) fn finish(
     mut config: Config,
     flags: &Flags,
     proxies: &Proxies,
-    dialects: &[KnownDialect],
+    (dialects, files): (&[KnownDialect], Files),
     mut report: Report,
 ) -> Result<(Config, Vec<Fault>), Vec<Fault>> {
     choose_sources(&mut config, flags, &mut report);
     check(&config, dialects, &mut report);
-    read_roots(&mut config, &mut report);
+    read_roots(&mut config, files, &mut report);
     // The demo exchange runs in this process: no proxy is in between.
     for source in config.sources.iter_mut().filter(|it| it.dialect != DEMO) {
         let own = dialect_of(source, dialects).map(|dialect| &dialect.url);
@@ -262,12 +302,12 @@ pub(super) fn finish(
 
 /// Reads the file of root certificates. It must be text that holds a certificate; `net` reads the
 /// certificates themselves.
-fn read_roots(config: &mut Config, report: &mut Report) {
+fn read_roots(config: &mut Config, files: Files, report: &mut Report) {
     const KEY: &str = "tls.caFile";
     let Some(name) = &config.tls.ca_file else {
         return;
     };
-    match text_of_file(name) {
+    match text_of_file(name, files) {
         Ok(text) if text.contains("-----BEGIN CERTIFICATE-----") => config.tls.ca_text = text,
         Ok(_) => {
             let message = format!("{} holds no certificate in PEM form", quoted(name));

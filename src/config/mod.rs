@@ -1,7 +1,7 @@
 //! The configuration: every address, deadline, limit and default, valid by type.
 //!
 //! It comes from the file, the environment and the command line. A [`Config`] does not change after
-//! it is loaded. This module opens no socket and reads no clock.
+//! it is loaded; `reload` compares one with the next. This module opens no socket and reads no clock.
 //!
 //! [`command`] in `load` parses the command line with `flags`, reads the file, lets environment and
 //! flags override it, and lets `check` compare the keys with each other. `schema` and `limits` list
@@ -23,6 +23,7 @@ mod network;
 mod proxy;
 #[cfg(test)]
 mod reference;
+mod reload;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -34,9 +35,10 @@ pub use fault::Fault;
 pub use flags::help;
 pub use forms::{Data, ListenAddress};
 pub use limits::Limits;
-pub use load::{Command, Loaded, command};
+pub use load::{Command, Loaded, command, reload};
 pub use network::Network;
 pub use proxy::{Credentials, Proxy};
+pub use reload::{SourceChange, SourcePlaces};
 pub use schema::{
     CategoryConfig, Config, DEMO, DemoConfig, Depth, Ecosystem, EcosystemMarket, History,
     SourceConfig, Tls,

@@ -12,7 +12,7 @@
 //! 4. Let `UPDATE_DOCS=1 cargo test reference` write the reference.
 
 use super::forms::{
-    ADDRESS, AMOUNT, BASE_PATH, CATEGORY_ID, DATA, DIALECT, Data, FILE, FRACTION, ICON,
+    ADDRESS, AMOUNT, BASE_PATH, CATEGORY_ID, DATA, DIALECT, Data, FILE, FRACTION, ICON, LOG,
     ListenAddress, MARKET_ID, NETWORK, PLACES, QUOTE_ASSET, SOURCE_ID, SYMBOL, URL, WORDS,
 };
 use super::json::Node;
@@ -61,6 +61,8 @@ object! {
         trusted_proxies: Vec<Network>, "trustedProxies" NETWORK;
         /// Logs a line for each response, as `--log access=info` does.
         access_log: bool, "accessLog";
+        /// Which lines the log has, as `--log` says; null: those of level `info`.
+        log: Option<String>, "log" LOG;
         /// How https is spoken with exchanges.
         tls: Tls, "tls";
         /// Every cap and deadline, by name.

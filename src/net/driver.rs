@@ -82,6 +82,18 @@ impl Queues {
     }
 }
 
+/// Reads the configuration again. `None`: it has a fault, which is logged.
+pub(super) type ReadAgain = Box<dyn FnMut() -> Option<Config>>;
+
+/// What reading the configuration again needs.
+pub(super) struct Reread {
+    pub(super) read: ReadAgain,
+    /// The configuration as it was last read and taken in: what this machine has made of it is not a change.
+    pub(super) loaded: Config,
+    /// True until the core has taken it in.
+    pub(super) is_waiting: bool,
+}
+
 /// The state of the driver.
 pub(super) struct Driver {
     pub(super) poll: Poll,
@@ -103,6 +115,7 @@ pub(super) struct Driver {
     pub(super) tls: Opener,
     pub(super) signals: Signals,
     pub(super) notifier: Notifier,
+    pub(super) reread: Reread,
     pub(super) pace: Pace,
     /// Which kind of long work is next.
     pub(super) next_slice: usize,
@@ -114,7 +127,8 @@ pub(super) struct Driver {
 
 impl Driver {
     /// Binds every address and starts the core; nothing is served yet.
-    pub(super) fn new(mut config: Config) -> Result<Driver, RunError> {
+    pub(super) fn new(mut config: Config, read: ReadAgain) -> Result<Driver, RunError> {
+        let loaded = config.clone();
         let passed = activation::take(config.ecosystem_listen.is_some());
         let passed = passed.map_err(RunError::Passed)?;
         descriptors::settle(&mut config)
@@ -160,6 +174,11 @@ impl Driver {
             tls,
             signals,
             notifier: Notifier::from_env(),
+            reread: Reread {
+                read,
+                loaded,
+                is_waiting: false,
+            },
             pace: Pace::default(),
             next_slice: 0,
             has_more: true,

@@ -114,6 +114,20 @@ impl Listener {
         })
     }
 
+    /// The URL of the demo exchange, if this is its listener.
+    pub fn demo_url(&self) -> Option<Url> {
+        let ListeningSocket::Tcp(socket) = &self.socket else {
+            return None;
+        };
+        let address = socket.local_addr().ok()?;
+        (self.service == Service::Demo).then(|| Url {
+            https: false,
+            host: address.ip().to_string(),
+            port: address.port(),
+            path: String::new(),
+        })
+    }
+
     /// Takes one connection. The type of the stream names the system calls, which are the same for both
     /// families, and not the family.
     fn take(&self) -> io::Result<(TcpStream, Option<IpAddr>)> {
@@ -224,16 +238,8 @@ pub fn bind_all(
             address,
             error,
         })?;
-        if let (Service::Demo, ListeningSocket::Tcp(socket)) = (service, &listener.socket)
-            && let Some(source) = config.demo_source()
-            && let Ok(address) = socket.local_addr()
-        {
-            config.sources[source].url = Some(Url {
-                https: false,
-                host: address.ip().to_string(),
-                port: address.port(),
-                path: String::new(),
-            });
+        if let (Some(url), Some(source)) = (listener.demo_url(), config.demo_source()) {
+            config.sources[source].url = Some(url);
         }
         listeners.push(listener);
     }

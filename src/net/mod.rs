@@ -16,6 +16,7 @@
 //!
 //! ```text
 //! turn                         the loop and its turns
+//! reload                       reading the configuration again
 //! accept, long_work            new connections; exchanges, the core's long work and the disk
 //! actions                      what the core asks for
 //! driver                       the driver's state, and moving bytes
@@ -43,6 +44,7 @@ mod memory;
 mod notify;
 mod pace;
 mod process;
+mod reload;
 mod resolver;
 mod socket;
 mod socket_file;
@@ -60,9 +62,14 @@ use driver::Driver;
 
 /// Runs until a signal asks it to stop.
 ///
-/// `listening` is called when every address is bound and logged.
-pub fn run(config: Config, listening: impl FnOnce()) -> Result<(), RunError> {
-    let driver = Driver::new(config)?;
+/// `listening` is called when every address is bound and logged, and `reread` when a signal asks for the
+/// configuration to be read again; it returns none if that has a fault.
+pub fn run(
+    config: Config,
+    listening: impl FnOnce(),
+    reread: impl FnMut() -> Option<Config> + 'static,
+) -> Result<(), RunError> {
+    let driver = Driver::new(config, Box::new(reread))?;
     driver.announce();
     listening();
     driver.run()

@@ -5,7 +5,7 @@
 //! not take at once is lost. Without `NOTIFY_SOCKET` nothing is sent.
 
 use crate::log_targets::NET;
-use crate::time::Mono;
+use crate::time::{Clock, Mono};
 use std::env;
 use std::io;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -54,9 +54,15 @@ impl Notifier {
         }
     }
 
-    /// The service listens.
+    /// The service listens, or has taken in its configuration again.
     pub fn ready(&self) {
         self.send("READY=1");
+    }
+
+    /// The configuration is being read again.
+    pub fn reloading(&self) {
+        let time = Clock::system_us();
+        self.send(&format!("RELOADING=1\nMONOTONIC_USEC={time}"));
     }
 
     /// The end has begun.

@@ -12,7 +12,7 @@ use crate::log_targets::NET;
 use crate::table::Key;
 use crate::time::Now;
 use mio::{Events, Token};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::signal_name;
 use std::io;
 use std::time::Duration;
@@ -62,6 +62,7 @@ impl Driver {
         let clients = self.queues.hot.len() + self.queues.bulk.len();
         let waiting = (clients, self.queues.upstream.len());
         self.core.note_turn(self.turned, waiting, now);
+        self.end_reload();
         let core = &self.core;
         self.notifier.turn(self.turned, || core.status_line());
         Ok(())
@@ -91,7 +92,11 @@ impl Driver {
         match event.token() {
             SIGNALS => {
                 for signal in self.signals.pending() {
-                    // A closed terminal or a log rotation must not stop the service.
+                    if signal == SIGHUP {
+                        self.reload(now);
+                        continue;
+                    }
+                    // A log rotation must not stop the service.
                     if signal != SIGTERM && signal != SIGINT {
                         let name = signal_name(signal).unwrap_or("unknown");
                         log::warn!(target: NET, "signal ignored name={name}");

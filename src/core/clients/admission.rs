@@ -4,7 +4,7 @@
 //! Owns the trusted proxies and the rate limiter. Without either, which is the default, a request costs
 //! the check of one flag. It never counts connections: those count for the address of the peer itself.
 
-use crate::config::{Config, Network};
+use crate::config::{Config, Limits, Network};
 use crate::core::Context;
 use crate::core::clients::rate_limiter::RateLimiter;
 use crate::durations::Endpoint;
@@ -61,6 +61,22 @@ impl Admission {
             rates,
             next_warning: Mono(0),
         }
+    }
+
+    /// Takes in a new configuration. What each address has left stays, unless the limit changes.
+    pub fn reconfigure(&mut self, old: &Limits, config: &Config) {
+        let of = |it: &Limits| {
+            (
+                it.requests_per_minute,
+                it.request_burst,
+                it.request_addresses,
+            )
+        };
+        if of(old) != of(&config.limits) {
+            self.rates = RateLimiter::new(&config.limits);
+        }
+        self.trusted = config.trusted_proxies.clone().into();
+        self.is_needed = self.rates.is_on() || !self.trusted.is_empty();
     }
 
     /// Admits a request of this peer, or not.
@@ -166,7 +182,6 @@ fn read_address(text: &[u8]) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Limits;
     use crate::http::{HeadLimits, Parsed, parse};
 
     #[track_caller]
