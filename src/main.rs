@@ -3,6 +3,8 @@
 //! Owns standard output, standard error and the exit code. It never panics on what a person can
 //! mend: that is one clear line and exit code 2.
 
+use arc_swap::ArcSwap;
+use env_filter::Filter;
 use marketd::commands::healthcheck;
 use marketd::config::{self, Command, Dialects, KnownDialect, Loaded, Url};
 use marketd::exchange::{self, Call, Dialect};
@@ -12,6 +14,7 @@ use marketd::time::Clock;
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 /// Exit code for what a person can mend.
@@ -137,9 +140,30 @@ fn serve(loaded: Loaded) -> ExitCode {
             log::warn!(target: CONFIG, "{warning}");
         }
     };
-    match marketd::net::run(loaded.config, warn) {
+    match marketd::net::run(loaded.config.clone(), warn, reread) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail("marketd: ", &[error]),
+    }
+}
+
+/// Reads the configuration again, and lets the log follow its rules. `None`: it has faults, and all stays
+/// as it is.
+fn reread() -> Option<config::Config> {
+    let words = std::env::args_os().skip(1);
+    match config::reload(words, |name| std::env::var_os(name), &dialects()) {
+        Ok(loaded) => {
+            for warning in &loaded.warnings {
+                log::warn!(target: CONFIG, "{warning}");
+            }
+            set_rules(&loaded.filter());
+            Some(loaded.config)
+        }
+        Err(faults) => {
+            for fault in &faults {
+                log::error!(target: CONFIG, "not reloaded: {fault}");
+            }
+            None
+        }
     }
 }
 
@@ -173,18 +197,49 @@ fn known(dialect: &Dialect) -> KnownDialect {
     }
 }
 
+/// The rules that choose the lines of the log. A reload replaces them, also for the disk thread.
+static RULES: LazyLock<ArcSwap<Filter>> =
+    LazyLock::new(|| ArcSwap::from_pointee(env_filter::Builder::new().build()));
+
+/// Writes the lines that the rules choose.
+struct Logger(env_logger::Logger);
+
+impl log::Log for Logger {
+    fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
+        RULES.load().enabled(metadata)
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        if RULES.load().matches(record) {
+            self.0.log(record);
+        }
+    }
+
+    fn flush(&self) {
+        self.0.flush();
+    }
+}
+
 /// Writes log lines to standard error.
 fn start_log(loaded: &Loaded) {
     let clock = Clock::new();
     let stream = std::env::var("JOURNAL_STREAM").ok();
     let format = LineFormat::of(loaded.log_format, stream.as_deref());
-    let logger = env_logger::Builder::new()
-        .parse_filters(&loaded.filter())
+    let lines = env_logger::Builder::new()
+        .filter_level(log::LevelFilter::Trace)
         .format(move |out, record| format.write(out, record, clock.now().unix))
-        .try_init();
-    if logger.is_err() {
+        .build();
+    if log::set_boxed_logger(Box::new(Logger(lines))).is_err() {
         tell("marketd: ", &["the logger runs already"]);
     }
+    set_rules(&loaded.filter());
+}
+
+/// Replaces the rules of the log.
+fn set_rules(rules: &str) {
+    let rules = env_filter::Builder::new().parse(rules).build();
+    log::set_max_level(rules.filter());
+    RULES.store(Arc::new(rules));
 }
 
 /// Writes lines to standard error. If nobody reads it, there is nobody to tell.

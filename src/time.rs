@@ -50,6 +50,11 @@ impl Clock {
         }
     }
 
+    /// The system's own monotonic time in microseconds, which other programs compare with theirs.
+    pub fn system_us() -> u64 {
+        monotonic_us()
+    }
+
     /// Reads both clocks.
     pub fn now(&self) -> Now {
         Now {

@@ -49,6 +49,14 @@ fn healthcheck_says_whether_a_marketd_is_ready() {
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(err.starts_with("HTTP/1.1 404 Not Found: {"), "{err}");
     assert_eq!(err.lines().count(), 1);
+    let socket = marketd.dir().path().join("s");
+    let socket = format!("unix:{}", socket.display());
+    let behind = Launch::new(&["--demo", "--data", ":memory:", "--listen", &socket]);
+    let behind = behind.listen_as_configured().start_until("listening on unix:");
+    eventually(PATIENCE, || {
+        (run(&["healthcheck", &socket]).0 == 0).then_some(())
+    });
+    behind.stop(PATIENCE);
     marketd.stop(PATIENCE);
     let (code, _, err) = run(&["healthcheck", &url]);
     assert_eq!((code, err.lines().count()), (1, 1));
@@ -67,7 +75,7 @@ fn healthcheck_refuses_what_it_cannot_ask() {
     };
     check(
         &["healthcheck", "https://localhost:8080"],
-        "healthcheck: expected http://HOST:PORT, which marketd serves, found \"https://localhost:8080\"\n",
+        "healthcheck: expected http://HOST:PORT or unix:PATH, where marketd listens, found \"https://localhost:8080\"\n",
     );
     check(
         &["healthcheck", "http://a", "b"],

@@ -53,6 +53,26 @@ fn alerts_and_dashboard_ask_for_metrics_that_there_are() {
 }
 
 #[test]
+fn the_passed_sockets_are_those_that_can_be_listened_on() {
+    let (_, unit) = deployed("marketd.socket");
+    let streams = unit
+        .lines()
+        .filter_map(|line| line.strip_prefix("ListenStream="));
+    let mut count = 0;
+    for stream in streams {
+        let listen = match stream.starts_with('/') {
+            true => format!("unix:{stream}"),
+            false => stream.to_string(),
+        };
+        let words = ["--data", ":memory:", "--check", "--listen", &listen];
+        let checked = Launch::new(&words).run();
+        assert_eq!(checked.code, Some(0), "{stream}: {}", checked.stderr);
+        count += 1;
+    }
+    assert_eq!(count, 2, "{unit}");
+}
+
+#[test]
 fn the_unit_starts_what_there_is() {
     let (_, unit) = deployed("marketd.service");
     let help = Launch::new(&["--help"]).listen_as_configured().run();
@@ -66,4 +86,12 @@ fn the_unit_starts_what_there_is() {
         count += 1;
     }
     assert!(count >= 4, "{unit}");
+    // Only who is told that it listens, that its loop turns, and when it reads its file again may wait.
+    for line in [
+        "Type=notify",
+        "WatchdogSec=30",
+        "ExecReload=/bin/kill -HUP $MAINPID",
+    ] {
+        assert!(unit.lines().any(|it| it == line), "{line}");
+    }
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tries the files in this directory with the programs that they are for: the unit with systemd-analyze, the alerts
-# with promtool, nginx and Caddy in front of a running marketd. A program that is missing is named, and its part
+# Tries the files in this directory with the programs that they are for: the units with systemd-analyze, a passed
+# socket with systemd-socket-activate, the alerts with promtool, nginx and Caddy in front of a running marketd. A program that is missing is named, and its part
 # left out.
 #
 #     scripts/deploy/check.sh [MARKETD]      default: target/release/marketd
@@ -38,6 +38,27 @@ if has systemd-analyze marketd.service; then
     if systemd-analyze security --offline=yes --threshold=15 --no-pager marketd.service >"$work/unit" 2>&1
     then good "marketd.service: $(tail -n 1 "$work/unit")"
     else tail -n 1 "$work/unit"; bad marketd.service; fi
+fi
+
+# The units as they are installed, but for the program.
+mkdir "$work/units"
+for unit in marketd.service marketd.socket; do
+    sed "s|/usr/bin/marketd|$marketd|; s|/etc/marketd/marketd.json|$PWD/small.json|" $unit >"$work/units/$unit"
+done
+if has systemd-analyze marketd.socket; then
+    if systemd-analyze verify --man=no "$work/units/marketd.socket" >"$work/socket" 2>&1 \
+        && ! grep marketd "$work/socket"
+    then good marketd.socket
+    else cat "$work/socket"; bad marketd.socket; fi
+fi
+
+if has systemd-socket-activate "passed sockets"; then
+    port=$(free_port)
+    systemd-socket-activate -l "127.0.0.1:$port" "$marketd" --data :memory: >"$work/passed.log" 2>&1 &
+    pids+=($!)
+    if await "http://127.0.0.1:$port/health/ready"
+    then good "a passed socket"
+    else cat "$work/passed.log"; bad "a passed socket"; fi
 fi
 
 if has promtool prometheus-rules.yml; then

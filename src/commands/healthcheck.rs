@@ -1,8 +1,9 @@
 //! `marketd healthcheck [URL]`: asks a running marketd whether it is ready, for containers without curl.
 
-use crate::config::Url;
+use crate::config::{ReadyAt, Url};
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 /// The longest that connecting, sending, or waiting for a part of the response may take.
@@ -15,8 +16,22 @@ const MOST: u64 = 64 * 1024;
 ///
 /// # Errors
 /// In one line, where nobody answers, or the status is not 200.
-pub fn ask(url: &Url) -> Result<(), String> {
-    let response = get(url).map_err(|error| format!("{}: {error}", url.authority()))?;
+pub fn ask(at: &ReadyAt) -> Result<(), String> {
+    let (name, response) = match at {
+        ReadyAt::Url(url) => (
+            url.authority(),
+            connect(url).and_then(|it| get(it, &url.path, &url.authority())),
+        ),
+        ReadyAt::Socket { file, path } => {
+            let response = UnixStream::connect(file).and_then(|it| {
+                it.set_read_timeout(Some(PATIENCE))?;
+                it.set_write_timeout(Some(PATIENCE))?;
+                get(it, path, "localhost")
+            });
+            (file.display().to_string(), response)
+        }
+    };
+    let response = response.map_err(|error| format!("{name}: {error}"))?;
     let text = String::from_utf8_lossy(&response);
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
     let line = head.lines().next().unwrap_or_default();
@@ -26,25 +41,26 @@ pub fn ask(url: &Url) -> Result<(), String> {
     {
         Some(Some("200")) => Ok(()),
         Some(_) => Err(format!("{line}: {}", body.trim_end())),
-        None => Err(format!("{}: the response is not HTTP", url.authority())),
+        None => Err(format!("{name}: the response is not HTTP")),
     }
 }
 
-fn get(url: &Url) -> io::Result<Vec<u8>> {
+fn connect(url: &Url) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for address in (url.host.as_str(), url.port).to_socket_addrs()? {
         match TcpStream::connect_timeout(&address, PATIENCE) {
-            Ok(stream) => return exchange(stream, url),
+            Ok(stream) => {
+                stream.set_read_timeout(Some(PATIENCE))?;
+                stream.set_write_timeout(Some(PATIENCE))?;
+                return Ok(stream);
+            }
             Err(error) => last = error,
         }
     }
     Err(last)
 }
 
-fn exchange(mut stream: TcpStream, url: &Url) -> io::Result<Vec<u8>> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let (path, host) = (&url.path, url.authority());
+fn get(mut stream: impl Read + Write, path: &str, host: &str) -> io::Result<Vec<u8>> {
     write!(
         stream,
         "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"

@@ -9,6 +9,7 @@
 
 use super::dialects::KnownDialect;
 use super::fault::{Report, suggestion, wrong};
+use super::forms::ListenAddress;
 use super::schema::{Config, DEMO, SourceConfig};
 use crate::interval::Stored;
 use std::collections::{HashMap, HashSet};
@@ -121,9 +122,10 @@ fn check_markets(config: &Config, report: &mut Report) {
 }
 
 fn check_listeners(config: &Config, report: &mut Report) {
-    let listen = config.listen;
+    let listen = &config.listen;
     // Port 0 picks another port each time.
-    if config.ecosystem_listen == Some(listen) && listen.port() != 0 {
+    let is_free = matches!(listen, ListenAddress::Tcp(address) if address.port() == 0);
+    if config.ecosystem_listen.as_ref() == Some(listen) && !is_free {
         let message = format!("{listen} is taken by listen; leave it out to serve both there");
         report.fault("ecosystemListen", message);
     }

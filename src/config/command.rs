@@ -6,9 +6,9 @@
 use super::dialects::Dialects;
 use super::fault::{Fault, Report, wrong};
 use super::flags::{self, Flags, Task};
-use super::forms::{Data, SOURCE_ID, SYMBOL};
+use super::forms::{ADDRESS, Data, ListenAddress, SOURCE_ID, SYMBOL};
 use super::json_schema::config_schema;
-use super::load::{Loaded, load};
+use super::load::{Files, Loaded, load};
 use super::man::man;
 use super::schema::Config;
 use super::url::Url;
@@ -17,6 +17,7 @@ use crate::time::{UnixMs, digits, iso_8601};
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
+use std::path::PathBuf;
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,8 +38,8 @@ pub enum Command {
     DialectSchema,
     /// Ask the exchanges of all sources once for everything.
     Probe(Loaded),
-    /// Ask whether the marketd at this address is ready.
-    Healthcheck(Url),
+    /// Ask whether a marketd is ready.
+    Healthcheck(ReadyAt),
     /// Print stored candles.
     Export(Export),
     /// Remove what is stored of markets that are not tracked, or only count it.
@@ -56,6 +57,20 @@ pub enum Command {
         old: String,
         /// The id that it gets.
         new: String,
+    },
+}
+
+/// Where a marketd says whether it is ready.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ReadyAt {
+    /// At this address.
+    Url(Url),
+    /// Behind a Unix socket.
+    Socket {
+        /// Its file.
+        file: PathBuf,
+        /// The path that is asked for.
+        path: String,
     },
 }
 
@@ -92,7 +107,7 @@ pub fn command(
     if flags.has("--version") {
         return Ok(Command::Version);
     }
-    let load = |report| load(&flags, variable, dialects, report);
+    let load = |report| load(&flags, variable, (dialects, Files::Any), report);
     match subcommand.map(|it| it.task) {
         None if flags.has("--print-config") => load(report).map(Command::PrintConfig),
         None if flags.has("--check") => load(report).map(Command::Check),
@@ -102,7 +117,7 @@ pub fn command(
         Some(Task::Schema) => schema(&flags, report),
         Some(Task::Healthcheck) => match flags.words.first() {
             Some(url) => healthcheck(url, report),
-            None => Ok(Command::Healthcheck(ready_url(&load(report)?.config))),
+            None => Ok(Command::Healthcheck(ready_at(&load(report)?.config))),
         },
         Some(Task::Export) => {
             let export = Export::read(&flags, &mut report);
@@ -121,6 +136,17 @@ pub fn command(
     }
 }
 
+/// Makes the configuration again while marketd runs. Regular files alone are read.
+pub fn reload(
+    words: impl IntoIterator<Item = OsString>,
+    variable: impl Fn(&str) -> Option<OsString>,
+    dialects: &Dialects,
+) -> Result<Loaded, Vec<Fault>> {
+    let mut report = Report::default();
+    let (_, flags) = flags::parse(words, &mut report);
+    load(&flags, variable, (dialects, Files::Regular), report)
+}
+
 fn schema(flags: &Flags, mut report: Report) -> Result<Command, Vec<Fault>> {
     let command = match flags.words.first().map_or("", String::as_str) {
         "config" => Command::Print(config_schema()),
@@ -133,22 +159,25 @@ fn schema(flags: &Flags, mut report: Report) -> Result<Command, Vec<Fault>> {
     report.close().map(|_| command)
 }
 
-/// `url` without a path means its `/health/ready`.
-fn healthcheck(url: &str, mut report: Report) -> Result<Command, Vec<Fault>> {
-    let url = match Url::parse(url) {
-        Ok(url) if url.https => Err(wrong(
-            "http://HOST:PORT, which marketd serves",
-            &url.to_string(),
-        )),
-        parsed => parsed,
-    };
-    match url {
-        Ok(mut url) => {
+/// `address` is a URL, whose path is `/health/ready` if it has none, or that of a Unix socket.
+fn healthcheck(address: &str, mut report: Report) -> Result<Command, Vec<Fault>> {
+    const PATH: &str = "/health/ready";
+    const EXPECTED: &str = "http://HOST:PORT or unix:PATH, where marketd listens";
+    let at = match (ADDRESS.parse(address), Url::parse(address)) {
+        (Ok(ListenAddress::Unix(file)), _) => Ok(ReadyAt::Socket {
+            file,
+            path: PATH.to_string(),
+        }),
+        (_, Ok(mut url)) if !url.https => {
             if url.path.is_empty() {
-                url.path = "/health/ready".to_string();
+                url.path = PATH.to_string();
             }
-            report.close().map(|_| Command::Healthcheck(url))
+            Ok(ReadyAt::Url(url))
         }
+        _ => Err(wrong(EXPECTED, address)),
+    };
+    match at {
+        Ok(at) => report.close().map(|_| Command::Healthcheck(at)),
         Err(message) => {
             report.add(Fault::of("healthcheck", message));
             Err(report.close().err().unwrap_or_default())
@@ -157,15 +186,23 @@ fn healthcheck(url: &str, mut report: Report) -> Result<Command, Vec<Fault>> {
 }
 
 /// Where a marketd with this configuration says on its own machine whether it is ready.
-fn ready_url(config: &Config) -> Url {
-    let ip = match config.listen.ip() {
+fn ready_at(config: &Config) -> ReadyAt {
+    let path = format!("{}/health/ready", config.base_path);
+    let address = match &config.listen {
+        ListenAddress::Tcp(address) => *address,
+        ListenAddress::Unix(file) => {
+            let file = file.clone();
+            return ReadyAt::Socket { file, path };
+        }
+    };
+    let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
         ip => ip,
     };
-    let address = SocketAddr::new(ip, config.listen.port());
-    let url = format!("http://{address}{}/health/ready", config.base_path);
-    Url::parse(&url).expect("an address is an authority")
+    let address = SocketAddr::new(ip, address.port());
+    let url = Url::parse(&format!("http://{address}{path}"));
+    ReadyAt::Url(url.expect("an address is an authority"))
 }
 
 /// The two ids of `rename`.

@@ -4,7 +4,7 @@
 //! it says is read by a function that the caller passes in, because this module knows no exchange.
 
 use super::fault::{Fault, Report, quoted};
-use super::load::text_of_file;
+use super::load::{Files, text_of_file};
 use super::schema::{Config, SourceConfig};
 use super::url::Url;
 use std::path::Path;
@@ -64,7 +64,7 @@ pub(super) fn id_of(dialect: &str) -> String {
 pub(super) fn read_files(
     config: &mut Config,
     base: &Path,
-    dialects: &Dialects,
+    (dialects, files): (&Dialects, Files),
     report: &mut Report,
 ) -> Vec<KnownDialect> {
     let mut known = dialects.built_in.clone();
@@ -72,7 +72,7 @@ pub(super) fn read_files(
         if !is_file(&source.dialect) {
             continue;
         }
-        match read_file(source, base, dialects, report) {
+        match read_file(source, base, (dialects, files), report) {
             Ok(dialect) => known.push(dialect),
             Err(message) => {
                 report.fault(&format!("sources[{at}].dialect"), message);
@@ -86,11 +86,11 @@ pub(super) fn read_files(
 fn read_file(
     source: &mut SourceConfig,
     base: &Path,
-    dialects: &Dialects,
+    (dialects, files): (&Dialects, Files),
     report: &mut Report,
 ) -> Result<KnownDialect, String> {
     let path = base.join(&source.dialect).display().to_string();
-    let text = text_of_file(&path);
+    let text = text_of_file(&path, files);
     let text = text.map_err(|fault| format!("{}: {}", quoted(&path), fault.message))?;
     match (dialects.read)(&text) {
         Ok(dialect) => {

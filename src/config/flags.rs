@@ -40,7 +40,8 @@ const CONFIG: Flag =
 #[rustfmt::skip]
 const LISTEN: Flag =
     Flag { variable: "MARKETD_LISTEN", key: "listen", ..flag("--listen", "ADDR", "Listen here\n\
-        (127.0.0.1:8080, [::1]:8080, localhost:8080 or :8080 for all;\nport 0 picks a free one)") };
+        (127.0.0.1:8080, [::1]:8080 or localhost:8080; :8080 for all of\nIPv4, [::]:8080 for all; \
+        unix:PATH; port 0 picks a free one)") };
 
 #[rustfmt::skip]
 const DATA: Flag = Flag { variable: "MARKETD_DATA", key: "data",

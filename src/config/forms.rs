@@ -4,11 +4,12 @@
 //! opens a file or looks up a name.
 
 use super::fault::wrong;
+use super::log_rules;
 use super::network::Network;
 use super::url::Url;
 use crate::decimal::Decimal;
 use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 /// Longest name or description.
@@ -38,6 +39,36 @@ impl fmt::Display for Data {
     }
 }
 
+/// Where a listener listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListenAddress {
+    /// An address and a port of TCP.
+    Tcp(SocketAddr),
+    /// The file of a Unix socket.
+    Unix(PathBuf),
+}
+
+impl From<SocketAddr> for ListenAddress {
+    fn from(address: SocketAddr) -> ListenAddress {
+        ListenAddress::Tcp(address)
+    }
+}
+
+impl<A: Into<IpAddr>> From<(A, u16)> for ListenAddress {
+    fn from(address: (A, u16)) -> ListenAddress {
+        ListenAddress::Tcp(address.into())
+    }
+}
+
+impl fmt::Display for ListenAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ListenAddress::Tcp(address) => address.fmt(f),
+            ListenAddress::Unix(path) => write!(f, "{UNIX}{}", path.display()),
+        }
+    }
+}
+
 /// How a text becomes a `T`.
 pub(super) struct Form<T> {
     /// What is expected, for messages and the reference.
@@ -58,9 +89,16 @@ const fn form<T>(expected: &'static str, read: fn(&str) -> Result<T, Option<Stri
     Form { expected, read }
 }
 
+/// What the name of a Unix socket follows.
+const UNIX: &str = "unix:";
+
+/// Longest name of a Unix socket (unix(7)): 108 bytes with the zero at its end. Other systems have 104.
+const SOCKET_BYTES: usize = 103;
+
 /// Where to listen: `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080` (the same as 127.0.0.1, since
-/// no name is looked up) or `:8080` (every address of IPv4).
-pub(super) const ADDRESS: Form<SocketAddr> = form("ADDR:PORT", address);
+/// no name is looked up), `:8080` (every address of IPv4), `[::]:8080` (every address of both families) or
+/// `unix:PATH`.
+pub(super) const ADDRESS: Form<ListenAddress> = form("ADDR:PORT", address);
 
 /// A path in front of every address: empty, or `/x/y`. A slash at the end is dropped.
 pub(super) const BASE_PATH: Form<String> = form(
@@ -120,6 +158,12 @@ pub(super) const DIALECT: Form<String> =
 /// A text for people.
 pub(super) const WORDS: Form<String> = form("a text", |text| bounded(text, TEXT_BYTES));
 
+/// The rules of the log.
+pub(super) const LOG: Form<String> = form("a level or rules of the log", |text| {
+    let good = log_rules::check(text).map(|()| text.to_string());
+    good.map_err(Some)
+});
+
 /// The address of a picture, passed on unread.
 pub(super) const ICON: Form<String> = form("a text", |text| bounded(text, URL_BYTES));
 
@@ -145,9 +189,15 @@ fn decimal(digits: &str) -> Option<Decimal> {
     Decimal::parse(digits.as_bytes()).ok()
 }
 
-fn address(text: &str) -> Result<SocketAddr, Option<String>> {
+fn address(text: &str) -> Result<ListenAddress, Option<String>> {
+    if let Some(path) = text.strip_prefix(UNIX) {
+        let is_good = is_file(path) && path.len() <= SOCKET_BYTES;
+        let expected = format_args!("{UNIX}PATH with a path of 1 to {SOCKET_BYTES} bytes");
+        let address = is_good.then(|| ListenAddress::Unix(path.into()));
+        return address.ok_or_else(|| Some(wrong(expected, text)));
+    }
     if let Ok(address) = text.parse() {
-        return Ok(address);
+        return Ok(ListenAddress::Tcp(address));
     }
     let refused = |hint: &str| Err(Some(wrong(ADDRESS.expected, text) + hint));
     let port = |digits: &str| {
@@ -250,6 +300,13 @@ mod tests {
         check("localhost:0", Ok("127.0.0.1:0"));
         check("LocalHost:80", Ok("127.0.0.1:80"));
         check(":8080", Ok("0.0.0.0:8080"));
+        check("[::]:8080", Ok("[::]:8080"));
+        check("unix:/run/a b.sock", Ok("unix:/run/a b.sock"));
+        check("unix:x:80", Ok("unix:x:80"));
+        for text in ["unix:", "unix:a\0b", &format!("unix:{}", "a".repeat(104))] {
+            let message = wrong("unix:PATH with a path of 1 to 103 bytes", text);
+            check(text, Err(&message));
+        }
         check("x", Err("expected ADDR:PORT, found \"x\""));
         check("", Err("expected ADDR:PORT, found \"\""));
         check(

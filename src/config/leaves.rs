@@ -1,14 +1,13 @@
 //! Values that are neither lists nor objects: numbers, switches, and what has the form of a text.
 
 use super::fault::Report;
-use super::forms::{Data, Form};
+use super::forms::{Data, Form, ListenAddress};
 use super::json::{self, Node};
 use super::network::Network;
 use super::url::Url;
 use super::values::{Read, Schema, Value, of_type};
 use crate::decimal::Decimal;
 use std::fmt::{self, Display};
-use std::net::SocketAddr;
 use std::time::Duration;
 
 /// What a number counts.
@@ -124,7 +123,7 @@ leaves!(
     Self::to_string
 );
 leaves!(
-    String SocketAddr Data Network Url,
+    String ListenAddress Data Network Url,
     Form<Self>,
     |form: &Form<Self>| form.expected.to_string(),
     |_: &Form<Self>| of_type("string"),

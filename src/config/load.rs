@@ -70,13 +70,22 @@ impl Loaded {
     }
 }
 
+/// Which files may be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Files {
+    /// Also a pipe, which comes once.
+    Any,
+    /// Regular ones: any other could keep the event loop waiting.
+    Regular,
+}
+
 /// Makes one configuration of flags, environment and file. `variable` looks up the environment (an empty
 /// variable counts as unset). Every fault that can be found is reported, those of flags and variables
 /// first, then those of the file from top to bottom.
 pub(super) fn load(
     flags: &Flags,
     variable: impl Fn(&str) -> Option<OsString>,
-    dialects: &Dialects,
+    (dialects, files): (&Dialects, Files),
     mut report: Report,
 ) -> Result<Loaded, Vec<Fault>> {
     let variable = |name: &'static str, report: &mut Report| {
@@ -84,7 +93,7 @@ pub(super) fn load(
         let refused = |_| report.add(Fault::of(name, "expected UTF-8"));
         value.into_string().map_err(refused).ok()
     };
-    let (mut config, mut log) = (Config::default(), "info".to_string());
+    let (mut config, mut log) = (Config::default(), None);
     let mut log_format = LogFormat::default();
     for flag in FLAGS {
         let given = match (flags.value(flag.name), flag.variable) {
@@ -94,13 +103,13 @@ pub(super) fn load(
         };
         let Some((by, text)) = given else { continue };
         match (flag.name, flag.key) {
-            ("--config", _) => match text_of_file(&text) {
+            ("--config", _) => match text_of_file(&text, files) {
                 Ok(json) => read_file(&mut config, &text, &json, &mut report),
                 Err(fault) => report.add(fault),
             },
             ("--log", _) => {
                 report.give("log", by);
-                log = log_rules::read(by == flag.name, &text, &mut report);
+                log = Some(log_rules::read(by == flag.name, &text, &mut report));
             }
             ("--log-format", _) => match LogFormat::parse(&text) {
                 Ok(format) => log_format = format,
@@ -116,8 +125,12 @@ pub(super) fn load(
             }
         }
     }
+    let log = log.unwrap_or_else(|| {
+        let rules = config.log.as_deref().unwrap_or("info");
+        log_rules::read(true, rules, &mut report)
+    });
     let proxies = Proxies::read(|name| variable(name, &mut report));
-    let (config, warnings) = finish(config, flags, &proxies, dialects, report)?;
+    let (config, warnings) = finish(config, flags, &proxies, (dialects, files), report)?;
     Ok(Loaded {
         config,
         log,
@@ -126,8 +139,13 @@ pub(super) fn load(
     })
 }
 
-pub(super) fn text_of_file(name: &str) -> Result<String, Fault> {
+pub(super) fn text_of_file(name: &str, files: Files) -> Result<String, Fault> {
     let fault = |line, message: String| Fault::at(Some(name), line, "", message);
+    let is_regular = || std::fs::metadata(name).is_ok_and(|it| it.is_file());
+    if files == Files::Regular && !is_regular() {
+        let message = "not a regular file, which cannot be read again";
+        return Err(fault(None, message.to_string()));
+    }
     let mut bytes = Vec::new();
     File::open(name)
         .and_then(|file| file.take(FILE_BYTES + 1).read_to_end(&mut bytes))
@@ -236,7 +254,7 @@ pub(super) fn finish(
     mut config: Config,
     flags: &Flags,
     proxies: &Proxies,
-    dialects: &Dialects,
+    (dialects, files): (&Dialects, Files),
     mut report: Report,
 ) -> Result<(Config, Vec<Fault>), Vec<Fault>> {
     choose_sources(&mut config, flags, &mut report);
@@ -244,9 +262,9 @@ pub(super) fn finish(
     let file = report.file().filter(|_| !flags.has("--source"));
     let base = file.and_then(|file| Path::new(file).parent());
     let base = base.unwrap_or(Path::new("")).to_path_buf();
-    let dialects = &read_files(&mut config, &base, dialects, &mut report);
+    let dialects = &read_files(&mut config, &base, (dialects, files), &mut report);
     check(&config, dialects, &mut report);
-    read_roots(&mut config, &mut report);
+    read_roots(&mut config, files, &mut report);
     // The demo exchange runs in this process: no proxy is in between.
     for source in config.sources.iter_mut().filter(|it| it.dialect != DEMO) {
         let own = dialect_of(source, dialects).map(|dialect| &dialect.url);
@@ -268,12 +286,12 @@ pub(super) fn finish(
 
 /// Reads the file of root certificates. It must be text that holds a certificate; `net` reads the
 /// certificates themselves.
-fn read_roots(config: &mut Config, report: &mut Report) {
+fn read_roots(config: &mut Config, files: Files, report: &mut Report) {
     const KEY: &str = "tls.caFile";
     let Some(name) = &config.tls.ca_file else {
         return;
     };
-    match text_of_file(name) {
+    match text_of_file(name, files) {
         Ok(text) if text.contains("-----BEGIN CERTIFICATE-----") => config.tls.ca_text = text,
         Ok(_) => {
             let message = format!("{} holds no certificate in PEM form", quoted(name));

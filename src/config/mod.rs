@@ -1,7 +1,7 @@
 //! The configuration: every address, deadline, limit and default, valid by type.
 //!
 //! It comes from the file, the environment and the command line. A [`Config`] does not change after
-//! it is loaded. This module opens no socket and reads no clock.
+//! it is loaded; `reload` compares one with the next. This module opens no socket and reads no clock.
 //!
 //! [`command`] parses the command line with `flags`. `load` reads the file, lets environment and
 //! flags override it, and lets `check` compare the keys with each other. `schema` and `limits` list
@@ -28,21 +28,23 @@ mod network;
 mod proxy;
 #[cfg(test)]
 mod reference;
+mod reload;
 mod schema;
 #[cfg(test)]
 mod tests;
 mod url;
 mod values;
 
-pub use command::{Command, Export, command};
+pub use command::{Command, Export, ReadyAt, command, reload};
 pub use dialects::{DialectFault, Dialects, KnownDialect};
 pub use fault::Fault;
 pub use flags::help;
-pub use forms::Data;
+pub use forms::{Data, ListenAddress};
 pub use limits::Limits;
 pub use load::{Loaded, LogFormat};
 pub use network::Network;
 pub use proxy::{Credentials, Proxy};
+pub use reload::{SourceChange, SourcePlaces};
 pub use schema::{
     CategoryConfig, Config, DEMO, DemoConfig, Depth, Ecosystem, EcosystemMarket, History,
     SourceConfig, Tls,

@@ -13,8 +13,8 @@
 
 use super::dialects::id_of;
 use super::forms::{
-    ADDRESS, AMOUNT, BASE_PATH, CATEGORY_ID, DATA, DIALECT, Data, FILE, FRACTION, ICON, MARKET_ID,
-    NETWORK, PLACES, QUOTE_ASSET, SOURCE_ID, SYMBOL, URL, WORDS,
+    ADDRESS, AMOUNT, BASE_PATH, CATEGORY_ID, DATA, DIALECT, Data, FILE, FRACTION, ICON, LOG,
+    ListenAddress, MARKET_ID, NETWORK, PLACES, QUOTE_ASSET, SOURCE_ID, SYMBOL, URL, WORDS,
 };
 use super::json::Node;
 use super::leaves::{Unit, number};
@@ -26,7 +26,7 @@ use super::values::{Object, Value as _, Visitor, object};
 use crate::interval::Stored;
 use crate::record::{Bounds, MarketRules};
 use std::mem::take;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -37,10 +37,11 @@ object! {
     /// The configuration of a running marketd.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Config {
-        /// Where the service listens; port 0 picks a free one.
-        listen: SocketAddr = (Ipv4Addr::LOCALHOST, 8080).into(), "listen" ADDRESS;
+        /// Where the service listens: an address, or `unix:PATH` for a Unix socket; port 0 picks a free one,
+        /// `[::]` is every address of IPv6 and IPv4.
+        listen: ListenAddress = (Ipv4Addr::LOCALHOST, 8080).into(), "listen" ADDRESS;
         /// Where `/api/ecosystem` listens; null: on `listen` as well.
-        ecosystem_listen: Option<SocketAddr>, "ecosystemListen" ADDRESS;
+        ecosystem_listen: Option<ListenAddress>, "ecosystemListen" ADDRESS;
         /// Path in front of the path of every endpoint; a slash at its end is dropped.
         base_path: String, "basePath" BASE_PATH;
         /// The same for the endpoints of the ecosystem.
@@ -62,6 +63,8 @@ object! {
         trusted_proxies: Vec<Network>, "trustedProxies" NETWORK;
         /// Logs a line for each response, as `--log access=info` does.
         access_log: bool, "accessLog";
+        /// Which lines the log has, as `--log` says; null: those of level `info`.
+        log: Option<String>, "log" LOG;
         /// How https is spoken with exchanges.
         tls: Tls, "tls";
         /// Every cap and deadline, by name.

@@ -89,7 +89,13 @@ fn from_json(name: &str, text: &str) -> Result<(Config, Vec<Fault>), Vec<Fault>>
     let (mut config, mut report) = (Config::default(), Report::default());
     load::read_file(&mut config, name, text, &mut report);
     let (flags, proxies) = (Flags::default(), Proxies::default());
-    load::finish(config, &flags, &proxies, &dialects(), report)
+    load::finish(
+        config,
+        &flags,
+        &proxies,
+        (&dialects(), load::Files::Any),
+        report,
+    )
 }
 
 fn faults(text: &str) -> Vec<String> {

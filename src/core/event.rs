@@ -23,21 +23,18 @@ pub enum Service {
 }
 
 impl Service {
-    /// How many there are.
-    pub const COUNT: usize = 4;
-
-    /// Logs where it can be reached.
-    pub fn announce(self, address: SocketAddr) {
+    /// Logs where it can be reached: `http://` and an address, or a Unix socket.
+    pub fn announce(self, place: &str) {
         match self {
             Service::Api | Service::Both => {
-                log::info!(target: NET, "listening on http://{address}")
+                log::info!(target: NET, "listening on {place}")
             }
             Service::Ecosystem => {
-                log::info!(target: NET, "ecosystem listening on http://{address}")
+                log::info!(target: NET, "ecosystem listening on {place}")
             }
             Service::Demo => log::info!(
                 target: NET,
-                "demo exchange on http://{address}: these are simulated prices; to poll a real \
+                "demo exchange on {place}: these are simulated prices; to poll a real \
                  exchange: marketd --source binance=URL --symbols BTC/USDT"
             ),
         }

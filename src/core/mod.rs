@@ -19,8 +19,10 @@ mod context;
 mod event;
 mod history;
 mod next_wake;
+mod reload;
 mod sources;
 mod stats;
+mod status_line;
 
 pub use crate::durations::Endpoint;
 pub use clients::{DEMO_CLIENTS, LOBBY};
@@ -39,6 +41,7 @@ use clients::{Clients, Wish};
 use context::Context;
 use history::{History, ReadStart};
 use next_wake::{CachedWake, NextWake};
+use reload::Reload;
 use sources::Sources;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
@@ -54,6 +57,10 @@ pub struct Core {
     next_wake: CachedWake,
     /// The kind of long work that is next.
     next_slice: usize,
+    /// The most sources that there may be, those that have ended included.
+    most_sources: usize,
+    /// A configuration that waits to be taken in.
+    reload: Option<Box<Reload>>,
     /// When the end comes in any case.
     stop_at: Option<Mono>,
     clients_done: bool,
@@ -79,6 +86,7 @@ impl Core {
         }
         let stats = Status::new(config.sources.iter().map(|source| &*source.id), now);
         let first = Sources::capacity(&config);
+        let most_sources = Sources::most(&config);
         let mut core = Core {
             clients: Clients::new(&config, demo, facts, boot, (first, now.mono)),
             sources: Sources::new(&config, boot, now),
@@ -87,6 +95,8 @@ impl Core {
             cx: Context::new(config, market, stats, now),
             next_wake: CachedWake::default(),
             next_slice: 0,
+            most_sources,
+            reload: None,
             stop_at: None,
             clients_done: false,
             finished: false,
@@ -144,6 +154,39 @@ impl Core {
         self.wake_clients();
     }
 
+    /// Takes in another configuration, as soon as no market list is being applied: some turns later. What
+    /// holds until the end stays as it is; the keys of `fixed` are told in the log. Quotes, candles,
+    /// connections, budgets and back-off of sources that stay go on. The error says why nothing is changed.
+    pub fn reconfigure(
+        &mut self,
+        config: Config,
+        fixed: Vec<&'static str>,
+        now: Now,
+    ) -> Result<(), String> {
+        self.set_time(now);
+        let reload = Reload::new(config, self.most_sources, &self.cx)?;
+        self.reload = Some(Box::new(reload.with_fixed(fixed)));
+        self.take_reload();
+        Ok(())
+    }
+
+    /// True while a configuration waits to be taken in.
+    pub fn is_reloading(&self) -> bool {
+        self.reload.is_some()
+    }
+
+    fn take_reload(&mut self) {
+        if self.cx.market.catalog.is_refreshing() {
+            return;
+        }
+        if let Some(reload) = self.reload.take() {
+            self.next_wake.forget();
+            reload.apply(&mut self.clients, &mut self.sources, &mut self.cx);
+            self.wake_clients();
+            self.watch();
+        }
+    }
+
     /// Keeps history in a file from now on. `opened` tells what came of opening it.
     pub fn keep_history(&mut self, opened: Reply, now: Now) {
         self.set_time(now);
@@ -195,7 +238,7 @@ impl Core {
 
     /// Whether [`Core::work`] has something to do.
     pub fn has_work(&self) -> bool {
-        self.clients.has_work() || self.next_wake().has_work
+        self.clients.has_work() || self.is_reloading() || self.next_wake().has_work
     }
 
     /// The kinds of long work. Each does one slice, or returns false if it has nothing to do.
@@ -209,6 +252,7 @@ impl Core {
     /// call, so that the driver can look at the clock between two.
     pub fn work(&mut self, now: Now) {
         self.set_time(now);
+        self.take_reload();
         for _ in Core::SLICES {
             let slice = Core::SLICES[self.next_slice];
             self.next_slice = (self.next_slice + 1) % Core::SLICES.len();
@@ -296,6 +340,11 @@ impl Core {
             upstreams: self.sources.connections(),
             ..self.clients.census()
         }
+    }
+
+    /// How the service does, in a line for people.
+    pub fn status_line(&self) -> String {
+        status_line::status_line(&self.cx.stats)
     }
 
     /// Counts the turn of the loop from `now` to `end`, after which so many clients and connections to

@@ -2,12 +2,13 @@
 //!
 //! [`Status`] owns them. The parts that do the work write them; the api reads them.
 
+mod stored_series;
+
 use crate::durations::{Histogram, POLL_BOUNDS_US, Requests};
-use crate::history::Extent;
-use crate::market::{SeriesKey, SourceId};
+use crate::market::SourceId;
 use crate::time::{Mono, Now, UnixMs};
-use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
+use stored_series::StoredSeries;
 
 /// See the module's page.
 #[derive(Debug)]
@@ -43,6 +44,12 @@ impl Status {
             queues: Queues::default(),
             packed_bytes: 0,
         }
+    }
+
+    /// The sources that are configured, in the order of failover.
+    pub fn running(&self) -> impl Iterator<Item = (SourceId, &SourceStatus)> {
+        let all = (0..).map(SourceId).zip(&self.sources);
+        all.filter(|(_, source)| !source.has_ended)
     }
 }
 
@@ -88,45 +95,6 @@ pub struct Backfill {
     pub per_minute: u64,
     /// When it will be done at this pace.
     pub ends_at: Option<UnixMs>,
-}
-
-/// What the history file holds, by the last message of the disk thread.
-#[derive(Clone, Debug, Default)]
-pub struct StoredSeries {
-    extents: BTreeMap<SeriesKey, Extent>,
-    candles: u64,
-}
-
-impl StoredSeries {
-    /// Notes what it holds of a series.
-    pub fn set(&mut self, key: SeriesKey, extent: Extent) {
-        let before = match extent.count {
-            0 => self.extents.remove(&key),
-            _ => self.extents.insert(key, extent),
-        };
-        self.candles += extent.count;
-        self.candles -= before.map_or(0, |before| before.count);
-    }
-
-    /// Nothing is known of it any more.
-    pub fn clear(&mut self) {
-        *self = StoredSeries::default();
-    }
-
-    /// What it holds of a series; `None`: no candle.
-    pub fn of(&self, key: SeriesKey) -> Option<Extent> {
-        self.extents.get(&key).copied()
-    }
-
-    /// Series with a candle.
-    pub fn series(&self) -> usize {
-        self.extents.len()
-    }
-
-    /// Candles of all series.
-    pub fn candles(&self) -> u64 {
-        self.candles
-    }
 }
 
 /// How the history file does.
@@ -222,6 +190,8 @@ impl SourceState {
 pub struct SourceStatus {
     /// Its id in the configuration.
     pub id: Box<str>,
+    /// True if it is configured no longer.
+    pub has_ended: bool,
     /// How it does.
     pub state: SourceState,
     /// Requests sent, of every kind.
@@ -280,6 +250,7 @@ impl SourceStatus {
     pub fn new(id: &str) -> SourceStatus {
         SourceStatus {
             id: id.into(),
+            has_ended: false,
             state: SourceState::Starting,
             polls: 0,
             ok: 0,

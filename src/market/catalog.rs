@@ -26,7 +26,7 @@ pub use listing::{EmptyList, ListChange, Listed, Listing};
 
 use super::ids::{SourceId, SymbolId};
 use super::symbol::{Lookup, Spelling, SymbolName, Symbols};
-use crate::config::Config;
+use crate::config::{Config, SourceChange, SourceConfig};
 use crate::log_targets::MARKET;
 use crate::record::{MarketInfo, MarketRules};
 use crate::time::UnixMs;
@@ -35,6 +35,26 @@ use groups::{ByQuote, Groups};
 use refresh::ListRefresh;
 use roster::Roster;
 use tracking::Tracking;
+
+/// The number of a configured symbol. `None` if it cannot have one, which is logged.
+fn symbol_of(symbols: &mut Symbols, text: &str) -> Option<SymbolId> {
+    let spelling =
+        (text.split_once('/')).and_then(|(base, quote)| Spelling::canonical(base, quote));
+    let symbol = spelling.and_then(|spelling| symbols.intern(&spelling));
+    if symbol.is_none() {
+        log::warn!(
+            target: MARKET,
+            "symbol left out: symbol={text:?} reason=\"not canonical, or limits.symbols reached\""
+        );
+    }
+    symbol
+}
+
+/// The symbols that the configuration names for a source.
+fn named(source: &SourceConfig, symbol_of: impl FnMut(&str) -> Option<SymbolId>) -> Vec<SymbolId> {
+    let texts = source.symbols.iter().map(String::as_str);
+    texts.filter_map(symbol_of).collect()
+}
 
 /// The markets and the sources that track them.
 #[derive(Debug)]
@@ -57,25 +77,11 @@ impl Catalog {
     /// The catalog before any list: it knows only what the configuration names.
     pub fn new(config: &Config) -> Catalog {
         let mut symbols = Symbols::new(config.limits.symbols);
-        let mut symbol_of = |text: &str| {
-            let spelling =
-                (text.split_once('/')).and_then(|(base, quote)| Spelling::canonical(base, quote));
-            let symbol = spelling.and_then(|spelling| symbols.intern(&spelling));
-            if symbol.is_none() {
-                log::warn!(
-                    target: MARKET,
-                    "symbol left out: symbol={text:?} reason=\"not canonical, or limits.symbols reached\""
-                );
-            }
-            symbol
-        };
+        let mut symbol_of = |text: &str| symbol_of(&mut symbols, text);
         // Sources come first: at the limit, polled symbols matter most.
-        let rosters = config.sources.iter().map(|source| {
-            let named = source.symbols.iter().filter_map(|text| symbol_of(text));
-            let named = named.collect();
-            Roster::new(source, named)
-        });
-        let rosters: Vec<Roster> = rosters.collect();
+        let rosters = (config.sources.iter())
+            .map(|source| Roster::new(source, named(source, &mut symbol_of)))
+            .collect();
         let groups = Groups::new(&config.categories, &mut symbol_of);
         let ecosystem = Ecosystem::new(config.ecosystem.markets.as_deref(), &mut symbol_of);
         let mut catalog = Catalog {
@@ -88,12 +94,52 @@ impl Catalog {
             refresh: None,
             symbols,
         };
-        catalog.make_room();
-        for at in 0..catalog.symbols.len() {
-            catalog.place(SymbolId(at as u32));
-        }
-        catalog.rebuild();
+        catalog.place_all();
         catalog
+    }
+
+    /// True while a list is being applied: [`Catalog::reconfigure`] must wait for its end.
+    pub fn is_refreshing(&self) -> bool {
+        self.refresh.is_some()
+    }
+
+    /// Serves what the configuration now says, all of it at once. `changes` tells, by source, what becomes
+    /// of it. It goes over every symbol: about a millisecond for 3,500 markets.
+    pub fn reconfigure(&mut self, config: &Config, changes: &[SourceChange]) {
+        debug_assert!(!self.is_refreshing());
+        self.symbols.set_cap(config.limits.symbols);
+        let Catalog {
+            symbols, rosters, ..
+        } = self;
+        for (at, (source, change)) in config.sources.iter().zip(changes).enumerate() {
+            let mut named = || named(source, |text| symbol_of(symbols, text));
+            match change {
+                SourceChange::Begins if at == rosters.len() => {
+                    rosters.push(Roster::new(source, named()));
+                }
+                SourceChange::Begins => rosters[at] = Roster::new(source, named()),
+                SourceChange::Ends => rosters[at].retire(),
+                SourceChange::Settings { markets: true, .. } => {
+                    let named = named();
+                    rosters[at].select(source, named, symbols);
+                }
+                SourceChange::Settings { .. } | SourceChange::Same => {}
+            }
+        }
+        let mut symbol_of = |text: &str| symbol_of(symbols, text);
+        self.groups = Groups::new(&config.categories, &mut symbol_of);
+        self.ecosystem = Ecosystem::new(config.ecosystem.markets.as_deref(), &mut symbol_of);
+        self.place_all();
+        self.version += 1;
+    }
+
+    /// Computes all that follows from the rosters.
+    fn place_all(&mut self) {
+        self.make_room();
+        for at in 0..self.symbols.len() {
+            self.place(SymbolId(at as u32));
+        }
+        self.rebuild();
     }
 
     /// Finds a symbol in any accepted spelling, already percent-decoded. Every request calls it:

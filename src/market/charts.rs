@@ -127,6 +127,18 @@ impl Charts {
         Some(key)
     }
 
+    /// Takes in new limits. What is above them leaves as it would otherwise.
+    pub fn reconfigure(&mut self, limits: &Limits) {
+        (self.max_series, self.max_bytes) = (limits.candle_series, limits.candle_bytes);
+    }
+
+    /// Closes the series of this source's symbols that it no longer tracks.
+    pub fn retain(&mut self, source: SourceId, is_tracked: impl Fn(SymbolId) -> bool) {
+        let open = self.series.range(keys_of(source)).map(|(key, _)| *key);
+        let left: Vec<SeriesKey> = open.filter(|key| !is_tracked(key.symbol)).collect();
+        left.into_iter().for_each(|key| self.close(key));
+    }
+
     /// Marks a series as read now.
     pub fn touch(&self, key: SeriesKey, now: UnixMs) {
         if let Some(series) = self.series.get(&key) {

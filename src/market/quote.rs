@@ -143,6 +143,37 @@ impl Quotes {
         self.totals.counts.rejected += items;
     }
 
+    /// Takes in the settings of all sources. New ones come behind the others.
+    pub fn reconfigure(&mut self, sources: &[SourceConfig], now: Mono) {
+        let known = self.feeds.len();
+        self.feeds.extend(sources.iter().skip(known).map(Feed::new));
+        for (feed, source) in self.feeds.iter_mut().zip(sources) {
+            let ages = (source.stale_after, source.frozen_after);
+            if (feed.stale_after, feed.frozen_after) != ages {
+                (feed.stale_after, feed.frozen_after) = ages;
+                // The next poll judges by the new age.
+                feed.frozen = false;
+                feed.judge(now, &mut self.totals);
+            }
+        }
+    }
+
+    /// Drops all quotes of a source, which begins anew.
+    pub fn begin(&mut self, source: SourceId, config: &SourceConfig) {
+        self.retain(source, |_| false);
+        self.feeds[source.index()] = Feed::new(config);
+    }
+
+    /// Drops the quotes of this source's symbols that it no longer tracks.
+    pub fn retain(&mut self, source: SourceId, is_tracked: impl Fn(SymbolId) -> bool) {
+        for at in 0..self.feeds[source.index()].quotes.len() {
+            let symbol = SymbolId(at as u32);
+            if !is_tracked(symbol) {
+                self.drop_symbol(source, symbol);
+            }
+        }
+    }
+
     /// Drops a quote: the source no longer tracks the symbol.
     pub fn drop_symbol(&mut self, source: SourceId, symbol: SymbolId) {
         let feed = &mut self.feeds[source.index()];

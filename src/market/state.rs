@@ -3,8 +3,10 @@
 
 use super::catalog::Catalog;
 use super::charts::Charts;
+use super::ids::SourceId;
 use super::quote::Quotes;
-use crate::config::Config;
+use crate::config::{Config, SourceChange};
+use crate::time::Mono;
 
 /// All market data.
 #[derive(Debug)]
@@ -24,6 +26,27 @@ impl Market {
             catalog: Catalog::new(config),
             quotes: Quotes::new(&config.sources),
             charts: Charts::new(&config.limits, &config.history),
+        }
+    }
+
+    /// Takes in a new configuration. `changes` tells, by source, what becomes of it. Quotes and candles of
+    /// what a source tracks no longer are dropped; all others stay.
+    pub fn reconfigure(&mut self, config: &Config, changes: &[SourceChange], now: Mono) {
+        self.catalog.reconfigure(config, changes);
+        self.quotes.reconfigure(&config.sources, now);
+        self.charts.reconfigure(&config.limits);
+        let sources = changes.iter().enumerate();
+        let sources = sources.filter(|(_, change)| **change != SourceChange::Same);
+        for source in sources.map(|(at, _)| SourceId(at as u16)) {
+            let is_tracked = |symbol| self.catalog.sources_of(symbol).contains(&source);
+            self.quotes.retain(source, is_tracked);
+            self.charts.retain(source, is_tracked);
+            if changes[source.index()] == SourceChange::Begins {
+                // What another exchange has told under this id is not this one's.
+                self.quotes.begin(source, &config.sources[source.index()]);
+                self.charts.retain(source, |_| false);
+                self.charts.doubt_clock(source, true);
+            }
         }
     }
 }

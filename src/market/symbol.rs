@@ -122,6 +122,11 @@ impl Symbols {
         }
     }
 
+    /// Sets how many symbols there may be. More that are there already stay.
+    pub(super) fn set_cap(&mut self, cap: usize) {
+        self.cap = cap.min(u32::MAX as usize);
+    }
+
     /// The number of symbols ever seen. Every [`SymbolId`] is below it.
     pub(super) fn len(&self) -> usize {
         self.names.len()

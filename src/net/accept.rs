@@ -33,9 +33,11 @@ impl Driver {
                 match self.listeners[at].accept(now.mono) {
                     Accepted::Stream(stream, peer) => {
                         // Without room even for a refusal, the connection is closed at once.
-                        let Some(key) = self.core.accept_from(peer, service, now) else {
-                            continue;
+                        let key = match peer {
+                            Some(peer) => self.core.accept_from(peer, service, now),
+                            None => self.core.accept(service, now),
                         };
+                        let Some(key) = key else { continue };
                         self.add(Connection::accepted(stream, key));
                         self.queues.new.push_back(key);
                     }

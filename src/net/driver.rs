@@ -7,10 +7,11 @@ use super::connection::Connection;
 use super::error::RunError;
 use super::history::History;
 use super::listen::{self, Listener};
+use super::notify::Notifier;
 use super::pace::{self, Pace};
 use super::resolver::Resolver;
 use super::transfer::{Opener, Progress, Transfer};
-use super::{descriptors, process};
+use super::{activation, descriptors, process};
 use crate::config::Config;
 use crate::core::{Core, Event};
 use crate::demo::Demo;
@@ -47,6 +48,9 @@ pub(super) const WAKER: Token = Token(usize::MAX - 1);
 /// The token of the first listener. The others count down from it.
 pub(super) const LISTENERS: usize = usize::MAX - 2;
 
+/// Most listeners: two services or the passed sockets, and the demo exchange.
+pub(super) const MOST_LISTENERS: usize = activation::MOST + 1;
+
 /// Connections that have something to do. Each is in at most one queue.
 #[derive(Default)]
 pub(super) struct Queues {
@@ -78,6 +82,18 @@ impl Queues {
     }
 }
 
+/// Reads the configuration again. `None`: it has a fault, which is logged.
+pub(super) type ReadAgain = Box<dyn FnMut() -> Option<Config>>;
+
+/// What reading the configuration again needs.
+pub(super) struct Reread {
+    pub(super) read: ReadAgain,
+    /// The configuration as it was last read and taken in: what this machine has made of it is not a change.
+    pub(super) loaded: Config,
+    /// True until the core has taken it in.
+    pub(super) is_waiting: bool,
+}
+
 /// The state of the driver.
 pub(super) struct Driver {
     pub(super) poll: Poll,
@@ -98,6 +114,8 @@ pub(super) struct Driver {
     pub(super) opened: Option<Reply>,
     pub(super) tls: Opener,
     pub(super) signals: Signals,
+    pub(super) notifier: Notifier,
+    pub(super) reread: Reread,
     pub(super) pace: Pace,
     /// Which kind of long work is next.
     pub(super) next_slice: usize,
@@ -109,7 +127,10 @@ pub(super) struct Driver {
 
 impl Driver {
     /// Binds every address and starts the core; nothing is served yet.
-    pub(super) fn new(mut config: Config) -> Result<Driver, RunError> {
+    pub(super) fn new(mut config: Config, read: ReadAgain) -> Result<Driver, RunError> {
+        let loaded = config.clone();
+        let passed = activation::take(config.ecosystem_listen.is_some());
+        let passed = passed.map_err(RunError::Passed)?;
         descriptors::settle(&mut config)
             .map_err(|(limit, needed)| RunError::Files { limit, needed })?;
         let poll = Poll::new().map_err(|error| RunError::System("create a poller", error))?;
@@ -125,7 +146,7 @@ impl Driver {
         let tls = opener(&config, clock)?;
         // Nobody else needs it.
         config.tls.ca_text = String::new();
-        let listeners = listen::bind_all(&mut config, poll.registry(), LISTENERS)?;
+        let listeners = listen::bind_all(&mut config, passed, poll.registry(), LISTENERS)?;
         let (history, opened) =
             History::start(&config.data, waker.clone()).map_err(RunError::History)?;
         let mut clock = CachedClock::new(clock);
@@ -152,6 +173,12 @@ impl Driver {
             opened,
             tls,
             signals,
+            notifier: Notifier::from_env(),
+            reread: Reread {
+                read,
+                loaded,
+                is_waiting: false,
+            },
             pace: Pace::default(),
             next_slice: 0,
             has_more: true,
@@ -162,8 +189,8 @@ impl Driver {
     /// Logs every address.
     pub(super) fn announce(&self) {
         for listener in &self.listeners {
-            if let Ok(address) = listener.address() {
-                listener.service.announce(address);
+            if let Ok(place) = listener.place() {
+                listener.service.announce(&place);
             }
         }
     }

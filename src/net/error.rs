@@ -1,9 +1,9 @@
 //! Why marketd cannot run, with one line of text for each reason.
 
+use crate::config::ListenAddress;
 use crate::history::OpenError;
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
 
 /// Why marketd cannot run.
 #[derive(Debug)]
@@ -13,10 +13,12 @@ pub enum RunError {
         /// The configuration's key.
         key: &'static str,
         /// The address.
-        address: SocketAddr,
+        address: ListenAddress,
         /// The system's error.
         error: io::Error,
     },
+    /// A socket that the service manager has passed cannot be used: which one, and why.
+    Passed(String),
     /// A file of trusted certificates is invalid: its key, its name and what is wrong with it.
     Trust(String),
     /// The history file cannot be used, and a person has to decide what to do.
@@ -39,7 +41,18 @@ impl fmt::Display for RunError {
                 key,
                 address,
                 error,
-            } => write!(f, "{key}: cannot listen on {address}: {error}"),
+            } => {
+                write!(f, "{key}: cannot listen on {address}: {error}")?;
+                let is_taken = error.kind() == io::ErrorKind::AddrInUse;
+                match (is_taken, *key) {
+                    (true, "listen") => f.write_str(" (--listen names another address)"),
+                    (true, "ecosystemListen") => {
+                        f.write_str(" (--ecosystem-listen names another address)")
+                    }
+                    _ => Ok(()),
+                }
+            }
+            RunError::Passed(what) => f.write_str(what),
             RunError::Trust(what) => f.write_str(what),
             RunError::History(error) => write!(f, "data: {error}"),
             RunError::Files { limit, needed } => write!(

@@ -1,19 +1,21 @@
-//! The listening sockets.
+//! The listening sockets, of TCP or Unix.
 //!
 //! A [`Listener`] knows whether more connections may wait in its queue. It never spins: when the
 //! process has no descriptor left, it rests until a deadline.
 
 use super::error::RunError;
-use crate::config::{Config, Url};
+use super::socket_file::{self, SocketFile};
+use crate::config::{Config, ListenAddress, Url};
 use crate::core::Service;
 use crate::log_targets::HTTP;
 use crate::time::Mono;
-use mio::net::{TcpListener, TcpStream};
+use mio::net::{TcpListener, TcpStream, UnixListener};
 use mio::{Interest, Registry, Token};
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 /// Connections that the kernel queues between two turns, at most `net.core.somaxconn`.
@@ -25,8 +27,9 @@ const REST: Duration = Duration::from_millis(100);
 /// One listening socket.
 #[derive(Debug)]
 pub struct Listener {
-    /// The socket.
-    pub socket: TcpListener,
+    socket: ListeningSocket,
+    /// The file of a Unix socket that was bound here.
+    _file: Option<SocketFile>,
     /// The service that its clients reach.
     pub service: Service,
     /// True if more connections may be waiting.
@@ -37,11 +40,17 @@ pub struct Listener {
     exhausted: bool,
 }
 
+#[derive(Debug)]
+enum ListeningSocket {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
 /// The result of accepting a connection.
 #[derive(Debug)]
 pub enum Accepted {
-    /// A connection, and the peer's address.
-    Stream(TcpStream, IpAddr),
+    /// A connection, and the peer's address; that of a Unix socket has none.
+    Stream(TcpStream, Option<IpAddr>),
     /// The queue is empty.
     Drained,
     /// An error of the connection itself, which may have ended while it waited: try the next one.
@@ -52,21 +61,32 @@ pub enum Accepted {
 
 impl Listener {
     /// Binds and listens. Port 0 picks a free one.
-    pub fn bind(address: SocketAddr, service: Service) -> io::Result<Listener> {
-        let socket = Socket::new(
-            Domain::for_address(address),
-            Type::STREAM.nonblocking(),
-            Some(Protocol::TCP),
-        )?;
-        // Without it, a restart would have to wait until connections of the last run time out.
-        socket.set_reuse_address(true)?;
-        // Accepted sockets inherit it. A response is one write, which TCP would delay to gather more.
-        socket.set_tcp_nodelay(true)?;
-        super::sockopt::limit_unsent(&socket);
-        socket.bind(&address.into())?;
+    pub fn bind(address: &ListenAddress, service: Service) -> io::Result<Listener> {
+        let (socket, file) = match address {
+            ListenAddress::Tcp(address) => (bind(*address)?, None),
+            ListenAddress::Unix(path) => {
+                let (socket, file) = socket_file::bind(path)?;
+                (socket, Some(file))
+            }
+        };
         socket.listen(BACKLOG)?;
+        Listener::new(socket, file, service)
+    }
+
+    /// Of a socket that listens.
+    pub fn new(socket: Socket, file: Option<SocketFile>, service: Service) -> io::Result<Listener> {
+        socket.set_nonblocking(true)?;
+        let socket = if socket.local_addr()?.is_unix() {
+            ListeningSocket::Unix(UnixListener::from_std(socket.into()))
+        } else {
+            // Accepted sockets inherit it. A response is one write, which TCP would delay to gather more.
+            socket.set_tcp_nodelay(true)?;
+            super::sockopt::limit_unsent(&socket);
+            ListeningSocket::Tcp(TcpListener::from_std(socket.into()))
+        };
         Ok(Listener {
-            socket: TcpListener::from_std(socket.into()),
+            socket,
+            _file: file,
             service,
             ready: false,
             resting: None,
@@ -74,19 +94,65 @@ impl Listener {
         })
     }
 
-    /// The address that it is bound to.
-    pub fn address(&self) -> io::Result<SocketAddr> {
-        self.socket.local_addr()
+    /// Registers it with the poller.
+    fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+        match &mut self.socket {
+            ListeningSocket::Tcp(socket) => registry.register(socket, token, Interest::READABLE),
+            ListeningSocket::Unix(socket) => registry.register(socket, token, Interest::READABLE),
+        }
+    }
+
+    /// Where it can be reached.
+    pub fn place(&self) -> io::Result<String> {
+        Ok(match &self.socket {
+            ListeningSocket::Tcp(socket) => format!("http://{}", socket.local_addr()?),
+            ListeningSocket::Unix(socket) => {
+                let address = socket.local_addr()?;
+                let path = address.as_pathname().map(|path| path.display().to_string());
+                format!("unix:{}", path.as_deref().unwrap_or("(no file)"))
+            }
+        })
+    }
+
+    /// The URL of the demo exchange, if this is its listener.
+    pub fn demo_url(&self) -> Option<Url> {
+        let ListeningSocket::Tcp(socket) = &self.socket else {
+            return None;
+        };
+        let address = socket.local_addr().ok()?;
+        (self.service == Service::Demo).then(|| Url {
+            https: false,
+            host: address.ip().to_string(),
+            port: address.port(),
+            path: String::new(),
+        })
+    }
+
+    /// Takes one connection. The type of the stream names the system calls, which are the same for both
+    /// families, and not the family.
+    fn take(&self) -> io::Result<(TcpStream, Option<IpAddr>)> {
+        match &self.socket {
+            ListeningSocket::Tcp(socket) => {
+                let (stream, peer) = socket.accept()?;
+                // A listener of both families names IPv4 addresses in the form of IPv6.
+                Ok((stream, Some(peer.ip().to_canonical())))
+            }
+            ListeningSocket::Unix(socket) => {
+                let (stream, _) = socket.accept()?;
+                let stream = std::net::TcpStream::from(OwnedFd::from(stream));
+                Ok((TcpStream::from_std(stream), None))
+            }
+        }
     }
 
     /// Takes one connection from the queue.
     pub fn accept(&mut self, now: Mono) -> Accepted {
-        match self.socket.accept() {
+        match self.take() {
             Ok((stream, peer)) => {
                 if std::mem::take(&mut self.exhausted) {
                     log::info!(target: HTTP, "connections are accepted again");
                 }
-                Accepted::Stream(stream, peer.ip())
+                Accepted::Stream(stream, peer)
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 self.ready = false;
@@ -126,49 +192,60 @@ fn is_exhaustion(error: &io::Error) -> bool {
     )
 }
 
-/// Binds every listener of the configuration, that of the demo exchange included, and sets the URL of
-/// the demo source to it. Their tokens count down from `first_token`.
+/// A socket of TCP that is bound to this address.
+fn bind(address: SocketAddr) -> io::Result<Socket> {
+    let domain = Domain::for_address(address);
+    let socket = Socket::new(domain, Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
+    // Without it, a restart would have to wait until connections of the last run time out.
+    socket.set_reuse_address(true)?;
+    if address.is_ipv6() && address.ip().is_unspecified() {
+        // Both families, whatever the system's default is. Where it has none for both, IPv6 is served.
+        let _ = socket.set_only_v6(false);
+    }
+    socket.bind(&address.into())?;
+    Ok(socket)
+}
+
+/// Binds every listener of the configuration, or takes the sockets that were passed in their place. That
+/// of the demo exchange is bound in any case, and the URL of the demo source set to it. Their tokens count
+/// down from `first_token`.
 pub fn bind_all(
     config: &mut Config,
+    passed: Vec<(Socket, Service)>,
     registry: &Registry,
     first_token: usize,
 ) -> Result<Vec<Listener>, RunError> {
+    let mut listeners = Vec::new();
     let mut wanted = Vec::new();
-    match config.ecosystem_listen {
+    match &config.ecosystem_listen {
+        _ if !passed.is_empty() => {}
         Some(address) => {
-            wanted.push(("listen", config.listen, Service::Api));
-            wanted.push(("ecosystemListen", address, Service::Ecosystem));
+            wanted.push(("listen", config.listen.clone(), Service::Api));
+            wanted.push(("ecosystemListen", address.clone(), Service::Ecosystem));
         }
-        None => wanted.push(("listen", config.listen, Service::Both)),
+        None => wanted.push(("listen", config.listen.clone(), Service::Both)),
+    }
+    for (socket, service) in passed {
+        let listener = Listener::new(socket, None, service);
+        listeners.push(listener.map_err(|it| RunError::System("use a passed socket", it))?);
     }
     if config.demo.is_some() {
-        let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
-        wanted.push(("demo", loopback, Service::Demo));
+        wanted.push(("demo", (Ipv4Addr::LOCALHOST, 0).into(), Service::Demo));
     }
-    let mut listeners = Vec::new();
     for (key, address, service) in wanted {
-        let fault = |error| RunError::Listen {
+        let listener = Listener::bind(&address, service).map_err(|error| RunError::Listen {
             key,
             address,
             error,
-        };
-        let mut listener = Listener::bind(address, service).map_err(fault)?;
-        let token = Token(first_token - listeners.len());
-        registry
-            .register(&mut listener.socket, token, Interest::READABLE)
-            .map_err(fault)?;
-        if service == Service::Demo {
-            let address = listener.address().map_err(fault)?;
-            if let Some(source) = config.demo_source() {
-                config.sources[source].url = Some(Url {
-                    https: false,
-                    host: address.ip().to_string(),
-                    port: address.port(),
-                    path: String::new(),
-                });
-            }
+        })?;
+        if let (Some(url), Some(source)) = (listener.demo_url(), config.demo_source()) {
+            config.sources[source].url = Some(url);
         }
         listeners.push(listener);
+    }
+    for (at, listener) in listeners.iter_mut().enumerate() {
+        (listener.register(registry, Token(first_token - at)))
+            .map_err(|error| RunError::System("watch a listener", error))?;
     }
     Ok(listeners)
 }

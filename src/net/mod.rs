@@ -16,6 +16,7 @@
 //!
 //! ```text
 //! turn                         the loop and its turns
+//! reload                       reading the configuration again
 //! accept, long_work            new connections; exchanges, the core's long work and the disk
 //! actions                      what the core asks for
 //! driver                       the driver's state, and moving bytes
@@ -23,13 +24,16 @@
 //! fetch                        one request after another, without the loop
 //! tls                          TLS sessions, which a build without the feature lacks
 //! transfer, socket, sockopt    results of system calls; a socket and its readiness; socket options
+//! socket_file, activation      the file of a Unix socket; sockets that were passed to the process
 //! history, resolver, process,  the disk thread; the resolver thread; figures of the process;
-//! descriptors, memory, pace    limits on files; freed memory; when to look at the clock
+//! descriptors, memory, pace,   limits on files; freed memory; when to look at the clock;
+//! notify                       messages to the service manager
 //! error                        why the program cannot run
 //! ```
 
 mod accept;
 mod actions;
+mod activation;
 mod connection;
 mod descriptors;
 mod driver;
@@ -39,10 +43,13 @@ mod history;
 mod listen;
 mod long_work;
 mod memory;
+mod notify;
 mod pace;
 mod process;
+mod reload;
 mod resolver;
 mod socket;
+mod socket_file;
 mod sockopt;
 #[cfg(feature = "tls")]
 mod tls;
@@ -58,9 +65,14 @@ use driver::Driver;
 
 /// Runs until a signal asks it to stop.
 ///
-/// `listening` is called when every address is bound and logged.
-pub fn run(config: Config, listening: impl FnOnce()) -> Result<(), RunError> {
-    let driver = Driver::new(config)?;
+/// `listening` is called when every address is bound and logged, and `reread` when a signal asks for the
+/// configuration to be read again; it returns none if that has a fault.
+pub fn run(
+    config: Config,
+    listening: impl FnOnce(),
+    reread: impl FnMut() -> Option<Config> + 'static,
+) -> Result<(), RunError> {
+    let driver = Driver::new(config, Box::new(reread))?;
     driver.announce();
     listening();
     driver.run()

@@ -2,16 +2,17 @@
 //!
 //! Owns the order of the work within a turn.
 
-use super::driver::{CLIENT_BYTES, Driver, LISTENERS, SIGNALS, TURN_BUDGET, WAKER, connection};
+use super::driver::{
+    CLIENT_BYTES, Driver, LISTENERS, MOST_LISTENERS, SIGNALS, TURN_BUDGET, WAKER, connection,
+};
 use super::error::RunError;
 use super::listen::Listener;
 use super::memory;
-use crate::core::Service;
 use crate::log_targets::NET;
 use crate::table::Key;
 use crate::time::Now;
 use mio::{Events, Token};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::signal_name;
 use std::io;
 use std::time::Duration;
@@ -28,6 +29,7 @@ impl Driver {
             self.core.keep_history(opened, now);
         }
         self.carry_out(now);
+        self.notifier.ready();
         while !self.core.is_finished() {
             self.turn(&mut events)?;
         }
@@ -60,6 +62,9 @@ impl Driver {
         let clients = self.queues.hot.len() + self.queues.bulk.len();
         let waiting = (clients, self.queues.upstream.len());
         self.core.note_turn(self.turned, waiting, now);
+        self.end_reload();
+        let core = &self.core;
+        self.notifier.turn(self.turned, || core.status_line());
         Ok(())
     }
 
@@ -75,12 +80,10 @@ impl Driver {
         if busy {
             return Some(Duration::ZERO);
         }
-        let mut next = self.core.poll_timeout();
-        if self.accepting {
-            for rests in self.listeners.iter().filter_map(|l| l.resting) {
-                next = Some(next.map_or(rests, |next| next.min(rests)));
-            }
-        }
+        let rests = self.listeners.iter().filter_map(|l| l.resting);
+        let rests = rests.filter(|_| self.accepting);
+        let all = rests.chain(self.core.poll_timeout());
+        let next = all.chain(self.notifier.due()).min();
         // Almost no time has passed since the end of the last turn.
         Some(next?.since(self.turned))
     }
@@ -89,12 +92,17 @@ impl Driver {
         match event.token() {
             SIGNALS => {
                 for signal in self.signals.pending() {
-                    // A closed terminal or a log rotation must not stop the service.
+                    if signal == SIGHUP {
+                        self.reload(now);
+                        continue;
+                    }
+                    // A log rotation must not stop the service.
                     if signal != SIGTERM && signal != SIGINT {
                         let name = signal_name(signal).unwrap_or("unknown");
                         log::warn!(target: NET, "signal ignored name={name}");
                         continue;
                     }
+                    self.notifier.stopping();
                     self.core.shut_down(now);
                     self.listeners.clear();
                 }
@@ -105,7 +113,7 @@ impl Driver {
                 }
                 self.history.ready = true;
             }
-            Token(token) if token > LISTENERS - Service::COUNT => {
+            Token(token) if token > LISTENERS - MOST_LISTENERS => {
                 if let Some(listener) = self.listeners.get_mut(LISTENERS - token) {
                     listener.ready = true;
                     self.accepting = true;

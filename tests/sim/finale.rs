@@ -52,7 +52,7 @@ impl World {
     /// A client that asks for one thing, and its answer.
     fn ask(&mut self, target: &str, kind: Kind, rng: &mut Rng) -> Answer {
         let ecosystem = target.starts_with("/api/ecosystem");
-        let side = match (self.config.ecosystem_listen, ecosystem) {
+        let side = match (&self.config.ecosystem_listen, ecosystem) {
             (None, _) => Side::Both,
             (Some(_), true) => Side::Ecosystem,
             (Some(_), false) => Side::Api,

@@ -217,7 +217,9 @@ fn config(theme: Theme, brain: &Brain, rng: &mut Rng) -> Config {
         d1: depth(rng.between(40, 400), rng),
     };
     Config {
-        ecosystem_listen: rng.chance(1, 6).then(|| super::driver::address_of(200, 0)),
+        ecosystem_listen: rng
+            .chance(1, 6)
+            .then(|| super::driver::address_of(200, 0).into()),
         data: Data::Memory,
         sources,
         history,

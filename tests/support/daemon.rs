@@ -157,6 +157,19 @@ impl Launch {
         }
     }
 
+    /// Starts it with the arguments as they are and waits for a log line that holds `mark`, for one that
+    /// listens on no address: [`Marketd::addr`] means nothing then.
+    #[track_caller]
+    pub fn start_until(self, mark: &str) -> Marketd {
+        let marketd = Marketd {
+            process: self.spawn(),
+            addr: SocketAddr::from(([0; 4], 0)),
+            dir: self.dir,
+        };
+        marketd.await_log(mark, PATIENCE);
+        marketd
+    }
+
     /// Runs it to its end with the arguments as they are; panics when it does not end in time.
     #[track_caller]
     pub fn run(self) -> Finished {

@@ -142,6 +142,11 @@ impl CompressedBodies {
         }
     }
 
+    /// Sets the most bytes. What is kept above them leaves with the next body.
+    pub fn set_most(&mut self, bytes: usize) {
+        self.most_bytes = bytes;
+    }
+
     /// True if bodies are compressed.
     pub fn is_on(&self) -> bool {
         self.most_bytes > 0

@@ -29,8 +29,8 @@ pub fn health(
     responder: &mut Responder<'_>,
 ) -> Result<Outcome, Error> {
     let quotes = view.market.quotes.counts();
-    let sources = &view.status.sources;
-    let up = sources.iter().filter(|it| it.state == SourceState::Up);
+    let sources = || view.status.running();
+    let up = sources().filter(|(_, it)| it.state == SourceState::Up);
     let state = reasons::state(view.status, &view.market.quotes);
     let is_serving = matches!(state, State::Ok | State::Degraded);
     let is_ready = is_serving && quotes.fresh > 0;
@@ -55,7 +55,7 @@ pub fn health(
         (",\"fresh\":", quotes.fresh as u64),
         (",\"stale\":", quotes.stale as u64),
         ("},\"upstreams\":{\"up\":", up.count() as u64),
-        (",\"total\":", sources.len() as u64),
+        (",\"total\":", sources().count() as u64),
     ];
     // Balancers ask all the time: the JSON writer and a buffer on the heap would take twice as long.
     let mut body = [0; BODY_BYTES];

@@ -103,9 +103,7 @@ pub fn reasons<'a>(status: &'a Status, quotes: &'a Quotes) -> impl Iterator<Item
         of_all(Code::HistoryLost, history.lost),
         of_all(Code::HistoryWriteFailed, history.write_failed),
     ];
-    let sources = status.sources.iter().enumerate();
-    let of_sources = sources.filter_map(|(at, source)| {
-        let id = SourceId(at as u16);
+    let of_sources = status.running().filter_map(|(id, source)| {
         let code = match source.state {
             SourceState::Starting => Code::SourceStarting,
             SourceState::Backoff => Code::SourceBackoff,

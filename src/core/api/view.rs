@@ -50,7 +50,7 @@ impl<'a> View<'a> {
 
     /// The same for a response that any source may change.
     pub fn until_any_poll(&self) -> Cache {
-        let next = self.status.sources.iter().map(|source| source.next_poll);
+        let next = self.status.running().map(|(_, source)| source.next_poll);
         self.until(next.min().unwrap_or_default())
     }
 
@@ -71,7 +71,8 @@ impl<'a> View<'a> {
 
     /// The source with this id.
     pub fn source(&self, id: &[u8]) -> Option<SourceId> {
-        let at = (self.config.sources.iter()).position(|source| source.id.as_bytes() == id)?;
-        Some(SourceId(at as u16))
+        let mut all = self.status.running();
+        let found = all.find(|(_, source)| source.id.as_bytes() == id);
+        found.map(|(id, _)| id)
     }
 }

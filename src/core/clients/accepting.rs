@@ -60,6 +60,7 @@ impl Acceptor {
     ) -> Option<Accepted> {
         let limits = &cx.config.limits;
         let deadline = cx.now.mono + limits.idle_timeout;
+        let counted = peer.filter(|_| limits.connections_per_address > 0);
         let new = |key| Connection::new(key, service, peer, deadline);
         if service == Service::Demo {
             if self.demo_open >= DEMO_CLIENTS {
@@ -70,7 +71,6 @@ impl Acceptor {
         }
         let (most, most_of_peer) = (limits.max_connections, limits.connections_per_address);
         let open = cx.stats.http.open as usize;
-        let counted = peer.filter(|_| most_of_peer > 0);
         let of_peer = counted.map_or(0, |peer| self.addresses.count(peer));
         let is_over = |extra: usize| counted.is_some() && of_peer >= most_of_peer + extra;
         if open >= most + LOBBY || is_over(ADDRESS_LOBBY) {
@@ -93,6 +93,7 @@ impl Acceptor {
         let key = connections.insert_with(new)?;
         if let Some(peer) = counted {
             self.addresses.enter(peer);
+            connections.get_mut(key)?.is_counted = true;
         }
         self.silent.push(key, connections, most + LOBBY);
         Some(match is_refused {
@@ -107,8 +108,8 @@ impl Acceptor {
             self.demo_open -= 1;
             return;
         }
-        let is_counted = cx.config.limits.connections_per_address > 0;
-        if let Some(peer) = connection.peer.filter(|_| is_counted) {
+        // The limit may have been set since, or taken away.
+        if let Some(peer) = connection.peer.filter(|_| connection.is_counted) {
             self.addresses.leave(peer);
         }
         let http = &mut cx.stats.http;

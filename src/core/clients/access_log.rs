@@ -53,6 +53,11 @@ impl AccessLog {
         }
     }
 
+    /// The logger may take other lines than before.
+    pub fn reconfigure(&mut self) {
+        self.on = log::log_enabled!(target: ACCESS, log::Level::Info);
+    }
+
     /// True if lines are written.
     pub fn is_on(&self) -> bool {
         self.on

@@ -4,7 +4,7 @@
 //! Owns the trusted proxies and the rate limiter. Without either, which is the default, a request costs
 //! the check of one flag. It never counts connections: those count for the address of the peer itself.
 
-use crate::config::{Config, Network};
+use crate::config::{Config, Limits, Network};
 use crate::core::Context;
 use crate::core::clients::rate_limiter::RateLimiter;
 use crate::durations::Endpoint;
@@ -63,6 +63,22 @@ impl Admission {
         }
     }
 
+    /// Takes in a new configuration. What each address has left stays, unless the limit changes.
+    pub fn reconfigure(&mut self, old: &Limits, config: &Config) {
+        let of = |it: &Limits| {
+            (
+                it.requests_per_minute,
+                it.request_burst,
+                it.request_addresses,
+            )
+        };
+        if of(old) != of(&config.limits) {
+            self.rates = RateLimiter::new(&config.limits);
+        }
+        self.trusted = config.trusted_proxies.clone().into();
+        self.is_needed = self.rates.is_on() || !self.trusted.is_empty();
+    }
+
     /// Admits a request of this peer, or not.
     #[inline]
     pub fn admit(
@@ -72,7 +88,7 @@ impl Admission {
         endpoint: &Endpoint,
         cx: &mut Context,
     ) -> Admitted {
-        match self.is_needed {
+        match self.is_needed || peer.is_none() {
             true => self.check(peer, request, endpoint, cx),
             false => Admitted::unlimited(peer),
         }
@@ -85,7 +101,7 @@ impl Admission {
         endpoint: &Endpoint,
         cx: &mut Context,
     ) -> Admitted {
-        let client = peer.map(|peer| self.client(peer, request.fields));
+        let client = self.client(peer, request.fields);
         // A probe that is refused would take the service out of its balancer, and a page whose preflight
         // is refused could not read why. Neither costs more than a 429 does.
         let is_limited = self.rates.is_on() && endpoint.is_limited();
@@ -120,9 +136,12 @@ impl Admission {
     /// proxy appends the address that it got the request from. So the list is read from its end, as long
     /// as the proxy that says it is trusted; anybody may have made up what is before. If a trusted proxy
     /// says nothing, or something else than an address, the request counts for the proxy.
-    fn client(&self, peer: IpAddr, fields: Fields<'_>) -> IpAddr {
-        let mut client = peer.to_canonical();
-        if !self.trusts(client) {
+    ///
+    /// A peer without an address is the front end of a Unix socket, which the mode of the socket's file
+    /// has let in: it is trusted, and what it says nothing about counts for nobody.
+    fn client(&self, peer: Option<IpAddr>, fields: Fields<'_>) -> Option<IpAddr> {
+        let mut client = peer.map(|peer| peer.to_canonical());
+        if client.is_some_and(|client| !self.trusts(client)) {
             return client;
         }
         let is_list = |name: &[u8]| name.eq_ignore_ascii_case(b"x-forwarded-for");
@@ -138,8 +157,8 @@ impl Admission {
             let Some(address) = read_address(member) else {
                 break;
             };
-            client = address;
-            if !self.trusts(client) {
+            client = Some(address);
+            if !self.trusts(address) {
                 break;
             }
         }
@@ -163,7 +182,6 @@ fn read_address(text: &[u8]) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Limits;
     use crate::http::{HeadLimits, Parsed, parse};
 
     #[track_caller]
@@ -180,14 +198,22 @@ mod tests {
         let Ok(Parsed::Complete { request, .. }) = parse(raw.as_bytes(), &limits) else {
             panic!("{raw:?} is a request");
         };
-        let peer = peer.parse().expect("an address");
-        let found = Admission::new(&config).client(peer, request.fields);
-        assert_eq!(found.to_string(), expected, "{peer} {lines:?}");
+        // A Unix socket's peer has no address.
+        let found = Admission::new(&config).client(peer.parse().ok(), request.fields);
+        let found = found.map_or("-".to_string(), |client| client.to_string());
+        assert_eq!(found, expected, "{peer} {lines:?}");
     }
 
     #[test]
     fn nobody_but_a_trusted_proxy_says_whose_request_it_is() {
         check("192.0.2.1", &[], "192.0.2.1");
+        check("unix", &[], "-");
+        check("unix", &["X-Forwarded-For: unknown"], "-");
+        check(
+            "unix",
+            &["X-Forwarded-For: 192.0.2.8, 192.0.2.9"],
+            "192.0.2.9",
+        );
         check("192.0.2.1", &["X-Forwarded-For: 192.0.2.9"], "192.0.2.1");
         check(
             "::ffff:192.0.2.1",

@@ -42,6 +42,8 @@ pub struct Connection {
     pub service: Service,
     /// The address of the peer, if known.
     pub peer: Option<IpAddr>,
+    /// True if it counts for its address.
+    pub is_counted: bool,
     /// See the table on the module's page.
     pub phase: Phase,
     /// When the phase has lasted too long.
@@ -112,6 +114,7 @@ impl Connection {
             key,
             service,
             peer,
+            is_counted: false,
             phase: Phase::Idle,
             deadline,
             inbox: Vec::new(),

@@ -43,6 +43,11 @@ impl DeferredResponses {
         }
     }
 
+    /// Sets how many responses are in the making at once.
+    pub fn set_most(&mut self, making: usize) {
+        self.making = making.max(1);
+    }
+
     /// How many wait, and how many run.
     pub fn depths(&self) -> (usize, usize) {
         (self.waiting.len(), self.running.len())

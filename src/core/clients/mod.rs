@@ -31,7 +31,7 @@ mod reading;
 mod responses;
 mod sweeping;
 
-use crate::config::Config;
+use crate::config::{Config, Limits};
 use crate::core::{Census, Context, Event, ProcessFacts, Service, Status};
 use crate::core::{CloseReason, api};
 use crate::demo::Demo;
@@ -85,6 +85,11 @@ impl Clients {
             next_work: 0,
             peak_bytes: 0,
         }
+    }
+
+    /// Takes in a new configuration, in place of one with these limits.
+    pub fn reconfigure(&mut self, old: &Limits, config: &Config) {
+        self.reader.reconfigure(old, config);
     }
 
     /// True if a key may be that of a client. Every other key is that of a connection to an exchange.

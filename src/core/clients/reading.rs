@@ -8,6 +8,7 @@
 //! A body is read and dropped; then the request is served as if it had none. `responses` writes the
 //! responses.
 
+use crate::config::{Config, Limits};
 use crate::core::clients::connection::{Connection, PendingBody, Phase};
 use crate::core::clients::fairness::{self, FairQueue};
 use crate::core::clients::head_cache::{CachedHead, HeadCache, HeadKey};
@@ -55,6 +56,17 @@ impl RequestReader {
             queue: FairQueue::default(),
             heads: HeadCache::new(),
         }
+    }
+
+    /// Takes in a new configuration, in place of one with these limits. What is in the cache was parsed
+    /// with the former ones.
+    pub fn reconfigure(&mut self, old: &Limits, config: &Config) {
+        self.heads = HeadCache::new();
+        let responses = &mut self.responses;
+        responses.compressed.set_most(config.limits.packed_bytes);
+        responses.deferred.set_most(config.limits.long_answers);
+        responses.admission.reconfigure(old, config);
+        responses.access_log.reconfigure();
     }
 
     /// Handles an event of a connection.

@@ -50,7 +50,7 @@ pub struct Responses {
     pub deferred: DeferredResponses,
     pub wishes: VecDeque<Wish>,
     pub access_log: AccessLog,
-    admission: Admission,
+    pub admission: Admission,
     /// Buffers for the next response.
     spare: Output,
     demo: Option<Demo>,

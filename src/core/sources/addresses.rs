@@ -27,6 +27,8 @@ pub struct Addresses {
     is_literal: bool,
     /// True while a look-up is under way.
     asked: bool,
+    /// True while that is one of the name before this one.
+    is_former: bool,
     /// From then on the list may be out of date.
     old_from: Mono,
     /// No look-up before this.
@@ -47,6 +49,19 @@ impl Addresses {
             is_literal: literal.is_some(),
             ..Addresses::default()
         }
+    }
+
+    /// Takes the place of the addresses of another name. A look-up of that may be under way: none is begun
+    /// until it has ended.
+    pub fn succeed(&mut self, former: &Addresses) {
+        (self.asked, self.is_former) = (former.asked, former.asked);
+    }
+
+    /// The look-up has ended. `true`: it was that of the former name, and what it found is not ours.
+    pub fn skip_former(&mut self) -> bool {
+        let is_former = std::mem::take(&mut self.is_former);
+        self.asked &= !is_former;
+        is_former
     }
 
     /// True if none is known.

@@ -48,6 +48,12 @@ impl Backoff {
         }
     }
 
+    /// Takes in new settings. A back-off that is running goes on.
+    pub fn reconfigure(&mut self, profile: &Profile) {
+        self.poll = profile.config.poll;
+        self.stale_after = profile.config.stale_after;
+    }
+
     /// True after a failure, until what everything depends on succeeds.
     pub fn is_failing(&self) -> bool {
         self.failures > 0

@@ -8,6 +8,8 @@
 //! exchange had closed the connection while it was idle (RFC 9112, 9.3.1). Its task is due again at
 //! once, and costs as much again, because the exchange may have counted the first one.
 
+mod rerouting;
+
 use crate::core::context::Context;
 use crate::core::sources::addresses::Addresses;
 use crate::core::sources::connecting::{Connecting, Phase, Route};
@@ -387,14 +389,6 @@ impl Connections {
         let chosen: Vec<usize> = (0..self.all.len()).filter(is_chosen).collect();
         let put_back = |conn| self.put_back(conn, cx);
         chosen.into_iter().filter_map(put_back).collect()
-    }
-
-    /// Closes a connection. Its request stays.
-    fn close(&mut self, conn: usize, cx: &mut Context) {
-        self.all[conn].connecting.close();
-        if let Some(key) = self.all[conn].key.take() {
-            cx.actions.push_back(Action::Close(key));
-        }
     }
 }
 

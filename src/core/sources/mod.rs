@@ -28,7 +28,7 @@ mod source;
 mod staged;
 mod task;
 
-use crate::config::Config;
+use crate::config::{Config, SourceChange};
 use crate::core::history::History;
 use crate::core::{Action, Context, Event};
 use crate::http::Outgoing;
@@ -41,6 +41,10 @@ use failover::Failover;
 use source::Source;
 use std::net::SocketAddr;
 use std::ops::Range;
+
+/// Sources that may be added while marketd runs. Each place is that of one id until the end, so that the
+/// table of connections can be sized at the start.
+const MOST_ADDED: usize = 16;
 
 /// Whose connection it is, and which of its connections.
 #[derive(Clone, Copy, Debug)]
@@ -57,13 +61,20 @@ pub struct Sources {
     /// The place behind the source that worked last.
     next_to_work: usize,
     failover: Failover,
+    /// Gives each new source its jitter.
+    rng: Rng,
 }
 
 impl Sources {
+    /// The most sources: those of the start, and some that come later.
+    pub fn most(config: &Config) -> usize {
+        config.sources.len() + MOST_ADDED
+    }
+
     /// The connections that all exchanges may have. One that reconnects has two entries until the
     /// driver has closed the old socket.
     pub fn capacity(config: &Config) -> usize {
-        2 * config.limits.lanes_per_source * config.sources.len()
+        2 * config.limits.lanes_per_source * Sources::most(config)
     }
 
     /// Those of the configuration. `seed` is that of their jitter.
@@ -77,6 +88,31 @@ impl Sources {
             connections: Table::new(Sources::capacity(config)),
             next_to_work: 0,
             failover: Failover::default(),
+            rng,
+        }
+    }
+
+    /// Takes in the configuration of the context. `changes` tells, by source, what becomes of it.
+    pub fn reconfigure(&mut self, changes: &[SourceChange], cx: &mut Context) {
+        for (at, change) in changes.iter().enumerate() {
+            let id = SourceId(at as u16);
+            match change {
+                SourceChange::Same => continue,
+                SourceChange::Settings { .. } => self.all[at].reconfigure(*change, cx),
+                SourceChange::Ends => self.all[at].end(cx),
+                SourceChange::Begins => {
+                    let mut source = Source::new(id, &cx.config, self.rng.next_u64(), cx.now);
+                    match self.all.get_mut(at) {
+                        Some(former) => {
+                            former.end(cx);
+                            std::mem::swap(former, &mut source);
+                            former.succeed(source);
+                        }
+                        None => self.all.push(source),
+                    }
+                }
+            }
+            self.open_connections(id, cx);
         }
     }
 

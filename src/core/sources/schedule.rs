@@ -58,6 +58,12 @@ impl Schedule {
         }
     }
 
+    /// Takes in new settings. Budget and back-off go on.
+    pub fn reconfigure(&mut self, profile: &Profile, now: Mono) {
+        self.backoff.reconfigure(profile);
+        self.quotes_due = self.quotes_due.min(now + profile.config.poll);
+    }
+
     /// When the next quotes are due, the back-off included.
     pub fn next_quotes(&self) -> Mono {
         self.quotes_due.max(self.backoff.until)

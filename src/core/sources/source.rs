@@ -8,6 +8,8 @@
 //! It serves no client and keeps no price: what it reads goes to the market, in slices
 //! ([`Source::work`]), after its body has parsed to its end.
 
+mod reload;
+
 use crate::config::Config;
 use crate::core::Event;
 use crate::core::context::Context;
@@ -40,6 +42,8 @@ pub struct Source {
     progress: BackfillProgress,
     /// When [`Source::handle_timeout`] is wanted; recomputed after each change.
     wake_at: Option<Mono>,
+    /// True if it is configured no longer: it requests nothing.
+    has_ended: bool,
 }
 
 impl Source {
@@ -57,6 +61,7 @@ impl Source {
             jobs: JobQueue::default(),
             progress: BackfillProgress::new(now.mono),
             wake_at: Some(now.mono),
+            has_ended: false,
             profile,
         }
     }
@@ -78,7 +83,7 @@ impl Source {
 
     /// Follows a series from now on. `false`: there are too many, or the exchange does not have it.
     pub fn follow(&mut self, series: SeriesKey, cx: &mut Context) -> bool {
-        self.schedule.candles.follow(series, cx)
+        !self.has_ended && self.schedule.candles.follow(series, cx)
     }
 
     /// Requests candles for a client. `false`: none will come, so the client need not wait.
@@ -99,7 +104,7 @@ impl Source {
 
     /// Looks at once for what is due.
     pub fn wake_up(&mut self, now: Now) {
-        self.wake_at = Some(now.mono);
+        self.wake_at = (!self.has_ended).then_some(now.mono);
     }
 
     /// The history file holds more, or less, than before.
@@ -123,6 +128,9 @@ impl Source {
         history: &mut History,
         cx: &mut Context,
     ) {
+        if self.connections.skip_former_name(cx) {
+            return;
+        }
         match addresses {
             Ok(list) => self.connections.resolved(list, cx),
             Err(why) => {
@@ -181,6 +189,9 @@ impl Source {
 
     /// Starts every task that is due and has an idle connection, then works out when to look again.
     fn start_due(&mut self, history: &mut History, cx: &mut Context) {
+        if self.has_ended {
+            return;
+        }
         self.schedule.begin_round(&self.profile, cx);
         let mut next = None;
         while let Some(conn) = self.connections.idle() {

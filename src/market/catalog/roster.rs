@@ -8,6 +8,7 @@
 //! listings change in [`Roster::swap`] and nowhere else.
 
 use super::super::ids::SymbolId;
+use super::super::symbol::Symbols;
 use super::listing::{Difference, Listing, Routes};
 use crate::config::SourceConfig;
 use crate::log_targets::MARKET;
@@ -83,29 +84,74 @@ struct Warned {
     missing: Vec<SymbolId>,
 }
 
+impl Wanted {
+    fn of(source: &SourceConfig) -> Wanted {
+        let all = source.quote_assets.iter().any(|asset| asset == "*");
+        let nothing_said = source.symbols.is_empty() && source.quote_assets.is_empty();
+        match all || nothing_said {
+            true => Wanted::All,
+            false => Wanted::QuotedIn(source.quote_assets.clone()),
+        }
+    }
+}
+
 impl Roster {
     /// The roster before the first list. `named` are the configured symbols.
     pub(super) fn new(source: &SourceConfig, mut named: Vec<SymbolId>) -> Roster {
         named.sort_unstable();
         named.dedup();
-        let all = source.quote_assets.iter().any(|asset| asset == "*");
-        let nothing_said = source.symbols.is_empty() && source.quote_assets.is_empty();
         Roster {
             id: source.id.as_str().into(),
             named,
             remembered: Vec::new(),
             recalled: BTreeMap::new(),
-            wanted: if all || nothing_said {
-                Wanted::All
-            } else {
-                Wanted::QuotedIn(source.quote_assets.clone())
-            },
+            wanted: Wanted::of(source),
             listings: Vec::new(),
             routes: Routes::default(),
             has_list: false,
             staging: None,
             warned: Warned::default(),
         }
+    }
+
+    /// Tracks what the configuration now says. Listings that it does not want are dropped; those that it
+    /// wants besides come with the next list.
+    pub(super) fn select(
+        &mut self,
+        source: &SourceConfig,
+        named: Vec<SymbolId>,
+        symbols: &Symbols,
+    ) {
+        let new = Roster::new(source, named);
+        (self.named, self.wanted) = (new.named, new.wanted);
+        self.staging = None;
+        let mut listings = std::mem::take(&mut self.listings);
+        let mut routes = Routes::with_room(listings.len());
+        for (at, place) in listings.iter_mut().enumerate() {
+            let symbol = SymbolId(at as u32);
+            let is_named = self.names(symbol);
+            let quote = symbols.name(symbol).quote();
+            if let Some(listing) = place.take_if(|it| is_named || self.wants(quote, it.active)) {
+                routes.add(&listing, symbol);
+                let named = is_named;
+                *place = Some(Box::new(Listing { named, ..*listing }));
+            } else {
+                *place = None;
+            }
+        }
+        (self.listings, self.routes) = (listings, routes);
+        let mut remembered = std::mem::take(&mut self.remembered);
+        remembered.retain(|symbol| self.wants(symbols.name(*symbol).quote(), true));
+        self.remembered = remembered;
+    }
+
+    /// Tracks nothing any more.
+    pub(super) fn retire(&mut self) {
+        *self = Roster {
+            id: self.id.clone(),
+            wanted: Wanted::QuotedIn(Vec::new()),
+            ..Roster::new(&SourceConfig::of(""), Vec::new())
+        };
     }
 
     pub(super) fn listing(&self, symbol: SymbolId) -> Option<&Listing> {

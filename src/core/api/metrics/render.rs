@@ -4,7 +4,6 @@
 use super::table::{Figures, METRICS, Metric, Read};
 use crate::durations::Buckets;
 use crate::json::{Object, Ready};
-use crate::market::SourceId;
 use crate::time::UnixMs;
 use std::fmt::{Display, Formatter, Write};
 
@@ -46,8 +45,8 @@ impl Read {
 /// The figures of each source.
 fn of_sources<'a>(it: &Figures<'a>) -> impl Iterator<Item = Figures<'a>> {
     let it = *it;
-    (0..it.view.status.sources.len()).map(move |at| Figures {
-        source: Some(SourceId(at as u16)),
+    it.view.status.running().map(move |(id, _)| Figures {
+        source: Some(id),
         ..it
     })
 }

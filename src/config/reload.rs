@@ -1,0 +1,179 @@
+//! Reading the configuration again while marketd runs: which keys hold until the end, and what becomes of
+//! each source.
+
+use super::schema::{Config, SourceConfig};
+
+/// Lists the keys that hold until the end: what is opened, sized or shared with other threads at the start.
+macro_rules! fixed {
+    ($($key:literal $first:ident $(. $rest:ident)?;)+) => {
+        impl Config {
+            /// The keys that hold until the end and have another value in `new`.
+            pub fn fixed_changes(&self, new: &Config) -> Vec<&'static str> {
+                let all = [$((self.$first $(.$rest)? != new.$first $(.$rest)?).then_some($key)),+];
+                all.into_iter().flatten().collect()
+            }
+
+            /// Keeps of those what `running` has.
+            pub fn keep_fixed(&mut self, running: &Config) {
+                $(self.$first $(.$rest)?.clone_from(&running.$first $(.$rest)?);)+
+            }
+        }
+    };
+}
+
+fixed! {
+    "listen" listen;
+    "ecosystemListen" ecosystem_listen;
+    "basePath" base_path;
+    "ecosystemBasePath" ecosystem_base_path;
+    "data" data;
+    "history" history;
+    "demo" demo;
+    "tls" tls;
+    "limits.maxConnections" limits.max_connections;
+    "limits.lanesPerSource" limits.lanes_per_source;
+}
+
+/// What becomes of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceChange {
+    /// It goes on as it is. One that has ended stays so.
+    Same,
+    /// It goes on with other settings.
+    Settings {
+        /// True if it tracks other markets.
+        markets: bool,
+        /// True if its exchange is reached elsewhere.
+        route: bool,
+    },
+    /// It begins, in place of another exchange if there was one under its id.
+    Begins,
+    /// It is configured no longer.
+    Ends,
+}
+
+/// The sources after a reload. Each keeps its place, also one that has ended, so that its number means
+/// nothing else while the process lives; new ones come behind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SourcePlaces {
+    /// By place.
+    pub all: Vec<SourceConfig>,
+    /// By place.
+    pub changes: Vec<SourceChange>,
+    /// True if the order of failover is not that of the file.
+    pub is_reordered: bool,
+}
+
+impl SourcePlaces {
+    /// Those of `new` among the places of the `old` ones, of which some may have ended.
+    pub fn of(
+        old: &[SourceConfig],
+        has_ended: impl Fn(usize) -> bool,
+        new: &[SourceConfig],
+    ) -> SourcePlaces {
+        let mut all = old.to_vec();
+        let ends = |at| match has_ended(at) {
+            true => SourceChange::Same,
+            false => SourceChange::Ends,
+        };
+        let mut changes: Vec<SourceChange> = (0..old.len()).map(ends).collect();
+        let mut places = Vec::new();
+        for source in new {
+            let found = all.iter().position(|it| it.id == source.id);
+            let at = found.unwrap_or(all.len());
+            places.push(at);
+            if found.is_none() {
+                all.push(source.clone());
+                changes.push(SourceChange::Begins);
+                continue;
+            }
+            changes[at] = match has_ended(at) {
+                true => SourceChange::Begins,
+                false => change(&all[at], source),
+            };
+            all[at].clone_from(source);
+        }
+        SourcePlaces {
+            all,
+            changes,
+            is_reordered: !places.is_sorted(),
+        }
+    }
+}
+
+fn change(old: &SourceConfig, new: &SourceConfig) -> SourceChange {
+    if old == new {
+        return SourceChange::Same;
+    }
+    if old.dialect != new.dialect || old.dialect_text != new.dialect_text {
+        return SourceChange::Begins;
+    }
+    SourceChange::Settings {
+        markets: old.symbols != new.symbols || old.quote_assets != new.quote_assets,
+        route: old.url != new.url || old.proxy != new.proxy,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SourceChange::{Begins, Ends, Same, Settings};
+    use super::*;
+
+    fn of(ids: &[&str]) -> Vec<SourceConfig> {
+        let named = |id: &&str| SourceConfig {
+            id: id.to_string(),
+            ..SourceConfig::of("binance")
+        };
+        ids.iter().map(named).collect()
+    }
+
+    #[test]
+    fn a_source_keeps_its_place_and_new_ones_come_behind() {
+        let check =
+            |old: &[&str], ended: &[usize], new: &[&str], changes: &[SourceChange], order| {
+                let found = SourcePlaces::of(&of(old), |at| ended.contains(&at), &of(new));
+                assert_eq!((&found.changes[..], found.is_reordered), (changes, order));
+                assert_eq!(found.all[..old.len()], of(old));
+            };
+        check(&["a", "b"], &[], &["a", "b"], &[Same, Same], false);
+        check(&["a", "b"], &[], &["b", "a"], &[Same, Same], true);
+        check(&["a", "b"], &[], &["b"], &[Ends, Same], false);
+        check(&["a", "b"], &[0], &["b", "c"], &[Same, Same, Begins], false);
+        check(&["a", "b"], &[0], &["a", "b"], &[Begins, Same], false);
+        check(&["a"], &[], &["b", "a"], &[Same, Begins], true);
+    }
+
+    #[test]
+    fn what_has_changed_of_a_source_is_told() {
+        let check = |change: fn(&mut SourceConfig), expected| {
+            let (old, mut new) = (of(&["a"]), of(&["a"]));
+            change(&mut new[0]);
+            assert_eq!(SourcePlaces::of(&old, |_| false, &new).changes, [expected]);
+        };
+        let settings = |markets, route| Settings { markets, route };
+        check(|it| it.poll *= 2, settings(false, false));
+        check(|it| it.symbols.push("A/B".into()), settings(true, false));
+        check(|it| it.quote_assets.push("B".into()), settings(true, false));
+        check(
+            |it| it.url = super::super::Url::parse("http://h").ok(),
+            settings(false, true),
+        );
+        check(|it| it.dialect = "okx".into(), Begins);
+    }
+
+    #[test]
+    fn keys_that_hold_until_the_end_are_told_and_kept() {
+        let (old, mut new) = (Config::default(), Config::default());
+        assert_eq!(old.fixed_changes(&new), [""; 0]);
+        new.data = super::super::Data::Memory;
+        new.limits.max_connections += 1;
+        new.limits.symbols += 1;
+        assert_eq!(old.fixed_changes(&new), ["data", "limits.maxConnections"]);
+        new.keep_fixed(&old);
+        assert_eq!(
+            (&new.data, new.limits.max_connections),
+            (&old.data, old.limits.max_connections)
+        );
+        assert_ne!(new.limits.symbols, old.limits.symbols);
+    }
+}

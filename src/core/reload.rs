@@ -1,0 +1,81 @@
+//! A configuration that was read again while the core runs, and waits to be taken in.
+//!
+//! [`Reload`] decides what becomes of each source; each part takes in what concerns it. Sources keep their
+//! numbers, so nothing that names one has to be translated: one that has ended keeps its place, and tracks
+//! and requests nothing.
+
+use super::clients::Clients;
+use super::context::Context;
+use super::sources::Sources;
+use super::stats::SourceStatus;
+use crate::config::{Config, SourceChange, SourcePlaces};
+use crate::log_targets::CONFIG;
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct Reload {
+    config: Config,
+    changes: Vec<SourceChange>,
+    /// What the new configuration says otherwise and holds until the end.
+    fixed: Vec<&'static str>,
+}
+
+impl Reload {
+    /// Of a new configuration in place of that of the context. The error says why nothing is changed.
+    pub fn new(mut config: Config, most: usize, cx: &Context) -> Result<Reload, String> {
+        let has_ended = |at: usize| cx.stats.sources[at].has_ended;
+        let places = SourcePlaces::of(&cx.config.sources, has_ended, &config.sources);
+        let count = places.all.len();
+        if count > most {
+            return Err(format!(
+                "sources: {count} different ones since the start, and at most {most} have a place"
+            ));
+        }
+        let mut fixed = Vec::new();
+        fixed.extend(places.is_reordered.then_some("the order of sources"));
+        config.keep_fixed(&cx.config);
+        config.sources = places.all;
+        Ok(Reload {
+            config,
+            changes: places.changes,
+            fixed,
+        })
+    }
+
+    /// Adds keys that hold until the end, for the log.
+    pub fn with_fixed(mut self, fixed: Vec<&'static str>) -> Reload {
+        self.fixed.splice(0..0, fixed);
+        self
+    }
+
+    /// Lets every part take it in.
+    pub fn apply(self, clients: &mut Clients, sources: &mut Sources, cx: &mut Context) {
+        let old = std::mem::replace(&mut cx.config, self.config);
+        for (at, change) in self.changes.iter().enumerate() {
+            let begun = || SourceStatus::new(&cx.config.sources[at].id);
+            match (change, cx.stats.sources.get_mut(at)) {
+                (SourceChange::Begins, Some(status)) => *status = begun(),
+                (SourceChange::Begins, None) => cx.stats.sources.push(begun()),
+                (SourceChange::Ends, Some(status)) => status.has_ended = true,
+                _ => {}
+            }
+        }
+        cx.market
+            .reconfigure(&cx.config, &self.changes, cx.now.mono);
+        sources.reconfigure(&self.changes, cx);
+        clients.reconfigure(&old.limits, &cx.config);
+        let count = |is: fn(&SourceChange) -> bool| self.changes.iter().filter(|it| is(it)).count();
+        log::info!(
+            target: CONFIG,
+            "reloaded sources={} begun={} ended={} changed={}",
+            cx.stats.running().count(),
+            count(|it| matches!(it, SourceChange::Begins)),
+            count(|it| matches!(it, SourceChange::Ends)),
+            count(|it| matches!(it, SourceChange::Settings { .. })),
+        );
+        if !self.fixed.is_empty() {
+            let keys = self.fixed.join(", ");
+            log::warn!(target: CONFIG, "changes with the next start only: {keys}");
+        }
+    }
+}

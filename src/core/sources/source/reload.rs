@@ -1,0 +1,68 @@
+//! What becomes of a source when the configuration is read again.
+
+use super::Source;
+use crate::config::SourceChange;
+use crate::core::context::Context;
+use crate::core::sources::candle_plans::CandlePlans;
+use crate::core::sources::jobs::Job;
+use crate::core::sources::request::RequestInFlight;
+use crate::core::sources::task::{Profile, Task};
+use crate::job_queue::JobQueue;
+use crate::market::SeriesKey;
+
+impl Source {
+    /// Takes in new settings. Requests that these concern end, and are due again.
+    pub fn reconfigure(&mut self, change: SourceChange, cx: &mut Context) {
+        let SourceChange::Settings { markets, route } = change else {
+            return;
+        };
+        self.profile = Profile::new(self.profile.id, &cx.config);
+        self.schedule.reconfigure(&self.profile, cx.now.mono);
+        let is_list = |request: &RequestInFlight| *request.task() == Task::Markets;
+        self.put_back_all(|request| route || markets && is_list(request), cx);
+        if route {
+            self.connections.reroute(&self.profile, cx);
+        }
+        if markets {
+            // What was listed was chosen by the former settings.
+            self.jobs.retain(|job| !matches!(job, Job::RefreshList));
+            self.schedule.list_due = cx.now.mono;
+            self.schedule.round.abandon();
+            self.close_untracked(cx);
+        }
+        self.wake_up(cx.now);
+    }
+
+    /// Follows no series any more that is closed, or whose market has no listing.
+    fn close_untracked(&mut self, cx: &Context) {
+        let (id, catalog) = (self.profile.id, &cx.market.catalog);
+        for key in self.schedule.candles.series().collect::<Vec<SeriesKey>>() {
+            let is_listed = !catalog.has_list(id) || catalog.listing(id, key.symbol).is_some();
+            if !is_listed || cx.market.charts.get(key).is_none() {
+                self.schedule.candles.close(key);
+            }
+        }
+    }
+
+    /// It is configured no longer: its requests end, its connections are closed, and no client need wait
+    /// for it.
+    pub fn end(&mut self, cx: &mut Context) {
+        self.put_back_all(|_| true, cx);
+        self.connections.close_all(cx);
+        self.jobs = JobQueue::default();
+        self.schedule.candles = CandlePlans::new(&self.profile);
+        self.has_ended = true;
+        self.wake_at = None;
+    }
+
+    /// Goes on with budget and back-off of the source that had this id before, if it is the same
+    /// exchange: its limit does not begin anew.
+    pub fn succeed(&mut self, former: Source) {
+        if self.profile.dialect.name() == former.profile.dialect.name() {
+            self.schedule.budget = former.schedule.budget;
+            self.schedule.backoff = former.schedule.backoff;
+            self.schedule.backoff.reconfigure(&self.profile);
+        }
+        self.connections.succeed(&former.connections);
+    }
+}

@@ -1,0 +1,131 @@
+//! Tells the service manager how marketd does (sd_notify(3)).
+//!
+//! Owns the address that `NOTIFY_SOCKET` names, and when the next message is due. Messages are sent from
+//! the loop, so that a loop that hangs stops the watchdog's. None waits for the manager: one that it does
+//! not take at once is lost. Without `NOTIFY_SOCKET` nothing is sent.
+
+use crate::log_targets::NET;
+use crate::time::{Clock, Mono};
+use std::env;
+use std::io;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::Duration;
+
+/// The least time between two texts for people: a state that comes and goes is not worth more.
+const STATUS_EVERY: Duration = Duration::from_secs(2);
+
+/// The shortest time between two messages of the watchdog, whatever the manager wants.
+const WATCHDOG_LEAST: Duration = Duration::from_millis(1);
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub struct Notifier {
+    manager: Option<(UnixDatagram, SocketAddr)>,
+    /// Half of the time after which the manager takes the loop for dead.
+    watchdog: Option<Duration>,
+    watchdog_due: Mono,
+    status: String,
+    status_due: Mono,
+}
+
+impl Notifier {
+    /// To the manager that the environment names.
+    pub fn from_env() -> Notifier {
+        let text = |name| env::var(name).ok().filter(|text| !text.is_empty());
+        let Some(name) = text("NOTIFY_SOCKET") else {
+            return Notifier::default();
+        };
+        let manager = match open(&name) {
+            Ok(manager) => Some(manager),
+            Err(error) => {
+                log::warn!(target: NET, "service manager not told path={name:?} error=\"{error}\"");
+                None
+            }
+        };
+        let own = std::process::id();
+        let is_mine = text("WATCHDOG_PID").is_none_or(|pid| pid.parse() == Ok(own));
+        let limit = text("WATCHDOG_USEC").and_then(|text| text.parse::<u64>().ok());
+        Notifier {
+            manager,
+            watchdog: limit
+                .filter(|limit| is_mine && *limit > 0)
+                .map(|limit| Duration::from_micros(limit / 2).max(WATCHDOG_LEAST)),
+            ..Notifier::default()
+        }
+    }
+
+    /// The service listens, or has taken in its configuration again.
+    pub fn ready(&self) {
+        self.send("READY=1");
+    }
+
+    /// The configuration is being read again.
+    pub fn reloading(&self) {
+        let time = Clock::system_us();
+        self.send(&format!("RELOADING=1\nMONOTONIC_USEC={time}"));
+    }
+
+    /// The end has begun.
+    pub fn stopping(&self) {
+        self.send("STOPPING=1\nSTATUS=Stopping");
+    }
+
+    /// When [`Notifier::turn`] is wanted at the latest.
+    pub fn due(&self) -> Option<Mono> {
+        self.manager.as_ref().and(self.watchdog)?;
+        Some(self.watchdog_due)
+    }
+
+    /// The loop has turned. `status` describes the service for people.
+    pub fn turn(&mut self, now: Mono, status: impl Fn() -> String) {
+        if self.manager.is_none() {
+            return;
+        }
+        if let Some(every) = self.watchdog
+            && now >= self.watchdog_due
+        {
+            self.watchdog_due = now + every;
+            self.send("WATCHDOG=1");
+        }
+        if now >= self.status_due {
+            self.status_due = now + STATUS_EVERY;
+            let status = status();
+            if status != self.status {
+                self.send(&format!("STATUS={status}"));
+                self.status = status;
+            }
+        }
+    }
+
+    fn send(&self, message: &str) {
+        if let Some((socket, address)) = &self.manager {
+            // A manager that is away or overrun is not worth a line for each message.
+            let _ = socket.send_to_addr(message.as_bytes(), address);
+        }
+    }
+}
+
+/// A socket, and the address of a name: a path, or `@` and an abstract name.
+fn open(name: &str) -> io::Result<(UnixDatagram, SocketAddr)> {
+    let address = match name.strip_prefix('@') {
+        Some(name) => abstract_address(name)?,
+        None => SocketAddr::from_pathname(name)?,
+    };
+    let socket = UnixDatagram::unbound()?;
+    socket.set_nonblocking(true)?;
+    Ok((socket, address))
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn abstract_address(name: &str) -> io::Result<SocketAddr> {
+    #[cfg(target_os = "android")]
+    use std::os::android::net::SocketAddrExt;
+    #[cfg(target_os = "linux")]
+    use std::os::linux::net::SocketAddrExt;
+    SocketAddr::from_abstract_name(name)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn abstract_address(_name: &str) -> io::Result<SocketAddr> {
+    Err(io::Error::from(io::ErrorKind::Unsupported))
+}

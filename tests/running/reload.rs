@@ -1,0 +1,272 @@
+//! Reading the configuration again while marketd runs.
+
+use crate::manager::Manager;
+use crate::setup::*;
+use crate::support::*;
+use serde_json::{Value, json};
+
+/// Writes another configuration in place of that one, and has it read.
+fn reload(marketd: &Marketd, config: &Value) {
+    let path = marketd.dir().path().join("marketd.json");
+    // In one step, as a person's editor does.
+    let new = path.with_extension("new");
+    std::fs::write(&new, config.to_string()).expect("the directory can be written to");
+    std::fs::rename(new, path).expect("it can be replaced");
+    marketd.signal("HUP");
+}
+
+/// How often the log has said this.
+fn count(marketd: &Marketd, part: &str) -> usize {
+    marketd.log().matches(part).count()
+}
+
+/// Reloads, and waits until it is done.
+#[track_caller]
+fn reload_well(marketd: &Marketd, config: &Value) {
+    let part = "config: reloaded";
+    let before = count(marketd, part);
+    reload(marketd, config);
+    eventually(LONG, || (count(marketd, part) > before).then_some(()));
+}
+
+/// Waits until a quote is served, by this source.
+#[track_caller]
+fn await_quote(marketd: &Marketd, symbol: &str, source: &str) {
+    await_answer(marketd.addr(), &format!("/api/v1/quotes/{symbol}"), |it| {
+        it.status == 200 && it.exact()["source"] == source
+    });
+}
+
+fn status_of(marketd: &Marketd, target: &str) -> u16 {
+    get(marketd.addr(), target).status
+}
+
+/// The ids of the sources in the metrics.
+fn sources(marketd: &Marketd) -> Vec<String> {
+    let all = metrics(marketd)["upstreams"].clone();
+    let ids = all
+        .items()
+        .iter()
+        .map(|it| it["id"].text().map(str::to_string));
+    ids.flatten().collect()
+}
+
+#[test]
+fn sources_come_and_go_while_connections_and_quotes_stay() {
+    let (first, second) = (exchange_of(&["BTC/USDT"]), exchange_of(&["ETH/USDT"]));
+    let one = config(&[source("a", &first)]);
+    let both = config(&[source("a", &first), source("b", &second)]);
+    let marketd = start(&one);
+    let mut client = Client::connect(marketd.addr());
+    let request = "GET /api/v1/quotes/BTC-USDT HTTP/1.1\r\nHost: x\r\n\r\n";
+    let mut ask = || {
+        client.send(request).expect("it is open");
+        client.read().expect("it answers").status
+    };
+    for round in 0..3 {
+        assert_eq!(ask(), 200, "{round}");
+        let (polls, spent) = (upstream(&marketd, "ok"), upstream(&marketd, "polls"));
+        reload_well(&marketd, &both);
+        assert_eq!(ask(), 200, "{round}");
+        await_quote(&marketd, "ETH-USDT", "b");
+        assert_eq!(sources(&marketd), ["a", "b"]);
+        await_health(&marketd, "ok");
+        reload_well(&marketd, &one);
+        assert_eq!(ask(), 200, "{round}");
+        assert_eq!(status_of(&marketd, "/api/v1/quotes/ETH-USDT"), 404);
+        assert_eq!(sources(&marketd), ["a"]);
+        await_health(&marketd, "ok");
+        eventually(LONG, || (second.connections_open() == 0).then_some(()));
+        // It is the same source all the time.
+        assert!(upstream(&marketd, "ok") >= polls && upstream(&marketd, "polls") >= spent);
+    }
+    let asked = second.asked().len();
+    await_polls(&marketd, 5);
+    assert_eq!(
+        second.asked().len(),
+        asked,
+        "one that has ended is not asked"
+    );
+    assert_eq!(marketd.stop(LONG).code, Some(0));
+}
+
+#[test]
+fn markets_and_categories_follow_the_file() {
+    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT", "SOL/EUR"]);
+    let of = |symbols: &[&str]| config(&[tracking("a", &exchange, symbols)]);
+    let marketd = start(&of(&["BTC/USDT", "SOL/EUR"]));
+    let majors = json!([{ "id": "majors", "symbols": ["ETH/USDT"] }]);
+    reload_well(
+        &marketd,
+        &with(of(&["BTC/USDT", "ETH/USDT"]), "categories", majors),
+    );
+    assert_eq!(status_of(&marketd, "/api/v1/quotes/BTC-USDT"), 200);
+    assert_eq!(status_of(&marketd, "/api/v1/quotes/SOL-EUR"), 404);
+    await_quote(&marketd, "ETH-USDT", "a");
+    let markets = read(marketd.addr(), "/api/v1/categories/majors/markets");
+    assert_eq!(markets["category"]["marketCount"].integer(), Some(1));
+    assert_eq!(status_of(&marketd, "/api/v1/categories/eur/markets"), 404);
+    // All that the exchange has.
+    reload_well(&marketd, &config(&[source("a", &exchange)]));
+    await_quote(&marketd, "SOL-EUR", "a");
+    assert_eq!(
+        status_of(&marketd, "/api/v1/categories/majors/markets"),
+        404
+    );
+}
+
+#[test]
+fn an_exchange_may_move_and_another_may_take_its_id() {
+    let (old, new) = (exchange_of(&["BTC/USDT"]), exchange_of(&["BTC/USDT"]));
+    let marketd = start(&config(&[source("a", &old)]));
+    let spent = metrics(&marketd)["upstreams"][0]["budgetSpent"].integer();
+    reload_well(&marketd, &config(&[source("a", &new)]));
+    assert_eq!(status_of(&marketd, "/api/v1/quotes/BTC-USDT"), 200);
+    new.await_asked(binance::TICKERS, 2, LONG);
+    eventually(LONG, || (old.connections_open() == 0).then_some(()));
+    assert!(metrics(&marketd)["upstreams"][0]["budgetSpent"].integer() >= spent);
+    await_health(&marketd, "ok");
+    let okx = with(source("a", &new), "dialect", json!("okx"));
+    reload_well(&marketd, &config(&[okx]));
+    // Nothing of the one before counts for it, and this one does not understand it.
+    assert_eq!(status_of(&marketd, "/api/v1/quotes/BTC-USDT"), 404);
+    reload_well(&marketd, &config(&[source("a", &new)]));
+    await_quote(&marketd, "BTC-USDT", "a");
+}
+
+#[test]
+fn a_file_with_a_fault_changes_nothing() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let good = config(&[source("a", &exchange)]);
+    let marketd = start(&good);
+    let path = marketd.dir().path().join("marketd.json");
+    let refuse = |text: &str, part: &str| {
+        std::fs::write(&path, text).expect("the directory can be written to");
+        marketd.signal("HUP");
+        marketd.await_log(part, LONG);
+        assert_eq!(status_of(&marketd, "/api/v1/quotes/BTC-USDT"), 200);
+        assert_eq!(sources(&marketd), ["a"]);
+    };
+    refuse(
+        "{ \"listen\": 1 }",
+        "marketd.json:1: listen: expected ADDR:PORT",
+    );
+    refuse("{", "not reloaded: ");
+    let runs = "sources: the demo exchange runs from the start or not at all";
+    refuse("{}", runs);
+    std::fs::remove_file(&path).expect("it is there");
+    marketd.signal("HUP");
+    marketd.await_log("cannot be read", LONG);
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    marketd.signal("HUP");
+    marketd.await_log("not a regular file", LONG);
+    std::fs::remove_file(&path).expect("it is there");
+    assert_eq!(count(&marketd, "config: reloaded"), 0);
+    reload_well(&marketd, &good);
+    let many: Vec<Value> = (0..18)
+        .map(|at| source(&format!("s{at}"), &exchange))
+        .collect();
+    reload(&marketd, &config(&many));
+    marketd.await_log("19 different ones since the start, and at most 17", LONG);
+    assert_eq!(sources(&marketd), ["a"]);
+}
+
+#[test]
+fn what_holds_until_the_end_is_told_in_one_line() {
+    let (first, second) = (exchange_of(&["BTC/USDT"]), exchange_of(&["ETH/USDT"]));
+    let (a, b) = (source("a", &first), source("b", &second));
+    let marketd = start(&config(&[a.clone(), b.clone()]));
+    let other = with(config(&[b, a]), "data", json!("other.db"));
+    let other = with(
+        other,
+        "limits",
+        json!({ "maxConnections": 7, "symbolsPerRequest": 1 }),
+    );
+    reload_well(&marketd, &other);
+    let line = marketd.await_log("changes with the next start only", LONG);
+    let keys = "only: data, limits.maxConnections, the order of sources\n";
+    assert!(line.ends_with(keys), "{line}");
+    let two = "/api/v1/quotes?symbols=BTC-USDT,ETH-USDT";
+    assert_eq!(status_of(&marketd, two), 400, "other limits have changed");
+    assert!(!marketd.dir().path().join("other.db").exists());
+}
+
+#[test]
+fn lines_of_the_log_and_limits_follow_the_file() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let quiet = config(&[source("a", &exchange)]);
+    let marketd = start(&quiet);
+    assert_eq!(count(&marketd, "access: "), 0);
+    let loud = with(
+        with(quiet.clone(), "accessLog", json!(true)),
+        "log",
+        json!("debug"),
+    );
+    let limits = json!({ "requestsPerMinute": 1, "requestBurst": 1 });
+    reload_well(&marketd, &with(loud, "limits", limits));
+    assert_eq!(status_of(&marketd, "/api/v1/quotes/BTC-USDT"), 200);
+    assert_eq!(status_of(&marketd, "/api/v1/quotes/BTC-USDT"), 429);
+    marketd.await_log("access: peer=127.0.0.1 method=GET", LONG);
+    marketd.await_log("DEBUG source: response source=a", LONG);
+    reload_well(&marketd, &quiet);
+    let before = count(&marketd, "access: ");
+    for _ in 0..3 {
+        assert_eq!(status_of(&marketd, "/api/v1/quotes/BTC-USDT"), 200);
+    }
+    await_polls(&marketd, 1);
+    assert_eq!(count(&marketd, "access: "), before);
+}
+
+#[test]
+fn the_manager_is_told_that_the_file_is_read_again() {
+    let (manager, name) = Manager::new();
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let launch = Launch::new(&[]).env("NOTIFY_SOCKET", &name);
+    let marketd = launch.config(config(&[source("a", &exchange)])).start();
+    assert_eq!(manager.next_but(&["STATUS="]), "READY=1");
+    for text in [None, Some("{")] {
+        if let Some(text) = text {
+            let path = marketd.dir().path().join("marketd.json");
+            std::fs::write(path, text).expect("the directory can be written to");
+        }
+        marketd.signal("HUP");
+        let told = manager.next_but(&["STATUS="]);
+        let time = told.strip_prefix("RELOADING=1\nMONOTONIC_USEC=");
+        assert!(time.is_some_and(|it| it.parse::<u64>().is_ok()), "{told}");
+        assert_eq!(manager.next_but(&["STATUS="]), "READY=1");
+    }
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn candles_of_a_source_that_ends_stay_in_the_file() {
+    let (first, second) = (exchange_of(&["BTC/USDT"]), Binance::generated(1, 7));
+    let symbol = second.symbols()[0].clone();
+    let one = with(config(&[source("a", &first)]), "data", json!("kept.db"));
+    let named = tracking("b", &second, &[&symbol]);
+    let both = with(
+        config(&[source("a", &first), named]),
+        "data",
+        json!("kept.db"),
+    );
+    let marketd = start(&both);
+    let target = format!("/api/ecosystem/chart?symbol={symbol}&interval=1h&limit=50&source=b");
+    let body = |target: &str| get(marketd.addr(), target).text().to_string();
+    let before = await_answer(marketd.addr(), &target, |it| it.text().len() > 1000);
+    eventually(LONG, || {
+        let stored = metrics(&marketd)["candlesStored"].integer();
+        (stored > Some(40)).then_some(())
+    });
+    reload_well(&marketd, &one);
+    assert_eq!(status_of(&marketd, &target), 404);
+    reload_well(&marketd, &both);
+    let old = before
+        .text()
+        .split("],[")
+        .take(20)
+        .collect::<Vec<_>>()
+        .join("],[");
+    let same = |text: &str| text.contains(old.trim_start_matches("[["));
+    eventually(LONG, || same(&body(&target)).then_some(()));
+}
