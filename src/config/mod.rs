@@ -14,6 +14,7 @@
 mod check;
 mod dialects;
 mod fault;
+mod file;
 mod flags;
 mod forms;
 mod json;
@@ -21,6 +22,7 @@ mod limits;
 mod load;
 mod log_rules;
 mod network;
+mod number;
 mod proxy;
 #[cfg(test)]
 mod reference;
@@ -30,10 +32,11 @@ mod tests;
 mod url;
 mod values;
 
-pub use dialects::{DialectFault, Dialects, KnownDialect};
-pub use fault::Fault;
+pub use dialects::{Dialects, KnownDialect};
+pub use fault::{Fault, Report};
 pub use flags::help;
 pub use forms::Data;
+pub use json::{Node, unquoted};
 pub use limits::Limits;
 pub use load::{Command, Loaded, command};
 pub use network::Network;

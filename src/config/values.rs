@@ -11,10 +11,10 @@ use super::fault::{Report, suggestion};
 use super::forms::{Data, Form};
 use super::json::{self, Node};
 use super::network::Network;
+use super::number::Number;
 use super::url::Url;
 use crate::decimal::Decimal;
 use std::collections::HashMap;
-use std::fmt::{self, Display};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -119,26 +119,41 @@ pub(super) use object;
 /// Reads an object. Each key that is unknown, given twice or wrong is a fault of its own, and so is
 /// the needed key if it is missing; all other keys are read.
 pub(super) fn read_object<T: Object>(object: &mut T, node: &Node, report: &mut Report) {
-    let Some(members) = node.members() else {
-        return node.refuse(None, T::expected(&()), report);
-    };
-    let mut seen: HashMap<&str, usize> = HashMap::new();
-    for (name, value) in &members {
-        report.place(&value.path, value.offset);
-        let line = report.line(value.offset);
-        let read = match seen.insert(name, line) {
-            Some(first) => Err(format!("given twice, first on line {first}")),
-            None => read_key(object, name, value, report),
-        };
-        if let Err(message) = read {
-            report.add(report.located(&value.path, message));
-        }
-    }
-    if !T::NEEDED.is_empty() && !seen.contains_key(T::NEEDED) {
+    let mut read =
+        |name: &str, value: &Node, report: &mut Report| read_key(object, name, value, report);
+    let seen = read_members(node, report, &mut read);
+    if !T::NEEDED.is_empty() && seen.is_some_and(|seen| !seen.contains_key(T::NEEDED)) {
         let missing = Node::of(format!("{}.{}", node.path, T::NEEDED), "");
         let known = read_key(object, T::NEEDED, &missing, report);
         debug_assert!(known.is_ok(), "what is needed is a key");
     }
+}
+
+/// Reads each member by this function, and returns the lines of all names; `None`: it is no object.
+// One function for all objects makes the program smaller.
+fn read_members(
+    node: &Node,
+    report: &mut Report,
+    read: &mut dyn FnMut(&str, &Node, &mut Report) -> Result<(), String>,
+) -> Option<HashMap<String, usize>> {
+    let Some(members) = node.members() else {
+        node.refuse(None, "an object".to_string(), report);
+        return None;
+    };
+    let mut seen = HashMap::new();
+    for (name, value) in members {
+        report.place(&value.path, value.offset);
+        let line = report.line(value.offset);
+        let done = match seen.get(&name) {
+            Some(first) => Err(format!("given twice, first on line {first}")),
+            None => read(&name, &value, report),
+        };
+        if let Err(message) = done {
+            report.add(report.located(&value.path, message));
+        }
+        seen.insert(name, line);
+    }
+    Some(seen)
 }
 
 /// Reads the value of one key of an object. The error is the message that there is no such key.
@@ -169,7 +184,9 @@ struct Reader<'a> {
     known: &'a mut Vec<&'static str>,
 }
 
+// One function for each type, not for each key: that is a fortieth of the program.
 impl Visitor for Reader<'_> {
+    #[inline(never)]
     fn key<T: Value>(&mut self, name: &'static str, _: &str, value: &mut T, rule: &T::Rule) {
         self.known.push(name);
         if name == self.name {
@@ -185,6 +202,7 @@ impl Visitor for Reader<'_> {
 struct Printer(Vec<(&'static str, String)>);
 
 impl Visitor for Printer {
+    #[inline(never)]
     fn key<T: Value>(&mut self, name: &'static str, _: &str, value: &mut T, _: &T::Rule) {
         self.0.push((name, value.print()));
     }
@@ -243,6 +261,22 @@ impl<T: Value> Value for Option<T> {
     }
 }
 
+/// Reports a value of a list, of which this is the text, if it is there twice.
+fn refuse_second(
+    item: &Node,
+    at: usize,
+    text: String,
+    seen: &mut HashMap<String, usize>,
+    report: &mut Report,
+) {
+    let first = *seen.entry(text.clone()).or_insert(at);
+    if first != at {
+        let text = text.trim_matches('"');
+        let message = format!("{text} is given twice, first as [{first}]");
+        report.fault(&item.path, message);
+    }
+}
+
 /// A list of objects, or of texts, each at most once.
 impl<T: Value> Value for Vec<T> {
     type Rule = T::Rule;
@@ -270,13 +304,7 @@ impl<T: Value> Value for Vec<T> {
                 Ok(value) => {
                     // Objects have names, which `check` compares.
                     if T::INNER.is_none() {
-                        let text = value.print();
-                        let first = *seen.entry(text.clone()).or_insert(at);
-                        if first != at {
-                            let text = text.trim_matches('"');
-                            let message = format!("{text} is given twice, first as [{first}]");
-                            report.fault(&item.path, message);
-                        }
+                        refuse_second(item, at, value.print(), &mut seen, report);
                     }
                     values.push(value);
                 }
@@ -292,54 +320,6 @@ impl<T: Value> Value for Vec<T> {
     #[cfg(test)]
     fn visit(_: Option<&Self>, visitor: &mut impl Visitor) {
         T::visit(None, visitor);
-    }
-}
-
-/// What a number counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
-    Count,
-    Ms,
-    Bytes,
-    Slots,
-}
-
-/// The bounds of a whole number.
-pub(super) struct Number {
-    pub(super) unit: Unit,
-    pub(super) min: u64,
-    pub(super) max: u64,
-    /// The reason of these bounds; empty if it is obvious.
-    pub(super) why: &'static str,
-}
-
-/// The bounds of a whole number that need no reason.
-#[rustfmt::skip]
-pub(super) const fn number(unit: Unit, min: u64, max: u64) -> Number {
-    Number { unit, min, max, why: "" }
-}
-
-impl Number {
-    fn read<T: TryFrom<u64>>(&self, node: &Node) -> Read<T> {
-        let number = node.number().and_then(|digits| digits.parse().ok());
-        let number = number.filter(|number| (self.min..=self.max).contains(number));
-        number.and_then(|number| number.try_into().ok()).ok_or(None)
-    }
-}
-
-impl Display for Number {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unit = match self.unit {
-            Unit::Count => "",
-            Unit::Ms => " of milliseconds",
-            Unit::Bytes => " of bytes",
-            Unit::Slots => " of candles",
-        };
-        write!(f, "a whole number{unit} from {} to {}", self.min, self.max)?;
-        match self.why {
-            "" => Ok(()),
-            why => write!(f, " ({why})"),
-        }
     }
 }
 

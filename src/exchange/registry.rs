@@ -2,13 +2,41 @@
 //!
 //! A dialect lives as long as the program: what it says is borrowed by every request.
 
-use super::check::{FileFault, check, not_a_dialect};
-use super::dialect::Dialect;
-use crate::config::SourceConfig;
+use super::check::check;
+use super::dialect::{Dialect, DialectForm};
+use super::form::Form as _;
+use crate::config::{Fault, Node, Report, SourceConfig};
 use std::sync::LazyLock;
 
+/// Files without the white space of their layout, which is a fifth of them.
 macro_rules! built_in {
-    ($($name:literal)+) => { [$( include_str!(concat!("dialects/", $name, ".json")) ),+] };
+    ($($name:literal)+) => { [$({
+        const FILE: &str = include_str!(concat!("dialects/", $name, ".json"));
+        const LENGTH: usize = packed::<{ FILE.len() }>(FILE).1;
+        const PACKED: [u8; LENGTH] = packed(FILE).0;
+        match std::str::from_utf8(&PACKED) {
+            Ok(text) => text,
+            Err(_) => panic!("white space is ASCII"),
+        }
+    }),+] };
+}
+
+/// JSON without white space between its words, and how long that is.
+const fn packed<const N: usize>(text: &str) -> ([u8; N], usize) {
+    let (text, mut out, mut length, mut at) = (text.as_bytes(), [0; N], 0, 0);
+    let mut in_string = false;
+    while at < text.len() {
+        let is_escaped = at > 0 && text[at - 1] == b'\\';
+        if text[at] == b'"' && !is_escaped {
+            in_string = !in_string;
+        }
+        if in_string || !text[at].is_ascii_whitespace() {
+            out[length] = text[at];
+            length += 1;
+        }
+        at += 1;
+    }
+    (out, length)
 }
 
 /// In the order of `--help`.
@@ -18,7 +46,7 @@ static BUILT_IN: [&str; 14] = built_in! {
 };
 
 static DIALECTS: LazyLock<Vec<Dialect>> = LazyLock::new(|| {
-    let read = |text: &&str| Dialect::read(text).expect("a test reads every file");
+    let read = |text: &&str| Dialect::read("built in", text).expect("a test reads every file");
     BUILT_IN.iter().map(read).collect()
 });
 
@@ -31,7 +59,7 @@ pub const FILE_BYTES: usize = 256 * 1024;
 impl Dialect {
     /// The dialect of this name.
     pub fn by_name(name: &str) -> Option<&'static Dialect> {
-        DIALECTS.iter().find(|dialect| dialect.name == name)
+        DIALECTS.iter().find(|dialect| dialect.name() == name)
     }
 
     /// The dialect of a source. That of a file is kept for as long as the program runs.
@@ -39,7 +67,7 @@ impl Dialect {
         if source.dialect_text.is_empty() {
             return Dialect::by_name(source.spoken());
         }
-        let mut dialect = Dialect::read(&source.dialect_text).ok()?;
+        let mut dialect = Dialect::read(&source.dialect, &source.dialect_text).ok()?;
         let symbols = source
             .symbols
             .iter()
@@ -55,30 +83,21 @@ impl Dialect {
         DIALECTS.iter().map(Dialect::name)
     }
 
-    /// The dialect that a file's text describes, or everything that is wrong with it.
-    pub fn read(text: &str) -> Result<Dialect, Vec<FileFault>> {
+    /// The dialect that this file's text describes, or everything that is wrong with it.
+    pub fn read(file: &str, text: &str) -> Result<Dialect, Vec<Fault>> {
+        let mut report = Report::default();
+        report.open(file, text);
         if text.len() > FILE_BYTES {
-            let message = format!("larger than {FILE_BYTES} bytes");
-            return Err(vec![FileFault {
-                line: 1,
-                member: String::new(),
-                message,
-            }]);
+            report.fault("", format!("larger than {FILE_BYTES} bytes"));
+            return Err(report.close().err().unwrap_or_default());
         }
-        let mut json = serde_json::Deserializer::from_str(text);
-        let read = serde_path_to_error::deserialize(&mut json);
-        let read = read.map_err(|error| {
-            let member = error.path().to_string();
-            (member, error.into_inner())
-        });
-        let whole = |dialect| {
-            json.end()
-                .map(|()| dialect)
-                .map_err(|error| (String::new(), error))
-        };
-        match read.and_then(whole) {
-            Ok(dialect) => check(&dialect, text).map(|()| dialect),
-            Err((member, error)) => Err(vec![not_a_dialect(member, &error)]),
-        }
+        let node = Node::whole(file, text).map_err(|fault| vec![fault])?;
+        let form = DialectForm::read(&node, &mut report);
+        check(&form, &mut report);
+        report.close()?;
+        Ok(Dialect {
+            file: form,
+            named: Vec::new(),
+        })
     }
 }
