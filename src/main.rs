@@ -172,12 +172,7 @@ fn dialects() -> Dialects {
     let built_in = Dialect::names().filter_map(Dialect::by_name);
     Dialects {
         built_in: built_in.map(known).collect(),
-        read: |text| match Dialect::read(text) {
-            Ok(dialect) => Ok(known(&dialect)),
-            Err(faults) => Err((faults.into_iter())
-                .map(|fault| (fault.line, fault.member, fault.message))
-                .collect()),
-        },
+        read: |file, text| Dialect::read(file, text).map(|dialect| known(&dialect)),
     }
 }
 

@@ -3,12 +3,17 @@
 //! Owns the words for a person who writes a dialect. It judges by what a dialect can get wrong: units
 //! of time, columns that are swapped, paths that lead nowhere. It changes nothing and keeps nothing.
 
+mod kept;
+mod page;
+
+use self::kept::Kept;
+use self::page::Page;
 use crate::config::{Config, SourceConfig, Url};
 use crate::decimal::Decimal;
-use crate::exchange::{Call, Caps, Dialect, Explained, Meter, Reading, Reject, Sink, explain};
+use crate::exchange::{Call, Caps, Dialect, Explained, Meter, Reading, explain};
 use crate::interval::Stored;
 use crate::net::{Fetched, Fetcher};
-use crate::record::{Candle, MarketInfo, Ticker};
+use crate::record::{Candle, MarketInfo};
 use crate::time::UnixMs;
 use std::fmt::Write;
 use std::time::Duration;
@@ -31,16 +36,15 @@ pub fn probe(config: &Config, source: &SourceConfig) -> (String, bool) {
         source,
         dialect,
         url: source.url.clone().unwrap_or_else(own),
-        out: String::new(),
-        is_good: true,
+        page: Page::new(),
         offset_ms: 0,
         pause: Duration::ZERO,
     };
     match Fetcher::new(config) {
         Ok(fetcher) => probe.run(&fetcher),
-        Err(error) => probe.fail("tls", &error),
+        Err(error) => probe.page.fail("tls", &error),
     }
-    (probe.out, probe.is_good)
+    (probe.page.text, probe.page.is_good)
 }
 
 struct Probe<'c> {
@@ -48,57 +52,23 @@ struct Probe<'c> {
     source: &'c SourceConfig,
     dialect: &'static Dialect,
     url: Url,
-    out: String,
-    is_good: bool,
+    page: Page,
     /// How far the exchange's clock is ahead.
     offset_ms: i64,
     /// How long the last request keeps the budget busy.
     pause: Duration,
 }
 
-/// Everything that an answer brought.
-#[derive(Default)]
-struct Kept {
-    tickers: Vec<(String, Ticker)>,
-    candles: Vec<Candle>,
-    markets: Vec<MarketInfo>,
-    times: Vec<UnixMs>,
-    stamp: Option<UnixMs>,
-    rejected: Vec<String>,
-}
-
-impl Sink for Kept {
-    fn wants(&mut self, _: &str) -> bool {
-        true
-    }
-    fn ticker(&mut self, ticker_id: &str, ticker: Ticker) {
-        self.tickers.push((ticker_id.to_owned(), ticker));
-    }
-    fn candle(&mut self, candle: Candle, _: Option<bool>) {
-        self.candles.push(candle);
-    }
-    fn market(&mut self, info: MarketInfo) {
-        self.markets.push(info);
-    }
-    fn stamp(&mut self, time: UnixMs) {
-        self.stamp = Some(time);
-    }
-    fn time(&mut self, time: UnixMs) {
-        self.times.push(time);
-    }
-    fn rejected(&mut self, reason: Reject<'_>) {
-        self.rejected.push(reason.to_string());
-    }
-}
-
 impl Probe<'_> {
     fn run(&mut self, fetcher: &Fetcher) {
         let (budget, ms) = (self.dialect.budget(), self.dialect.budget().per.as_millis());
         let (name, url) = (self.dialect.name(), self.url.clone());
-        self.say(&format!("{name} at {url}"));
-        self.say(&format!("budget: {} in {ms} ms", budget.units));
+        self.page.say(&format_args!("{name} at {url}"));
+        self.page
+            .say(&format_args!("budget: {} in {ms} ms", budget.units));
         if self.source.proxy.is_some() {
-            self.wrong("the proxy of the environment is not used by this probe");
+            self.page
+                .wrong(&"the proxy of the environment is not used by this probe");
         }
         self.clock(fetcher);
         let Some(market) = self.markets(fetcher) else {
@@ -116,35 +86,12 @@ impl Probe<'_> {
         for interval in Stored::ALL {
             match self.dialect.has_interval(interval) {
                 true => self.candles(fetcher, &market, interval),
-                false => self.say(&format!(
+                false => self.page.say(&format_args!(
                     "\ncandles {}: the exchange has none",
                     interval.name()
                 )),
             }
         }
-    }
-
-    fn say(&mut self, line: &str) {
-        // What an exchange sends must not move the cursor of a terminal.
-        let plain = line.chars().map(|it| {
-            if it.is_control() && it != '\n' {
-                ' '
-            } else {
-                it
-            }
-        });
-        self.out.extend(plain.chain(['\n']));
-    }
-
-    /// Something that looks wrong, though it could be read.
-    fn wrong(&mut self, what: &str) {
-        self.say(&format!("  LOOKS WRONG: {what}"));
-    }
-
-    /// Something that could not be read.
-    fn fail(&mut self, what: &str, why: &str) {
-        self.is_good = false;
-        self.say(&format!("  CANNOT BE READ: {what}: {why}"));
     }
 
     /// Asks for this, and reads the answer.
@@ -157,19 +104,23 @@ impl Probe<'_> {
         fetcher.rest(self.pause);
         let budget = self.dialect.budget();
         self.pause = budget.per * cost / budget.units;
-        self.say(&format!("\nGET {target} (costs {cost})"));
+        self.page
+            .say(&format_args!("\nGET {target} (costs {cost})"));
         let fetched = match fetcher.get(&self.url, &target, meter, self.source.timeout) {
             Ok(fetched) => fetched,
             Err(error) => {
-                self.fail("the answer", &error);
+                self.page.fail("the answer", &error);
                 return None;
             }
         };
         let (status, bytes, ms) = (fetched.status, fetched.body.len(), fetched.took.as_millis());
-        self.say(&format!("  status {status}, {bytes} bytes, {ms} ms"));
+        self.page
+            .say(&format_args!("  status {status}, {bytes} bytes, {ms} ms"));
         match (meter, &fetched.field) {
-            (Some(name), Some(value)) => self.say(&format!("  {name}: {value}")),
-            (Some(name), None) => self.wrong(&format!("the answer has no header field {name}")),
+            (Some(name), Some(value)) => self.page.say(&format_args!("  {name}: {value}")),
+            (Some(name), None) => self
+                .page
+                .wrong(&format_args!("the answer has no header field {name}")),
             (None, _) => {}
         }
         let mut kept = Kept::default();
@@ -177,17 +128,17 @@ impl Probe<'_> {
         // What finish says, counts: it knows of every error before.
         let _ = reading.feed(&fetched.body, &mut kept);
         if let Err(error) = reading.finish(status) {
-            self.fail("the body", &error.to_string());
+            self.page.fail("the body", &error);
             let front = String::from_utf8_lossy(&fetched.body[..bytes.min(300)]).into_owned();
-            self.say(&format!("  it begins: {front}"));
+            self.page.say(&format_args!("  it begins: {front}"));
             return None;
         }
         let count = kept.rejected.len();
         if count > 0 {
-            self.wrong(&format!("{count} items are rejected"));
+            self.page.wrong(&format_args!("{count} items are rejected"));
         }
         for reason in kept.rejected.iter().take(SHOWN) {
-            self.say(&format!("    {reason}"));
+            self.page.say(&format_args!("    {reason}"));
         }
         Some((fetched, kept))
     }
@@ -201,13 +152,13 @@ impl Probe<'_> {
         };
         let half = fetched.took.as_millis() as i64 / 2;
         self.offset_ms = time.0 - fetched.sent.unix.0 - half;
-        self.say(&format!(
+        self.page.say(&format_args!(
             "  clock: {time}, {} ms ahead of this machine's",
             self.offset_ms
         ));
         if self.offset_ms.abs() > DAY_MS {
-            self.wrong(
-                "more than a day: check time.unit, time.call.items and this machine's clock",
+            self.page.wrong(
+                &"more than a day: check time.unit, time.call.items and this machine's clock",
             );
         }
     }
@@ -216,7 +167,7 @@ impl Probe<'_> {
     fn markets(&mut self, fetcher: &Fetcher) -> Option<MarketInfo> {
         let (fetched, kept) = self.ask(fetcher, &Call::Markets)?;
         let active = kept.markets.iter().filter(|market| market.active).count();
-        self.say(&format!(
+        self.page.say(&format_args!(
             "  markets: {}, {active} of them active",
             kept.markets.len()
         ));
@@ -232,10 +183,12 @@ impl Probe<'_> {
             } else {
                 "not active"
             };
-            self.say(&format!("    {base}/{quote} is {ticker_id}, {status}"));
+            self.page
+                .say(&format_args!("    {base}/{quote} is {ticker_id}, {status}"));
         }
         if active == 0 {
-            self.wrong("no market is active: check markets.open and the field `status`");
+            self.page
+                .wrong(&"no market is active: check markets.open and the field `status`");
         }
         let is_odd = |asset: &str| {
             !(1..=20).contains(&asset.len())
@@ -250,7 +203,7 @@ impl Probe<'_> {
         let odd: Vec<String> = odd.map(|it| format!("{}/{}", it.base, it.quote)).collect();
         if let Some(first) = odd.first() {
             let count = odd.len();
-            self.wrong(&format!(
+            self.page.wrong(&format_args!(
                 "{count} have names that are no symbols, and are skipped: {first}"
             ));
         }
@@ -262,7 +215,11 @@ impl Probe<'_> {
         let found = kept.markets.iter().find(is_wanted).cloned();
         match &found {
             Some(market) => self.explain(&Call::Markets, &fetched, "id", &market.ticker_id),
-            None => self.fail("the market", &format!("{wanted:?} is not in the list")),
+            None => {
+                let what = wanted.map_or("an active one", String::as_str);
+                let why = format_args!("{what} is not in the list");
+                self.page.fail("the market", &why);
+            }
         }
         found
     }
@@ -276,11 +233,12 @@ impl Probe<'_> {
         let Some((fetched, kept)) = self.ask(fetcher, &call) else {
             return;
         };
-        self.say(&format!("  tickers: {}", kept.tickers.len()));
+        self.page
+            .say(&format_args!("  tickers: {}", kept.tickers.len()));
         let Some((_, ticker)) = kept.tickers.iter().find(|(found, _)| found == id) else {
             let first = kept.tickers.first().map_or("none", |(id, _)| id);
             let why = format!("{id} is not among them; the first is {first}");
-            return self.fail("the ticker", &why);
+            return self.page.fail("the ticker", &why);
         };
         self.explain(&call, &fetched, "id", id);
         let shown =
@@ -301,21 +259,24 @@ impl Probe<'_> {
             write!(line, ", {name} {}", shown(number)).expect("a string takes everything");
         }
         let time_text = time.map_or("null".into(), |time| time.to_string());
-        self.say(&format!("{line}, timestamp {time_text}"));
+        self.page
+            .say(&format_args!("{line}, timestamp {time_text}"));
         let above = |a: &Option<Decimal>, b: &Option<Decimal>| matches!((a, b), (Some(a), Some(b)) if a > b);
         let last = Some(ticker.last.clone());
         if above(&ticker.bid, &ticker.ask) {
-            self.wrong("bid is above ask: check which is which");
+            self.page.wrong(&"bid is above ask: check which is which");
         }
         if above(&ticker.low, &ticker.high)
             || above(&last, &ticker.high)
             || above(&ticker.low, &last)
         {
-            self.wrong("last is not between low and high: check which is which");
+            self.page
+                .wrong(&"last is not between low and high: check which is which");
         }
         let age = time.map_or(0, |time| fetched.sent.unix.0 + self.offset_ms - time.0);
         if age.abs() > DAY_MS {
-            self.wrong("timestamp is more than a day away from the clock: check tickers.time");
+            self.page
+                .wrong(&"timestamp is more than a day away from the clock: check tickers.time");
         }
     }
 
@@ -334,52 +295,59 @@ impl Probe<'_> {
             limit: self.dialect.page().rows,
             now,
         };
-        let Some((fetched, mut kept)) = self.ask(fetcher, &call) else {
+        let Some((fetched, kept)) = self.ask(fetcher, &call) else {
             return;
         };
-        kept.candles.sort_by_key(|candle| candle.open_time);
         let rows = &kept.candles;
         let within = rows
             .iter()
             .filter(|row| (from..=to).contains(&row.open_time))
             .count();
         let name = interval.name();
-        self.say(&format!(
+        self.page.say(&format_args!(
             "  candles {name}: {}, {within} of the {CANDLES} asked for",
             rows.len()
         ));
-        let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
-            return self.wrong("no candle: check the target, and the ends of its range");
+        let time = |candle: &&Candle| candle.open_time;
+        let ends = rows
+            .iter()
+            .min_by_key(time)
+            .zip(rows.iter().max_by_key(time));
+        let Some((first, last)) = ends else {
+            return self
+                .page
+                .wrong(&"no candle: check the target, and the ends of its range");
         };
-        self.say(&format!("  from {} to {}", first.open_time, last.open_time));
-        self.explain(&call, &fetched, "time", "");
-        let Candle {
-            open_time,
-            open,
-            high,
-            low,
-            close,
-            volume,
-        } = last;
-        self.say(&format!(
-            "  read, the newest: {open_time} open {open} high {high} low {low} close {close} volume {volume}"
+        self.page.say(&format_args!(
+            "  from {} to {}",
+            first.open_time, last.open_time
         ));
-        if rows.iter().any(|row| row.open_time.0 % length != 0) {
-            self.wrong(
-                "some do not begin at the interval's slots: check intervals and candles.time",
-            );
-        }
-        if within == 0 {
-            self.wrong(
-                "none is of the range that was asked for: check the target and candles.time",
-            );
-        }
+        self.explain(&call, &fetched, "time", "");
+        let at = last.open_time;
+        let [open, high, low, close] = [&last.open, &last.high, &last.low, &last.close];
+        self.page.say(&format_args!(
+            "  read, the newest: {at} open {open} high {high} low {low} close {close} volume {}",
+            last.volume
+        ));
+        let is_between = |row: &Candle| row.open_time.0 % length != 0;
         let is_odd =
             |row: &Candle| row.low > row.high || row.open > row.high || row.close < row.low;
-        if rows.iter().any(is_odd) {
-            self.wrong(
+        let doubts = [
+            (
+                rows.iter().any(is_between),
+                "some do not begin at the interval's slots: check intervals and candles.time",
+            ),
+            (
+                within == 0,
+                "none is of the range that was asked for: check the target and candles.time",
+            ),
+            (
+                rows.iter().any(is_odd),
                 "some are lower than their low or higher than their high: check the columns",
-            );
+            ),
+        ];
+        for (_, doubt) in doubts.iter().filter(|(is_there, _)| *is_there) {
+            self.page.wrong(doubt);
         }
     }
 
@@ -393,14 +361,14 @@ impl Probe<'_> {
         let Some(Explained { item, fields }) = found else {
             return;
         };
-        self.say(&format!("  raw: {item}"));
+        self.page.say(&format_args!("  raw: {item}"));
         for (name, sent) in fields {
             let sent = if sent.is_empty() {
                 "(nothing)".to_string()
             } else {
                 sent
             };
-            self.say(&format!("    {name:<14} {sent}"));
+            self.page.say(&format_args!("    {name:<14} {sent}"));
         }
     }
 }

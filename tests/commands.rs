@@ -52,7 +52,9 @@ fn healthcheck_says_whether_a_marketd_is_ready() {
     let socket = marketd.dir().path().join("s");
     let socket = format!("unix:{}", socket.display());
     let behind = Launch::new(&["--demo", "--data", ":memory:", "--listen", &socket]);
-    let behind = behind.listen_as_configured().start_until("listening on unix:");
+    let behind = behind
+        .listen_as_configured()
+        .start_until("listening on unix:");
     eventually(PATIENCE, || {
         (run(&["healthcheck", &socket]).0 == 0).then_some(())
     });

@@ -231,7 +231,7 @@ const ABSENCES: [Absence; 11] = [
     (
         "::thread thread:: to_socket_addrs ToSocketAddrs Mutex RwLock Condvar park",
         "src",
-        "src/net/resolver.rs src/net/fetch.rs src/store",
+        "src/net/resolver.rs src/net/fetch.rs src/store src/commands",
         &[
             (
                 "src/net/resolver.rs",

@@ -5,10 +5,11 @@
 
 use super::dialects::Dialects;
 use super::fault::{Fault, Report, wrong};
+use super::file::Files;
 use super::flags::{self, Flags, Task};
 use super::forms::{ADDRESS, Data, ListenAddress, SOURCE_ID, SYMBOL};
 use super::json_schema::config_schema;
-use super::load::{Files, Loaded, load};
+use super::load::{Loaded, load};
 use super::man::man;
 use super::schema::Config;
 use super::url::Url;

@@ -4,14 +4,11 @@
 //! it says is read by a function that the caller passes in, because this module knows no exchange.
 
 use super::fault::{Fault, Report, quoted};
-use super::load::{Files, text_of_file};
+use super::file::{Files, text_of_file};
 use super::schema::{Config, SourceConfig};
 use super::url::Url;
 use std::path::Path;
 use std::time::Duration;
-
-/// Longest id that is made of a file's name.
-const ID_CHARS: usize = 32;
 
 /// An exchange that can be polled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,37 +23,12 @@ pub struct KnownDialect {
     pub symbol_cost: Duration,
 }
 
-/// What is wrong with a dialect's file: a line, a member, and the message.
-pub type DialectFault = (usize, String, String);
-
 /// The dialects that a source may have.
 pub struct Dialects {
     /// Those of this build.
     pub built_in: Vec<KnownDialect>,
-    /// Reads the text of a file.
-    pub read: fn(&str) -> Result<KnownDialect, Vec<DialectFault>>,
-}
-
-/// True if this names a file, and no dialect of this build.
-pub(super) fn is_file(dialect: &str) -> bool {
-    dialect.contains(['/', '\\']) || dialect.ends_with(".json")
-}
-
-/// The id of a source that has this dialect and no id: of a file, its name without the ending.
-pub(super) fn id_of(dialect: &str) -> String {
-    if !is_file(dialect) {
-        return dialect.to_string();
-    }
-    let stem = Path::new(dialect).file_stem().unwrap_or_default();
-    let stem = stem.to_string_lossy().to_ascii_lowercase();
-    let plain = |char: char| {
-        if char.is_ascii_alphanumeric() {
-            char
-        } else {
-            '-'
-        }
-    };
-    stem.chars().map(plain).take(ID_CHARS).collect()
+    /// Reads a file: its name and its text.
+    pub read: fn(&str, &str) -> Result<KnownDialect, Vec<Fault>>,
 }
 
 /// Reads the files that sources name, relative to the configuration's file, and returns all dialects.
@@ -69,7 +41,7 @@ pub(super) fn read_files(
 ) -> Vec<KnownDialect> {
     let mut known = dialects.built_in.clone();
     for (at, source) in config.sources.iter_mut().enumerate() {
-        if !is_file(&source.dialect) {
+        if !source.names_file() {
             continue;
         }
         match read_file(source, base, (dialects, files), report) {
@@ -92,7 +64,7 @@ fn read_file(
     let path = base.join(&source.dialect).display().to_string();
     let text = text_of_file(&path, files);
     let text = text.map_err(|fault| format!("{}: {}", quoted(&path), fault.message))?;
-    match (dialects.read)(&text) {
+    match (dialects.read)(&path, &text) {
         Ok(dialect) => {
             source.dialect_text = text;
             Ok(KnownDialect {
@@ -105,9 +77,7 @@ fn read_file(
                 1 => "1 fault".to_string(),
                 count => format!("{count} faults"),
             };
-            for (line, member, message) in faults {
-                report.add(Fault::at(Some(&path), Some(line), &member, message));
-            }
+            faults.into_iter().for_each(|fault| report.add(fault));
             Err(format!(
                 "{} is not a dialect: it has {count}",
                 quoted(&path)

@@ -86,7 +86,7 @@ enum Origin {
 
 /// The faults and warnings of one reading, and where each value was given.
 #[derive(Debug, Default)]
-pub(super) struct Report {
+pub struct Report {
     file: Option<String>,
     /// Offset of each line of the file.
     lines: Vec<usize>,
@@ -100,46 +100,42 @@ pub(super) struct Report {
 
 impl Report {
     /// Sets the file whose values are read next.
-    pub(super) fn open(&mut self, file: &str, text: &str) {
+    pub fn open(&mut self, file: &str, text: &str) {
         self.file = Some(file.to_string());
         let ends = text.match_indices('\n').map(|(at, _)| at + 1);
         self.lines = std::iter::once(0).chain(ends).collect();
     }
 
     /// The name of that file.
-    pub(super) fn file(&self) -> Option<&str> {
+    pub fn file(&self) -> Option<&str> {
         self.file.as_deref()
     }
 
     /// Records that the value of `path` stands at this offset of the file.
-    pub(super) fn place(&mut self, path: &str, offset: usize) {
+    pub fn place(&mut self, path: &str, offset: usize) {
         let line = self.line(offset);
         self.origins.insert(path.to_string(), Origin::Line(line));
     }
 
     /// The line of an offset of the file, counted from one.
-    pub(super) fn line(&self, offset: usize) -> usize {
+    pub fn line(&self, offset: usize) -> usize {
         self.lines.partition_point(|start| *start <= offset)
     }
 
     /// Records that a flag or variable gives the value of `path`, in place of the file.
-    pub(super) fn give(&mut self, path: &str, by: &'static str) {
-        let is_within = |known: &str| {
-            let rest = known.strip_prefix(path);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-        };
-        self.origins.retain(|known, _| !is_within(known));
+    pub fn give(&mut self, path: &str, by: &'static str) {
+        self.origins.retain(|known, _| !is_within(known, path));
         self.origins.insert(path.to_string(), Origin::Given(by));
     }
 
     /// True if file, flag or variable give the value of `path`.
-    pub(super) fn is_given(&self, path: &str) -> bool {
+    pub fn is_given(&self, path: &str) -> bool {
         self.origins.contains_key(path)
     }
 
     /// Reports that the value of `path` is wrong. A value of the file gets no second fault: it would
     /// mostly follow from the first.
-    pub(super) fn fault(&mut self, path: &str, message: impl Into<String>) {
+    pub fn fault(&mut self, path: &str, message: impl Into<String>) {
         let fault = self.located(path, message.into());
         if fault.file.is_none() || !self.is_faulty(path) {
             self.add(fault);
@@ -147,12 +143,22 @@ impl Report {
     }
 
     /// True if the value of `path` in the file has a fault.
-    pub(super) fn is_faulty(&self, path: &str) -> bool {
+    pub fn is_faulty(&self, path: &str) -> bool {
         self.faults.iter().any(|fault| fault.key == path)
     }
 
+    /// True if the value of `path` in the file has a fault, or a value in it.
+    pub fn is_faulty_within(&self, path: &str) -> bool {
+        self.faults.iter().any(|fault| is_within(&fault.key, path))
+    }
+
+    /// True if a value that the value of `path` is in has a fault.
+    pub fn is_faulty_around(&self, path: &str) -> bool {
+        self.faults.iter().any(|fault| is_within(path, &fault.key))
+    }
+
     /// Adds a fault, once.
-    pub(super) fn add(&mut self, fault: Fault) {
+    pub fn add(&mut self, fault: Fault) {
         if self.faults.contains(&fault) {
             return;
         }
@@ -163,14 +169,14 @@ impl Report {
     }
 
     /// Reports that the value of `path` is allowed but unwise.
-    pub(super) fn warn(&mut self, path: &str, message: impl Into<String>) {
+    pub fn warn(&mut self, path: &str, message: impl Into<String>) {
         let warning = self.located(path, message.into());
         self.warnings.push(warning);
     }
 
     /// The warnings if there is no fault; else the faults: those of flags and variables first, then
     /// those of the file from top to bottom.
-    pub(super) fn close(mut self) -> Result<Vec<Fault>, Vec<Fault>> {
+    pub fn close(mut self) -> Result<Vec<Fault>, Vec<Fault>> {
         for list in [&mut self.warnings, &mut self.faults] {
             list.sort_by_key(|fault| fault.line);
         }
@@ -186,7 +192,7 @@ impl Report {
     }
 
     /// A fault at the place of `path`, or of the nearest value around it that has a place.
-    pub(super) fn located(&self, path: &str, message: String) -> Fault {
+    pub fn located(&self, path: &str, message: String) -> Fault {
         let ends = path.match_indices(['.', '[']).map(|(at, _)| at);
         let ends = ends.chain([path.len()]).collect::<Vec<_>>().into_iter();
         let origin = ends.rev().find_map(|end| self.origins.get(&path[..end]));
@@ -197,6 +203,11 @@ impl Report {
             None => Fault::at(file, None, path, message),
         }
     }
+}
+
+fn is_within(known: &str, path: &str) -> bool {
+    let rest = known.strip_prefix(path);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 /// A piece of the input as a message repeats it: quoted, escaped and cut. What may be a user and a

@@ -1,16 +1,15 @@
 //! JSON with positions: values of the file that know their path and their offset.
 //!
-//! A [`Node`] is a piece of the text of the file that is one value. serde_json checks the grammar and
-//! splits objects and lists; numbers stay text, so no digit is lost. [`object`], [`list`] and [`text`]
+//! A [`Node`] is a piece of the text of the file that is one value. serde_json checks the grammar
+//! and reads texts; numbers stay text, so no digit is lost. [`object`], [`list`] and [`text`]
 //! write values.
 //!
 //! A value of another type than the caller asks for is `None`: the caller knows what was expected,
 //! and reports it.
 
 use super::fault::{Fault, Report};
-use serde::Deserializer as _;
-use serde::de::{MapAccess, Visitor};
-use serde_json::value::RawValue;
+use serde::de::IgnoredAny;
+use serde_json::Value;
 use std::fmt;
 
 /// Longest piece of a value that a message repeats.
@@ -18,78 +17,83 @@ const ECHO_CHARS: usize = 40;
 
 /// A value of the file.
 #[derive(Clone, Debug)]
-pub(super) struct Node<'a> {
+pub struct Node<'a> {
     /// `sources[0].pollMs`; empty for the whole file.
-    pub(super) path: String,
+    pub path: String,
     /// Offset of its first byte in the file.
-    pub(super) offset: usize,
+    pub offset: usize,
     raw: &'a str,
 }
 
 impl<'a> Node<'a> {
     /// The whole file. If it is not JSON, the fault names line and column.
-    pub(super) fn whole(file: &str, text: &'a str) -> Result<Node<'a>, Fault> {
-        let raw = serde_json::from_str(text).map_err(|error| not_json(file, text, error))?;
-        Ok(Node::of(String::new(), text).inner(String::new(), raw))
+    pub fn whole(file: &str, text: &'a str) -> Result<Node<'a>, Fault> {
+        let checked: Result<IgnoredAny, _> = serde_json::from_str(text);
+        checked.map_err(|error| not_json(file, text, error))?;
+        Ok(Node::of(String::new(), text).inner(String::new(), text.trim()))
     }
 
     /// A value that stands in no file. `raw` is its JSON, empty for a value that is missing.
-    pub(super) fn of(path: String, raw: &'a str) -> Node<'a> {
+    pub fn of(path: String, raw: &'a str) -> Node<'a> {
         let offset = 0;
         Node { path, offset, raw }
     }
 
     /// The members, if this is an object: names and values in their order, duplicates included.
-    pub(super) fn members(&self) -> Option<Vec<(String, Node<'a>)>> {
-        let mut parser = serde_json::Deserializer::from_str(self.raw);
-        let members = parser.deserialize_map(Members).ok()?.into_iter();
-        let members = members.map(|(key, value)| {
+    pub fn members(&self) -> Option<Vec<(String, Node<'a>)>> {
+        let parts = parts(self.raw, '{')?.into_iter();
+        let members = parts.map(|part| {
+            let (key, value) = part.split_at(string_end(part));
             // A key with a lone surrogate stays as it is written. No known key is equal to it.
-            let name = serde_json::from_str(key.get()).unwrap_or_else(|_| key.get().to_string());
-            let dot = if self.path.is_empty() { "" } else { "." };
-            let path = format!("{}{dot}{}", self.path, shown(&name, key.get()));
-            (name, self.inner(path, value))
+            let name = unquoted(key).unwrap_or_else(|| key.to_string());
+            let path = self.path_of(shown(&name, key));
+            (name, self.inner(path, value.trim_start()[1..].trim_start()))
         });
         Some(members.collect())
     }
 
+    /// The path of a member.
+    pub fn path_of(&self, name: impl fmt::Display) -> String {
+        let dot = if self.path.is_empty() { "" } else { "." };
+        format!("{}{dot}{name}", self.path)
+    }
+
     /// The value of one member, if this is an object that has it.
-    pub(super) fn member(&self, name: &str) -> Option<Node<'a>> {
+    pub fn member(&self, name: &str) -> Option<Node<'a>> {
         let mut members = self.members()?.into_iter();
         members.find_map(|(known, value)| (known == name).then_some(value))
     }
 
     /// The elements, if this is a list.
-    pub(super) fn items(&self) -> Option<Vec<Node<'a>>> {
-        let items: Vec<&RawValue> = serde_json::from_str(self.raw).ok()?;
-        let items = items.into_iter().enumerate();
+    pub fn items(&self) -> Option<Vec<Node<'a>>> {
+        let parts = parts(self.raw, '[')?.into_iter().enumerate();
         let node = |(at, raw)| self.inner(format!("{}[{at}]", self.path), raw);
-        Some(items.map(node).collect())
+        Some(parts.map(node).collect())
     }
 
     /// The text, if this is one without a lone surrogate.
-    pub(super) fn text(&self) -> Option<String> {
-        serde_json::from_str(self.raw).ok()
+    pub fn text(&self) -> Option<String> {
+        unquoted(self.raw)
     }
 
     /// The digits, if this is a number.
-    pub(super) fn number(&self) -> Option<&'a str> {
+    pub fn number(&self) -> Option<&'a str> {
         let is_number = |raw: &&str| raw.starts_with(|first| matches!(first, '-' | '0'..='9'));
         Some(self.raw).filter(is_number)
     }
 
     /// True or false, if this is one of them.
-    pub(super) fn switch(&self) -> Option<bool> {
+    pub fn switch(&self) -> Option<bool> {
         self.raw.parse().ok()
     }
 
     /// True if this is `null`.
-    pub(super) fn is_null(&self) -> bool {
+    pub fn is_null(&self) -> bool {
         self.raw == "null"
     }
 
     /// Reports that this value is wrong: the message `why`, or else what was expected here.
-    pub(super) fn refuse(&self, why: Option<String>, expected: String, report: &mut Report) {
+    pub fn refuse(&self, why: Option<String>, expected: String, report: &mut Report) {
         let found = match self.raw.as_bytes().first() {
             Some(b'{') => "an object",
             Some(b'[') => "a list",
@@ -102,8 +106,7 @@ impl<'a> Node<'a> {
         report.fault(&self.path, message);
     }
 
-    fn inner(&self, path: String, raw: &'a RawValue) -> Node<'a> {
-        let raw = raw.get();
+    fn inner(&self, path: String, raw: &'a str) -> Node<'a> {
         // It is borrowed from this one, so it begins in it.
         let offset = self.offset + raw.as_ptr().addr() - self.raw.as_ptr().addr();
         Node { path, offset, raw }
@@ -114,7 +117,7 @@ fn not_json(file: &str, text: &str, skipped: serde_json::Error) -> Fault {
     // Reading the values gives a better message ("trailing comma") than skipping them, but stops
     // early where they are nested too deeply.
     let place = |error: &serde_json::Error| (error.line(), error.column());
-    let read = serde_json::from_str::<serde_json::Value>(text).err();
+    let read = serde_json::from_str::<Value>(text).err();
     let error = read.filter(|read| place(read) == place(&skipped));
     let error = error.unwrap_or(skipped);
     let (line, column) = place(&error);
@@ -143,18 +146,48 @@ fn cut(raw: &str) -> String {
     }
 }
 
-/// An object as its members. A map would keep only the last of two duplicates.
-struct Members;
-
-impl<'de> Visitor<'de> for Members {
-    type Value = Vec<(&'de RawValue, &'de RawValue)>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
+/// The parts of an object or a list, which commas separate. The grammar has been checked.
+fn parts(raw: &str, open: char) -> Option<Vec<&str>> {
+    let inner = raw.strip_prefix(open)?;
+    let inner = inner.get(..inner.len().checked_sub(1)?)?.trim();
+    let (mut parts, mut begin, mut depth, mut at) = (Vec::new(), 0, 0, 0);
+    while let Some(byte) = inner.as_bytes().get(at) {
+        match byte {
+            b'"' => at += string_end(&inner[at..]) - 1,
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth -= 1,
+            b',' if depth == 0 => {
+                parts.push(inner[begin..at].trim());
+                begin = at + 1;
+            }
+            _ => {}
+        }
+        at += 1;
     }
+    if !inner.is_empty() {
+        parts.push(inner[begin..].trim());
+    }
+    Some(parts)
+}
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        std::iter::from_fn(|| map.next_entry().transpose()).collect()
+/// Where the string ends that these bytes begin with, quotes included.
+fn string_end(text: &str) -> usize {
+    let mut escaped = true;
+    let ends = |byte: &u8| {
+        let ends = *byte == b'"' && !escaped;
+        escaped = *byte == b'\\' && !escaped;
+        ends
+    };
+    let end = text.as_bytes().iter().position(ends);
+    end.map_or(text.len(), |end| end + 1)
+}
+
+/// The text of a string.
+pub fn unquoted(raw: &str) -> Option<String> {
+    // Read as a `String`, it would bring the words for every other type, and those for numbers.
+    match serde_json::from_str(raw) {
+        Ok(Value::String(text)) if raw.starts_with('"') => Some(text),
+        _ => None,
     }
 }
 

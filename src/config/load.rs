@@ -6,6 +6,7 @@
 use super::check::{check, dialect_of};
 use super::dialects::{Dialects, read_files};
 use super::fault::{Fault, Report, quoted, wrong};
+use super::file::{Files, text_of_file};
 use super::flags::{FLAGS, Flags};
 use super::forms::SYMBOL;
 use super::json::{self, Node};
@@ -15,13 +16,7 @@ use super::schema::{Config, DEMO, History, SourceConfig};
 use super::url::Url;
 use super::values::{read_key, read_object};
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
-
-/// Largest file that is read: an endless device must not fill the memory. A thousand categories of a
-/// thousand symbols are 10 MB.
-const FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// A configuration without faults.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,15 +63,6 @@ impl Loaded {
         };
         format!("{access},{}", self.log)
     }
-}
-
-/// Which files may be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Files {
-    /// Also a pipe, which comes once.
-    Any,
-    /// Regular ones: any other could keep the event loop waiting.
-    Regular,
 }
 
 /// Makes one configuration of flags, environment and file. `variable` looks up the environment (an empty
@@ -136,27 +122,6 @@ pub(super) fn load(
         log,
         log_format,
         warnings,
-    })
-}
-
-pub(super) fn text_of_file(name: &str, files: Files) -> Result<String, Fault> {
-    let fault = |line, message: String| Fault::at(Some(name), line, "", message);
-    let is_regular = || std::fs::metadata(name).is_ok_and(|it| it.is_file());
-    if files == Files::Regular && !is_regular() {
-        let message = "not a regular file, which cannot be read again";
-        return Err(fault(None, message.to_string()));
-    }
-    let mut bytes = Vec::new();
-    File::open(name)
-        .and_then(|file| file.take(FILE_BYTES + 1).read_to_end(&mut bytes))
-        .map_err(|error| fault(None, format!("cannot be read: {error}")))?;
-    if bytes.len() as u64 > FILE_BYTES {
-        return Err(fault(None, format!("larger than {FILE_BYTES} bytes")));
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
-        fault(Some(line), "not UTF-8".to_string())
     })
 }
 

@@ -11,15 +11,14 @@
 //! 3. If it depends on other keys, compare them in `check`.
 //! 4. Let `UPDATE_DOCS=1 cargo test reference` write the reference.
 
-use super::dialects::id_of;
 use super::forms::{
     ADDRESS, AMOUNT, BASE_PATH, CATEGORY_ID, DATA, DIALECT, Data, FILE, FRACTION, ICON, LOG,
     ListenAddress, MARKET_ID, NETWORK, PLACES, QUOTE_ASSET, SOURCE_ID, SYMBOL, URL, WORDS,
 };
 use super::json::Node;
-use super::leaves::{Unit, number};
 use super::limits::Limits;
 use super::network::Network;
+use super::number::{Unit, number};
 use super::proxy::Proxy;
 use super::url::Url;
 use super::values::{Object, Value as _, Visitor, object};
@@ -29,6 +28,9 @@ use std::mem::take;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Longest id that is made of a file's name.
+const ID_CHARS: usize = 32;
 
 /// The demo exchange: its name as a dialect, and the id of its source.
 pub const DEMO: &str = "demo";
@@ -282,11 +284,14 @@ impl Config {
 impl SourceConfig {
     /// A source of this dialect, named after it, with the defaults of everything else.
     pub fn of(dialect: &str) -> SourceConfig {
-        let source = SourceConfig {
-            id: id_of(dialect),
+        let mut source = SourceConfig {
+            id: dialect.to_string(),
             dialect: dialect.to_string(),
             ..SourceConfig::default()
         };
+        if source.names_file() {
+            source.id = id_of_file(dialect);
+        }
         match dialect {
             // All markets, and candles of two. Prices move each second, and the exchange is near.
             DEMO => SourceConfig {
@@ -298,6 +303,11 @@ impl SourceConfig {
             },
             _ => source,
         }
+    }
+
+    /// True if its dialect is that of a file.
+    pub(super) fn names_file(&self) -> bool {
+        self.dialect.contains(['/', '\\']) || self.dialect.ends_with(".json")
     }
 
     /// True if this symbol is tracked wherever the exchange lists it.
@@ -316,6 +326,18 @@ impl SourceConfig {
             dialect => dialect,
         }
     }
+}
+
+/// The id of a source whose dialect is this file: its name without the ending.
+fn id_of_file(file: &str) -> String {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let stem = stem.to_ascii_lowercase();
+    let plain = |char: char| match char.is_ascii_alphanumeric() {
+        true => char,
+        false => '-',
+    };
+    stem.chars().map(plain).take(ID_CHARS).collect()
 }
 
 impl History {

@@ -26,7 +26,7 @@ fn dialects() -> Dialects {
     ];
     Dialects {
         built_in,
-        read: |text| match text {
+        read: |file, text| match text {
             "fine" => Ok(KnownDialect {
                 name: String::new(),
                 url: Url::parse("http://files.com").expect("well-formed"),
@@ -34,8 +34,8 @@ fn dialects() -> Dialects {
                 symbol_cost: Duration::ZERO,
             }),
             _ => Err(vec![
-                (1, "a.b".to_string(), "wrong".to_string()),
-                (7, String::new(), "missing".to_string()),
+                Fault::at(Some(file), Some(1), "a.b", "wrong"),
+                Fault::at(Some(file), Some(7), "", "missing"),
             ]),
         },
     }
@@ -93,7 +93,7 @@ fn from_json(name: &str, text: &str) -> Result<(Config, Vec<Fault>), Vec<Fault>>
         config,
         &flags,
         &proxies,
-        (&dialects(), load::Files::Any),
+        (&dialects(), file::Files::Any),
         report,
     )
 }

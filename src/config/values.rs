@@ -118,26 +118,41 @@ pub(super) use object;
 /// Reads an object. Each key that is unknown, given twice or wrong is a fault of its own, and so is
 /// the needed key if it is missing; all other keys are read.
 pub(super) fn read_object<T: Object>(object: &mut T, node: &Node, report: &mut Report) {
-    let Some(members) = node.members() else {
-        return node.refuse(None, T::expected(&()), report);
-    };
-    let mut seen: HashMap<&str, usize> = HashMap::new();
-    for (name, value) in &members {
-        report.place(&value.path, value.offset);
-        let line = report.line(value.offset);
-        let read = match seen.insert(name, line) {
-            Some(first) => Err(format!("given twice, first on line {first}")),
-            None => read_key(object, name, value, report),
-        };
-        if let Err(message) = read {
-            report.add(report.located(&value.path, message));
-        }
-    }
-    if !T::NEEDED.is_empty() && !seen.contains_key(T::NEEDED) {
+    let mut read =
+        |name: &str, value: &Node, report: &mut Report| read_key(object, name, value, report);
+    let seen = read_members(node, report, &mut read);
+    if !T::NEEDED.is_empty() && seen.is_some_and(|seen| !seen.contains_key(T::NEEDED)) {
         let missing = Node::of(format!("{}.{}", node.path, T::NEEDED), "");
         let known = read_key(object, T::NEEDED, &missing, report);
         debug_assert!(known.is_ok(), "what is needed is a key");
     }
+}
+
+/// Reads each member by this function, and returns the lines of all names; `None`: it is no object.
+// One function for all objects makes the program smaller.
+fn read_members(
+    node: &Node,
+    report: &mut Report,
+    read: &mut dyn FnMut(&str, &Node, &mut Report) -> Result<(), String>,
+) -> Option<HashMap<String, usize>> {
+    let Some(members) = node.members() else {
+        node.refuse(None, "an object".to_string(), report);
+        return None;
+    };
+    let mut seen = HashMap::new();
+    for (name, value) in members {
+        report.place(&value.path, value.offset);
+        let line = report.line(value.offset);
+        let done = match seen.get(&name) {
+            Some(first) => Err(format!("given twice, first on line {first}")),
+            None => read(&name, &value, report),
+        };
+        if let Err(message) = done {
+            report.add(report.located(&value.path, message));
+        }
+        seen.insert(name, line);
+    }
+    Some(seen)
 }
 
 /// Reads the value of one key of an object. The error is the message that there is no such key.
@@ -168,7 +183,9 @@ struct Reader<'a> {
     known: &'a mut Vec<&'static str>,
 }
 
+// One function for each type, not for each key: that is a fortieth of the program.
 impl Visitor for Reader<'_> {
+    #[inline(never)]
     fn key<T: Value>(&mut self, name: &'static str, _: &str, value: &mut T, rule: &T::Rule) {
         self.known.push(name);
         if name == self.name {
@@ -184,6 +201,7 @@ impl Visitor for Reader<'_> {
 struct Printer(Vec<(&'static str, String)>);
 
 impl Visitor for Printer {
+    #[inline(never)]
     fn key<T: Value>(&mut self, name: &'static str, _: &str, value: &mut T, _: &T::Rule) {
         self.0.push((name, value.print()));
     }
@@ -284,6 +302,22 @@ impl<T: Value> Value for Option<T> {
     }
 }
 
+/// Reports a value of a list, of which this is the text, if it is there twice.
+fn refuse_second(
+    item: &Node,
+    at: usize,
+    text: String,
+    seen: &mut HashMap<String, usize>,
+    report: &mut Report,
+) {
+    let first = *seen.entry(text.clone()).or_insert(at);
+    if first != at {
+        let text = text.trim_matches('"');
+        let message = format!("{text} is given twice, first as [{first}]");
+        report.fault(&item.path, message);
+    }
+}
+
 /// A list of objects, or of texts, each at most once.
 impl<T: Value> Value for Vec<T> {
     type Rule = T::Rule;
@@ -311,13 +345,7 @@ impl<T: Value> Value for Vec<T> {
                 Ok(value) => {
                     // Objects have names, which `check` compares.
                     if T::INNER.is_none() {
-                        let text = value.print();
-                        let first = *seen.entry(text.clone()).or_insert(at);
-                        if first != at {
-                            let text = text.trim_matches('"');
-                            let message = format!("{text} is given twice, first as [{first}]");
-                            report.fault(&item.path, message);
-                        }
+                        refuse_second(item, at, value.print(), &mut seen, report);
                     }
                     values.push(value);
                 }

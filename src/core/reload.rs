@@ -8,7 +8,8 @@ use super::clients::Clients;
 use super::context::Context;
 use super::sources::Sources;
 use super::stats::SourceStatus;
-use crate::config::{Config, SourceChange, SourcePlaces};
+use crate::config::{Config, SourceChange, SourceConfig, SourcePlaces};
+use crate::exchange::Dialect;
 use crate::log_targets::CONFIG;
 
 /// See the module's page.
@@ -30,6 +31,13 @@ impl Reload {
             return Err(format!(
                 "sources: {count} different ones since the start, and at most {most} have a place"
             ));
+        }
+        let changes = places.all.iter().zip(&places.changes);
+        let is_read = |(source, change): &(&SourceConfig, &SourceChange)| {
+            !source.dialect_text.is_empty() && **change != SourceChange::Same
+        };
+        if !Dialect::has_room(changes.filter(is_read).count()) {
+            return Err("sources: too many files of dialects have been read since the start".to_string());
         }
         let mut fixed = Vec::new();
         fixed.extend(places.is_reordered.then_some("the order of sources"));

@@ -4,39 +4,32 @@
 //! in order: the market layer does.
 
 use super::error::{Fault, Reject, Wrong};
+use super::form::names;
 use super::json::{Cursor, Raw, Stop};
-use super::shape::{Field, Fields, Node, Order};
+use super::shape::{Fields, Order, Table};
 use super::sink::Sink;
 use super::value::{Unit, time, unsigned};
 use crate::record::Candle;
-use serde::Deserialize;
 
-/// What a column or a member of a candle is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub(super) enum CandleField {
-    /// When it opens.
-    Time,
-    Open,
-    High,
-    Low,
-    Close,
-    /// In the base asset.
-    Volume,
-    /// Tells if the candle is closed.
-    Closed,
-}
-
-impl Field for CandleField {
-    fn place(self) -> usize {
-        self as usize
+names! {
+    /// What a column or a member of a candle is.
+    pub(super) enum CandleField {
+        /// When it opens.
+        Time "time"
+        Open "open"
+        High "high"
+        Low "low"
+        Close "close"
+        /// In the base asset.
+        Volume "volume"
+        /// Tells if the candle is closed.
+        Closed "closed"
     }
 }
 
 /// How an exchange writes candles.
 pub(super) struct CandleForm<'d> {
-    pub(super) table: &'static Node<CandleField>,
+    pub(super) table: &'static Table,
     pub(super) unit: Unit,
     /// The value of [`CandleField::Closed`] for yes.
     pub(super) closed: &'d str,
@@ -46,7 +39,7 @@ pub(super) struct CandleForm<'d> {
 pub(super) fn take<'a>(
     item: &mut Cursor<'a>,
     form: &CandleForm<'_>,
-    order: &mut Order<CandleField>,
+    order: &mut Order,
     opens: Raw<'a>,
     sink: &mut dyn Sink,
 ) -> Result<(), Stop> {

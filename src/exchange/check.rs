@@ -1,19 +1,19 @@
 //! The check: what the members of a dialect's file must be to each other.
 //!
-//! serde has seen to names and types. This sees to the bounds of numbers, to fields and
+//! The forms have seen to names and types. This sees to the bounds of numbers, to fields and
 //! placeholders that a call needs or cannot have, and to costs that fit the budget. It reports every
 //! fault with its line and member.
 
 use super::candle::CandleField;
-use super::dialect::{Dialect, Endpoint, TickerCall};
-use super::json::position;
+use super::dialect::{DialectForm, TickerCall};
+use super::endpoint::Endpoint;
+use super::form::Named as _;
 use super::listing::ListingField;
-use super::path::{Form, Path};
+use super::path::Form;
 use super::target::Placeholder;
 use super::ticker::TickerField;
-use crate::config::Url;
+use crate::config::{Report, Url};
 use crate::interval::Stored;
-use std::fmt;
 
 /// The most units of a budget and the longest period of one: a day.
 const MOST_UNITS: u32 = 1_000_000_000;
@@ -22,74 +22,23 @@ const MOST_MS: u32 = 86_400_000;
 /// The most rows of a page: a response of more is not held.
 const MOST_ROWS: u32 = 10_000;
 
-/// What is wrong with a dialect's file, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileFault {
-    /// The line, from 1.
-    pub line: usize,
-    /// The member, like `tickers.all.call.cost`; empty: the whole file.
-    pub member: String,
-    /// What is wrong, and what was expected.
-    pub message: String,
-}
-
-impl fmt::Display for FileFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let FileFault {
-            line,
-            member,
-            message,
-        } = self;
-        let colon = if member.is_empty() { "" } else { ": " };
-        write!(f, "{line}: {member}{colon}{message}")
-    }
-}
-
-/// The fault of a text that cannot be read at all.
-pub(super) fn not_a_dialect(member: String, error: &serde_json::Error) -> FileFault {
-    let text = error.to_string();
-    let message = text.split(" at line ").next().unwrap_or_default();
-    FileFault {
-        line: error.line(),
-        member: member.trim_matches('.').to_owned(),
-        message: message.to_owned(),
-    }
-}
-
-/// Every fault of a dialect that was read from this text.
-pub(super) fn check(dialect: &Dialect, text: &str) -> Result<(), Vec<FileFault>> {
-    let mut faults = Faults {
-        text,
-        found: Vec::new(),
-    };
+/// Reports every fault of a dialect's file that has been read.
+pub(super) fn check(dialect: &DialectForm, report: &mut Report) {
+    let mut faults = Faults(report);
     dialect.check_itself(&mut faults);
     dialect.check_tickers(&mut faults);
     dialect.check_candles(&mut faults);
     dialect.check_others(&mut faults);
-    match faults.found.is_empty() {
-        true => Ok(()),
-        false => Err(faults.found),
-    }
 }
 
-/// The faults so far, and the text that they are in.
-struct Faults<'t> {
-    text: &'t str,
-    found: Vec<FileFault>,
-}
+/// Where faults go.
+struct Faults<'r>(&'r mut Report);
 
 impl Faults<'_> {
     fn add(&mut self, member: &str, message: impl Into<String>) {
-        let path = Path::try_from(member.to_owned()).expect("members of the file are paths");
-        let before = &self.text.as_bytes()[..position(self.text.as_bytes(), &path)];
-        let fault = FileFault {
-            line: 1 + before.iter().filter(|byte| **byte == b'\n').count(),
-            member: member.to_owned(),
-            message: message.into(),
-        };
-        // Two calls may share what is faulty.
-        if !self.found.contains(&fault) {
-            self.found.push(fault);
+        // What is wrong because of another fault, in it or around it, is not told.
+        if !self.0.is_faulty_within(member) && !self.0.is_faulty_around(member) {
+            self.0.fault(member, message);
         }
     }
 
@@ -115,7 +64,7 @@ enum Values {
     Candles,
 }
 
-impl Dialect {
+impl DialectForm {
     fn check_itself(&self, faults: &mut Faults<'_>) {
         let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         let is_short = (1..=32).contains(&self.name.len());
@@ -155,8 +104,8 @@ impl Dialect {
             }
             None => of("cost"),
         };
-        // A budget of nothing has a fault of its own.
-        if most > 0 && !(1..=u64::from(most)).contains(&cost) {
+        let is_sound = !faults.0.is_faulty_within("budget");
+        if is_sound && !(1..=u64::from(most)).contains(&cost) {
             let message =
                 format!("expected a cost from 1 to that of the budget ({most}), found {cost}");
             faults.add(&said, message);
@@ -254,22 +203,21 @@ impl Dialect {
         faults.expect(is_there, "candles.intervals", message);
         faults.expect_from_1(Some(candles.rows), MOST_ROWS, "candles.rows");
         faults.expect_from_1(candles.depth, u32::MAX, "candles.depth");
-        use CandleField::*;
-        let needed = [
-            (Open, "open"),
-            (High, "high"),
-            (Low, "low"),
-            (Close, "close"),
-            (Volume, "volume"),
-        ];
-        for (field, name) in needed {
-            let message = format!("expected a member or a column that is `{name}`");
-            faults.expect(candles.fields.has(field), "candles.fields", &message);
-        }
-        let has_time = candles.fields.has(Time) || candles.call.items.form == Form::Members;
-        let message = "expected a member or a column that is `time`";
-        faults.expect(has_time, "candles.fields", message);
-        let has_yes = !candles.fields.has(Closed) || !candles.closed.is_empty();
+        let lacks = |field: &&CandleField| match field {
+            CandleField::Time => {
+                !candles.fields.has(CandleField::Time) && candles.call.items.form != Form::Members
+            }
+            CandleField::Closed => false,
+            field => !candles.fields.has(**field),
+        };
+        let lacking = CandleField::ALL
+            .iter()
+            .filter(lacks)
+            .map(|field| field.name());
+        let lacking = lacking.collect::<Vec<_>>().join(", ");
+        let message = format!("expected members or columns that are {lacking}");
+        faults.expect(lacking.is_empty(), "candles.fields", &message);
+        let has_yes = !candles.fields.has(CandleField::Closed) || !candles.closed.is_empty();
         faults.expect(
             has_yes,
             "candles.closed",

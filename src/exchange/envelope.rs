@@ -8,8 +8,8 @@
 //! the way, except for numbers and words, which are checked once the envelope is whole.
 
 use super::error::ReadError;
-use super::json::{MAX_DEPTH, Step};
-use super::path::{Form, Place};
+use super::json::MAX_DEPTH;
+use super::path::{Form, Place, Step};
 
 /// The envelope, as far as it has arrived.
 pub(super) struct Envelope {

@@ -2,15 +2,16 @@
 //!
 //! Owns no rule of its own: it goes through a body as a reading does, and shows what that would see.
 
+use super::call::Call;
 use super::candle::CandleField;
-use super::dialect::{Call, Dialect};
+use super::dialect::Dialect;
+use super::form::Named;
 use super::items::{Caps, Items, Take};
-use super::json::{Cursor, Raw, Stop, find};
+use super::json::{Cursor, Raw, Stop};
 use super::listing::ListingField;
-use super::path::Form;
-use super::shape::{Field, Fields, Node, Order};
+use super::path::{Form, find};
+use super::shape::{Fields, Order, Table};
 use super::ticker::TickerField;
-use std::fmt::Debug;
 
 /// The most of an item that is shown.
 const ITEM_CHARS: usize = 600;
@@ -86,25 +87,20 @@ impl Tracer<'_> {
         }
         // A number has no end of its own.
         let whole = [item, b" "].concat();
-        let fields = match self.call {
-            Call::Candles { .. } => fields_of(
-                &self.dialect.candles.fields,
-                CandleField::Time,
-                name,
-                &whole,
-            ),
-            Call::Markets => match &self.dialect.markets.fields {
-                Some(table) => fields_of(table, ListingField::Id, name, &whole),
-                None => Vec::new(),
-            },
-            Call::Time => Vec::new(),
-            call => fields_of(
-                self.dialect.ticker_fields(call),
-                TickerField::Id,
-                name,
-                &whole,
-            ),
+        let file = &self.dialect.file;
+        let table = match self.call {
+            Call::Candles { .. } => Some(&*file.candles.fields),
+            Call::Markets => file.markets.fields.as_deref(),
+            Call::Time => None,
+            call => Some(self.dialect.ticker_fields(call)),
         };
+        let (names, key) = match self.call {
+            Call::Candles { .. } => (CandleField::NAMES, CandleField::Time.place()),
+            Call::Markets => (ListingField::NAMES, ListingField::Id.place()),
+            _ => (TickerField::NAMES, TickerField::Id.place()),
+        };
+        let fields = table.map(|table| fields_of(table, names, key, name, &whole));
+        let fields = fields.unwrap_or_default();
         let text = String::from_utf8_lossy(item);
         let item = text.trim().chars().take(ITEM_CHARS).collect();
         let explained = Explained { item, fields };
@@ -114,29 +110,29 @@ impl Tracer<'_> {
     }
 }
 
-/// The fields of an item; `key` is the one that its name is.
-fn fields_of<F: Field + Debug>(
-    table: &'static Node<F>,
-    key: F,
+/// The fields of an item, of those that have these names; `key` is the place of the one that its
+/// own name is.
+fn fields_of(
+    table: &'static Table,
+    names: &[&str],
+    key: usize,
     name: Raw<'_>,
     item: &[u8],
 ) -> Vec<(String, String)> {
     let mut fields = Fields::new();
-    fields.set(key, name);
+    fields.put(key, name);
     let _ = Order::new().read(&mut Cursor::new(item), table, &mut fields);
-    let mut shown: Vec<(String, String)> = Vec::new();
-    let mut show = |field: F| {
-        let name = format!("{field:?}");
-        let name = name[..1].to_ascii_lowercase() + &name[1..];
-        if !shown.iter().any(|(known, _)| *known == name) {
-            shown.push((name, text_of(fields.get(field))));
-        }
-    };
+    let mut places = Vec::new();
     if name != Raw::Absent {
-        show(key);
+        places.push(key);
     }
-    table.walk(&mut show);
-    shown
+    table.walk(&mut |place| {
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    });
+    let shown = |place: usize| (names[place].to_owned(), text_of(fields.at(place)));
+    places.into_iter().map(shown).collect()
 }
 
 fn text_of(raw: Raw<'_>) -> String {

@@ -339,66 +339,6 @@ fn plain_bytes(bytes: &[u8]) -> usize {
     at + end.unwrap_or(rest.len())
 }
 
-/// One step from a value to one inside it.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// The member of this name.
-    Key(Box<str>),
-    /// Any member (Kraken answers under its own name of a market).
-    AnyKey,
-    /// The first element.
-    First,
-}
-
-/// The value at a path, or [`Raw::Absent`]. The start of an incomplete value is enough.
-pub(super) fn find<'a>(bytes: &'a [u8], path: &[Step]) -> Raw<'a> {
-    let mut cursor = Cursor::new(bytes);
-    for step in path {
-        match enter(&mut cursor, step) {
-            Ok(true) => {}
-            Ok(false) | Err(_) => return Raw::Absent,
-        }
-    }
-    cursor.value().unwrap_or(Raw::Absent)
-}
-
-/// Where the value at a path begins, or the innermost one on the way that is there.
-pub(super) fn position(bytes: &[u8], path: &[Step]) -> usize {
-    let mut cursor = Cursor::new(bytes);
-    let mut begin = 0;
-    for step in path {
-        let found = enter(&mut cursor, step) == Ok(true) && cursor.peek().is_ok();
-        if !found {
-            break;
-        }
-        begin = cursor.position();
-    }
-    begin
-}
-
-/// Moves the cursor from a value to one inside it. Returns false if there is none.
-fn enter(cursor: &mut Cursor<'_>, step: &Step) -> Result<bool, Stop> {
-    let (open, close) = match step {
-        Step::First => (b'[', b']'),
-        Step::Key(_) | Step::AnyKey => (b'{', b'}'),
-    };
-    cursor.pass(open, "a container")?;
-    let mut first = true;
-    while cursor.next(&mut first, close)? {
-        match step {
-            Step::First => return Ok(true),
-            Step::AnyKey => return cursor.name().map(|_| true),
-            Step::Key(wanted) => {
-                if cursor.name()? == Raw::Text(wanted.as_bytes()) {
-                    return Ok(true);
-                }
-            }
-        }
-        cursor.value()?;
-    }
-    Ok(false)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -539,24 +479,5 @@ mod tests {
             good += u32::from(ours);
         }
         assert!(good > 1000, "{good}");
-    }
-
-    #[test]
-    fn a_path_leads_into_a_value_even_before_its_end() {
-        let text = br#"{"code":"0","data":[{"ts":"15","x":[]},{"ts":"16"}],"last":"cut"#;
-        let check = |path: &[Step], expected: Raw<'_>| assert_eq!(find(text, path), expected);
-        use Step::{AnyKey, First};
-        #[expect(non_snake_case, reason = "it stands for the variant")]
-        let Key = |name: &str| Step::Key(name.into());
-        check(&[Key("code")], Raw::Text(b"0"));
-        check(&[AnyKey], Raw::Text(b"0"));
-        check(&[Key("data"), First, Key("ts")], Raw::Text(b"15"));
-        check(&[Key("data"), First, Key("x")], Raw::Array(b"[]"));
-        check(&[Key("data"), First, Key("x"), First], Raw::Absent);
-        check(&[Key("data"), Key("ts")], Raw::Absent);
-        check(&[First], Raw::Absent);
-        check(&[Key("last")], Raw::Absent);
-        check(&[Key("none")], Raw::Absent);
-        check(&[], Raw::Absent);
     }
 }

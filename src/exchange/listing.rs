@@ -3,104 +3,86 @@
 //! Owns the fields of a listing and the rules for each: steps become decimal places, and a limit of
 //! zero is no limit. It does not check names: the catalog does.
 
-use super::dialect::Endpoint;
+use super::endpoint::Endpoint;
 use super::error::{Fault, Reject, Wrong};
+use super::form::{Words, members, names};
 use super::json::{Cursor, Raw, Stop};
 use super::pair::Pair;
-use super::shape::{Field, Fields, Node, Order};
+use super::shape::{Fields, Order, Table, TableOf};
 use super::sink::Sink;
 use super::value::{hundredth, name, text, unsigned};
 use crate::decimal::Decimal;
 use crate::record::{Bounds, MarketInfo, MarketRules};
-use serde::Deserialize;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
-/// What a member of a listing is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub(super) enum ListingField {
-    /// The name in tickers.
-    Id,
-    /// The name for requests of candles, if it is another one.
-    CandleId,
-    Base,
-    Quote,
-    /// What is traded, of which only `kinds` are taken.
-    Kind,
-    /// Base and quote in one text, in one of the forms of `pair`. Takes precedence.
-    Pair,
-    Status,
-    /// True if orders are refused, whatever the status says.
-    Halted,
-    /// The smallest step of prices. Takes precedence over the places.
-    PriceStep,
-    PricePlaces,
-    /// The smallest step of amounts. Takes precedence over the places.
-    AmountStep,
-    AmountPlaces,
-    AmountMin,
-    AmountMax,
-    PriceMin,
-    PriceMax,
-    CostMin,
-    CostMax,
-    /// The smallest cost in USDT, of any market. Used only if that is the quote asset.
-    CostMinUsdt,
-    Taker,
-    Maker,
-}
-
-impl Field for ListingField {
-    fn place(self) -> usize {
-        self as usize
+names! {
+    /// What a member of a listing is.
+    pub(super) enum ListingField {
+        /// The name in tickers.
+        Id "id"
+        /// The name for requests of candles, if it is another one.
+        CandleId "candleId"
+        Base "base"
+        Quote "quote"
+        /// What is traded, of which only `kinds` are taken.
+        Kind "kind"
+        /// Base and quote in one text, in one of the forms of `pair`. Takes precedence.
+        Pair "pair"
+        Status "status"
+        /// True if orders are refused, whatever the status says.
+        Halted "halted"
+        /// The smallest step of prices. Takes precedence over the places.
+        PriceStep "priceStep"
+        PricePlaces "pricePlaces"
+        /// The smallest step of amounts. Takes precedence over the places.
+        AmountStep "amountStep"
+        AmountPlaces "amountPlaces"
+        AmountMin "amountMin"
+        AmountMax "amountMax"
+        PriceMin "priceMin"
+        PriceMax "priceMax"
+        CostMin "costMin"
+        CostMax "costMax"
+        /// The smallest cost in USDT, of any market. Used only if that is the quote asset.
+        CostMinUsdt "costMinUsdt"
+        Taker "taker"
+        Maker "maker"
     }
 }
 
-/// The market list, and how an exchange writes it.
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct ListingForm {
-    /// The endpoint. Without it the exchange has no list: the markets are those that the source's
-    /// `symbols` name, with ids in the first form of `pair`.
-    pub(super) call: Option<Endpoint>,
-    /// The members of a market.
-    pub(super) fields: Option<Node<ListingField>>,
-    /// The statuses of a market that trades.
-    #[serde(default)]
-    open: Vec<Box<str>>,
-    /// Forms of `pair`, of which the first that fits counts: `{quote}-{base}`, `t{base:3}{quote:3}`.
-    #[serde(default = "Pair::usual")]
-    pair: Vec<Pair>,
-    /// True if assets are written in lower case.
-    #[serde(default)]
-    lower_case: bool,
-    /// Assets that have another name elsewhere.
-    #[serde(default)]
-    renamed: BTreeMap<Box<str>, Box<str>>,
-    /// The values of `kind` of markets that are taken, if not all are (spot, and no futures).
-    #[serde(default)]
-    kinds: Vec<Box<str>>,
-    /// Suffixes of the ids of markets to skip (dark pools of Kraken).
-    #[serde(default)]
-    skipped: Vec<Box<str>>,
-    /// The unit of fees.
-    #[serde(default)]
-    fees: FeeUnit,
+members! {
+    /// The market list, and how an exchange writes it.
+    pub(super) struct ListingForm {
+        /// The endpoint. Without it the exchange has no list: the markets are those that the source's
+        /// `symbols` name, with ids in the first form of `pair`.
+        call: Option<Endpoint> = None, "call";
+        /// The members of a market.
+        fields: Option<TableOf<ListingField>> = None, "fields";
+        /// The statuses of a market that trades.
+        open: Vec<Box<str>> = Vec::new(), "open";
+        /// Forms of `pair`, of which the first that fits counts: `{quote}-{base}`, `t{base:3}{quote:3}`.
+        pair: Vec<Pair> = Pair::usual(), "pair";
+        /// True if assets are written in lower case.
+        lower_case: bool = false, "lowerCase";
+        /// Assets that have another name elsewhere.
+        renamed: Words = Words::new(), "renamed";
+        /// The values of `kind` of markets that are taken, if not all are (spot, and no futures).
+        kinds: Vec<Box<str>> = Vec::new(), "kinds";
+        /// Suffixes of the ids of markets to skip (dark pools of Kraken).
+        skipped: Vec<Box<str>> = Vec::new(), "skipped";
+        /// The unit of fees.
+        fees: FeeUnit = FeeUnit::Fraction, "fees";
+    }
 }
 
-/// The unit of fees.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub(super) enum FeeUnit {
-    /// 0.001 is 0.1 %.
-    #[default]
-    Fraction,
-    /// 0.1 is 0.1 %.
-    Percent,
+names! {
+    /// The unit of fees.
+    pub(super) enum FeeUnit {
+        /// 0.001 is 0.1 %.
+        Fraction "fraction"
+        /// 0.1 is 0.1 %.
+        Percent "percent"
+    }
 }
 
 impl ListingForm {
@@ -112,7 +94,7 @@ impl ListingForm {
     /// A market that is in no list.
     pub(super) fn unlisted(&self, base: &str, quote: &str) -> MarketInfo {
         let own = |common: &str| -> String {
-            let renamed = self.renamed.iter().find(|(_, other)| ***other == *common);
+            let renamed = self.renamed.iter().find(|(_, other)| **other == *common);
             match renamed {
                 Some((own, _)) => own.to_string(),
                 None if self.lower_case => common.to_ascii_lowercase(),
@@ -137,8 +119,8 @@ impl ListingForm {
 /// Reads one listing and passes it to the sink. `id` is for lists that name their markets outside.
 pub(super) fn take<'a>(
     item: &mut Cursor<'a>,
-    (form, table): (&ListingForm, &'static Node<ListingField>),
-    order: &mut Order<ListingField>,
+    (form, table): (&ListingForm, &'static Table),
+    order: &mut Order,
     id: Raw<'a>,
     sink: &mut dyn Sink,
 ) -> Result<(), Stop> {
@@ -176,8 +158,8 @@ fn market(id: &str, fields: &Fields<'_>, form: &ListingForm) -> Result<MarketInf
     };
     let (base, quote) = assets(fields, form)?;
     let common = |asset: Cow<'_, str>| -> Box<str> {
-        match form.renamed.get(&*asset) {
-            Some(common) => common.clone(),
+        match form.renamed.iter().find(|(own, _)| **own == *asset) {
+            Some((_, common)) => common.clone(),
             None if form.lower_case => asset.to_ascii_uppercase().into(),
             None => asset.into(),
         }

@@ -33,12 +33,15 @@
 //! An exchange with a habit that the format cannot say extends the format, for every exchange: a
 //! variant in the module whose habit it is, with a test in the made-up exchange of `tests/sample.rs`.
 
+mod call;
 mod candle;
 mod check;
 mod dialect;
+mod endpoint;
 mod envelope;
 mod error;
 mod explain;
+mod form;
 mod items;
 mod json;
 mod listing;
@@ -55,8 +58,8 @@ mod tests;
 mod ticker;
 mod value;
 
-pub use check::FileFault;
-pub use dialect::{Budget, Call, Dialect, Meter, Page};
+pub use call::{Budget, Call, Meter, Page};
+pub use dialect::Dialect;
 pub use error::{Fault, ReadError, RefusalKind, Reject};
 pub use explain::{Explained, explain};
 pub use items::Caps;

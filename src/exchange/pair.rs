@@ -4,11 +4,10 @@
 //! is a width in characters. Without widths and without a text in between, there is no telling
 //! where one asset ends, so such a form is refused.
 
-use serde::Deserialize;
+use super::form::texts;
 
 /// A form of a pair.
-#[derive(Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Pair {
     /// In front of the first asset, between the two, and behind the second.
     texts: [Box<str>; 3],
@@ -55,6 +54,8 @@ impl Pair {
         })
     }
 }
+
+texts!(Pair, "{base}/{quote}");
 
 impl TryFrom<String> for Pair {
     type Error = String;

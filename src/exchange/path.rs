@@ -4,12 +4,56 @@
 //! the object `result`. `data[0].ts`: the member `ts` of the first element of `data`. `result.*[]`:
 //! the elements of any array in `result`. `.`: the whole body.
 
-use super::json::{MAX_DEPTH, Step};
-use serde::Deserialize;
+use super::form::texts;
+use super::json::{Cursor, MAX_DEPTH, Raw, Stop};
+
+/// One step from a value to one inside it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The member of this name.
+    Key(Box<str>),
+    /// Any member (Kraken answers under its own name of a market).
+    AnyKey,
+    /// The first element.
+    First,
+}
+
+/// The value at a path, or [`Raw::Absent`]. The start of an incomplete value is enough.
+pub(super) fn find<'a>(bytes: &'a [u8], path: &[Step]) -> Raw<'a> {
+    let mut cursor = Cursor::new(bytes);
+    for step in path {
+        match enter(&mut cursor, step) {
+            Ok(true) => {}
+            Ok(false) | Err(_) => return Raw::Absent,
+        }
+    }
+    cursor.value().unwrap_or(Raw::Absent)
+}
+
+/// Moves the cursor from a value to one inside it. Returns false if there is none.
+fn enter(cursor: &mut Cursor<'_>, step: &Step) -> Result<bool, Stop> {
+    let (open, close) = match step {
+        Step::First => (b'[', b']'),
+        Step::Key(_) | Step::AnyKey => (b'{', b'}'),
+    };
+    cursor.pass(open, "a container")?;
+    let mut first = true;
+    while cursor.next(&mut first, close)? {
+        match step {
+            Step::First => return Ok(true),
+            Step::AnyKey => return cursor.name().map(|_| true),
+            Step::Key(wanted) => {
+                if cursor.name()? == Raw::Text(wanted.as_bytes()) {
+                    return Ok(true);
+                }
+            }
+        }
+        cursor.value()?;
+    }
+    Ok(false)
+}
 
 /// The steps from a value to one inside it.
-#[derive(Deserialize)]
-#[serde(try_from = "String")]
 pub(super) struct Path(Vec<Step>);
 
 impl std::ops::Deref for Path {
@@ -21,8 +65,6 @@ impl std::ops::Deref for Path {
 }
 
 /// Where the items of a body are.
-#[derive(Deserialize)]
-#[serde(try_from = "String")]
 pub(super) struct Place {
     /// From the body's top to what holds the items.
     pub(super) path: Path,
@@ -40,6 +82,9 @@ pub(super) enum Form {
     /// The one item itself. It stays in the envelope, because a small body needs no slices.
     Itself,
 }
+
+texts!(Path, "data.list");
+texts!(Place, "data.list{}");
 
 impl TryFrom<String> for Path {
     type Error = String;
@@ -119,5 +164,23 @@ mod tests {
         for wrong in ["", "..", "a.", ".a", "a[1]", "a[].b", "[0", "a{}{}", &deep] {
             assert!(Place::try_from(wrong.to_owned()).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_path_leads_into_a_value_even_before_its_end() {
+        let text = br#"{"code":"0","data":[{"ts":"15","x":[]},{"ts":"16"}],"last":"cut"#;
+        let check = |path: &[Step], expected: Raw<'_>| assert_eq!(find(text, path), expected);
+        #[expect(non_snake_case, reason = "it stands for the variant")]
+        let Key = |name: &str| Step::Key(name.into());
+        check(&[Key("code")], Raw::Text(b"0"));
+        check(&[AnyKey], Raw::Text(b"0"));
+        check(&[Key("data"), First, Key("ts")], Raw::Text(b"15"));
+        check(&[Key("data"), First, Key("x")], Raw::Array(b"[]"));
+        check(&[Key("data"), First, Key("x"), First], Raw::Absent);
+        check(&[Key("data"), Key("ts")], Raw::Absent);
+        check(&[First], Raw::Absent);
+        check(&[Key("last")], Raw::Absent);
+        check(&[Key("none")], Raw::Absent);
+        check(&[], Raw::Absent);
     }
 }

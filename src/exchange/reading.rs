@@ -7,16 +7,18 @@
 //! accepts the whole body. A wrong item is rejected alone. A wrong body gives an error, the same
 //! one for every later call.
 
-use super::candle::{CandleField, CandleForm};
-use super::dialect::{Call, Dialect, Endpoint};
+use super::call::Call;
+use super::candle::CandleForm;
+use super::dialect::Dialect;
+use super::endpoint::Endpoint;
 use super::error::{ReadError, RefusalKind};
 use super::items::{Caps, Items, Take};
-use super::json::{Cursor, Raw, Stop, find};
-use super::listing::{ListingField, ListingForm};
-use super::path::Form;
-use super::shape::{Node, Order};
+use super::json::{Cursor, Raw, Stop};
+use super::listing::ListingForm;
+use super::path::{Form, find};
+use super::shape::{Order, Table};
 use super::sink::Sink;
-use super::ticker::{Known, TickerField};
+use super::ticker::Known;
 use super::value::Unit;
 use super::{candle, listing, ticker, value};
 use crate::time::UnixMs;
@@ -33,13 +35,9 @@ pub struct Reading {
 
 /// What the body should hold.
 enum Task {
-    Tickers(&'static Node<TickerField>, Order<TickerField>, Known),
-    Candles(CandleForm<'static>, Order<CandleField>),
-    Markets(
-        &'static ListingForm,
-        &'static Node<ListingField>,
-        Order<ListingField>,
-    ),
+    Tickers(&'static Table, Order, Known),
+    Candles(CandleForm<'static>, Order),
+    Markets(&'static ListingForm, &'static Table, Order),
     /// The exchange has no list of its own.
     Named,
     Time(Unit),
@@ -50,7 +48,7 @@ impl Reading {
     pub fn new(dialect: &'static Dialect, call: &Call<'_>, caps: Caps) -> Reading {
         let tickers = |id: Option<&str>| {
             let known = Known {
-                unit: dialect.tickers.time.unwrap_or(Unit::Millis),
+                unit: dialect.file.tickers.time.unwrap_or(Unit::Millis),
                 stats: matches!(call, Call::Stats { .. }),
                 id: id.map(Into::into),
                 stamp: None,
@@ -61,11 +59,11 @@ impl Reading {
             Call::Tickers => tickers(None),
             Call::Ticker { id } | Call::Stats { id } => tickers(Some(id)),
             Call::Candles { .. } => Task::Candles(dialect.candle_form(), Order::new()),
-            Call::Markets => match &dialect.markets.fields {
-                Some(table) => Task::Markets(&dialect.markets, table, Order::new()),
+            Call::Markets => match &dialect.file.markets.fields {
+                Some(table) => Task::Markets(&dialect.file.markets, table, Order::new()),
                 None => Task::Named,
             },
-            Call::Time => Task::Time(dialect.time.unit),
+            Call::Time => Task::Time(dialect.file.time.unit),
         };
         let call = dialect.endpoint(call);
         Reading {
@@ -143,7 +141,7 @@ impl Reading {
                 expected: "valid JSON outside of the items",
             });
         }
-        if let Some(refused) = self.dialect.errors.read(envelope) {
+        if let Some(refused) = self.dialect.file.errors.read(envelope) {
             return Err(refused);
         }
         let is_itself = self.call.items.form == Form::Itself;
@@ -169,7 +167,7 @@ impl Reading {
             }
             (Task::Named, _) => {
                 for (base, quote) in &self.dialect.named {
-                    sink.market(self.dialect.markets.unlisted(base, quote));
+                    sink.market(self.dialect.file.markets.unlisted(base, quote));
                 }
                 Ok(())
             }

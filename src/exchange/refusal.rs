@@ -4,53 +4,41 @@
 //! [`Reading`](super::Reading) decides which of the two counts.
 
 use super::error::{ReadError, RefusalKind};
-use super::json::{Raw, Step, find};
-use super::path::Path;
+use super::form::{empty, members};
+use super::json::Raw;
+use super::path::{Path, Step, find};
 use super::value;
-use serde::Deserialize;
 
-/// Where an exchange says that it refuses, and how.
-#[derive(Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub(super) struct Refusal {
-    /// Where the code is. Of an array, the first element counts.
-    code: Option<Path>,
-    /// Codes that mean that all is well. Without them, any code is an error.
-    ok: Vec<Box<str>>,
-    /// Where the message is.
-    message: Option<Path>,
-    /// Codes for too many requests. `*words*` stands for a code or a message that has these words.
-    rate_limited: Vec<Box<str>>,
-    /// Codes for an unknown market, in the same way.
-    unknown_market: Vec<Box<str>>,
-    /// What the status of a response means.
-    pub(super) statuses: Statuses,
+members! {
+    /// Where an exchange says that it refuses, and how.
+    pub(super) struct Refusal {
+        /// Where the code is. Of an array, the first element counts.
+        code: Option<Path> = None, "code";
+        /// Codes that mean that all is well. Without them, any code is an error.
+        ok: Vec<Box<str>> = Vec::new(), "ok";
+        /// Where the message is.
+        message: Option<Path> = None, "message";
+        /// Codes for too many requests. `*words*` stands for a code or a message that has these words.
+        rate_limited: Vec<Box<str>> = Vec::new(), "rateLimited";
+        /// Codes for an unknown market, in the same way.
+        unknown_market: Vec<Box<str>> = Vec::new(), "unknownMarket";
+        /// What the status of a response means.
+        statuses: Statuses = empty(), "statuses";
+    }
 }
 
-/// What the statuses of refusals mean, if the body does not say more.
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub(super) struct Statuses {
-    /// Too many requests.
-    rate_limited: Vec<u16>,
-    /// Every request is refused for now.
-    banned: Vec<u16>,
-    /// No such market.
-    unknown_market: Vec<u16>,
-}
-
-impl Default for Statuses {
-    /// 429 is "Too Many Requests" (RFC 6585, 4). 403 is what firewalls of exchanges send to blocked
-    /// clients, for too many requests or for their location. 418 is a ban of Binance, copied by
-    /// others.
-    fn default() -> Statuses {
-        Statuses {
-            rate_limited: vec![429],
-            banned: vec![403, 418],
-            unknown_market: Vec::new(),
-        }
+members! {
+    /// What the statuses of refusals mean, if the body does not say more.
+    pub(super) struct Statuses {
+        /// Too many requests.
+        // RFC 6585, 4.
+        rate_limited: Vec<u16> = vec![429], "rateLimited";
+        /// Every request is refused for now.
+        // 403 is what firewalls of exchanges send to blocked clients, for too many requests or for
+        // their location. 418 is a ban of Binance, copied by others.
+        banned: Vec<u16> = vec![403, 418], "banned";
+        /// No such market.
+        unknown_market: Vec<u16> = Vec::new(), "unknownMarket";
     }
 }
 

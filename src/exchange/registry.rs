@@ -2,13 +2,42 @@
 //!
 //! A dialect lives as long as the program: what it says is borrowed by every request.
 
-use super::check::{FileFault, check, not_a_dialect};
-use super::dialect::Dialect;
-use crate::config::SourceConfig;
+use super::check::check;
+use super::dialect::{Dialect, DialectForm};
+use super::form::Form as _;
+use crate::config::{Fault, Node, Report, SourceConfig};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// Files without the white space of their layout, which is a fifth of them.
 macro_rules! built_in {
-    ($($name:literal)+) => { [$( include_str!(concat!("dialects/", $name, ".json")) ),+] };
+    ($($name:literal)+) => { [$({
+        const FILE: &str = include_str!(concat!("dialects/", $name, ".json"));
+        const LENGTH: usize = packed::<{ FILE.len() }>(FILE).1;
+        const PACKED: [u8; LENGTH] = packed(FILE).0;
+        match std::str::from_utf8(&PACKED) {
+            Ok(text) => text,
+            Err(_) => panic!("white space is ASCII"),
+        }
+    }),+] };
+}
+
+/// JSON without white space between its words, and how long that is.
+const fn packed<const N: usize>(text: &str) -> ([u8; N], usize) {
+    let (text, mut out, mut length, mut at) = (text.as_bytes(), [0; N], 0, 0);
+    let mut in_string = false;
+    while at < text.len() {
+        let is_escaped = at > 0 && text[at - 1] == b'\\';
+        if text[at] == b'"' && !is_escaped {
+            in_string = !in_string;
+        }
+        if in_string || !text[at].is_ascii_whitespace() {
+            out[length] = text[at];
+            length += 1;
+        }
+        at += 1;
+    }
+    (out, length)
 }
 
 /// In the order of `--help`.
@@ -18,9 +47,16 @@ static BUILT_IN: [&str; 14] = built_in! {
 };
 
 static DIALECTS: LazyLock<Vec<Dialect>> = LazyLock::new(|| {
-    let read = |text: &&str| Dialect::read(text).expect("a test reads every file");
+    let read = |text: &&str| Dialect::read("built in", text).expect("a test reads every file");
     BUILT_IN.iter().map(read).collect()
 });
+
+/// Most dialects of files that are kept: each takes some ten kilobytes, and a source that is reloaded with
+/// another file or other symbols takes one more. Nobody edits files so often without a restart.
+const KEPT_MOST: usize = 1000;
+
+/// Dialects of files that are kept.
+static KEPT: AtomicUsize = AtomicUsize::new(0);
 
 /// The JSON Schema of a dialect's file, made from the structs that it is read into.
 pub const SCHEMA: &str = include_str!("dialects/schema.json");
@@ -31,15 +67,21 @@ pub const FILE_BYTES: usize = 256 * 1024;
 impl Dialect {
     /// The dialect of this name.
     pub fn by_name(name: &str) -> Option<&'static Dialect> {
-        DIALECTS.iter().find(|dialect| dialect.name == name)
+        DIALECTS.iter().find(|dialect| dialect.name() == name)
     }
 
-    /// The dialect of a source. That of a file is kept for as long as the program runs.
+    /// True if so many more dialects of files may be kept.
+    pub fn has_room(count: usize) -> bool {
+        KEPT.load(Ordering::Relaxed) + count <= KEPT_MOST
+    }
+
+    /// The dialect of a source. That of a file is kept for as long as the program runs: see
+    /// [`Dialect::has_room`].
     pub fn of(source: &SourceConfig) -> Option<&'static Dialect> {
         if source.dialect_text.is_empty() {
             return Dialect::by_name(source.spoken());
         }
-        let mut dialect = Dialect::read(&source.dialect_text).ok()?;
+        let mut dialect = Dialect::read(&source.dialect, &source.dialect_text).ok()?;
         let symbols = source
             .symbols
             .iter()
@@ -47,6 +89,7 @@ impl Dialect {
         dialect.named = symbols
             .map(|(base, quote)| (base.into(), quote.into()))
             .collect();
+        KEPT.fetch_add(1, Ordering::Relaxed);
         Some(Box::leak(Box::new(dialect)))
     }
 
@@ -55,30 +98,21 @@ impl Dialect {
         DIALECTS.iter().map(Dialect::name)
     }
 
-    /// The dialect that a file's text describes, or everything that is wrong with it.
-    pub fn read(text: &str) -> Result<Dialect, Vec<FileFault>> {
+    /// The dialect that this file's text describes, or everything that is wrong with it.
+    pub fn read(file: &str, text: &str) -> Result<Dialect, Vec<Fault>> {
+        let mut report = Report::default();
+        report.open(file, text);
         if text.len() > FILE_BYTES {
-            let message = format!("larger than {FILE_BYTES} bytes");
-            return Err(vec![FileFault {
-                line: 1,
-                member: String::new(),
-                message,
-            }]);
+            report.fault("", format!("larger than {FILE_BYTES} bytes"));
+            return Err(report.close().err().unwrap_or_default());
         }
-        let mut json = serde_json::Deserializer::from_str(text);
-        let read = serde_path_to_error::deserialize(&mut json);
-        let read = read.map_err(|error| {
-            let member = error.path().to_string();
-            (member, error.into_inner())
-        });
-        let whole = |dialect| {
-            json.end()
-                .map(|()| dialect)
-                .map_err(|error| (String::new(), error))
-        };
-        match read.and_then(whole) {
-            Ok(dialect) => check(&dialect, text).map(|()| dialect),
-            Err((member, error)) => Err(vec![not_a_dialect(member, &error)]),
-        }
+        let node = Node::whole(file, text).map_err(|fault| vec![fault])?;
+        let form = DialectForm::read(&node, &mut report);
+        check(&form, &mut report);
+        report.close()?;
+        Ok(Dialect {
+            file: form,
+            named: Vec::new(),
+        })
     }
 }

@@ -6,13 +6,12 @@
 //!
 //! It converts no values: it passes on [`Raw`] ones in [`Fields`].
 
-use super::json::{Cursor, Raw, Step, Stop, find};
-use serde::de::value::StrDeserializer;
-use serde::de::{
-    Deserialize, DeserializeOwned, Deserializer, Error, MapAccess, SeqAccess, Visitor,
-};
-use std::fmt;
+use super::form::{Form, Named, TWICE, members_of, refuse, text};
+use super::json::{Cursor, Raw, Stop};
+use super::path::{Step, find};
+use crate::config::{Node, Report};
 use std::marker::PhantomData;
+use std::ops::Deref;
 
 /// The most entries of one table, and the deepest nesting of tables. Exchanges stay below half.
 const ENTRIES: usize = 100;
@@ -21,43 +20,63 @@ const DEPTH: usize = 8;
 /// The member of a table that says by which member objects of several kinds are told apart.
 const BY: &str = "$by";
 
-/// Where a value goes.
-pub(super) enum Node<F> {
+/// Where a value goes. A field is its place in [`Fields`].
+pub(super) enum Table {
     /// It is this field: `"last"`.
-    Is(F),
+    Is(usize),
     /// It is each of these fields: `"taker maker"`.
-    Each(Vec<F>),
+    Each(Vec<usize>),
     /// An object with such members: `{ "price": "last" }`.
-    In(Members<F>),
+    In(Entries),
     /// An array with such elements, by position: `["time", null, "close"]`.
-    At(Vec<Option<Node<F>>>),
+    At(Vec<Option<Table>>),
     /// An array of objects of several kinds: `{ "$by": "type", "LOT": { "min": "amountMin" } }`.
     Tagged {
         /// The path to the member that tells the kind.
         tag: [Step; 1],
         /// What the members of each kind are.
-        kinds: Vec<(Box<str>, Node<F>)>,
+        kinds: Entries,
     },
 }
 
 /// Members by name, ideally in the order in which they are sent.
-type Members<F> = Vec<(Box<str>, Node<F>)>;
+type Entries = Vec<(Box<str>, Table)>;
 
-/// A field of some kind of item. Its name in a table is the variant's in camelCase.
-pub(super) trait Field: Copy + PartialEq + DeserializeOwned {
-    /// Its place in [`Fields`]: below [`FIELDS`].
-    fn place(self) -> usize;
+/// A table of fields of this kind.
+pub(super) struct TableOf<F>(Table, PhantomData<F>);
+
+impl<F> Deref for TableOf<F> {
+    type Target = Table;
+
+    fn deref(&self) -> &Table {
+        &self.0
+    }
 }
 
-impl<F: Field> Node<F> {
+impl<F: Named> Form for TableOf<F> {
+    fn read(node: &Node<'_>, report: &mut Report) -> TableOf<F> {
+        TableOf(Table::read(node, F::NAMES, 0, report), PhantomData)
+    }
+}
+
+impl<F: Named> TableOf<F> {
+    /// True if some member is this field.
+    pub(super) fn has(&self, field: F) -> bool {
+        let mut found = false;
+        self.walk(&mut |other| found |= other == field.place());
+        found
+    }
+}
+
+impl Table {
     /// Calls `each` for each field of the table.
-    pub(super) fn walk(&self, each: &mut dyn FnMut(F)) {
+    pub(super) fn walk(&self, each: &mut dyn FnMut(usize)) {
         match self {
-            Node::Is(field) => each(*field),
-            Node::Each(fields) => fields.iter().for_each(|field| each(*field)),
-            Node::At(nodes) => nodes.iter().flatten().for_each(|node| node.walk(each)),
-            Node::In(named) | Node::Tagged { kinds: named, .. } => {
-                named.iter().for_each(|(_, node)| node.walk(each));
+            Table::Is(field) => each(*field),
+            Table::Each(fields) => fields.iter().for_each(|field| each(*field)),
+            Table::At(tables) => tables.iter().flatten().for_each(|table| table.walk(each)),
+            Table::In(named) | Table::Tagged { kinds: named, .. } => {
+                named.iter().for_each(|(_, table)| table.walk(each));
             }
         }
     }
@@ -67,89 +86,60 @@ impl<F: Field> Node<F> {
         let fits = (self, value);
         matches!(
             fits,
-            (Node::In(_), Raw::Object(_)) | (Node::At(_), Raw::Array(_))
+            (Table::In(_), Raw::Object(_)) | (Table::At(_), Raw::Array(_))
         )
     }
 
-    /// True if some member is this field.
-    pub(super) fn has(&self, field: F) -> bool {
-        let mut found = false;
-        self.walk(&mut |other| found |= other == field);
-        found
-    }
-
-    fn depth(&self) -> usize {
-        let deepest = |nodes: &mut dyn Iterator<Item = &Node<F>>| nodes.map(Node::depth).max();
-        1 + match self {
-            Node::Is(_) | Node::Each(_) => None,
-            Node::At(nodes) => deepest(&mut nodes.iter().flatten()),
-            Node::In(named) | Node::Tagged { kinds: named, .. } => {
-                deepest(&mut named.iter().map(|(_, node)| node))
+    /// Reads a table that lies so deep in others. The fields have these names.
+    fn read(node: &Node<'_>, names: &[&str], depth: usize, report: &mut Report) -> Table {
+        if let Some(text) = node.text() {
+            let place = |name| names.iter().position(|known| *known == name);
+            let fields: Option<Vec<usize>> = text.split(' ').map(place).collect();
+            let expected = || format!("one of {}", names.join(", "));
+            match fields.as_deref() {
+                None => refuse(node, None, &expected(), report),
+                Some([field]) => return Table::Is(*field),
+                Some(_) => {}
+            }
+            return Table::Each(fields.unwrap_or_default());
+        }
+        let items = node.items();
+        let members = if items.is_some() {
+            None
+        } else {
+            node.members()
+        };
+        let count = (items.as_ref().map(Vec::len)).or(members.as_ref().map(Vec::len));
+        if depth == DEPTH || count.is_some_and(|count| count > ENTRIES) {
+            let most = format!("at most {DEPTH} tables in each other, of {ENTRIES} entries each");
+            refuse(node, None, &most, report);
+            return Table::Each(Vec::new());
+        }
+        if let Some(items) = items {
+            let mut table = |item: &Node<'_>| {
+                report.place(&item.path, item.offset);
+                (!item.is_null()).then(|| Table::read(item, names, depth + 1, report))
+            };
+            return Table::At(items.iter().map(&mut table).collect());
+        }
+        let expected = "the name of a field, or a table of members or positions";
+        let (mut tag, mut entries) = (None, Entries::new());
+        for (name, member) in members_of(node, expected, report) {
+            if entries.iter().any(|(known, _)| **known == *name) {
+                report.fault(&member.path, TWICE);
+            }
+            match &*name {
+                BY => tag = Some([Step::Key(text(&member, report).into())]),
+                _ => entries.push((name.into(), Table::read(&member, names, depth + 1, report))),
             }
         }
-        .unwrap_or(0)
-    }
-}
-
-impl<'de, F: Field> Deserialize<'de> for Node<F> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Node<F>, D::Error> {
-        deserializer.deserialize_any(NodeVisitor(PhantomData))
-    }
-}
-
-struct NodeVisitor<F>(PhantomData<F>);
-
-impl<'de, F: Field> Visitor<'de> for NodeVisitor<F> {
-    type Value = Node<F>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the name of a field, or a table of members or positions")
-    }
-
-    fn visit_str<E: Error>(self, names: &str) -> Result<Node<F>, E> {
-        let field = |name| F::deserialize(StrDeserializer::new(name));
-        let fields: Vec<F> = names.split(' ').map(field).collect::<Result<_, E>>()?;
-        Ok(match fields[..] {
-            [field] => Node::Is(field),
-            _ => Node::Each(fields),
-        })
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Node<F>, A::Error> {
-        let mut nodes = Vec::new();
-        while let Some(node) = entries.next_element()? {
-            nodes.push(node);
-            checked(nodes.len(), 0)?;
+        match tag {
+            Some(tag) => Table::Tagged {
+                tag,
+                kinds: entries,
+            },
+            None => Table::In(entries),
         }
-        Ok(Node::At(nodes))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Node<F>, A::Error> {
-        let (mut tag, mut named) = (None, Members::new());
-        while let Some(name) = entries.next_key::<Box<str>>()? {
-            if named.iter().any(|(known, _)| *known == name) {
-                return Err(A::Error::custom(format_args!("{name:?} is given twice")));
-            }
-            if &*name == BY {
-                tag = Some([Step::Key(entries.next_value()?)]);
-                continue;
-            }
-            let node: Node<F> = entries.next_value()?;
-            checked(named.len(), node.depth())?;
-            named.push((name, node));
-        }
-        Ok(match tag {
-            Some(tag) => Node::Tagged { tag, kinds: named },
-            None => Node::In(named),
-        })
-    }
-}
-
-fn checked<E: Error>(entries: usize, depth: usize) -> Result<(), E> {
-    match () {
-        () if entries >= ENTRIES => Err(E::custom(format_args!("more than {ENTRIES} entries"))),
-        () if depth >= DEPTH => Err(E::custom(format_args!("more than {DEPTH} tables deep"))),
-        () => Ok(()),
     }
 }
 
@@ -164,35 +154,45 @@ impl<'a> Fields<'a> {
         Fields([Raw::Absent; FIELDS])
     }
 
-    pub(super) fn get<F: Field>(&self, field: F) -> Raw<'a> {
-        self.0[field.place()]
+    pub(super) fn get(&self, field: impl Named) -> Raw<'a> {
+        self.at(field.place())
     }
 
-    /// Sets a field. `null` keeps what another member set.
-    pub(super) fn set<F: Field>(&mut self, field: F, value: Raw<'a>) {
+    /// The field of this place.
+    pub(super) fn at(&self, place: usize) -> Raw<'a> {
+        self.0[place]
+    }
+
+    /// Sets a field.
+    pub(super) fn set(&mut self, field: impl Named, value: Raw<'a>) {
+        self.put(field.place(), value);
+    }
+
+    /// Sets the field of this place. `null` keeps what another member set.
+    pub(super) fn put(&mut self, place: usize, value: Raw<'a>) {
         if !matches!(value, Raw::Null) {
-            self.0[field.place()] = value;
+            self.0[place] = value;
         }
     }
 }
 
 /// The names of the last item's members, in their order.
-pub(super) struct Order<F: 'static> {
-    names: Vec<Known<F>>,
+pub(super) struct Order {
+    names: Vec<Known>,
 }
 
-struct Known<F: 'static> {
+struct Known {
     /// The name as it was sent, quotes and colon included.
     sent: Vec<u8>,
-    node: Option<&'static Node<F>>,
+    table: Option<&'static Table>,
 }
 
 /// The most names that are remembered, and the longest: others are looked up each time.
 const KNOWN_NAMES: usize = 64;
 const KNOWN_NAME_BYTES: usize = 48;
 
-impl<F: Field> Order<F> {
-    pub(super) fn new() -> Order<F> {
+impl Order {
+    pub(super) fn new() -> Order {
         Order { names: Vec::new() }
     }
 
@@ -200,29 +200,29 @@ impl<F: Field> Order<F> {
     pub(super) fn read<'a>(
         &mut self,
         cursor: &mut Cursor<'a>,
-        table: &'static Node<F>,
+        table: &'static Table,
         fields: &mut Fields<'a>,
     ) -> Result<bool, Stop> {
         let mut first = true;
         match (table, cursor.peek()?) {
-            (Node::In(members), b'{') => {
+            (Table::In(members), b'{') => {
                 cursor.pass(b'{', "an object")?;
                 let mut index = 0;
                 while cursor.next(&mut first, b'}')? {
-                    let node = self.name(index, cursor, members)?;
+                    let table = self.name(index, cursor, members)?;
                     index += 1;
-                    put(cursor.value()?, node, fields)?;
+                    put(cursor.value()?, table, fields)?;
                 }
             }
-            (Node::At(nodes), b'[') => {
+            (Table::At(tables), b'[') => {
                 cursor.pass(b'[', "a row")?;
-                let mut nodes = nodes.iter();
+                let mut tables = tables.iter();
                 while cursor.next(&mut first, b']')? {
-                    let node = nodes.next().and_then(Option::as_ref);
-                    put(cursor.value()?, node, fields)?;
+                    let table = tables.next().and_then(Option::as_ref);
+                    put(cursor.value()?, table, fields)?;
                 }
             }
-            (Node::Is(_) | Node::Each(_), b'"' | b'-' | b'0'..=b'9') => {
+            (Table::Is(_) | Table::Each(_), b'"' | b'-' | b'0'..=b'9') => {
                 put(cursor.value()?, Some(table), fields)?;
             }
             _ => return cursor.value().map(|_| false),
@@ -235,89 +235,85 @@ impl<F: Field> Order<F> {
         &mut self,
         index: usize,
         cursor: &mut Cursor<'_>,
-        members: &'static [(Box<str>, Node<F>)],
-    ) -> Result<Option<&'static Node<F>>, Stop> {
+        members: &'static Entries,
+    ) -> Result<Option<&'static Table>, Stop> {
         if let Some(known) = self.names.get(index)
             && cursor.pass_text(&known.sent)
         {
-            return Ok(known.node);
+            return Ok(known.table);
         }
         let begin = cursor.position();
         let name = cursor.name()?;
-        let node = node_of(name, members);
+        let table = table_of(name, members);
         let sent = cursor.since(begin);
         if sent.len() <= KNOWN_NAME_BYTES && index <= self.names.len() && index < KNOWN_NAMES {
             if index == self.names.len() {
                 self.names.push(Known {
                     sent: Vec::new(),
-                    node,
+                    table,
                 });
             }
             let known = &mut self.names[index];
             known.sent.clear();
             known.sent.extend_from_slice(sent);
-            known.node = node;
+            known.table = table;
         }
-        Ok(node)
+        Ok(table)
     }
 }
 
 /// Sets the fields of a value of the item itself.
 #[inline(always)]
-fn put<'a, F: Field>(
+fn put<'a>(
     value: Raw<'a>,
-    node: Option<&'static Node<F>>,
+    table: Option<&'static Table>,
     fields: &mut Fields<'a>,
 ) -> Result<(), Stop> {
-    match node {
-        Some(Node::Is(field)) => fields.set(*field, value),
-        Some(node) => spread(value, node, fields)?,
+    match table {
+        Some(Table::Is(field)) => fields.put(*field, value),
+        Some(table) => spread(value, table, fields)?,
         None => {}
     }
     Ok(())
 }
 
-fn node_of<F>(name: Raw<'_>, members: &'static [(Box<str>, Node<F>)]) -> Option<&'static Node<F>> {
+fn table_of(name: Raw<'_>, members: &'static Entries) -> Option<&'static Table> {
     let Raw::Text(name) = name else {
         return None;
     };
     let found = members.iter().find(|(known, _)| known.as_bytes() == name);
-    found.map(|(_, node)| node)
+    found.map(|(_, table)| table)
 }
 
 /// Sets the fields of a value that was passed before, so it is complete.
-fn spread<'a, F: Field>(
-    value: Raw<'a>,
-    node: &'static Node<F>,
-    fields: &mut Fields<'a>,
-) -> Result<(), Stop> {
-    match (node, value) {
-        (Node::Is(field), value) => fields.set(*field, value),
-        (Node::Each(each), value) => each.iter().for_each(|field| fields.set(*field, value)),
-        (Node::In(members), Raw::Object(object)) => spread_object(object, members, fields)?,
-        (Node::At(nodes), Raw::Array(array)) => elements(array, &mut |index, value| {
-            let node = nodes.get(index).and_then(Option::as_ref);
-            node.map_or(Ok(()), |node| spread(value, node, fields))
+fn spread<'a>(value: Raw<'a>, table: &'static Table, fields: &mut Fields<'a>) -> Result<(), Stop> {
+    match (table, value) {
+        (Table::Is(field), value) => fields.put(*field, value),
+        (Table::Each(each), value) => each.iter().for_each(|field| fields.put(*field, value)),
+        (Table::In(members), Raw::Object(object)) => spread_object(object, members, fields)?,
+        (Table::At(tables), Raw::Array(array)) => elements(array, &mut |index, value| {
+            let table = tables.get(index).and_then(Option::as_ref);
+            table.map_or(Ok(()), |table| spread(value, table, fields))
         })?,
-        (Node::Tagged { tag, kinds }, Raw::Array(array)) => elements(array, &mut |_, value| {
+        (Table::Tagged { tag, kinds }, Raw::Array(array)) => elements(array, &mut |_, value| {
             let Raw::Object(object) = value else {
                 return Ok(());
             };
-            let node = node_of(find(object, tag), kinds);
-            node.map_or(Ok(()), |node| spread(value, node, fields))
+            let table = table_of(find(object, tag), kinds);
+            table.map_or(Ok(()), |table| spread(value, table, fields))
         })?,
         (_, Raw::Null) => {}
         // A field is unknown only if the exchange does not send it: this one is wrong.
-        (node, _) => node.walk(&mut |field| fields.set(field, Raw::Array(b"[]"))),
+        (table, _) => table.walk(&mut |field| fields.put(field, Raw::Array(b"[]"))),
     }
     Ok(())
 }
 
 /// The same for an object. A function of its own makes the program smaller.
 #[inline(never)]
-fn spread_object<'a, F: Field>(
+fn spread_object<'a>(
     object: &'a [u8],
-    members: &'static [(Box<str>, Node<F>)],
+    members: &'static Entries,
     fields: &mut Fields<'a>,
 ) -> Result<(), Stop> {
     let mut cursor = Cursor::new(object);
@@ -326,8 +322,8 @@ fn spread_object<'a, F: Field>(
     while cursor.next(&mut first, b'}')? {
         let name = cursor.name()?;
         let value = cursor.value()?;
-        if let Some(node) = node_of(name, members) {
-            spread(value, node, fields)?;
+        if let Some(table) = table_of(name, members) {
+            spread(value, table, fields)?;
         }
     }
     Ok(())
@@ -353,23 +349,21 @@ fn elements<'a>(
 mod tests {
     use super::*;
 
+    use crate::exchange::form::names;
     use std::sync::LazyLock;
 
-    #[derive(Clone, Copy, PartialEq, serde::Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    enum Letter {
-        A,
-        B,
-    }
-
-    impl Field for Letter {
-        fn place(self) -> usize {
-            self as usize
+    names! {
+        /// Two fields.
+        enum Letter {
+            A "a"
+            B "b"
         }
     }
 
-    static LETTERS: LazyLock<Node<Letter>> =
-        LazyLock::new(|| serde_json::from_str(r#"{ "a": "a", "b": "b" }"#).expect("a table"));
+    static LETTERS: LazyLock<TableOf<Letter>> = LazyLock::new(|| {
+        let node = Node::whole("", r#"{ "a": "a", "b": "b" }"#).expect("it is JSON");
+        TableOf::read(&node, &mut Report::default())
+    });
 
     /// Reads items one after another by one order: what each has as `a` and `b`.
     fn check(items: &[&str], expected: &[(&[u8], &[u8])]) {
@@ -426,7 +420,7 @@ mod tests {
             &[&item, r#"{"b":4,"a":3}"#, &item],
             &[(b"1", b"2"), (b"3", b"4"), (b"1", b"2")],
         );
-        let mut order = Order::<Letter>::new();
+        let mut order = Order::new();
         let mut cursor = Cursor::new(item.as_bytes());
         assert_eq!(
             order.read(&mut cursor, &LETTERS, &mut Fields::new()),
@@ -437,7 +431,7 @@ mod tests {
 
     #[test]
     fn what_is_no_object_is_passed_and_told() {
-        let mut order = Order::<Letter>::new();
+        let mut order = Order::new();
         let mut cursor = Cursor::new(b"[1,2] ");
         assert_eq!(
             order.read(&mut cursor, &LETTERS, &mut Fields::new()),

@@ -10,19 +10,16 @@
 //!
 //! A value is never searched for placeholders, and what an exchange has named is escaped.
 
-use super::dialect::Call;
+use super::call::Call;
+use super::form::{Named, texts};
 use super::value::Unit;
 use crate::time::UnixMs;
-use serde::de::value::{Error as Unknown, StrDeserializer};
-use serde::{Deserialize, de::IntoDeserializer};
 use std::fmt::{self, Write};
 
 /// The longest target. Servers take 8 KiB.
 const TARGET_BYTES: usize = 1000;
 
 /// Path and query.
-#[derive(Deserialize)]
-#[serde(try_from = "String")]
 pub(super) struct Target(Vec<Piece>);
 
 enum Piece {
@@ -62,6 +59,8 @@ pub(super) struct Rows<'d> {
     pub(super) page: usize,
     pub(super) unit: Unit,
 }
+
+texts!(Target, "/v1/candles?market={id}");
 
 impl TryFrom<String> for Target {
     type Error = String;
@@ -110,11 +109,11 @@ impl Placeholder {
                 "-" => -1,
                 _ => return Err(unknown()),
             };
-            let deserializer: StrDeserializer<'_, Unknown> = modifier.into_deserializer();
-            let unit = (!modifier.is_empty()).then(|| Unit::deserialize(deserializer));
-            let unit = unit
-                .transpose()
-                .map_err(|error| format!("{{{text}}}: {error}"))?;
+            let unit = Unit::named(modifier);
+            if unit.is_none() && !modifier.is_empty() {
+                let units = Unit::NAMES.join(", ");
+                return Err(format!("expected one of {units} in {{{text}}}"));
+            }
             Ok(Placeholder::Time { last, shift, unit })
         };
         let id = |case, bare| Ok(Placeholder::Id { case, bare });

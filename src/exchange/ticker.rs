@@ -4,44 +4,37 @@
 //! not send, and passes a zero on as a zero: the market layer decides what it means.
 
 use super::error::{Fault, Reject, Wrong};
+use super::form::names;
 use super::json::{Cursor, Raw, Stop};
-use super::shape::{Field, Fields, Node, Order};
+use super::shape::{Fields, Order, Table};
 use super::sink::Sink;
 use super::value::{Unit, decimal, name, time, times_hundred, unsigned};
 use crate::record::{Stats, Ticker};
 use crate::time::UnixMs;
-use serde::Deserialize;
 use std::borrow::Cow;
 
-/// What a member of a ticker is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub(super) enum TickerField {
-    /// The exchange's name of the market.
-    Id,
-    Last,
-    Bid,
-    Ask,
-    BidVolume,
-    AskVolume,
-    /// 24 hours ago; not the day's opening price.
-    Open,
-    High,
-    Low,
-    Change,
-    /// The change in percent.
-    Percentage,
-    /// The change as a fraction: 0.01 is 1 %.
-    Ratio,
-    BaseVolume,
-    QuoteVolume,
-    Time,
-}
-
-impl Field for TickerField {
-    fn place(self) -> usize {
-        self as usize
+names! {
+    /// What a member of a ticker is.
+    pub(super) enum TickerField {
+        /// The exchange's name of the market.
+        Id "id"
+        Last "last"
+        Bid "bid"
+        Ask "ask"
+        BidVolume "bidVolume"
+        AskVolume "askVolume"
+        /// 24 hours ago; not the day's opening price.
+        Open "open"
+        High "high"
+        Low "low"
+        Change "change"
+        /// The change in percent.
+        Percentage "percentage"
+        /// The change as a fraction: 0.01 is 1 %.
+        Ratio "ratio"
+        BaseVolume "baseVolume"
+        QuoteVolume "quoteVolume"
+        Time "time"
     }
 }
 
@@ -60,8 +53,8 @@ pub(super) struct Known {
 /// Reads one ticker and passes it to the sink. `id` is the name of the item, if it has one.
 pub(super) fn take<'a>(
     item: &mut Cursor<'a>,
-    table: &'static Node<TickerField>,
-    order: &mut Order<TickerField>,
+    table: &'static Table,
+    order: &mut Order,
     id: Raw<'a>,
     known: &Known,
     sink: &mut dyn Sink,

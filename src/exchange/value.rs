@@ -5,10 +5,11 @@
 //! binary floating point, and does not know which field a value belongs to.
 
 use super::error::Fault;
+use super::form::names;
 use super::json::Raw;
+use crate::config::unquoted;
 use crate::decimal::{Decimal, DecimalError};
 use crate::time::{UnixMs, digits, iso_8601, millis};
-use serde::Deserialize;
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -18,28 +19,22 @@ pub(super) const NAME_BYTES: usize = 64;
 /// The last millisecond of the year 9999: years have four digits.
 const LAST_MS: i64 = 253_402_300_799_999;
 
-/// How an exchange writes times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) enum Unit {
-    /// Seconds since the epoch; a fraction is cut to milliseconds.
-    #[serde(rename = "s")]
-    Seconds,
-    /// Milliseconds since the epoch.
-    #[serde(rename = "ms")]
-    Millis,
-    /// Microseconds since the epoch, cut to milliseconds.
-    #[serde(rename = "us")]
-    Micros,
-    /// Nanoseconds since the epoch, cut to milliseconds.
-    #[serde(rename = "ns")]
-    Nanos,
-    /// `2024-03-13T11:10:41.270099Z`, cut to milliseconds.
-    #[serde(rename = "iso")]
-    Iso,
-    /// `2024-03-13T11:10:41Z`, also without the `Z`.
-    #[serde(rename = "isoSeconds")]
-    IsoSeconds,
+names! {
+    /// How an exchange writes times.
+    pub(super) enum Unit {
+        /// Seconds since the epoch; a fraction is cut to milliseconds.
+        Seconds "s"
+        /// Milliseconds since the epoch.
+        Millis "ms"
+        /// Microseconds since the epoch, cut to milliseconds.
+        Micros "us"
+        /// Nanoseconds since the epoch, cut to milliseconds.
+        Nanos "ns"
+        /// `2024-03-13T11:10:41.270099Z`, cut to milliseconds.
+        Iso "iso"
+        /// `2024-03-13T11:10:41Z`, also without the `Z`.
+        IsoSeconds "isoSeconds"
+    }
 }
 
 impl Unit {
@@ -125,10 +120,11 @@ pub(super) fn text(raw: Raw<'_>) -> Result<Option<Cow<'_, str>>, Fault> {
             Ok(text) => Ok(Some(Cow::Borrowed(text))),
             Err(_) => Err(Fault::NotAText),
         },
-        Raw::Escaped(quoted) => match serde_json::from_slice(quoted) {
-            Ok(text) => Ok(Some(Cow::Owned(text))),
-            Err(_) => Err(Fault::NotAText),
-        },
+        Raw::Escaped(quoted) => {
+            let text = std::str::from_utf8(quoted).ok().and_then(unquoted);
+            text.map(|text| Some(Cow::Owned(text)))
+                .ok_or(Fault::NotAText)
+        }
         _ => Err(Fault::WrongType),
     }
 }

@@ -97,8 +97,24 @@ impl Profile {
     /// If the source's dialect does not exist, or it has no address: the configuration is checked
     /// before.
     pub fn new(id: SourceId, config: &Config) -> Profile {
+        let dialect = Dialect::of(&config.sources[id.index()]);
+        Profile::with(id, config, dialect.expect("dialects have been checked"))
+    }
+
+    /// The profile of this source by another configuration. What its dialect is made of decides whether
+    /// that is read again.
+    pub fn renewed(&self, config: &Config) -> Profile {
+        let made_of = |it: &SourceConfig| {
+            (it.dialect.clone(), it.dialect_text.clone(), it.symbols.clone())
+        };
+        match made_of(&self.config) == made_of(&config.sources[self.id.index()]) {
+            true => Profile::with(self.id, config, self.dialect),
+            false => Profile::new(self.id, config),
+        }
+    }
+
+    fn with(id: SourceId, config: &Config, dialect: &'static Dialect) -> Profile {
         let source = config.sources[id.index()].clone();
-        let dialect = Dialect::of(&source).expect("dialects have been checked");
         let own = || Url::parse(dialect.base_url()).expect("a dialect's own address is sound");
         Profile {
             id,

@@ -11,6 +11,6 @@ mod kraken;
 mod kucoin;
 mod okx;
 pub(super) mod sample;
-mod schema;
+pub(super) mod schema;
 mod six;
 pub(super) mod testing;

@@ -9,7 +9,7 @@ use crate::time::UnixMs;
 use std::sync::LazyLock;
 
 pub(in crate::exchange) static SAMPLE: LazyLock<&'static Dialect> = LazyLock::new(|| {
-    let dialect = Dialect::read(include_str!("sample.json"));
+    let dialect = Dialect::read("sample.json", include_str!("sample.json"));
     Box::leak(Box::new(
         dialect.unwrap_or_else(|faults| panic!("{faults:?}")),
     ))

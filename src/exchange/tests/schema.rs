@@ -1,25 +1,87 @@
 //! The JSON Schema of a dialect's file: made from the structs that it is read into.
 
 use super::testing::{candles, read};
+use crate::exchange::dialect::DialectForm;
+use crate::exchange::form::{Named, Words};
 use crate::exchange::pair::Pair;
 use crate::exchange::path::{Path, Place};
-use crate::exchange::shape::Node;
+use crate::exchange::shape::TableOf;
 use crate::exchange::target::Target;
 use crate::exchange::{Call, Dialect, SCHEMA};
 use crate::interval::Stored;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// What a file may give for a type.
+pub(in crate::exchange) trait Schema {
+    fn schema(types: &mut Types) -> Value;
+}
+
+/// What the words of an enum mean.
+pub(in crate::exchange) trait Described: Named {
+    const NAME: &'static str;
+    const ABOUT: &'static str;
+    const WORDS: &'static [&'static str];
+}
+
+/// The types that have names, and the members of the one that is being described.
+#[derive(Default)]
+pub(in crate::exchange) struct Types {
+    named: BTreeMap<String, Value>,
+    members: Map<String, Value>,
+    needed: Vec<&'static str>,
+}
+
+impl Types {
+    pub(in crate::exchange) fn object(
+        &mut self,
+        name: &str,
+        about: &str,
+        describe: impl FnOnce(&mut Types),
+    ) -> Value {
+        let outer = (
+            std::mem::take(&mut self.members),
+            std::mem::take(&mut self.needed),
+        );
+        describe(self);
+        let (members, needed) = (
+            std::mem::replace(&mut self.members, outer.0),
+            std::mem::replace(&mut self.needed, outer.1),
+        );
+        let mut object = json!({
+            "description": about.trim(), "type": "object", "properties": members,
+            "additionalProperties": false
+        });
+        if !needed.is_empty() {
+            object["required"] = json!(needed);
+        }
+        self.name(name, object)
+    }
+
+    pub(in crate::exchange) fn add<T: Schema>(
+        &mut self,
+        key: &'static str,
+        about: &str,
+        is_needed: bool,
+    ) {
+        let mut schema = T::schema(self);
+        schema["description"] = json!(about.trim());
+        self.members.insert(key.into(), schema);
+        self.needed.extend(is_needed.then_some(key));
+    }
+
+    fn name(&mut self, name: &str, schema: Value) -> Value {
+        self.named.insert(name.into(), schema);
+        json!({ "$ref": format!("#/$defs/{name}") })
+    }
+}
 
 /// Makes texts of a form of their own.
 macro_rules! texts {
     ($($type:ident $about:literal)+) => { $(
-        impl JsonSchema for $type {
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($type).into()
-            }
-
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "type": "string", "description": $about })
+        impl Schema for $type {
+            fn schema(types: &mut Types) -> Value {
+                types.name(stringify!($type), json!({ "type": "string", "description": $about }))
             }
         }
     )+ };
@@ -32,17 +94,61 @@ texts! {
     Pair "Both assets in one text: `{base}/{quote}`, `{quote}-{base}`, `t{base:3}{quote:3}`."
 }
 
-impl<F: JsonSchema> JsonSchema for Node<F> {
-    fn schema_name() -> Cow<'static, str> {
-        format!("TableOf{}", F::schema_name()).into()
-    }
+/// Makes types that JSON has.
+macro_rules! plain {
+    ($($type:ty = $schema:tt)+) => { $(
+        impl Schema for $type {
+            fn schema(_: &mut Types) -> Value {
+                json!($schema)
+            }
+        }
+    )+ };
+}
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let (field, table) = (
-            generator.subschema_for::<F>(),
-            generator.subschema_for::<Node<F>>(),
-        );
-        json_schema!({
+plain! {
+    String = { "type": "string" }
+    Box<str> = { "type": "string" }
+    bool = { "type": "boolean" }
+    u32 = { "type": "integer", "minimum": 0, "maximum": 4294967295u32 }
+    u16 = { "type": "integer", "minimum": 0, "maximum": 65535 }
+    Words = { "type": "object", "additionalProperties": { "type": "string" } }
+}
+
+impl<T: Schema> Schema for Option<T> {
+    fn schema(types: &mut Types) -> Value {
+        T::schema(types)
+    }
+}
+
+impl<T: Schema> Schema for Vec<T> {
+    fn schema(types: &mut Types) -> Value {
+        json!({ "type": "array", "items": T::schema(types) })
+    }
+}
+
+impl<T: Described> Schema for T {
+    fn schema(types: &mut Types) -> Value {
+        let words = T::NAMES
+            .iter()
+            .zip(T::WORDS)
+            .map(|(name, about)| match about.trim() {
+                "" => json!({ "const": name }),
+                about => json!({ "const": name, "description": about }),
+            });
+        let words: Vec<Value> = words.collect();
+        types.name(
+            T::NAME,
+            json!({ "description": T::ABOUT.trim(), "anyOf": words }),
+        )
+    }
+}
+
+impl<F: Described> Schema for TableOf<F> {
+    fn schema(types: &mut Types) -> Value {
+        let field = F::schema(types);
+        let name = format!("TableOf{}", F::NAME);
+        let table = json!({ "$ref": format!("#/$defs/{name}") });
+        let table = json!({
             "description": "Which member or position is which field.",
             "anyOf": [
                 field,
@@ -53,14 +159,46 @@ impl<F: JsonSchema> JsonSchema for Node<F> {
                   "description": "By name. Of an array of objects of several kinds, `$by` names the member that tells the kind.",
                   "properties": { "$by": { "type": "string" } }, "additionalProperties": table }
             ]
-        })
+        });
+        types.name(&name, table)
     }
+}
+
+/// JSON with what fits on one line on one line.
+fn write(value: &Value, indent: &str, out: &mut String) {
+    let flat = value.to_string();
+    let (brackets, parts): (_, Vec<(String, &Value)>) = match value {
+        Value::Object(members) if flat.len() > 120 => {
+            let parts = members
+                .iter()
+                .map(|(name, it)| (format!("\"{name}\": "), it));
+            ("{}", parts.collect())
+        }
+        Value::Array(items) if flat.len() > 120 => {
+            ("[]", items.iter().map(|it| (String::new(), it)).collect())
+        }
+        _ => return out.push_str(&flat),
+    };
+    let inner = format!("{indent} ");
+    for (at, (name, part)) in parts.into_iter().enumerate() {
+        let before = if at == 0 { &brackets[..1] } else { "," };
+        *out += &format!("{before}\n{inner}{name}");
+        write(part, &inner, out);
+    }
+    *out += &format!("\n{indent}{}", &brackets[1..]);
 }
 
 #[test]
 fn the_schema_is_that_of_the_structs() {
-    let schema = schemars::schema_for!(Dialect);
-    let made = serde_json::to_string_pretty(&schema).expect("a schema is JSON") + "\n";
+    let mut types = Types::default();
+    DialectForm::schema(&mut types);
+    let mut schema = types.named.remove("DialectForm").expect("it is described");
+    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    schema["title"] = json!("Dialect");
+    schema["$defs"] = json!(types.named);
+    let mut made = String::new();
+    write(&schema, "", &mut made);
+    made.push('\n');
     if std::env::var_os("UPDATE_DOCS").is_some() {
         let file = concat!(
             env!("CARGO_MANIFEST_DIR"),
@@ -80,8 +218,8 @@ fn the_example_of_the_documentation_works() {
         .split("```json\n")
         .nth(1)
         .and_then(|rest| rest.split("```").next());
-    let dialect =
-        Dialect::read(file.expect("an example")).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let dialect = Dialect::read("page", file.expect("an example"))
+        .unwrap_or_else(|faults| panic!("{faults:?}"));
     let dialect: &'static Dialect = Box::leak(Box::new(dialect));
     let body = |path: &str| {
         let line = page

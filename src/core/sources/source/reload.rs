@@ -6,7 +6,7 @@ use crate::core::context::Context;
 use crate::core::sources::candle_plans::CandlePlans;
 use crate::core::sources::jobs::Job;
 use crate::core::sources::request::RequestInFlight;
-use crate::core::sources::task::{Profile, Task};
+use crate::core::sources::task::Task;
 use crate::job_queue::JobQueue;
 use crate::market::SeriesKey;
 
@@ -16,7 +16,7 @@ impl Source {
         let SourceChange::Settings { markets, route } = change else {
             return;
         };
-        self.profile = Profile::new(self.profile.id, &cx.config);
+        self.profile = self.profile.renewed(&cx.config);
         self.schedule.reconfigure(&self.profile, cx.now.mono);
         let is_list = |request: &RequestInFlight| *request.task() == Task::Markets;
         self.put_back_all(|request| route || markets && is_list(request), cx);

@@ -1,0 +1,71 @@
+//! Calls: what can be asked of an exchange, and what it allows.
+
+use crate::interval::Stored;
+use crate::time::UnixMs;
+use std::time::Duration;
+
+/// A request to an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call<'a> {
+    /// The tickers of all markets.
+    Tickers,
+    /// The ticker of one market.
+    Ticker {
+        /// The market's `ticker_id`.
+        id: &'a str,
+    },
+    /// The figures of the last 24 hours that the ticker of one market lacks.
+    /// [`Ticker::fill_from`](crate::record::Ticker::fill_from) adds them to it.
+    Stats {
+        /// The market's `ticker_id`.
+        id: &'a str,
+    },
+    /// Candles of one market.
+    Candles {
+        /// The market's `candle_id`, or its `ticker_id` where it has none.
+        id: &'a str,
+        /// The interval.
+        interval: Stored,
+        /// First open time. Exchanges may answer with more on either side.
+        from: UnixMs,
+        /// Last open time.
+        to: UnixMs,
+        /// The most rows, at most those of a page.
+        limit: usize,
+        /// The exchange's clock: some keep old candles elsewhere.
+        now: UnixMs,
+    },
+    /// The list of markets.
+    Markets,
+    /// The exchange's clock.
+    Time,
+}
+
+/// What an exchange allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// The costs that may be spent ...
+    pub units: u32,
+    /// ... within any such period.
+    pub per: Duration,
+}
+
+/// A header field (its name in lower case) that reports the state of the budget, as a whole number
+/// in the units of [`Budget`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meter<'d> {
+    /// Spent in the current period.
+    Used(&'d str),
+    /// Left in the current period.
+    Left(&'d str),
+}
+
+/// What one request for candles may return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// The most rows. A range must not have more slots than this: exchanges differ in which of its
+    /// rows they send then.
+    pub rows: usize,
+    /// How many candles, back from the newest, the exchange serves; `None`: all.
+    pub depth: Option<usize>,
+}

@@ -1,0 +1,104 @@
+//! Endpoints: what a dialect's file says about one request, and what that costs.
+
+use super::form::members;
+use super::path::{Path, Place};
+use super::target::Target;
+use crate::interval::Stored;
+
+members! {
+    /// What an exchange allows, and the header field that tells of it.
+    pub(super) struct BudgetForm {
+        /// The costs that may be spent.
+        units: u32, "units";
+        /// The period of that.
+        per_ms: u32, "perMs";
+        /// A header field (its name in lower case) with what is spent in the current period, in units.
+        used: Option<String> = None, "used";
+        /// A header field with what is left in the current period.
+        left: Option<String> = None, "left";
+    }
+}
+
+members! {
+    /// One endpoint.
+    pub(super) struct Endpoint {
+        /// Path and query.
+        target: Target, "target";
+        /// What a request costs of the budget; 1 if neither this nor `limit` is there.
+        cost: Option<u32> = None, "cost";
+        /// A limit of this endpoint alone, in place of its cost.
+        limit: Option<Limit> = None, "limit";
+        /// Where the items are.
+        items: Place, "items";
+        /// Where the time of all tickers is, for tickers without a time of their own.
+        stamp: Option<Path> = None, "stamp";
+    }
+}
+
+members! {
+    /// A limit of one endpoint.
+    pub(super) struct Limit {
+        /// So many requests.
+        calls: u32, "calls";
+        /// In any such period.
+        per_ms: u32, "perMs";
+    }
+}
+
+members! {
+    /// The exchange's names of the stored intervals that it has.
+    pub(super) struct IntervalNames {
+        /// One minute.
+        minute: Option<String> = None, "1m";
+        /// One hour.
+        hour: Option<String> = None, "1h";
+        /// One day, from midnight UTC.
+        day: Option<String> = None, "1d";
+    }
+}
+
+members! {
+    /// A number of candles of each stored interval.
+    pub(super) struct IntervalCounts {
+        /// Of one minute.
+        minute: Option<u32> = None, "1m";
+        /// Of one hour.
+        hour: Option<u32> = None, "1h";
+        /// Of one day.
+        day: Option<u32> = None, "1d";
+    }
+}
+
+impl IntervalNames {
+    pub(super) fn of(&self, interval: Stored) -> Option<&String> {
+        match interval {
+            Stored::M1 => self.minute.as_ref(),
+            Stored::H1 => self.hour.as_ref(),
+            Stored::D1 => self.day.as_ref(),
+        }
+    }
+}
+
+impl IntervalCounts {
+    pub(super) fn of(&self, interval: Stored) -> Option<u32> {
+        match interval {
+            Stored::M1 => self.minute,
+            Stored::H1 => self.hour,
+            Stored::D1 => self.day,
+        }
+    }
+}
+
+impl Endpoint {
+    /// What a request costs of this budget. With a limit of its own, the least cost that keeps it:
+    /// in its period begin so many periods of the budget, and each may be spent wholly on it.
+    pub(super) fn cost_in(&self, budget: &BudgetForm) -> u64 {
+        match (&self.limit, self.cost) {
+            (Some(limit), _) => {
+                let periods = u64::from(limit.per_ms.div_ceil(budget.per_ms.max(1)));
+                (u64::from(budget.units) * periods).div_ceil(limit.calls.max(1).into())
+            }
+            (None, cost) => cost.unwrap_or(1).into(),
+        }
+    }
+}
