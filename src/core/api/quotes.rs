@@ -87,7 +87,7 @@ struct Name {
 }
 
 /// Reads a request for `/api/v1/quotes?symbols=...`.
-pub fn prepare_list(call: &Call<'_>) -> Result<Box<AskedList>, Error> {
+pub fn read_list(call: &Call<'_>) -> Result<Box<AskedList>, Error> {
     let [symbols, style, source] = call.params(["symbols", "decimals", "source"])?;
     let (decimals, source) = (decimals(&style)?, call.source(&source)?);
     let asked = symbols.ok_or_else(|| {
