@@ -64,7 +64,7 @@ static OPENAPI: Endpoint = Endpoint::new(10, "openapi");
 #[rustfmt::skip]
 static API: &[Row] = &[
     Row(&QUOTE, Below("/api/v1/quotes/"), Prepare(|call| Ok(Prepared::Quote(quotes::prepare(call)?)))),
-    Row(&QUOTES, Exactly("/api/v1/quotes"), Prepare(|call| Ok(Prepared::Quotes(Box::new(quotes::prepare_list(call)?))))),
+    Row(&QUOTES, Exactly("/api/v1/quotes"), Prepare(|call| Ok(Prepared::Quotes(quotes::read_list(call)?)))),
     Row(&CATEGORIES, Exactly("/api/v1/categories"), Respond(categories::list)),
     Row(&CATEGORY_MARKETS, Between("/api/v1/categories/", "/markets"), Respond(categories::markets)),
     Row(&METRICS, Exactly("/api/v1/metrics"), Respond(metrics::json)),

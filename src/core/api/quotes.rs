@@ -87,7 +87,7 @@ struct Name {
 }
 
 /// Reads a request for `/api/v1/quotes?symbols=...`.
-pub fn prepare_list(call: &Call<'_>) -> Result<AskedList, Error> {
+pub fn read_list(call: &Call<'_>) -> Result<Box<AskedList>, Error> {
     let [symbols, style, source] = call.params(["symbols", "decimals", "source"])?;
     let (decimals, source) = (decimals(&style)?, call.source(&source)?);
     let asked = symbols.ok_or_else(|| {
@@ -95,11 +95,11 @@ pub fn prepare_list(call: &Call<'_>) -> Result<AskedList, Error> {
         Error::bad("missing_parameter", "symbols", message)
     })?;
     let is_all = asked.trim_ascii() == b"*";
-    Ok(AskedList {
+    Ok(Box::new(AskedList {
         names: (!is_all).then(|| names(call.view, &asked)).transpose()?,
         source,
         decimals,
-    })
+    }))
 }
 
 fn names(view: &View<'_>, text: &[u8]) -> Result<Names, Error> {
