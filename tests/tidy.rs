@@ -261,7 +261,7 @@ const ABSENCES: [Absence; 11] = [
     (
         "TcpStream TcpListener UdpSocket socket2 File OpenOptions fs:: std::fs",
         "src",
-        "src/main.rs src/net src/store src/config",
+        "src/main.rs src/commands src/logging.rs src/net src/store src/config",
         &[
             ("src/net/mod.rs", "use std::net::TcpStream;", &[]),
             ("src/config/mod.rs", "std::fs::read_to_string(path)", &[]),

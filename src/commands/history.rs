@@ -12,7 +12,7 @@ use std::path::Path;
 /// Why a command has failed.
 pub enum Failed {
     /// The file cannot be used.
-    File(OpenError),
+    History(OpenError),
     /// There is nothing to do it with.
     Input(String),
     /// The output cannot be written.
@@ -22,7 +22,7 @@ pub enum Failed {
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failed::File(error) => error.fmt(f),
+            Failed::History(error) => error.fmt(f),
             Failed::Input(text) => f.write_str(text),
             Failed::Output(error) => write!(f, "standard output: {error}"),
         }
@@ -31,7 +31,7 @@ impl fmt::Display for Failed {
 
 impl From<OpenError> for Failed {
     fn from(error: OpenError) -> Failed {
-        Failed::File(error)
+        Failed::History(error)
     }
 }
 

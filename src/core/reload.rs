@@ -37,7 +37,9 @@ impl Reload {
             !source.dialect_text.is_empty() && **change != SourceChange::Same
         };
         if !Dialect::has_room(changes.filter(is_read).count()) {
-            return Err("sources: too many files of dialects have been read since the start".to_string());
+            return Err(
+                "sources: too many files of dialects have been read since the start".to_string(),
+            );
         }
         let mut fixed = Vec::new();
         fixed.extend(places.is_reordered.then_some("the order of sources"));

@@ -105,7 +105,11 @@ impl Profile {
     /// that is read again.
     pub fn renewed(&self, config: &Config) -> Profile {
         let made_of = |it: &SourceConfig| {
-            (it.dialect.clone(), it.dialect_text.clone(), it.symbols.clone())
+            (
+                it.dialect.clone(),
+                it.dialect_text.clone(),
+                it.symbols.clone(),
+            )
         };
         match made_of(&self.config) == made_of(&config.sources[self.id.index()]) {
             true => Profile::with(self.id, config, self.dialect),
