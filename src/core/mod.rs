@@ -176,7 +176,8 @@ impl Core {
     }
 
     fn take_reload(&mut self) {
-        if self.cx.market.catalog.is_refreshing() {
+        // A list that was chosen by the former settings is not mixed with others.
+        if self.cx.market.catalog.is_refreshing() || self.sources.has_new_list() {
             return;
         }
         if let Some(reload) = self.reload.take() {

@@ -267,7 +267,7 @@ impl World {
                     let begun = self.links[&key].since;
                     let connecting = !self.links[&key].is_settled();
                     // What was on its way when a clock moved may have been said long ago.
-                    let doubted = self.clock_moved;
+                    let doubted = self.clock_moved || self.is_reloaded;
                     let conn = &mut self.exchanges[source].conns[at];
                     conn.open = false;
                     if doubted {
@@ -303,6 +303,11 @@ impl World {
     }
 
     fn connect(&mut self, key: Key, address: SocketAddr) {
+        if super::reload::is_guest(address) {
+            let now = self.clocks();
+            let kind = ErrorKind::NetworkUnreachable;
+            return self.core.handle(key, Told::Failed(&Broken::Io(kind)), now);
+        }
         let places = (0..self.exchanges.len()).flat_map(|source| {
             let count = self.exchanges[source].addresses.len();
             (0..count).map(move |place| (source, place))

@@ -17,6 +17,7 @@
 //!   with that and with the truth; [`schedule`]: polling; [`watch`]: deadlines; [`naive`]: slow and
 //!   obvious sums
 //! - [`disk`]: where history is kept, and what goes wrong there
+//! - [`reload`]: configurations that are read again in the middle of it
 //! - [`setup`]: a world of a seed; [`finale`]: how each run ends
 //! - [`year`]: a year of one market, with a plainer driver; [`holes`]: what was missed in it
 
@@ -33,6 +34,7 @@ mod holes;
 mod ledger;
 mod naive;
 mod quotes;
+mod reload;
 mod replies;
 mod schedule;
 mod setup;

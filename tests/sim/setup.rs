@@ -127,6 +127,7 @@ fn world_of(
     }
     add_clients(&mut world, theme, until, rng);
     add_clock_trouble(&mut world, until, rng);
+    super::reload::plan(&mut world, until, rng);
     world.after(SECOND, Event::Look);
     world.carry_out();
     world

@@ -51,6 +51,8 @@ pub enum Event {
     Sleep(i64, bool),
     /// An exchange's clock jumps by so many milliseconds.
     Jump(usize, i64),
+    /// The configuration is read again. Whether that is the last time.
+    Reload(bool),
 }
 
 /// See the module's page.
@@ -108,6 +110,10 @@ pub struct World {
     pub is_calm: bool,
     /// Whether one of the machine's clocks was set or stood still since the last turn.
     pub clock_moved: bool,
+    /// Sources that a reload has added, which nobody can reach.
+    pub guests: [bool; 4],
+    /// True if requests to exchanges are ended by a reload.
+    pub is_reloaded: bool,
 }
 
 impl World {
@@ -149,6 +155,8 @@ impl World {
             happened: 0,
             is_calm: false,
             clock_moved: false,
+            guests: [false; 4],
+            is_reloaded: false,
         }
     }
 
@@ -237,6 +245,7 @@ impl World {
             // Who asks for several charts at once may get one in each turn.
             caused |= self.answers > answers;
             self.clock_moved = false;
+            self.is_reloaded = self.core.is_reloading();
             self.count_turn(before, caused);
         }
     }
@@ -303,6 +312,7 @@ impl World {
                 self.after(SECOND, Event::Look);
             }
             Event::SetClock(_) | Event::Sleep(..) | Event::Jump(..) if self.is_calm => {}
+            Event::Reload(is_last) => self.reload(is_last),
             Event::SetClock(ms) => {
                 self.unix_ms += ms;
                 self.clock_moved = true;

@@ -116,6 +116,11 @@ impl Sources {
         }
     }
 
+    /// True if a market list waits to be applied.
+    pub fn has_new_list(&self) -> bool {
+        self.all.iter().any(Source::has_new_list)
+    }
+
     /// The number of connections.
     pub fn connections(&self) -> usize {
         self.connections.len()

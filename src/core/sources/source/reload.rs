@@ -24,13 +24,16 @@ impl Source {
             self.connections.reroute(&self.profile, cx);
         }
         if markets {
-            // What was listed was chosen by the former settings.
-            self.jobs.retain(|job| !matches!(job, Job::RefreshList));
             self.schedule.list_due = cx.now.mono;
             self.schedule.round.abandon();
             self.close_untracked(cx);
         }
         self.wake_up(cx.now);
+    }
+
+    /// True if a market list waits to be applied.
+    pub fn has_new_list(&self) -> bool {
+        self.jobs.iter().any(|job| matches!(job, Job::RefreshList))
     }
 
     /// Follows no series any more that is closed, or whose market has no listing.
