@@ -33,6 +33,7 @@ mod state;
 mod symbol;
 #[cfg(test)]
 mod testing;
+mod touched;
 mod window;
 mod write;
 
@@ -49,4 +50,5 @@ pub use series::{Series, SeriesKey};
 pub use silence::{LEAST_PAGE, REREAD, refresh_ms};
 pub use state::Market;
 pub use symbol::Lookup;
+pub use touched::Touched;
 pub use window::needed;
