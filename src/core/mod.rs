@@ -172,6 +172,7 @@ impl Core {
         if self.clients.has_waited_enough(now.mono) {
             self.wake_clients();
         }
+        self.grant_wishes();
         self.check_end();
     }
 
@@ -195,7 +196,7 @@ impl Core {
 
     /// Whether [`Core::work`] has something to do.
     pub fn has_work(&self) -> bool {
-        self.clients.has_work() || self.next_wake().has_work
+        self.clients.has_work(&self.cx) || self.next_wake().has_work
     }
 
     /// The kinds of long work. Each does one slice, or returns false if it has nothing to do.
@@ -407,9 +408,9 @@ impl Core {
         let Context {
             stats, market, now, ..
         } = &mut self.cx;
-        if self.health.update(stats, &market.quotes, *now)
-            || self.sources.watch_failover(&mut self.cx)
-        {
+        let has_logged = self.health.update(stats, &market.quotes, *now);
+        stats.health_changes = self.health.changes();
+        if has_logged || self.sources.watch_failover(&mut self.cx) {
             self.next_wake.forget();
         }
     }
