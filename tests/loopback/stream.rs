@@ -388,6 +388,80 @@ fn a_silent_stream_sends_a_comment_and_one_that_takes_nothing_is_closed() {
 const BTC_ETH_OF_MANY: &str = "/api/v1/stream?symbols=BTCUSDT";
 
 #[test]
+fn a_reader_that_keeps_up_sees_every_price_and_none_again_after_a_newer_one() {
+    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let mut streams = ["BTCUSDT,ETHUSDT", "*", "BTCUSDT&source=fake"]
+        .map(|list| EventSource::open(marketd.addr(), &format!("/api/v1/stream?symbols={list}")));
+    let mut before = "1.5".to_string();
+    for price in ["2", "3", "5", "7", "2"] {
+        set_price(&exchange, "BTCUSDT", price);
+        for stream in &mut streams {
+            let is_btc = |event: &ServerEvent| event.name == "quote" && symbol(event) == "BTC/USDT";
+            let mut shown = before.clone();
+            while shown != price {
+                assert_eq!(shown, before);
+                shown = last(&stream.until(is_btc));
+            }
+        }
+        before = price.to_string();
+    }
+    assert_eq!(metrics(&marketd)["streams"]["conflated"], 0);
+}
+
+#[test]
+fn all_symbols_are_also_those_that_are_listed_later() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let other = exchange_of(&["BTC/USDT", "NEW/USDT"]);
+    // Lists are read hourly: this one comes late.
+    let sources = config(&[
+        with(source("late", &other), "pollMs", json!(200)),
+        with(
+            tracking("named", &exchange, &["BTC/USDT"]),
+            "pollMs",
+            json!(200),
+        ),
+    ]);
+    other.fault_on(binance::MARKETS, Fault::Silence);
+    let marketd = Marketd::with_config(&sources);
+    await_answer(marketd.addr(), "/api/v1/quotes/BTCUSDT", |answer| {
+        answer.status == 200
+    });
+    let mut all = EventSource::open(marketd.addr(), "/api/v1/stream?symbols=*");
+    all.until(|event| event.name == "quote" && symbol(event) == "BTC/USDT");
+    other.heal();
+    other.cut();
+    all.until(|event| event.name == "quote" && symbol(event) == "NEW/USDT");
+}
+
+#[test]
+fn the_access_log_has_a_line_at_the_end_of_a_stream() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let logged = with(
+        config(&[source("fake", &exchange)]),
+        "accessLog",
+        json!(true),
+    );
+    let marketd = start(&logged);
+    let mut stream = EventSource::open(marketd.addr(), "/api/v1/stream?symbols=BTCUSDT");
+    for _ in 0..3 {
+        stream.next_of("quote");
+    }
+    assert!(!marketd.log().contains("target=\"/api/v1/stream"));
+    drop(stream);
+    let begin = "method=GET target=\"/api/v1/stream?symbols=BTCUSDT\" status=200 bytes=";
+    let line = marketd.await_log(begin, LONG);
+    let (_, rest) = line.split_once(begin).expect("it was found by this");
+    let (bytes, ms) = rest.split_once(" ms=").expect("a time");
+    assert!(
+        bytes.parse::<usize>().is_ok_and(|bytes| bytes > 1000),
+        "{line}"
+    );
+    let ms = ms.trim().parse::<f64>();
+    assert!(ms.is_ok_and(|ms| ms > 50.0), "{line}");
+}
+
+#[test]
 fn a_stop_ends_streams_with_a_last_event() {
     let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
     let marketd = start(&config(&[source("fake", &exchange)]));

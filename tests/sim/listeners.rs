@@ -247,7 +247,7 @@ impl Listener {
         let open = candle["candle"][0].integer().ok_or("no open time")?;
         let is_closed = candle["closed"].bool().ok_or("closed is no boolean")?;
         let closed = self.closes.get(&chart).copied().unwrap_or(i64::MIN);
-        if open <= closed && !(open == closed && !is_closed) {
+        if open <= closed {
             return Err(format!("{data} comes behind {closed}"));
         }
         if is_closed {

@@ -23,6 +23,9 @@ const CLOSES_A_PART: usize = 32;
 /// Charts without a series that are asked for again in one second. Each costs a request or two.
 const ASKED_A_SECOND: usize = 16;
 
+/// What a look at a chart costs, in notes: its newest candle is found and rendered.
+const REFRESH_COST: usize = 400;
+
 /// See the module's page.
 #[derive(Default)]
 pub struct FollowedCharts {
@@ -110,7 +113,14 @@ impl FollowedCharts {
     }
 
     /// Looks at the charts of a symbol whose candles have changed, and passes their readers to `note`.
-    pub fn changed(&mut self, symbol: SymbolId, view: &View<'_>, mut note: impl FnMut(Key, usize)) {
+    /// Returns what that has cost, in notes.
+    pub fn changed(
+        &mut self,
+        symbol: SymbolId,
+        view: &View<'_>,
+        mut note: impl FnMut(Key, usize),
+    ) -> usize {
+        let mut cost = 0;
         let first = Followed {
             symbol,
             interval: Interval::M1,
@@ -118,10 +128,13 @@ impl FollowedCharts {
         };
         let of_symbol = self.all.range_mut(first..);
         for (followed, chart) in of_symbol.take_while(|(it, _)| it.symbol == symbol) {
+            cost += REFRESH_COST;
             if chart.refresh(followed, view) {
                 chart.readers.each(&mut note);
+                cost += chart.readers.len();
             }
         }
+        cost
     }
 
     /// Some of the charts that have no series: it could not be opened yet, or was closed for another one.
@@ -188,7 +201,7 @@ impl FollowedCharts {
                 .for_each(|it| events.next().extend_from_slice(it));
             place.closed = Some(closes.to);
         }
-        let is_wanted = newest.is_forming() || is_new;
+        let is_wanted = newest.is_forming() && place.closed < Some(newest.open) || is_new;
         if std::mem::replace(&mut place.sent, chart.version) != chart.version && is_wanted {
             let event = rendered.newest(followed, (chart.version, newest), decimals, view);
             events.next().extend_from_slice(event);

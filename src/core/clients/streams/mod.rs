@@ -242,8 +242,7 @@ impl Streams {
                 notes += SYMBOL_COST + quotes.changed(symbol, &view, &mut note);
             } else if let Some(symbol) = cx.market.charts.touched.take() {
                 let view = View::new(cx, compressed, self.boot);
-                charts.changed(symbol, &view, &mut note);
-                notes += 4 * SYMBOL_COST;
+                notes += SYMBOL_COST + charts.changed(symbol, &view, &mut note);
             } else {
                 break;
             }
