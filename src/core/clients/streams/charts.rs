@@ -181,7 +181,9 @@ impl FollowedCharts {
         };
         let rendered = &mut chart.rendered[decimals as usize];
         let is_new = place.closed.is_none();
-        place.closed = place.closed.or(newest.closed);
+        // Without a closed candle, the first one to be told is the one that forms now.
+        let before = || followed.interval.step(newest.open, -1);
+        place.closed = place.closed.or(newest.closed).or_else(|| Some(before()));
         while let (Some(from), Some(to)) = (place.closed, newest.closed)
             && from < to
         {

@@ -116,7 +116,7 @@ impl Streams {
         let of_client = client.map_or(0, |client| self.addresses.count(client));
         let error = if cx.stats.stopping {
             Error::unavailable("marketd is stopping.", RETRY_REFUSED_S)
-        } else if self.all.is_full() {
+        } else if self.all.len() + self.ended.len() >= limits.streams {
             Error::unavailable("Too many streams.", RETRY_REFUSED_S)
         } else if limits.streams_per_address > 0 && of_client >= limits.streams_per_address {
             let message = "Too many streams of this address.";
@@ -155,7 +155,10 @@ impl Streams {
             let missing = self.charts.add(chart.followed, (key, place), &view);
             self.missing.extend(missing);
         }
-        self.render_status(&view);
+        // If it has changed just now, the others are to be told too.
+        if self.all.len() == 1 || self.status.0 == view.status.health_changes {
+            self.render_status(&view);
+        }
         if let Some(address) = served.admitted.client {
             self.addresses.enter(address);
         }
