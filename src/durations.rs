@@ -4,6 +4,8 @@
 //! one turn of the loop counts with the duration of the whole turn, which is known at the end of the turn
 //! ([`Requests::end_turn`]). So to count a request costs one addition and one bit.
 
+use crate::time::Now;
+
 /// Durations by size, in microseconds. The owner knows the bounds of the buckets.
 #[derive(Clone, Copy, Debug)]
 pub struct Histogram<const N: usize> {
@@ -208,9 +210,73 @@ impl Requests {
     }
 }
 
+/// Upper bounds of the histogram of turns, in microseconds.
+pub const TURN_BOUNDS: [u64; 10] = [50, 100, 250, 500, 1000, 2000, 5000, 10_000, 50_000, 250_000];
+
+/// Seconds over which the longest turn is reported.
+const STALL_WINDOW: usize = 60;
+
+/// How long the loop's turns took, from wake-up to sleep.
+#[derive(Debug)]
+pub struct Turns {
+    /// Turns by duration, see [`TURN_BOUNDS`].
+    pub durations: Histogram<{ TURN_BOUNDS.len() }>,
+    /// Longest turn of each of the last seconds, in microseconds, by second modulo the window.
+    longest: [u32; STALL_WINDOW],
+    second: u64,
+}
+
+impl Default for Turns {
+    fn default() -> Turns {
+        Turns {
+            durations: Histogram::default(),
+            longest: [0; STALL_WINDOW],
+            second: 0,
+        }
+    }
+}
+
+impl Turns {
+    /// Counts one turn of so many microseconds.
+    pub fn note(&mut self, took_us: u64, now: Now) {
+        self.durations.note(&TURN_BOUNDS, took_us, 1);
+        self.advance(now);
+        let place = &mut self.longest[(self.second % STALL_WINDOW as u64) as usize];
+        *place = (*place).max(u32::try_from(took_us).unwrap_or(u32::MAX));
+    }
+
+    /// The longest turn of the last minute, in microseconds.
+    pub fn longest_us(&self, now: Now) -> u32 {
+        let second = now.mono.0 / 1_000_000;
+        let old = (second - self.second.min(second)).min(STALL_WINDOW as u64);
+        // Seconds in which nothing turned hold what was there a minute before: leave them out.
+        let kept = STALL_WINDOW as u64 - old;
+        (0..kept)
+            .map(|back| {
+                let at = (self.second + STALL_WINDOW as u64 - back) % STALL_WINDOW as u64;
+                self.longest[at as usize]
+            })
+            .max()
+            .unwrap_or(0)
+    }
+
+    fn advance(&mut self, now: Now) {
+        let second = now.mono.0 / 1_000_000;
+        if second == self.second {
+            return;
+        }
+        let steps = second.saturating_sub(self.second).min(STALL_WINDOW as u64);
+        for step in 0..steps {
+            self.longest[((second - step) % STALL_WINDOW as u64) as usize] = 0;
+        }
+        self.second = self.second.max(second);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::{Mono, UnixMs};
 
     #[test]
     fn a_duration_counts_in_the_first_bucket_that_holds_it() {
@@ -252,5 +318,27 @@ mod tests {
             ("unread", 5, 1, 120),
         ];
         assert_eq!(counted, expected);
+    }
+
+    fn at(seconds: u64) -> Now {
+        Now {
+            mono: Mono(seconds * 1_000_000),
+            unix: UnixMs(0),
+        }
+    }
+
+    #[test]
+    fn the_longest_turn_is_forgotten_after_a_minute() {
+        let mut turns = Turns::default();
+        turns.note(7000, at(5));
+        turns.note(3000, at(30));
+        assert_eq!(turns.longest_us(at(30)), 7000);
+        assert_eq!(turns.longest_us(at(64)), 7000);
+        assert_eq!(turns.longest_us(at(65)), 3000);
+        assert_eq!(turns.longest_us(at(89)), 3000);
+        assert_eq!(turns.longest_us(at(90)), 0);
+        turns.note(1000, at(200));
+        assert_eq!(turns.longest_us(at(200)), 1000);
+        assert_eq!(turns.durations.count(), 3);
     }
 }

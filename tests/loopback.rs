@@ -45,6 +45,8 @@ mod quotes;
 mod reasons;
 #[path = "loopback/setup.rs"]
 mod setup;
+#[path = "loopback/stream.rs"]
+mod stream;
 #[path = "loopback/symbols.rs"]
 mod symbols;
 #[path = "loopback/watch.rs"]

@@ -132,6 +132,26 @@ limits! {
     // About 35 KB of response.
     symbols_per_request: usize, "symbolsPerRequest" Count = 100, 1..=10_000;
 
+    /// Streams in all; 0: none.
+    // About 3 KB each with 100 symbols. A browser's tab holds one.
+    streams: usize, "streams" Count = 4_096, 0..=1_000_000;
+
+    /// Streams of one client address, an IPv6 one by its /64 network; 0: no limit.
+    // Off, as that of connections: a whole office is one address.
+    streams_per_address: usize, "streamsPerAddress" Count = 0, 0..=1_000_000;
+
+    /// Symbols that one stream names. `*` names all, and costs 8 B for each.
+    // As many as a request line holds; 24 B each.
+    stream_symbols: usize, "streamSymbols" Count = 1_000, 1..=10_000;
+
+    /// Charts of one stream.
+    // A wall of charts. Each may be one more series to poll.
+    stream_charts: usize, "streamCharts" Count = 16, 1..=1_000;
+
+    /// Time without an event after which a stream sends a comment.
+    // Proxies close what is silent for 60 s, some for 30.
+    stream_heartbeat: Duration, "streamHeartbeatMs" Ms = 15_000, 100..=3_600_000;
+
     /// Responses that are made over several turns, at once.
     // Each holds its body while it is made, up to a megabyte or two; others wait in line.
     long_answers: usize, "longAnswers" Count = 16, 1..=65_536;

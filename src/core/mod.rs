@@ -19,10 +19,8 @@ mod context;
 mod event;
 mod history;
 mod next_wake;
-mod reload;
 mod sources;
 mod stats;
-mod status_line;
 
 pub use crate::durations::Endpoint;
 pub use clients::{DEMO_CLIENTS, LOBBY};
@@ -41,7 +39,7 @@ use clients::{Clients, Wish};
 use context::Context;
 use history::{History, ReadStart};
 use next_wake::{CachedWake, NextWake};
-use reload::Reload;
+use sources::Reload;
 use sources::Sources;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
@@ -182,7 +180,8 @@ impl Core {
         }
         if let Some(reload) = self.reload.take() {
             self.next_wake.forget();
-            reload.apply(&mut self.clients, &mut self.sources, &mut self.cx);
+            let old = reload.apply(&mut self.sources, &mut self.cx);
+            self.clients.reconfigure(&old.limits, &self.cx.config);
             self.wake_clients();
             self.watch();
         }
@@ -216,6 +215,7 @@ impl Core {
         if self.clients.has_waited_enough(now.mono) {
             self.wake_clients();
         }
+        self.grant_wishes();
         self.check_end();
     }
 
@@ -239,7 +239,7 @@ impl Core {
 
     /// Whether [`Core::work`] has something to do.
     pub fn has_work(&self) -> bool {
-        self.clients.has_work() || self.is_reloading() || self.next_wake().has_work
+        self.clients.has_work(&self.cx) || self.is_reloading() || self.next_wake().has_work
     }
 
     /// The kinds of long work. Each does one slice, or returns false if it has nothing to do.
@@ -345,7 +345,7 @@ impl Core {
 
     /// How the service does, in a line for people.
     pub fn status_line(&self) -> String {
-        status_line::status_line(&self.cx.stats)
+        api::status_line(&self.cx.stats)
     }
 
     /// Counts the turn of the loop from `now` to `end`, after which so many clients and connections to
@@ -457,9 +457,9 @@ impl Core {
         let Context {
             stats, market, now, ..
         } = &mut self.cx;
-        if self.health.update(stats, &market.quotes, *now)
-            || self.sources.watch_failover(&mut self.cx)
-        {
+        let has_logged = self.health.update(stats, &market.quotes, *now);
+        stats.health_changes = self.health.changes();
+        if has_logged || self.sources.watch_failover(&mut self.cx) {
             self.next_wake.forget();
         }
     }

@@ -2,13 +2,10 @@
 //!
 //! [`Status`] owns them. The parts that do the work write them; the api reads them.
 
-mod stored_series;
-
-use crate::durations::{Histogram, POLL_BOUNDS_US, Requests};
-use crate::market::SourceId;
+use crate::durations::{Histogram, POLL_BOUNDS_US, Requests, Turns};
+use crate::market::{SourceId, StoredSeries};
 use crate::time::{Mono, Now, UnixMs};
 use std::ops::{Index, IndexMut};
-use stored_series::StoredSeries;
 
 /// See the module's page.
 #[derive(Debug)]
@@ -25,6 +22,10 @@ pub struct Status {
     pub history: HistoryStatus,
     /// The loop's turns.
     pub turns: Turns,
+    /// The streams of clients.
+    pub streams: StreamStatus,
+    /// How often the health of the service has changed.
+    pub health_changes: u64,
     /// What waited at the end of the last turn.
     pub queues: Queues,
     /// Bytes of bodies in gzip that were kept then.
@@ -41,6 +42,8 @@ impl Status {
             sources: sources.map(SourceStatus::new).collect(),
             history: HistoryStatus::default(),
             turns: Turns::default(),
+            streams: StreamStatus::default(),
+            health_changes: 0,
             queues: Queues::default(),
             packed_bytes: 0,
         }
@@ -159,6 +162,23 @@ pub struct HttpStatus {
     pub closes: [u64; super::CloseReason::COUNT],
     /// Responses by endpoint, class of status and duration.
     pub durations: Requests,
+}
+
+/// The streams of clients.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StreamStatus {
+    /// Streams now.
+    pub open: u64,
+    /// Streams since the start.
+    pub opened: u64,
+    /// Requests for a stream that were refused at a limit.
+    pub refused: u64,
+    /// Events that were written.
+    pub events: u64,
+    /// Changes that a reader was not told of, because a newer one came first.
+    pub conflated: u64,
+    /// Ended streams by `CloseReason`.
+    pub closes: [u64; super::CloseReason::COUNT],
 }
 
 /// How a source does.
@@ -296,97 +316,7 @@ impl SourceStatus {
     }
 }
 
-/// Upper bounds of the histogram of turns, in microseconds.
-pub const TURN_BOUNDS: [u64; 10] = [50, 100, 250, 500, 1000, 2000, 5000, 10_000, 50_000, 250_000];
-
-/// Seconds over which the longest turn is reported.
-const STALL_WINDOW: usize = 60;
-
-/// How long the loop's turns took, from wake-up to sleep.
-#[derive(Debug)]
-pub struct Turns {
-    /// Turns by duration, see [`TURN_BOUNDS`].
-    pub durations: Histogram<{ TURN_BOUNDS.len() }>,
-    /// Longest turn of each of the last seconds, in microseconds, by second modulo the window.
-    longest: [u32; STALL_WINDOW],
-    second: u64,
-}
-
-impl Default for Turns {
-    fn default() -> Turns {
-        Turns {
-            durations: Histogram::default(),
-            longest: [0; STALL_WINDOW],
-            second: 0,
-        }
-    }
-}
-
-impl Turns {
-    /// Counts one turn of so many microseconds.
-    pub fn note(&mut self, took_us: u64, now: Now) {
-        self.durations.note(&TURN_BOUNDS, took_us, 1);
-        self.advance(now);
-        let place = &mut self.longest[(self.second % STALL_WINDOW as u64) as usize];
-        *place = (*place).max(u32::try_from(took_us).unwrap_or(u32::MAX));
-    }
-
-    /// The longest turn of the last minute, in microseconds.
-    pub fn longest_us(&self, now: Now) -> u32 {
-        let second = now.mono.0 / 1_000_000;
-        let old = (second - self.second.min(second)).min(STALL_WINDOW as u64);
-        // Seconds in which nothing turned hold what was there a minute before: leave them out.
-        let kept = STALL_WINDOW as u64 - old;
-        (0..kept)
-            .map(|back| {
-                let at = (self.second + STALL_WINDOW as u64 - back) % STALL_WINDOW as u64;
-                self.longest[at as usize]
-            })
-            .max()
-            .unwrap_or(0)
-    }
-
-    fn advance(&mut self, now: Now) {
-        let second = now.mono.0 / 1_000_000;
-        if second == self.second {
-            return;
-        }
-        let steps = second.saturating_sub(self.second).min(STALL_WINDOW as u64);
-        for step in 0..steps {
-            self.longest[((second - step) % STALL_WINDOW as u64) as usize] = 0;
-        }
-        self.second = self.second.max(second);
-    }
-}
-
 /// A point on the monotonic clock, as the wall clock will show it.
 pub fn on_wall(at: Mono, now: Now) -> UnixMs {
     now.unix + ((at.0 as i64).saturating_sub(now.mono.0 as i64)) / 1000
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(seconds: u64) -> Now {
-        Now {
-            mono: Mono(seconds * 1_000_000),
-            unix: UnixMs(0),
-        }
-    }
-
-    #[test]
-    fn the_longest_turn_is_forgotten_after_a_minute() {
-        let mut turns = Turns::default();
-        turns.note(7000, at(5));
-        turns.note(3000, at(30));
-        assert_eq!(turns.longest_us(at(30)), 7000);
-        assert_eq!(turns.longest_us(at(64)), 7000);
-        assert_eq!(turns.longest_us(at(65)), 3000);
-        assert_eq!(turns.longest_us(at(89)), 3000);
-        assert_eq!(turns.longest_us(at(90)), 0);
-        turns.note(1000, at(200));
-        assert_eq!(turns.longest_us(at(200)), 1000);
-        assert_eq!(turns.durations.count(), 3);
-    }
 }

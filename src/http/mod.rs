@@ -35,8 +35,8 @@ pub use parser::{Parsed, empty_lines, parse};
 pub use query::{BadEscape, Query, decode_segment, normal_path};
 pub use request::{Method, Request, RequestBody, Version};
 pub use response::{
-    ALLOW, CONTINUE, Cache, Coding, ContentType, ETag, Head, PREFLIGHT, Persistence, Quota,
-    Responder, Stamp,
+    ALLOW, CONTINUE, Cache, Coding, ContentType, ETag, EndlessBody, Head, PREFLIGHT, Persistence,
+    Quota, Responder, Stamp,
 };
 pub use tunnel::write_connect;
 pub use upstream::{

@@ -8,11 +8,13 @@
 //! that is rendered once a second (`stamp`), and a short part that differs (`tail`).
 
 mod conditions;
+mod endless;
 mod head;
 mod stamp;
 mod tail;
 
 use self::conditions::{Compare, matches_any};
+pub use self::endless::EndlessBody;
 pub use self::head::{ALLOW, CONTINUE, Cache, Coding, ContentType, ETag, Head, PREFLIGHT};
 pub use self::stamp::Stamp;
 use self::stamp::{ETAG, JSON};
@@ -41,6 +43,16 @@ impl Persistence {
             _ if !keep || !request.keep_alive => Persistence::Close,
             Version::Http10 => Persistence::StayHttp10,
             Version::Http11 => Persistence::Stay,
+        }
+    }
+
+    /// Its field.
+    #[inline]
+    fn line(self) -> &'static [u8] {
+        match self {
+            Persistence::Stay => b"",
+            Persistence::StayHttp10 => b"Connection: keep-alive\r\n",
+            Persistence::Close => b"Connection: close\r\n",
         }
     }
 }
@@ -165,11 +177,7 @@ impl<'a> Responder<'a> {
             tail.decimal(body_len as u64);
             tail.push(b"\r\n");
         }
-        match self.persistence {
-            Persistence::Stay => {}
-            Persistence::StayHttp10 => tail.push(b"Connection: keep-alive\r\n"),
-            Persistence::Close => tail.push(b"Connection: close\r\n"),
-        }
+        tail.push(self.persistence.line());
         tail.push(b"\r\n");
         let has_body = has_length && !self.head_only;
         // A longer body is not copied.
@@ -294,6 +302,7 @@ impl<'a> Responder<'a> {
             ContentType::Prometheus => {
                 b"Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n".as_slice()
             }
+            ContentType::EventStream => b"Content-Type: text/event-stream\r\n",
         };
         let mut line = Tail::new();
         line.push(b"HTTP/1.1 ");

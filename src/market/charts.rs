@@ -16,6 +16,7 @@ use super::chunk::seconds;
 use super::ids::{SourceId, SymbolId};
 use super::interval_set::IntervalSet;
 use super::series::{Series, SeriesKey};
+use super::touched::Touched;
 use crate::config::{History, Limits};
 use crate::decimal::Decimal;
 use crate::history::Changes;
@@ -56,6 +57,8 @@ pub struct Charts {
     next_version: u64,
     /// What is counted since the start.
     totals: ChartCounts,
+    /// The symbols with a series that has changed or closed.
+    pub touched: Touched,
 }
 
 /// Counters over all series.
@@ -93,6 +96,7 @@ impl Charts {
             eviction: EvictionQueue::default(),
             next_version: 0,
             totals: ChartCounts::default(),
+            touched: Touched::default(),
         }
     }
 
@@ -156,6 +160,7 @@ impl Charts {
     /// Closes a series and drops its candles. They do not count as evicted: nobody wants them.
     pub fn close(&mut self, key: SeriesKey) {
         if let Some(series) = self.series.remove(&key) {
+            self.touched.note(key.symbol);
             if !series.archived.is_empty() {
                 self.unopened.insert(key, series.archived.clone());
             }
@@ -254,6 +259,7 @@ impl Charts {
         changes: Option<&mut Changes>,
     ) -> Option<Written> {
         let series = self.series.get_mut(&key)?;
+        self.touched.note(key.symbol);
         series.want_no_longer(seconds(closed_before));
         let bytes = series.bytes();
         let mut written = series.ingest(asked, candles, word, closed_before, changes);
@@ -278,6 +284,9 @@ impl Charts {
         let mut changed = false;
         for (_, series) in self.series.range_mut(keys(source, symbol..=symbol)) {
             changed |= series.tick(price, at);
+        }
+        if changed {
+            self.touched.note(symbol);
         }
         changed
     }

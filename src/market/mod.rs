@@ -30,9 +30,11 @@ mod rollup;
 mod series;
 mod silence;
 mod state;
+mod stored_series;
 mod symbol;
 #[cfg(test)]
 mod testing;
+mod touched;
 mod window;
 mod write;
 
@@ -48,5 +50,7 @@ pub use quote::{Quote, QuoteCounts, Quotes};
 pub use series::{Series, SeriesKey};
 pub use silence::{LEAST_PAGE, REREAD, refresh_ms};
 pub use state::Market;
+pub use stored_series::StoredSeries;
 pub use symbol::Lookup;
+pub use touched::Touched;
 pub use window::needed;

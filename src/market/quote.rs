@@ -20,6 +20,7 @@ pub use held::{Quote, QuoteCounts};
 pub use normalize::QuoteReject;
 
 use super::ids::{SourceId, SymbolId};
+use super::touched::Touched;
 use crate::config::SourceConfig;
 use crate::record::Ticker;
 use crate::time::{Mono, Now, UnixMs};
@@ -182,6 +183,8 @@ impl Quotes {
         };
         self.totals.version += 1;
         self.totals.turned += 1;
+        self.totals.dropped = self.totals.version;
+        self.totals.touched.note(symbol);
         self.totals.counts.cached -= 1;
         self.totals.counts.stale -= usize::from(quote.stale);
         feed.stale -= usize::from(quote.stale);
@@ -271,6 +274,22 @@ impl Quotes {
         self.totals.turned
     }
 
+    /// The version at which a quote was last dropped.
+    pub fn dropped(&self) -> u64 {
+        self.totals.dropped
+    }
+
+    /// The symbols with a quote that has changed, come or gone.
+    #[inline]
+    pub fn touched(&self) -> &Touched {
+        &self.totals.touched
+    }
+
+    /// The same, to take them out.
+    pub fn touched_mut(&mut self) -> &mut Touched {
+        &mut self.totals.touched
+    }
+
     fn insert(&mut self, mut quote: Quote) {
         let at = quote.symbol.index();
         if self.holders.len() <= at {
@@ -282,6 +301,7 @@ impl Quotes {
         self.totals.turned += 1;
         self.totals.version += 1;
         quote.version = self.totals.version;
+        self.totals.touched.note(quote.symbol);
         let quotes = &mut self.feeds[quote.source.index()].quotes;
         if quotes.len() <= at {
             quotes.resize_with(at + 1, || None);

@@ -229,6 +229,17 @@ pub const METRICS: Shape = Object(&[
         ]),
     ),
     (
+        "streams",
+        Object(&[
+            ("open", Count),
+            ("opened", Count),
+            ("refused", Count),
+            ("events", Count),
+            ("conflated", Count),
+            ("closes", CLOSES),
+        ]),
+    ),
+    (
         "process",
         Object(&[
             ("rssBytes", Maybe(&Count)),
@@ -236,6 +247,23 @@ pub const METRICS: Shape = Object(&[
             ("loopMaxStallMs", Millis),
         ]),
     ),
+]);
+
+const CLOSES: Shape = Object(&[
+    ("client_closed", Count),
+    ("cut_short", Count),
+    ("answered", Count),
+    ("request_limit", Count),
+    ("bad_request", Count),
+    ("head_timeout", Count),
+    ("body_timeout", Count),
+    ("idle_timeout", Count),
+    ("write_timeout", Count),
+    ("slow_reader", Count),
+    ("slow_sender", Count),
+    ("broken", Count),
+    ("refused", Count),
+    ("stopping", Count),
 ]);
 
 const UPSTREAM: Shape = Object(&[

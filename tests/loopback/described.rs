@@ -39,7 +39,12 @@ fn check_answer(schemas: &Schemas<'_>, path: &str, target: &str, answer: &Respon
         }
     }
     // What OpenAPI says elsewhere, or what is the connection's.
-    let own = ["content-type", "content-length", "connection"];
+    let own = [
+        "content-type",
+        "content-length",
+        "connection",
+        "transfer-encoding",
+    ];
     for (name, _) in &answer.headers {
         let known = fields.keys().any(|it| it.eq_ignore_ascii_case(name));
         let own = own.contains(&name.to_ascii_lowercase().as_str());
@@ -136,6 +141,10 @@ fn every_answer_is_as_it_is_described_and_every_example_is_an_answer() {
         check_answer(&schemas, target, target, &answer);
         seen.insert((target, 200));
     }
+    // A stream has no end.
+    let (path, target) = ("/api/v1/stream", "/api/v1/stream?symbols=BTC/USDT");
+    check_answer(&schemas, path, target, &head(marketd.addr(), target));
+    seen.insert((path, 200));
     // Each path has been asked for, and answers what is asked for the first time, too.
     for path in document["paths"].as_object().expect("paths").keys() {
         assert!(
@@ -412,7 +421,7 @@ fn the_addresses_of_the_document_are_there_whatever_stands_in_front_of_them() {
         await_answer(marketd.addr(), &format!("{api}/health"), is_well);
         for base in [api, ecosystem] {
             let document = get(marketd.addr(), &format!("{base}/openapi.json")).json();
-            assert_eq!(check_addresses(&document, marketd.addr()), 13);
+            assert_eq!(check_addresses(&document, marketd.addr()), 14);
         }
     }
     // Each of two listeners names its own.
@@ -422,7 +431,7 @@ fn the_addresses_of_the_document_are_there_whatever_stands_in_front_of_them() {
     let (api, ecosystem) = (marketd.addr(), marketd.ecosystem_addr());
     await_answer(api, "/a/health", is_well);
     let document = get(api, "/a/openapi.json").json();
-    assert_eq!(check_addresses(&document, api), 10);
+    assert_eq!(check_addresses(&document, api), 11);
     let document = get(ecosystem, "/e/openapi.json").json();
     assert_eq!(check_addresses(&document, ecosystem), 8);
 }
@@ -449,7 +458,7 @@ fn every_parameter_of_the_source_is_described_and_no_other() {
                 Some("query") => drop(described.insert(name)),
                 Some("path") => assert!(path.contains(&format!("{{{name}}}")), "{path}"),
                 _ => assert!(
-                    ["If-None-Match", "Accept-Encoding"].contains(&name.as_str()),
+                    ["If-None-Match", "Accept-Encoding", "Last-Event-ID"].contains(&name.as_str()),
                     "{name}"
                 ),
             }

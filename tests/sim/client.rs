@@ -5,6 +5,7 @@
 
 use super::answers::{Conversation, Pending};
 use super::grammar::{Grammar, Side};
+use super::listeners::Listener;
 use super::weather::SECOND;
 use super::wire::Link;
 use crate::support::Rng;
@@ -135,6 +136,8 @@ pub struct Client {
     pub peer: IpAddr,
     pub stage: Stage,
     pub talk: Conversation,
+    /// What it asks for, and hears, in place of a conversation.
+    pub listener: Option<Box<Listener>>,
     pub link: Option<marketd::table::Key>,
     pub rng: Rng,
     /// Bytes of requests that were begun and not sent.
@@ -167,6 +170,7 @@ impl Client {
             peer,
             stage: Stage::Waiting,
             talk: Conversation::default(),
+            listener: None,
             link: None,
             rng,
             outbox: Vec::new(),
@@ -208,6 +212,9 @@ impl Client {
         };
         self.taken += count;
         link.make_room(count as usize);
+        if let Some(listener) = &mut self.listener {
+            listener.taken(self.taken);
+        }
         while self.talk.ends.front().is_some_and(|end| *end <= self.taken) {
             self.talk.ends.pop_front();
             self.answers += 1;
@@ -216,6 +223,14 @@ impl Client {
     }
 
     fn talk(&mut self, link: &mut Link, grammar: &Grammar) -> Option<u64> {
+        if let Some(listener) = &self.listener {
+            let request = listener.request();
+            link.deliver(&request);
+            self.sent += request.len() as u64;
+            self.stage = Stage::Ending;
+            // It listens for a while.
+            return Some(1 + self.rng.below(40 * SECOND));
+        }
         if self.outbox.is_empty() {
             let done = self.begun >= self.nature.requests || self.talk.closing;
             if done {

@@ -55,6 +55,7 @@ impl World {
         self.note_unread();
         self.carry_out();
         self.long_work();
+        self.check_some_listener();
     }
 
     fn accept(&mut self) {
@@ -562,6 +563,13 @@ impl World {
         client.made.extend_from_slice(fresh);
         client.made_total = total;
         client.since = self.now;
+        if let Some(listener) = &mut client.listener {
+            let verdict = listener.made(fresh, &context);
+            self.trace
+                .note(self.now, format!("client {at} < {}", excerpt(fresh)));
+            self.check(verdict, &|| format!("client {at}"));
+            return self.check_listener(at, outgoing.len());
+        }
         let answers = client.talk.answers;
         let before = client.talk.ends.back().copied().unwrap_or(0);
         let verdict = client.talk.made(fresh, started, &mut context);

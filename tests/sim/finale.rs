@@ -307,6 +307,7 @@ impl World {
             }
         }
         self.backlog.clear();
+        self.dismiss_listeners();
         // Who still takes an answer, however slowly, may stay so long.
         let patience = 2 * longest + us(self.config.limits.chart_wait) + 10 * SECOND;
         let begin = self.now;
@@ -327,6 +328,10 @@ impl World {
         }
         let (_, metrics) = self.ask_json("/api/v1/metrics", Kind::Metrics, rng);
         let http = &metrics["http"];
+        let streams = &metrics["streams"];
+        if streams["open"] != 0 {
+            self.fail(&format!("all clients have left, and metrics say {streams}"));
+        }
         if http["inFlight"] != 0 || http["connectionsOpen"] != 1 {
             self.fail(&format!("all clients have left, and metrics say {http}"));
         }

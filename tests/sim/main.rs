@@ -11,6 +11,7 @@
 //!
 //! - [`world`]: clocks, agenda, one step after another; [`driver`]: the turns; [`wire`]: sockets
 //! - [`client`]: what clients do; [`grammar`]: what they ask; [`answers`]: what they get
+//! - [`listeners`]: clients of the stream
 //! - [`truth`], [`brain`]: what was really traded, and how honestly an exchange tells it;
 //!   [`replies`], [`exchange`], [`weather`]: what it sends, and what goes wrong with that
 //! - [`ledger`]: what an exchange has said; [`verdict`], [`quotes`], [`charts`]: answers compared
@@ -32,6 +33,7 @@ mod finale;
 mod grammar;
 mod holes;
 mod ledger;
+mod listeners;
 mod naive;
 mod quotes;
 mod reload;

@@ -6,6 +6,7 @@ use super::disk::{self, Disk};
 use super::exchange::{Address, Exchange};
 use super::grammar::{Grammar, Side};
 use super::ledger::Ledger;
+use super::listeners::add_listeners;
 use super::replies::Mouth;
 use super::schedule::Schedule;
 use super::truth::{Habits, ListChange, Truth};
@@ -126,6 +127,7 @@ fn world_of(
         add_source(&mut world, theme, source, (brain, begin, until), rng);
     }
     add_clients(&mut world, theme, until, rng);
+    add_listeners(&mut world, until, rng);
     add_clock_trouble(&mut world, until, rng);
     super::reload::plan(&mut world, until, rng);
     world.after(SECOND, Event::Look);
@@ -183,6 +185,7 @@ pub fn next_life(old: World, theme: Theme, until: u64, away: u64, rng: &mut Rng)
     }
     world.disk = Some(disk);
     add_clients(&mut world, theme, until, rng);
+    add_listeners(&mut world, until, rng);
     add_clock_trouble(&mut world, until, rng);
     world.after(SECOND, Event::Look);
     world.carry_out();

@@ -37,7 +37,7 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    fn books(&self) -> Books<'a> {
+    pub fn books(&self) -> Books<'a> {
         Books {
             sources: self.sources,
             truths: self.truths,

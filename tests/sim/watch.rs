@@ -3,6 +3,7 @@
 
 use super::client::Stage;
 use super::exchange::Meaning;
+use super::listeners::Heard;
 use super::weather::SECOND;
 use super::wire::{Link, Peer};
 use super::world::World;
@@ -64,7 +65,15 @@ impl World {
                 false => Ok(()),
             };
         }
-        if client.talk.closing || link.finished {
+        let heard = client.listener.as_ref().map(|it| it.heard());
+        if heard == Some(Heard::Stream) {
+            return match for_too_long(client.since, us(limits.stream_heartbeat)) {
+                true => Err("its stream is silent".to_string()),
+                false => Ok(()),
+            };
+        }
+        let was_told = client.listener.as_ref().is_some_and(|it| it.was_told());
+        if client.talk.closing || link.finished || was_told {
             return match for_too_long(link.active, us(limits.linger)) {
                 true => Err("the last answer is sent and it is still here".to_string()),
                 false => Ok(()),
@@ -126,7 +135,8 @@ impl World {
             return;
         };
         let client = &self.clients[at];
-        if client.talk.closing || link.finished {
+        let was_told = client.listener.as_ref().is_some_and(|it| it.was_told());
+        if client.talk.closing || link.finished || was_told {
             return;
         }
         let quiet = self.now - link.active.max(client.since);
@@ -169,12 +179,19 @@ impl World {
         if self.stopped_at.is_some_and(over) {
             return Ok("the time for the end is over");
         }
+        let heard = client.listener.as_ref().map(|it| it.heard());
+        if heard == Some(Heard::Stream) && link.has_ended() {
+            return Ok("it listens no more");
+        }
         if pending > 0 || client.talk.is_partial() {
             let crowded = self.crowded_at == Some(self.now) && pending > 0;
             return match quiet + 1000 >= us(limits.write_timeout) || crowded {
                 true => Ok("it does not take its answer"),
                 false => Err(format!("closed with {pending} bytes pending")),
             };
+        }
+        if client.listener.as_ref().is_some_and(|it| it.was_told()) {
+            return Ok("it was told that its stream ends");
         }
         if client.talk.closing {
             // Bytes that nobody read make the system break the connection, and that may

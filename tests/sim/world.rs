@@ -387,6 +387,16 @@ impl World {
         use super::client::Stage;
         if self.clients[at].stage == Stage::Waiting {
             self.clients[at].stage = Stage::Talking;
+            let listener = self.clients[at].listener.take();
+            if let Some(mut listener) = listener {
+                let before = listener
+                    .resumes
+                    .and_then(|it| self.clients[it].listener.as_ref());
+                if let Some(before) = before {
+                    listener.take_over(before);
+                }
+                self.clients[at].listener = Some(listener);
+            }
             self.backlog.push_back(at);
             self.woken = true;
             return;

@@ -190,6 +190,14 @@ impl Client {
         }
     }
 
+    /// The bytes that came and belong to no answer read so far; if there are none, it waits for some.
+    pub fn take_some(&mut self) -> Result<Vec<u8>, ClientError> {
+        if self.inbox.is_empty() {
+            self.fill(Instant::now() + self.patience)?;
+        }
+        Ok(std::mem::take(&mut self.inbox))
+    }
+
     /// Bytes that came and belong to no answer read so far.
     pub fn unread(&self) -> &[u8] {
         &self.inbox

@@ -10,6 +10,7 @@
 //! - [`binance`]: `Binance`, the addresses and bodies of that exchange on top of it
 //! - [`generated`]: made-up markets of any number, a pure function of seed and time
 //! - [`client`]: `Client` and `get`, a strict client over a plain socket
+//! - [`events`]: `EventSource`, the same for a stream of server-sent events
 //! - [`daemon`]: `Marketd`, the built binary in a directory of its own
 //! - [`tls`]: `Authority` and `TlsFront`, certificates and a server that takes TLS off
 //! - [`proxy`]: `Proxy`, which opens tunnels, `peer`, which says what it is told to say,
@@ -29,6 +30,7 @@ pub mod chance;
 pub mod client;
 pub mod daemon;
 pub mod damage;
+pub mod events;
 pub mod exchange;
 pub mod fixtures;
 pub mod generated;
@@ -45,6 +47,7 @@ pub use chance::{Rng, for_each_seed, seed_after_seed};
 pub use client::{Client, ClientError, Response, get, head, pipeline, request};
 pub use daemon::{Finished, Launch, Marketd};
 pub use damage::damaged;
+pub use events::{EventSource, ServerEvent};
 pub use exchange::{Asked, FakeExchange};
 pub use fixtures::{Fixture, Fixtures};
 pub use json::Json;

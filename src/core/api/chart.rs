@@ -6,6 +6,7 @@
 
 mod asked;
 mod headers;
+mod newest;
 
 use super::compressed_cache::CacheKey;
 use super::compression;
@@ -18,6 +19,7 @@ use crate::market::{ChartBuilder, ChartPlan, Series, SeriesKey, SourceId, needed
 use crate::time::UnixMs;
 use asked::Known;
 pub use asked::{Asked, prepare};
+pub use newest::Followed;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;

@@ -28,56 +28,19 @@ pub fn health(
     kind: Kind,
     responder: &mut Responder<'_>,
 ) -> Result<Outcome, Error> {
-    let quotes = view.market.quotes.counts();
-    let sources = || view.status.running();
-    let up = sources().filter(|(_, it)| it.state == SourceState::Up);
     let state = reasons::state(view.status, &view.market.quotes);
-    let is_serving = matches!(state, State::Ok | State::Degraded);
-    let is_ready = is_serving && quotes.fresh > 0;
     let is_healthy = match kind {
-        Kind::Whole => is_serving,
+        Kind::Whole => is_serving(state),
         Kind::Live => true,
-        Kind::Ready => is_ready,
+        Kind::Ready => is_ready(view, state),
     };
-    const CACHED: &str = concat!(
-        ",\"version\":\"",
-        env!("CARGO_PKG_VERSION"),
-        "\",\"quotes\":{\"cached\":"
-    );
-    let uptime_ms = match is_ready {
-        true => "\",\"live\":true,\"ready\":true,\"uptimeMs\":",
-        false => "\",\"live\":true,\"ready\":false,\"uptimeMs\":",
-    };
-    let uptime = view.now.mono.since(view.status.started.mono);
-    let figures = [
-        (uptime_ms, uptime.as_millis() as u64),
-        (CACHED, quotes.cached as u64),
-        (",\"fresh\":", quotes.fresh as u64),
-        (",\"stale\":", quotes.stale as u64),
-        ("},\"upstreams\":{\"up\":", up.count() as u64),
-        (",\"total\":", sources().count() as u64),
-    ];
-    // Balancers ask all the time: the JSON writer and a buffer on the heap would take twice as long.
-    let mut body = [0; BODY_BYTES];
-    let mut length = 0;
-    let mut push = |text: &[u8]| {
-        body[length..length + text.len()].copy_from_slice(text);
-        length += text.len();
-    };
-    push(b"{\"status\":\"");
-    push(state.name().as_bytes());
-    for (text, figure) in figures {
-        push(text.as_bytes());
-        push(itoa::Buffer::new().format(figure).as_bytes());
-    }
-    push(b"},\"reasons\":");
-    push(if state == State::Ok { b"[]}" } else { b"" });
+    let mut figures = [0; BODY_BYTES];
+    let length = write_figures(view, state, &mut figures);
+    let mut body = &figures[..length];
     let mut with_reasons = Vec::new();
-    let mut body = &body[..length];
     if state != State::Ok {
         with_reasons.extend_from_slice(body);
         write_reasons(view, &mut with_reasons);
-        with_reasons.push(b'}');
         body = &with_reasons;
     }
     let head = Head {
@@ -93,6 +56,67 @@ pub fn health(
     Ok(Outcome::Sent)
 }
 
+/// Appends the body of `/health`.
+pub fn write_body(view: &View<'_>, out: &mut Vec<u8>) {
+    let state = reasons::state(view.status, &view.market.quotes);
+    let mut figures = [0; BODY_BYTES];
+    let length = write_figures(view, state, &mut figures);
+    out.extend_from_slice(&figures[..length]);
+    if state != State::Ok {
+        write_reasons(view, out);
+    }
+}
+
+fn is_serving(state: State) -> bool {
+    matches!(state, State::Ok | State::Degraded)
+}
+
+fn is_ready(view: &View<'_>, state: State) -> bool {
+    is_serving(state) && view.market.quotes.counts().fresh > 0
+}
+
+/// Writes the body up to the reasons, or to its end if there are none. Returns its length. Balancers ask all
+/// the time: the JSON writer and a buffer on the heap would take twice as long.
+#[inline]
+fn write_figures(view: &View<'_>, state: State, body: &mut [u8; BODY_BYTES]) -> usize {
+    const CACHED: &str = concat!(
+        ",\"version\":\"",
+        env!("CARGO_PKG_VERSION"),
+        "\",\"quotes\":{\"cached\":"
+    );
+    let quotes = view.market.quotes.counts();
+    let sources = || view.status.running();
+    let up = sources().filter(|(_, it)| it.state == SourceState::Up);
+    let uptime_ms = match is_ready(view, state) {
+        true => "\",\"live\":true,\"ready\":true,\"uptimeMs\":",
+        false => "\",\"live\":true,\"ready\":false,\"uptimeMs\":",
+    };
+    let uptime = view.now.mono.since(view.status.started.mono);
+    let figures = [
+        (uptime_ms, uptime.as_millis() as u64),
+        (CACHED, quotes.cached as u64),
+        (",\"fresh\":", quotes.fresh as u64),
+        (",\"stale\":", quotes.stale as u64),
+        ("},\"upstreams\":{\"up\":", up.count() as u64),
+        (",\"total\":", sources().count() as u64),
+    ];
+    let mut length = 0;
+    let mut push = |text: &[u8]| {
+        body[length..length + text.len()].copy_from_slice(text);
+        length += text.len();
+    };
+    push(b"{\"status\":\"");
+    push(state.name().as_bytes());
+    for (text, figure) in figures {
+        push(text.as_bytes());
+        push(itoa::Buffer::new().format(figure).as_bytes());
+    }
+    push(b"},\"reasons\":");
+    push(if state == State::Ok { b"[]}" } else { b"" });
+    length
+}
+
+/// Appends the reasons and the end of the body.
 fn write_reasons(view: &View<'_>, out: &mut Vec<u8>) {
     let (status, quotes) = (view.status, &view.market.quotes);
     let mut array = Array::open(out);
@@ -104,4 +128,5 @@ fn write_reasons(view: &View<'_>, out: &mut Vec<u8>) {
         object.close();
     }
     array.close();
+    out.push(b'}');
 }

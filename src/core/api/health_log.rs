@@ -21,6 +21,8 @@ const REMIND_MAX: Duration = Duration::from_secs(3600);
 pub struct HealthLog {
     state: State,
     lasting: Vec<Lasting>,
+    /// How often the state or its reasons have changed.
+    changes: u64,
 }
 
 /// A current reason.
@@ -70,7 +72,13 @@ impl HealthLog {
         HealthLog {
             state: state(status, quotes),
             lasting: lasting.collect(),
+            changes: 0,
         }
+    }
+
+    /// How often the state or its reasons have changed.
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// When a reason is to be repeated.
@@ -89,6 +97,7 @@ impl HealthLog {
             });
             return due.collect();
         }
+        self.changes += 1;
         self.state = state(status, quotes);
         let before = std::mem::take(&mut self.lasting);
         let lasting = reasons(status, quotes).map(|reason| {

@@ -30,14 +30,21 @@ mod list;
 mod metrics;
 mod outcome;
 mod params;
+mod position;
 mod quotes;
 mod reasons;
 mod records;
+mod status_line;
+pub mod stream;
 mod symbols;
 mod view;
 
 pub use error::{Error, send_error};
-pub use outcome::{CompressedResponse, Deferred, Outcome, ToCompress};
+pub use outcome::{
+    CompressedResponse, Deferred, Outcome, StreamRequest, StreamedSymbols, ToCompress,
+};
+pub use position::Position;
+pub use status_line::status_line;
 pub use view::View;
 
 use super::{Endpoint, Service};
@@ -59,6 +66,7 @@ static METRICS: Endpoint = Endpoint::new(7, "metrics");
 static PROMETHEUS: Endpoint = Endpoint::new(8, "prometheus");
 static HEALTH: Endpoint = Endpoint::new(9, "health").without_limit();
 static OPENAPI: Endpoint = Endpoint::new(10, "openapi");
+static STREAM: Endpoint = Endpoint::new(11, "stream");
 
 /// The addresses under `basePath`.
 #[rustfmt::skip]
@@ -68,6 +76,7 @@ static API: &[Row] = &[
     Row(&CATEGORIES, Exactly("/api/v1/categories"), Respond(categories::list)),
     Row(&CATEGORY_MARKETS, Between("/api/v1/categories/", "/markets"), Respond(categories::markets)),
     Row(&METRICS, Exactly("/api/v1/metrics"), Respond(metrics::json)),
+    Row(&STREAM, Exactly("/api/v1/stream"), Respond(|call, _| stream::read(call))),
 ];
 
 /// The addresses under `ecosystemBasePath`.
@@ -231,6 +240,7 @@ impl Route<'_> {
                 let call = Call {
                     view,
                     service,
+                    request,
                     path: request.path,
                     rest,
                     query: request.query,

@@ -1,9 +1,12 @@
 //! What came of a request: a response that is written, or one that takes more than this turn.
 
 use super::compressed_cache::CacheKey;
+use super::position::Position;
 use super::view::View;
-use crate::http::{ETag, Head, Output, Responder};
-use crate::market::SeriesKey;
+use crate::http::{ETag, EndlessBody, Head, Output, Responder};
+use crate::interval::Interval;
+use crate::json::Decimals;
+use crate::market::{SeriesKey, SourceId, SymbolId};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -15,6 +18,34 @@ pub enum Outcome {
     Deferred(Box<dyn Deferred>),
     /// The body is compressed first.
     ToCompress(Box<ToCompress>),
+    /// The body is a stream, which ends with its connection.
+    Stream(Box<StreamRequest>),
+}
+
+/// What a stream is asked to tell.
+#[derive(Debug)]
+pub struct StreamRequest {
+    /// The quotes of these symbols.
+    pub symbols: StreamedSymbols,
+    /// The candles of these charts.
+    pub charts: Vec<(SymbolId, Interval)>,
+    /// All of this source, if given.
+    pub source: Option<SourceId>,
+    /// The form of its numbers.
+    pub decimals: Decimals,
+    /// Where the client has left it, if it was there before.
+    pub resumed: Option<Position>,
+    /// Its framing.
+    pub body: EndlessBody,
+}
+
+/// The symbols whose quotes a stream tells.
+#[derive(Debug)]
+pub enum StreamedSymbols {
+    /// These, each once.
+    Named(Box<[SymbolId]>),
+    /// Every one, also those that become known later.
+    All,
 }
 
 /// A response that is made in parts.

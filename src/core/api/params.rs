@@ -4,7 +4,7 @@
 use super::error::{Error, echo};
 use super::view::View;
 use crate::core::Service;
-use crate::http::Query;
+use crate::http::{Query, Request};
 use crate::json::Decimals;
 use crate::market::SourceId;
 use std::borrow::Cow;
@@ -16,6 +16,8 @@ pub struct Call<'a> {
     pub view: &'a View<'a>,
     /// What the listener serves.
     pub service: Service,
+    /// Its head.
+    pub request: &'a Request<'a>,
     /// The path, as the client has sent it.
     pub path: &'a [u8],
     /// The part of the path that the table of endpoints leaves open.

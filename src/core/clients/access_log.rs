@@ -7,8 +7,10 @@
 //! It never writes a client's bytes unescaped: a byte that is not visible ASCII, a quote or a backslash is
 //! written like `\x0a`, and a long target is cut. So one line is one response.
 
+use crate::core::clients::pending::Served;
 use crate::http::Request;
 use crate::log_targets::ACCESS;
+use crate::time::Mono;
 use std::fmt::{Display, Formatter, Write as _};
 use std::net::IpAddr;
 use std::time::Duration;
@@ -76,6 +78,20 @@ impl AccessLog {
             let mut word = || words.next().unwrap_or_default();
             line_of(word(), word()).into_boxed_str()
         })
+    }
+
+    /// Logs a response of so many bytes, if lines are written.
+    #[inline]
+    pub fn log(&mut self, served: &Served, status: u16, bytes: usize, now: Mono) {
+        if self.is_on() {
+            let line = Line {
+                peer: served.admitted.client,
+                request: served.line.as_deref(),
+                status,
+                bytes,
+            };
+            self.note(&line, served.took(now));
+        }
     }
 
     /// Logs a response. `None` if it was made in the turn that read its request: then its line is written at

@@ -12,6 +12,7 @@
 //! Waiting    no     the deferred response is written                 (none)
 //! Writing    no     the output is sent                               write: closes
 //! Queued     no     its turn comes: requests are in the inbox        (none)
+//! Streaming  yes    the client closes; its bytes are dropped         heartbeat, with output write: closes
 //! Finishing  no     the last output is sent; then lingers or closes  write: closes
 //! Lingering  yes    the client closes; its bytes are dropped         linger: closes
 //! Closed     no     the driver has dropped the socket                (none)
@@ -21,18 +22,21 @@
 //! ([`Connection::finish`]), the client ([`Connection::ended`], [`Connection::broken`]), and the limits on
 //! all connections together (`accepting`, `sweeping`).
 //!
-//! Invariant: `Writing` and `Finishing` have output. Of the others, only `Body` and `Waiting` may: earlier
-//! responses, or `100 Continue`.
+//! Invariant: `Writing` and `Finishing` have output. Of the others, only `Streaming`, `Body` and `Waiting`
+//! may: events, earlier responses, or `100 Continue`.
 
 use crate::config::Limits;
 use crate::core::clients::pending::Pending;
 use crate::core::stats::HttpStatus;
 use crate::core::{Action, CloseReason, Context, Service};
-use crate::http::{BodyReader, Output, Request};
+use crate::http::{BodyReader, EndlessBody, Output, Request};
 use crate::table::Key;
 use crate::time::Mono;
 use std::net::IpAddr;
 use std::time::Duration;
+
+/// A comment (WHATWG HTML, 9.2.7), so that no proxy closes a stream that is silent.
+const HEARTBEAT: &[u8] = b":\n\n";
 
 /// See the module's page.
 pub struct Connection {
@@ -82,6 +86,8 @@ pub enum Phase {
     Writing,
     /// All output is sent, and the requests in the inbox wait for the connection's turn.
     Queued,
+    /// A stream: it is told what changes until one side ends it.
+    Streaming(EndlessBody),
     /// The last output is being sent.
     Finishing,
     /// Our side is shut. The client has not closed its own.
@@ -152,7 +158,8 @@ impl Connection {
             Phase::Idle => Some(limits.idle_timeout),
             Phase::Head => Some(limits.head_timeout),
             Phase::Body(_) => Some(limits.body_timeout),
-            Phase::Writing | Phase::Finishing => Some(limits.write_timeout),
+            Phase::Streaming(_) if self.output.is_empty() => Some(limits.stream_heartbeat),
+            Phase::Writing | Phase::Streaming(_) | Phase::Finishing => Some(limits.write_timeout),
             Phase::Lingering => Some(limits.linger),
             Phase::Waiting(_) | Phase::Queued | Phase::Closed => None,
         }
@@ -162,7 +169,7 @@ impl Connection {
     pub fn wants_read(&self) -> bool {
         matches!(
             self.phase,
-            Phase::Idle | Phase::Head | Phase::Body(_) | Phase::Lingering
+            Phase::Idle | Phase::Head | Phase::Body(_) | Phase::Streaming(_) | Phase::Lingering
         )
     }
 
@@ -319,7 +326,12 @@ impl Connection {
                     _ => CloseReason::BodyTimeout,
                 });
             }
-            Phase::Writing | Phase::Finishing => {
+            Phase::Streaming(body) if self.output.is_empty() => {
+                body.write(self.output.bytes(), |out| out.extend_from_slice(HEARTBEAT));
+                self.renew(cx);
+                cx.actions.push_back(Action::Flush(self.key));
+            }
+            Phase::Writing | Phase::Streaming(_) | Phase::Finishing => {
                 cx.stats.http.timeouts += 1;
                 self.close(CloseReason::WriteTimeout, cx);
             }

@@ -22,6 +22,16 @@ use std::sync::Arc;
 /// must take well below a millisecond. Above the limit, a response is made without its candles.
 const WAITING: usize = 1024;
 
+/// Candles that a client waits for. The conductor knows who can bring them.
+pub struct Wish {
+    /// Whose response is deferred for them; `None` if they are for a stream.
+    pub client: Option<Key>,
+    /// Of this series.
+    pub series: SeriesKey,
+    /// These slots.
+    pub slots: Range<i64>,
+}
+
 /// See the module's page.
 pub struct DeferredResponses {
     waiting: Vec<Key>,

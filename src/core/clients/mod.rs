@@ -8,6 +8,7 @@
 //! - `reading`: requests (`head_cache`) and the order in which they are served (`fairness`).
 //! - `responses`: responses, at once or later (`admission`, `rate_limiter`, `access_log`, `pending`,
 //!   `deferred`).
+//! - `streams`: clients that are told of every change.
 //!
 //! # To add a limit
 //!
@@ -29,6 +30,7 @@ mod pending;
 mod rate_limiter;
 mod reading;
 mod responses;
+mod streams;
 mod sweeping;
 
 use crate::config::{Config, Limits};
@@ -42,9 +44,9 @@ use crate::time::{Mono, UnixMs};
 use accepting::{Accepted, Acceptor};
 pub use accepting::{DEMO_CLIENTS, LOBBY};
 use connection::{Connection, Phase};
+pub use deferred::Wish;
 use reading::RequestReader;
 use responses::Responses;
-pub use responses::Wish;
 use std::net::IpAddr;
 use std::ops::Range;
 use sweeping::Sweeper;
@@ -127,7 +129,21 @@ impl Clients {
     pub fn closed(&mut self, key: Key, cx: &mut Context) {
         if let Some(connection) = self.connections.remove(key) {
             self.reader.responses.deferred.forget(key);
+            self.end_stream(&connection, cx);
             self.acceptor.closed(&connection, cx);
+        }
+    }
+
+    /// Ends the stream of a connection that has closed, if it has one.
+    fn end_stream(&mut self, connection: &Connection, cx: &mut Context) {
+        let reason = connection.reason.unwrap_or(CloseReason::Broken);
+        let Responses {
+            streams,
+            access_log,
+            ..
+        } = &mut self.reader.responses;
+        if let Some((served, bytes)) = streams.closed(connection.key, reason, cx) {
+            access_log.log(&served, 200, bytes, cx.now.mono);
         }
     }
 
@@ -167,6 +183,12 @@ impl Clients {
         if is_due && self.sweeper.sweep(&mut self.connections, responses, cx) {
             responses.compressed.sweep();
         }
+        let Responses {
+            streams,
+            compressed,
+            ..
+        } = &mut self.reader.responses;
+        streams.handle_timeout(compressed, cx);
         self.sweeper.shed(&mut self.connections, cx);
     }
 
@@ -189,33 +211,51 @@ impl Clients {
     /// Closes the connections that are between two requests: marketd stops.
     pub fn shut_down(&mut self, cx: &mut Context) {
         sweeping::part_all(&mut self.connections, &mut self.reader.responses, cx);
+        (self.reader.responses.streams).end_all(&mut self.connections, cx);
     }
 
     /// True if [`Clients::work`] has something to do.
-    pub fn has_work(&self) -> bool {
+    #[inline]
+    pub fn has_work(&self, cx: &Context) -> bool {
         let responses = &self.reader.responses;
         !self.reader.queue.is_empty()
             || responses.deferred.has_work()
             || responses.compressed.has_work()
+            || responses.streams.has_work(cx)
     }
 
-    /// Does one slice of work: the next requests of a queued connection, a part of a deferred response, or
-    /// a part of a compressed body, each in turn. Returns false if there is nothing to do.
+    /// Does one slice of work: the next requests of a queued connection, a part of a deferred response, a
+    /// part of a compressed body, or events of streams, each in turn. Returns false if there is nothing to
+    /// do.
     pub fn work(&mut self, cx: &mut Context) -> bool {
         let Clients {
             connections,
             reader,
             ..
         } = self;
-        for _ in 0..3 {
-            self.next_work = (self.next_work + 1) % 3;
+        for _ in 0..4 {
+            self.next_work = (self.next_work + 1) % 4;
             match self.next_work {
                 0 if reader.responses.compressed.has_work() => {
-                    reader.responses.step_compression(connections);
+                    let responses = &mut reader.responses;
+                    let waits = |key| connections.get(key).is_some_and(Connection::is_busy);
+                    // Its responses run when that was the last slice.
+                    if let Some((bytes, keys)) = responses.compressed.step(waits) {
+                        responses.deferred.compressed(keys, &bytes, connections);
+                    }
                 }
                 1 if !reader.queue.is_empty() => reader.step_queue(connections, cx),
                 2 if reader.responses.deferred.has_work() => {
                     reader.responses.step_deferred(connections, cx);
+                }
+                3 if reader.responses.streams.has_work(cx) => {
+                    let Responses {
+                        streams,
+                        compressed,
+                        spare,
+                        ..
+                    } = &mut reader.responses;
+                    streams.step(connections, (compressed, spare), cx);
                 }
                 _ => continue,
             }
@@ -234,18 +274,32 @@ impl Clients {
     /// The candles that a client waits for and that nobody has asked for yet.
     #[inline]
     pub fn next_wish(&mut self) -> Option<Wish> {
-        self.reader.responses.wishes.pop_front()
+        let Responses {
+            wishes, streams, ..
+        } = &mut self.reader.responses;
+        let of_stream = |(series, slots)| Wish {
+            client: None,
+            series,
+            slots,
+        };
+        let wish = wishes.pop_front();
+        wish.or_else(|| streams.next_missing().map(of_stream))
     }
 
     /// The candles that this client's response waits for will not come: it is made without them.
-    pub fn go_without(&mut self, key: Key) {
+    pub fn go_without(&mut self, client: Option<Key>) {
+        let Some(key) = client else {
+            return;
+        };
         let deferred = &mut self.reader.responses.deferred;
         deferred.go_without(key, &mut self.connections);
     }
 
     /// Too many wait for the history file: this client's response is not made.
-    pub fn refuse(&mut self, key: Key, cx: &mut Context) {
-        if let Some(connection) = self.connections.get_mut(key) {
+    pub fn refuse(&mut self, client: Option<Key>, cx: &mut Context) {
+        if let Some(key) = client
+            && let Some(connection) = self.connections.get_mut(key)
+        {
             (self.reader.responses).refuse_deferred(connection, cx);
         }
     }

@@ -3,13 +3,14 @@
 //! The connection that waits for the response owns it (`Phase::Waiting`), so that it is dropped with the
 //! connection. It never touches a connection.
 
-use crate::core::CloseReason;
 use crate::core::api::{CompressedResponse, Deferred};
 use crate::core::clients::admission::Admitted;
+use crate::core::{CloseReason, Context};
 use crate::durations::Endpoint;
 use crate::http::{Accept, Method, Output, Persistence, Request, Responder, Stamp};
 use crate::time::Mono;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A deferred response and its request.
 pub struct Pending {
@@ -39,6 +40,30 @@ pub struct Served {
     pub line: Option<Box<str>>,
     /// When the request was read.
     pub asked_at: Mono,
+}
+
+impl Served {
+    /// How long the response has taken; `None` if its request was read in this turn.
+    #[inline]
+    pub fn took(&self, now: Mono) -> Option<Duration> {
+        let is_late = self.asked_at != now;
+        is_late.then(|| now.since(self.asked_at))
+    }
+
+    /// Counts the response.
+    #[inline]
+    pub fn count(&self, status: u16, cx: &mut Context) {
+        let took = self.took(cx.now.mono);
+        let http = &mut cx.stats.http;
+        http.not_modified += u64::from(status == 304);
+        http.classes[usize::from(status / 100).clamp(2, 5) - 2] += 1;
+        match took {
+            None => http.durations.note(self.endpoint, status),
+            Some(took) => {
+                (http.durations).note_long(self.endpoint, status, took.as_micros() as u64);
+            }
+        }
+    }
 }
 
 /// What is kept of a request: all that the head of its response depends on.

@@ -106,7 +106,7 @@ impl RequestReader {
             Phase::Lingering if connection.is_parting => {
                 return self.received_late(connection, bytes, cx);
             }
-            Phase::Lingering | Phase::Closed => return,
+            Phase::Streaming(_) | Phase::Lingering | Phase::Closed => return,
             _ => {}
         }
         if connection.inbox.is_empty() {
@@ -144,8 +144,13 @@ impl RequestReader {
         if connection.service != Service::Demo {
             cx.stats.http.bytes_out += count as u64;
         }
+        let is_streaming = matches!(connection.phase, Phase::Streaming(_));
+        if is_streaming {
+            let is_all = connection.output.is_empty();
+            self.responses.streams.sent(connection.key, count, is_all);
+        }
         if !connection.output.is_empty() {
-            if matches!(connection.phase, Phase::Writing | Phase::Finishing) {
+            if is_streaming || matches!(connection.phase, Phase::Writing | Phase::Finishing) {
                 connection.renew(cx);
             }
             return;
@@ -162,6 +167,7 @@ impl RequestReader {
                     self.serve_inbox(connection, Occasion::Event, cx);
                 }
             }
+            Phase::Streaming(_) => connection.renew(cx),
             Phase::Finishing => connection.finish(cx),
             _ => {}
         }
@@ -229,6 +235,8 @@ impl RequestReader {
                         break;
                     }
                 },
+                // Its stream ends with the connection: what comes behind the request is never served.
+                Phase::Streaming(_) => return bytes.len(),
                 _ => break,
             }
         }

@@ -7,20 +7,21 @@
 
 use crate::config::Config;
 use crate::core::api::compressed_cache::CompressedBodies;
-use crate::core::api::{self, Error, Outcome, ToCompress, View};
-use crate::core::clients::access_log::{AccessLog, Line};
+use crate::core::api::{self, Error, Outcome, StreamRequest, ToCompress, View};
+use crate::core::clients::access_log::AccessLog;
 use crate::core::clients::admission::{Admission, Admitted};
 use crate::core::clients::connection::{Connection, Phase};
-use crate::core::clients::deferred::DeferredResponses;
+use crate::core::clients::deferred::{DeferredResponses, Wish};
 use crate::core::clients::fairness;
 use crate::core::clients::head_cache::CachedHead;
 use crate::core::clients::pending::{Pending, PendingRequest, PendingResponse, Served};
+use crate::core::clients::streams::Streams;
 use crate::core::{Action, CloseReason, Context, ProcessFacts, Service};
 use crate::demo::Demo;
 use crate::durations::Endpoint;
 use crate::http::{Cache, Head, Output, Request, RequestError, Responder, Stamp, normal_path};
 use crate::market::SeriesKey;
-use crate::table::{Key, Table};
+use crate::table::Table;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -33,26 +34,17 @@ const FULL_QUEUE: &str = "Too many charts wait for the history file.";
 /// Sent if too many earlier responses are not read.
 const SLOW_READERS: &str = "Too many answers wait to be read.";
 
-/// Candles that a client waits for. The conductor knows who can bring them.
-pub struct Wish {
-    /// Whose response is deferred for them.
-    pub client: Key,
-    /// Of this series.
-    pub series: SeriesKey,
-    /// These slots.
-    pub slots: Range<i64>,
-}
-
 /// See the module's page.
 pub struct Responses {
     pub stamp: Stamp,
     pub compressed: CompressedBodies,
     pub deferred: DeferredResponses,
+    pub streams: Streams,
     pub wishes: VecDeque<Wish>,
     pub access_log: AccessLog,
     pub admission: Admission,
     /// Buffers for the next response.
-    spare: Output,
+    pub spare: Output,
     demo: Option<Demo>,
     /// Reused for the bodies of the demo exchange.
     scratch: Vec<u8>,
@@ -72,6 +64,7 @@ impl Responses {
             stamp: Stamp::new(boot),
             compressed: CompressedBodies::new(config.limits.packed_bytes),
             deferred: DeferredResponses::new(config.limits.long_answers),
+            streams: Streams::new(&config.limits, boot),
             wishes: VecDeque::new(),
             access_log: AccessLog::new(),
             admission: Admission::new(config),
@@ -153,8 +146,7 @@ impl Responses {
         }
     }
 
-    /// Responds to a request to the demo exchange, which counts for nothing. Returns its cost: candles are
-    /// generated one by one.
+    /// Responds to a request to the demo exchange, which counts for nothing. Returns its cost.
     fn respond_demo(
         &mut self,
         connection: &mut Connection,
@@ -186,26 +178,8 @@ impl Responses {
         (status, begin): (u16, usize),
         cx: &mut Context,
     ) {
-        let http = &mut cx.stats.http;
-        http.not_modified += u64::from(status == 304);
-        http.classes[usize::from(status / 100).clamp(2, 5) - 2] += 1;
-        let is_late = served.asked_at != cx.now.mono;
-        let took = is_late.then(|| cx.now.mono.since(served.asked_at));
-        match took {
-            None => http.durations.note(served.endpoint, status),
-            Some(took) => {
-                (http.durations).note_long(served.endpoint, status, took.as_micros() as u64);
-            }
-        }
-        if self.access_log.is_on() {
-            let line = Line {
-                peer: served.admitted.client,
-                request: served.line.as_deref(),
-                status,
-                bytes: connection.output.len() - begin,
-            };
-            self.access_log.note(&line, took);
-        }
+        served.count(status, cx);
+        (self.access_log).log(served, status, connection.output.len() - begin, cx.now.mono);
         connection.responded(served.closing, cx);
     }
 
@@ -266,10 +240,16 @@ impl Responses {
             Outcome::Sent => return,
             Outcome::Deferred(deferred) => deferred,
             Outcome::ToCompress(body) => return self.compress(connection, *body, request, cx),
+            Outcome::Stream(asked) => return self.open_stream(connection, *asked, request, cx),
         };
         // The other half is for responses that need not be deferred.
         if cx.stats.http.pending >= cx.config.limits.output_total as u64 / 2 {
-            return self.refuse(connection, &request, SLOW_READERS, cx);
+            return self.refuse(
+                connection,
+                &request,
+                &Error::unavailable(SLOW_READERS, 1),
+                cx,
+            );
         }
         let missing = deferred.missing(&View::new(cx, &self.compressed, self.boot));
         if let Some((series, slots)) = deferred.needs() {
@@ -278,7 +258,7 @@ impl Responses {
         let waits = missing.is_some() && self.deferred.has_room();
         let until = waits.then(|| cx.now.mono + cx.config.limits.chart_wait);
         self.wishes.extend(missing.map(|(series, slots)| Wish {
-            client: connection.key,
+            client: Some(connection.key),
             series,
             slots,
         }));
@@ -303,18 +283,39 @@ impl Responses {
         connection.enter(Phase::Waiting(Box::new(pending)), cx);
     }
 
-    /// Sends 503 in place of a response that would be deferred.
+    /// Opens a stream. It counts as a response now, and is logged at its end.
+    fn open_stream(
+        &mut self,
+        connection: &mut Connection,
+        asked: StreamRequest,
+        mut request: PendingRequest,
+        cx: &mut Context,
+    ) {
+        if let Some(error) = self.streams.refusal(request.served.admitted.client, cx) {
+            return self.refuse(connection, &request, &error, cx);
+        }
+        request.close_after(CloseReason::Answered);
+        let begin = connection.output.len();
+        let mut responder = request.responder(&mut connection.output, &self.stamp);
+        if !api::stream::begin(&mut responder, asked.body) {
+            let status = responder.status();
+            return self.complete(connection, &request.served, (status, begin), cx);
+        }
+        request.served.count(responder.status(), cx);
+        (self.streams).open(connection, asked, request.served, &self.compressed, cx);
+    }
+
+    /// Sends an error in place of a response that would be deferred, or of a stream.
     fn refuse(
         &mut self,
         connection: &mut Connection,
         request: &PendingRequest,
-        why: &'static str,
+        error: &Error,
         cx: &mut Context,
     ) {
         let begin = connection.output.len();
         let mut responder = request.responder(&mut connection.output, &self.stamp);
-        let error = Error::unavailable(why, 1);
-        api::send_error(&error, &mut responder);
+        api::send_error(error, &mut responder);
         self.complete(connection, &request.served, (error.status, begin), cx);
     }
 
@@ -322,7 +323,12 @@ impl Responses {
     pub fn refuse_deferred(&mut self, connection: &mut Connection, cx: &mut Context) {
         if let Some(pending) = connection.take_pending() {
             self.deferred.forget(connection.key);
-            self.refuse(connection, &pending.request, FULL_QUEUE, cx);
+            self.refuse(
+                connection,
+                &pending.request,
+                &Error::unavailable(FULL_QUEUE, 1),
+                cx,
+            );
             self.flush(connection, cx);
         }
     }
@@ -357,14 +363,6 @@ impl Responses {
             self.flush(connection, cx);
         } else {
             self.defer(connection, outcome, request, cx);
-        }
-    }
-
-    /// Compresses a slice of one body. Its responses run when that was the last slice.
-    pub fn step_compression(&mut self, connections: &mut Table<Connection>) {
-        let waits = |key| connections.get(key).is_some_and(Connection::is_busy);
-        if let Some((bytes, keys)) = self.compressed.step(waits) {
-            self.deferred.compressed(keys, &bytes, connections);
         }
     }
 

@@ -95,6 +95,8 @@ pub enum ContentType {
     Json,
     /// The text format of Prometheus, version 0.0.4.
     Prometheus,
+    /// Server-sent events (WHATWG HTML, 9.2), which are UTF-8 without saying so.
+    EventStream,
 }
 
 /// The parts of a head that the caller decides.

@@ -41,6 +41,7 @@ impl Charts {
         let mut cut = Vec::new();
         for (key, series) in self.series.range_mut(keys_of(source)) {
             let (bytes, slot) = (series.bytes(), key.interval.slot_of(since));
+            self.touched.note(key.symbol);
             if series.forget_from(slot) {
                 cut.push((*key, slot));
             }

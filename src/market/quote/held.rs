@@ -3,6 +3,7 @@
 //! Each state of a quote has a version of its own.
 
 use super::super::ids::{SourceId, SymbolId};
+use super::super::touched::Touched;
 use crate::record::Ticker;
 use crate::time::{Mono, Now, UnixMs};
 use std::cell::OnceCell;
@@ -48,6 +49,9 @@ pub struct QuoteCounts {
 pub(super) struct Totals {
     pub(super) version: u64,
     pub(super) turned: u64,
+    /// The version at which a quote was last dropped.
+    pub(super) dropped: u64,
+    pub(super) touched: Touched,
     /// `fresh` is not kept.
     pub(super) counts: QuoteCounts,
 }
@@ -109,6 +113,7 @@ impl Quote {
         self.stale = stale;
         self.version = totals.version;
         self.rendered.take();
+        totals.touched.note(self.symbol);
     }
 
     /// The order of receipt. The wall clock may have been set back, so it decides only between

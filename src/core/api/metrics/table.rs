@@ -13,9 +13,9 @@
 //! bytes), `_total` on counters, labels from closed sets only (sources, statuses, reasons).
 
 use crate::core::api::view::View;
-use crate::core::stats::{HistoryStatus, HttpStatus, TURN_BOUNDS};
+use crate::core::stats::{HistoryStatus, HttpStatus, StreamStatus};
 use crate::core::{CloseReason, ProcessFacts, SourceState, SourceStatus};
-use crate::durations::{Buckets, POLL_BOUNDS_US, REQUEST_BOUNDS_US};
+use crate::durations::{Buckets, POLL_BOUNDS_US, REQUEST_BOUNDS_US, TURN_BOUNDS};
 use crate::market::{ChartCounts, QuoteCounts, SourceId};
 use crate::time::UnixMs;
 use Read::*;
@@ -107,6 +107,7 @@ pub const METRICS: &[Metric] = &[
     object("history", "The history file.", HISTORY),
     sources("upstreams", "The sources.", SOURCE),
     object("http", "Clients and their requests.", HTTP),
+    object("streams", "Streams of clients.", STREAMS),
     object("process", "The process and its event loop.", PROCESS),
 ];
 
@@ -256,6 +257,23 @@ const HTTP: &[Metric] = &[
 ];
 
 #[rustfmt::skip]
+const STREAMS: &[Metric] = &[
+    gauge("open", "streams_open", "Open streams.", Count(|it| it.streams().open)),
+    counter("opened", "streams_opened_total", "Streams since the start.", Count(|it| it.streams().opened)),
+    counter("refused", "streams_refused_total", "Streams refused at a limit.",
+        Count(|it| it.streams().refused)),
+    counter("events", "stream_events_total", "Events written to streams.", Count(|it| it.streams().events)),
+    counter("conflated", "stream_conflated_total",
+        "Changes that a reader was not told of, because a newer one came first.",
+        Count(|it| it.streams().conflated)),
+    counter("closes", "stream_closes_total", "Ended streams by the reason that their connection closed.",
+        Each("reason", |it, tell| {
+            let closes = it.streams().closes;
+            CloseReason::all().for_each(|reason| tell(reason.name(), closes[reason as usize]));
+        })),
+];
+
+#[rustfmt::skip]
 const PROCESS: &[Metric] = &[
     gauge("rssBytes", "resident_memory_bytes", "Resident memory.", MaybeCount(|it| it.facts.rss_bytes)),
     gauge("openFds", "open_fds", "Open file descriptors.", MaybeCount(|it| it.facts.open_fds)),
@@ -307,6 +325,10 @@ impl<'a> Figures<'a> {
 
     fn history(&self) -> &'a HistoryStatus {
         &self.view.status.history
+    }
+
+    fn streams(&self) -> &'a StreamStatus {
+        &self.view.status.streams
     }
 
     fn http(&self) -> &'a HttpStatus {

@@ -4,11 +4,10 @@
 //! numbers, so nothing that names one has to be translated: one that has ended keeps its place, and tracks
 //! and requests nothing.
 
-use super::clients::Clients;
-use super::context::Context;
-use super::sources::Sources;
-use super::stats::SourceStatus;
+use super::Sources;
 use crate::config::{Config, SourceChange, SourceConfig, SourcePlaces};
+use crate::core::Context;
+use crate::core::stats::SourceStatus;
 use crate::exchange::Dialect;
 use crate::log_targets::CONFIG;
 
@@ -58,8 +57,8 @@ impl Reload {
         self
     }
 
-    /// Lets every part take it in.
-    pub fn apply(self, clients: &mut Clients, sources: &mut Sources, cx: &mut Context) {
+    /// Lets the market and the sources take it in. Returns the former configuration.
+    pub fn apply(self, sources: &mut Sources, cx: &mut Context) -> Config {
         let old = std::mem::replace(&mut cx.config, self.config);
         for (at, change) in self.changes.iter().enumerate() {
             let begun = || SourceStatus::new(&cx.config.sources[at].id);
@@ -73,7 +72,6 @@ impl Reload {
         cx.market
             .reconfigure(&cx.config, &self.changes, cx.now.mono);
         sources.reconfigure(&self.changes, cx);
-        clients.reconfigure(&old.limits, &cx.config);
         let count = |is: fn(&SourceChange) -> bool| self.changes.iter().filter(|it| is(it)).count();
         log::info!(
             target: CONFIG,
@@ -87,5 +85,6 @@ impl Reload {
             let keys = self.fixed.join(", ");
             log::warn!(target: CONFIG, "changes with the next start only: {keys}");
         }
+        old
     }
 }

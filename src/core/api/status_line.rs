@@ -1,6 +1,6 @@
 //! How the service does, in one line for people: for the service manager.
 
-use super::stats::{Backfill, SourceState, Status};
+use crate::core::stats::{Backfill, SourceState, Status};
 
 /// The line. It changes when a source changes its state, and with the backfill.
 pub fn status_line(status: &Status) -> String {

@@ -1,7 +1,7 @@
 //! What the history file holds of each series, in figures.
 
+use super::series::SeriesKey;
 use crate::history::Extent;
-use crate::market::SeriesKey;
 use std::collections::BTreeMap;
 
 /// What the history file holds, by the last message of the disk thread.

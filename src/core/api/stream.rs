@@ -1,0 +1,189 @@
+//! `/api/v1/stream`: its parameters, its head, and the text of its events.
+//!
+//! Owns the wire format (WHATWG HTML, 9.2). What is sent when is decided by `clients::streams`. Every event
+//! is written without its empty line, so that its id can follow once it is known.
+
+use super::chart::Followed;
+use super::error::{Error, echo};
+use super::health;
+use super::outcome::{Outcome, StreamRequest, StreamedSymbols};
+use super::params::{Call, decimals};
+use super::position::Position;
+use super::records::fragment;
+use super::symbols::{look_up, untracked};
+use super::view::View;
+use crate::http::{Cache, Coding, ContentType, EndlessBody, Head, Responder};
+use crate::interval::Interval;
+use crate::json::{Decimals, Object, Ready};
+use crate::market::{Quote, SourceId, SymbolId};
+use std::collections::HashSet;
+
+pub use super::symbols::served_quote;
+
+/// Keeps proxies that speak nginx's language from holding events back.
+const FIELDS: &[u8] = b"X-Accel-Buffering: no\r\n";
+
+/// Reads a request for `/api/v1/stream`.
+pub fn read(call: &Call<'_>) -> Result<Outcome, Error> {
+    let [symbols, charts, style, source] =
+        call.params(["symbols", "charts", "decimals", "source"])?;
+    let (decimals, source) = (decimals(&style)?, call.source(&source)?);
+    if symbols.is_none() && charts.is_none() {
+        let message = "\"symbols\" or \"charts\" is required: lists like BTC/USDT,ETH/USDT, or *, and \
+                       BTC/USDT:1m,ETH/USDT:1h.";
+        return Err(Error::bad("missing_parameter", "symbols", message));
+    }
+    let symbols = match symbols.as_deref() {
+        None => StreamedSymbols::Named(Box::default()),
+        Some(text) if text.trim_ascii() == b"*" => StreamedSymbols::All,
+        Some(text) => StreamedSymbols::Named(read_symbols(call, text, source)?),
+    };
+    let charts = match charts.as_deref() {
+        None => Vec::new(),
+        Some(text) => read_charts(call, text, source)?,
+    };
+    let mut fields = call.request.fields;
+    let last_id = fields.find(|(name, _)| name.eq_ignore_ascii_case(b"last-event-id"));
+    let resumed = last_id.and_then(|(_, id)| Position::read(id, call.view.boot, charts.len()));
+    Ok(Outcome::Stream(Box::new(StreamRequest {
+        symbols,
+        charts,
+        source,
+        decimals,
+        resumed,
+        body: EndlessBody::of(call.request.version),
+    })))
+}
+
+fn read_symbols(
+    call: &Call<'_>,
+    text: &[u8],
+    source: Option<SourceId>,
+) -> Result<Box<[SymbolId]>, Error> {
+    let most = call.view.config.limits.stream_symbols;
+    let items = items(text, "symbols", most)?;
+    let mut seen = HashSet::with_capacity(items.len());
+    let mut symbols = Vec::with_capacity(items.len());
+    for item in items {
+        let symbol = look_up(call.view, item).map_err(|error| error.about("symbols"))?;
+        let is_untracked = |source| untracked(call.view, symbol, source);
+        if let Some(error) = source.and_then(is_untracked) {
+            return Err(error);
+        }
+        if seen.insert(symbol) {
+            symbols.push(symbol);
+        }
+    }
+    Ok(symbols.into())
+}
+
+/// Reads charts: a symbol, a colon and an interval each.
+fn read_charts(
+    call: &Call<'_>,
+    text: &[u8],
+    source: Option<SourceId>,
+) -> Result<Vec<(SymbolId, Interval)>, Error> {
+    let items = items(text, "charts", call.view.config.limits.stream_charts)?;
+    let mut charts = Vec::with_capacity(items.len());
+    for item in items {
+        let colon = item.iter().rposition(|byte| *byte == b':');
+        let (name, interval) = item.split_at(colon.unwrap_or(item.len()));
+        let interval = interval.strip_prefix(b":").unwrap_or_default();
+        let symbol = look_up(call.view, name.trim_ascii()).map_err(|it| it.about("charts"))?;
+        let Some(interval) = Interval::parse(interval.trim_ascii()) else {
+            let good = Interval::ALL.map(Interval::name).join(" ");
+            let item = echo(item);
+            let message =
+                format!("Invalid chart \"{item}\": expected SYMBOL:INTERVAL, with one of {good}.");
+            return Err(Error::bad("invalid_interval", "charts", message));
+        };
+        let followed = Followed {
+            symbol,
+            interval,
+            source,
+        };
+        // Where nothing has been collected yet, the stream waits for it.
+        if let Err(error) = followed.series(call.view)
+            && error.status != 503
+        {
+            return Err(error);
+        }
+        if !charts.contains(&(symbol, interval)) {
+            charts.push((symbol, interval));
+        }
+    }
+    Ok(charts)
+}
+
+/// The items of a list, at least one and at most so many.
+fn items<'a>(text: &'a [u8], param: &'static str, most: usize) -> Result<Vec<&'a [u8]>, Error> {
+    let all = text.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    let items: Vec<&[u8]> = all.filter(|item| !item.is_empty()).collect();
+    let count = items.len();
+    if count == 0 {
+        let message = format!("\"{param}\" names nothing.");
+        return Err(Error::bad("empty_parameter", param, message));
+    }
+    if count > most {
+        let message = format!("\"{param}\" names {count} items; a stream has at most {most}.");
+        return Err(Error::bad("too_many_symbols", param, message));
+    }
+    Ok(items)
+}
+
+/// Writes the head of a stream. Returns true if events may follow.
+pub fn begin(responder: &mut Responder<'_>, body: EndlessBody) -> bool {
+    let head = Head {
+        status: 200,
+        etag: None,
+        cache: Cache::NoStore,
+        content_type: ContentType::EventStream,
+        coding: Coding::Fixed,
+        fields: FIELDS,
+    };
+    responder.begin_endless(&head, body)
+}
+
+/// Appends how many milliseconds a client is to wait before it connects again.
+pub fn write_retry(out: &mut Vec<u8>, wait_ms: u64) {
+    out.extend_from_slice(format!("retry: {wait_ms}\n\n").as_bytes());
+}
+
+/// Appends the last event of a stream that marketd ends.
+pub fn write_bye(out: &mut Vec<u8>, wait_ms: u64) {
+    out.extend_from_slice(b"event: bye\ndata: {}\n");
+    write_retry(out, wait_ms);
+}
+
+/// Appends a quote, as its own address has it.
+pub fn write_quote(out: &mut Vec<u8>, view: &View<'_>, quote: &Quote, decimals: Decimals) {
+    out.extend_from_slice(b"event: quote\ndata: ");
+    out.extend_from_slice(&fragment(view, quote, decimals));
+    out.push(b'\n');
+}
+
+/// Appends the health of the service, as its own address has it.
+pub fn write_status(out: &mut Vec<u8>, view: &View<'_>) {
+    out.extend_from_slice(b"event: status\ndata: ");
+    health::write_body(view, out);
+    out.push(b'\n');
+}
+
+/// Appends a candle. `row`: as a chart has it.
+pub fn write_candle(
+    out: &mut Vec<u8>,
+    view: &View<'_>,
+    chart: &Followed,
+    source: SourceId,
+    (row, is_closed): (&[u8], bool),
+) {
+    out.extend_from_slice(b"event: candle\ndata: ");
+    let mut object = Object::open(out);
+    object.put("symbol", view.market.catalog.name(chart.symbol).as_str());
+    object.put("interval", chart.interval.name());
+    object.put("source", view.config.sources[source.index()].id.as_str());
+    object.put("candle", Ready(row));
+    object.put("closed", is_closed);
+    object.close();
+    out.push(b'\n');
+}

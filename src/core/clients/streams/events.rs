@@ -1,0 +1,48 @@
+//! Events that are written one behind the other.
+
+use crate::core::api::Position;
+use crate::core::clients::fairness::SHARE;
+
+/// See the module's page. Each lacks its empty line until the next one, or the end.
+pub struct Events<'a> {
+    out: &'a mut Vec<u8>,
+    /// The length at which the share is used up.
+    end: usize,
+    count: u64,
+}
+
+impl<'a> Events<'a> {
+    /// Events of about one share, behind what is there.
+    pub fn new(out: &'a mut Vec<u8>) -> Events<'a> {
+        Events {
+            end: out.len() + SHARE as usize,
+            out,
+            count: 0,
+        }
+    }
+
+    /// The place to append the next event.
+    pub fn next(&mut self) -> &mut Vec<u8> {
+        if self.count > 0 {
+            self.out.push(b'\n');
+        }
+        self.count += 1;
+        self.out
+    }
+
+    /// True if the share is used up.
+    pub fn is_full(&self) -> bool {
+        self.out.len() >= self.end
+    }
+
+    /// Ends the last event, with this id if it has one. Returns the number of events.
+    pub fn finish(self, id: Option<(Position, u64)>) -> u64 {
+        if self.count > 0 {
+            if let Some((position, boot)) = id {
+                position.write(boot, self.out);
+            }
+            self.out.push(b'\n');
+        }
+        self.count
+    }
+}

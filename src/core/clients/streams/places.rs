@@ -1,0 +1,87 @@
+//! A set of places, which are taken out in turn: no place comes again before the others in the set have come.
+
+/// See the module's page. Its memory is one bit for each place.
+#[derive(Debug, Default)]
+pub struct PlaceSet {
+    words: Vec<u64>,
+    len: usize,
+    /// Where the search for the next place begins.
+    next: usize,
+}
+
+impl PlaceSet {
+    /// True if there is no place.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Adds a place. Returns false if it is there already.
+    pub fn insert(&mut self, place: usize) -> bool {
+        let (word, bit) = (place / 64, 1 << (place % 64));
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        let is_new = self.words[word] & bit == 0;
+        self.words[word] |= bit;
+        self.len += usize::from(is_new);
+        is_new
+    }
+
+    /// Takes out the first place behind the one that was taken out last; behind the last place comes the
+    /// first one.
+    pub fn take(&mut self) -> Option<usize> {
+        if self.len == 0 {
+            return None;
+        }
+        let place = self.first_from(self.next).or_else(|| self.first_from(0))?;
+        self.words[place / 64] &= !(1 << (place % 64));
+        self.len -= 1;
+        self.next = place + 1;
+        Some(place)
+    }
+
+    fn first_from(&self, begin: usize) -> Option<usize> {
+        let first = begin / 64;
+        let behind = u64::MAX << (begin % 64);
+        let words = self.words.get(first..)?.iter().enumerate();
+        words
+            .map(|(at, word)| (first + at, if at == 0 { word & behind } else { *word }))
+            .find(|(_, word)| *word != 0)
+            .map(|(at, word)| at * 64 + word.trailing_zeros() as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_come_in_turn_and_each_once() {
+        let mut set = PlaceSet::default();
+        assert_eq!(set.take(), None);
+        for place in [200, 3, 64, 3] {
+            assert_eq!(set.insert(place), place != 3 || set.len < 3);
+        }
+        assert_eq!(set.take(), Some(3));
+        assert!(set.insert(3) && set.insert(0));
+        let rest: Vec<usize> = std::iter::from_fn(|| set.take()).collect();
+        assert_eq!(
+            rest,
+            [64, 200, 0, 3],
+            "those before come again after the others"
+        );
+        assert!(set.is_empty());
+    }
+
+    #[test]
+    fn the_last_place_of_a_word_and_the_first_of_the_next_are_found() {
+        let mut set = PlaceSet::default();
+        for place in [63, 64, 127, 128] {
+            set.insert(place);
+        }
+        let all: Vec<usize> = std::iter::from_fn(|| set.take()).collect();
+        assert_eq!(all, [63, 64, 127, 128]);
+        set.insert(128);
+        assert_eq!(set.take(), Some(128), "also from behind the last word");
+    }
+}

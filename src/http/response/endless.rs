@@ -1,0 +1,116 @@
+//! A body whose end is not known when it begins: its framing, and the head of its response.
+
+use super::head::Head;
+use super::tail::Tail;
+use super::{RequestError, Responder, Version};
+
+/// How the end of such a body is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndlessBody {
+    /// By an empty chunk (RFC 9112, 7.1).
+    Chunked,
+    /// By the end of the connection, for a client of HTTP/1.0.
+    UntilClose,
+}
+
+/// The size of a chunk that is not known yet: eight digits, of which the first may be zeros.
+const SIZE: &[u8] = b"00000000\r\n";
+
+impl EndlessBody {
+    /// The framing for a client that speaks this version.
+    pub fn of(version: Version) -> EndlessBody {
+        match version {
+            Version::Http10 => EndlessBody::UntilClose,
+            Version::Http11 => EndlessBody::Chunked,
+        }
+    }
+
+    /// Appends what `write` appends, as a part of the body. Nothing if that is nothing.
+    pub fn write<R>(self, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+        if self == EndlessBody::UntilClose {
+            return write(out);
+        }
+        let begin = out.len();
+        out.extend_from_slice(SIZE);
+        let data = out.len();
+        let result = write(out);
+        match out.len() - data {
+            0 => out.truncate(begin),
+            length => {
+                let digits = format!("{length:08x}");
+                out[begin..begin + digits.len()].copy_from_slice(digits.as_bytes());
+                out.extend_from_slice(b"\r\n");
+            }
+        }
+        result
+    }
+
+    /// Appends the end of the body.
+    pub fn end(self, out: &mut Vec<u8>) {
+        if self == EndlessBody::Chunked {
+            out.extend_from_slice(b"0\r\n\r\n");
+        }
+    }
+}
+
+impl Responder<'_> {
+    /// Writes the head of a 200 with such a body. Returns true if the body is to follow: not for HEAD, and
+    /// not if `If-Match` names a tag, which such a body does not have.
+    pub fn begin_endless(&mut self, head: &Head, body: EndlessBody) -> bool {
+        if self.if_match.is_some() && !self.is_wanted(None) {
+            self.refuse(&RequestError::PreconditionFailed);
+            return false;
+        }
+        self.status = head.status;
+        self.begin_other(head);
+        if let Some(quota) = self.quota {
+            self.write_quota(quota);
+        }
+        let mut tail = Tail::new();
+        tail.cache(head.cache);
+        if body == EndlessBody::Chunked {
+            tail.push(b"Transfer-Encoding: chunked\r\n");
+        }
+        tail.push(self.persistence.line());
+        tail.push(b"\r\n");
+        let out = self.out.bytes();
+        out.extend_from_slice(head.fields);
+        out.extend_from_slice(tail.text());
+        !self.head_only
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_chunks_and_empty_ones_are_left_out() {
+        let mut out = b"head".to_vec();
+        let body = EndlessBody::Chunked;
+        assert_eq!(
+            body.write(&mut out, |out| {
+                out.extend_from_slice(b"data: 1\n\n");
+                7
+            }),
+            7
+        );
+        body.write(&mut out, |_| ());
+        body.write(&mut out, |out| out.resize(out.len() + 300, b'x'));
+        body.end(&mut out);
+        let expected = format!(
+            "head00000009\r\ndata: 1\n\n\r\n0000012c\r\n{}\r\n0\r\n\r\n",
+            "x".repeat(300)
+        );
+        assert_eq!(String::from_utf8(out).expect("ASCII"), expected);
+    }
+
+    #[test]
+    fn a_client_of_http_1_0_gets_the_bytes_alone() {
+        let mut out = Vec::new();
+        let body = EndlessBody::of(Version::Http10);
+        body.write(&mut out, |out| out.extend_from_slice(b":\n\n"));
+        body.end(&mut out);
+        assert_eq!(out, b":\n\n");
+    }
+}

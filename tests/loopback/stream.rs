@@ -1,0 +1,492 @@
+//! The stream: what comes on connect, what after a change, how it goes on, and how it ends.
+
+use crate::contract::error;
+use crate::setup::*;
+use crate::support::*;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+const BTC_ETH: &str = "/api/v1/stream?symbols=BTCUSDT,ETHUSDT";
+
+/// A price of a market from now on.
+fn set_price(exchange: &Binance, id: &str, last: &str) {
+    exchange.patch_ticker(id, "lastPrice", &format!("\"{last}\""));
+}
+
+fn last(event: &ServerEvent) -> String {
+    event.exact()["last"].to_string()
+}
+
+fn symbol(event: &ServerEvent) -> String {
+    event.exact()["symbol"]
+        .text()
+        .unwrap_or_default()
+        .to_string()
+}
+
+fn is_quote(event: &ServerEvent, of: &str, price: &str) -> bool {
+    event.name == "quote" && symbol(event) == of && last(event) == price
+}
+
+fn limited(exchange: &Binance, limits: Value) -> Marketd {
+    start(&with(config(&[source("fake", exchange)]), "limits", limits))
+}
+
+#[test]
+fn every_quote_comes_on_connect_and_again_with_each_change() {
+    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT", "SOL/USDT"]);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let mut stream = EventSource::open(marketd.addr(), BTC_ETH);
+    assert_eq!(stream.head.header("Cache-Control"), Some("no-store"));
+    assert_eq!(stream.head.header("Access-Control-Allow-Origin"), Some("*"));
+    let status = stream.next().expect("the health comes first");
+    assert_eq!(
+        (status.name.as_str(), status.exact()["status"].text()),
+        ("status", Some("ok"))
+    );
+    assert!(
+        stream
+            .retry_ms
+            .is_some_and(|wait| (1500..2500).contains(&wait))
+    );
+    for (of, price) in [("BTC/USDT", "1.5"), ("ETH/USDT", "1.5")] {
+        let event = stream.next().expect("a quote");
+        assert!(is_quote(&event, of, price), "{event:?}");
+    }
+    set_price(&exchange, "ETHUSDT", "2.25");
+    set_price(&exchange, "SOLUSDT", "9");
+    let event = stream.until(|event| is_quote(event, "ETH/USDT", "2.25"));
+    assert_eq!(event.exact()["source"].text(), Some("fake"));
+    // What nobody has asked for never comes.
+    set_price(&exchange, "BTCUSDT", "3");
+    let event = stream.until(|event| {
+        assert_ne!(symbol(event), "SOL/USDT");
+        is_quote(event, "BTC/USDT", "3")
+    });
+    assert!(event.data.contains("\"last\":3,"), "{event:?}");
+}
+
+#[test]
+fn the_newest_event_of_each_symbol_is_the_body_of_its_own_address() {
+    let exchange = Binance::generated(40, 5);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    for decimals in ["number", "string"] {
+        let target = format!("/api/v1/stream?symbols=*&decimals={decimals}");
+        let mut stream = EventSource::open(marketd.addr(), &target);
+        let mut newest = BTreeMap::new();
+        while newest.len() < 40 {
+            let event = stream.next_of("quote");
+            newest.insert(symbol(&event), event.data);
+        }
+        silence(&exchange);
+        eventually(LONG, || {
+            let all = exchange.symbols().into_iter().all(|of| {
+                let target = format!("/api/v1/quotes/{of}?decimals={decimals}");
+                let body = get(marketd.addr(), &target).text().to_string();
+                newest.get(&of) == Some(&body)
+            });
+            if !all {
+                let event = stream.next_of("quote");
+                newest.insert(symbol(&event), event.data);
+            }
+            all.then_some(())
+        });
+        exchange.heal();
+    }
+}
+
+#[test]
+fn a_quote_that_turns_stale_and_the_health_of_the_service_are_told() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let brief = with(source("fake", &exchange), "staleAfterMs", json!(700));
+    let marketd = start(&config(&[with(brief, "timeoutMs", json!(300))]));
+    let mut stream = EventSource::open(marketd.addr(), "/api/v1/stream?symbols=BTCUSDT");
+    exchange.fault(Fault::Silence);
+    let stale =
+        |event: &ServerEvent| event.name == "quote" && event.exact()["stale"].bool() == Some(true);
+    stream.until(stale);
+    let says = |event: &ServerEvent, status: &str| {
+        event.name == "status" && event.exact()["status"].text() == Some(status)
+    };
+    // A reader that comes now is told how things are.
+    let mut late = EventSource::open(marketd.addr(), "/api/v1/stream?symbols=BTCUSDT");
+    late.until(|event| says(event, "degraded"));
+    late.until(stale);
+    exchange.heal();
+    stream.until(|event| event.name == "quote" && event.exact()["stale"].bool() == Some(false));
+    late.until(|event| says(event, "ok"));
+}
+
+#[test]
+fn a_failover_is_a_change_whatever_the_age_of_the_other_quote() {
+    let (first, second) = (exchange_of(&["BTC/USDT"]), exchange_of(&["BTC/USDT"]));
+    set_price(&second, "BTCUSDT", "7");
+    let brief = with(source("one", &first), "staleAfterMs", json!(700));
+    let brief = with(brief, "timeoutMs", json!(300));
+    let slow = with(source("two", &second), "pollMs", json!(3_600_000));
+    let slow = with(slow, "staleAfterMs", json!(7_200_000));
+    let marketd = start(&config(&[brief, slow]));
+    let mut stream = EventSource::open(marketd.addr(), "/api/v1/stream?symbols=BTCUSDT");
+    stream.until(|event| is_quote(event, "BTC/USDT", "1.5"));
+    silence(&first);
+    let id = stream.last_id.clone();
+    stream.until(|event| is_quote(event, "BTC/USDT", "7"));
+    // Also for a client that was away meanwhile.
+    let mut resumed = EventSource::resume(marketd.addr(), "/api/v1/stream?symbols=BTCUSDT", &id);
+    resumed.until(|event| is_quote(event, "BTC/USDT", "7"));
+    let only = "/api/v1/stream?symbols=BTCUSDT&source=two";
+    let mut only = EventSource::open(marketd.addr(), only);
+    assert_eq!(last(&only.next_of("quote")), "7");
+}
+
+#[test]
+fn a_client_that_comes_back_gets_what_has_changed_since() {
+    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let addr = marketd.addr();
+    silence(&exchange);
+    let mut stream = EventSource::open(addr, BTC_ETH);
+    let second = stream.until(|event| is_quote(event, "ETH/USDT", "1.5"));
+    assert_eq!(second.id.as_deref(), Some(stream.last_id.as_str()));
+    assert!(!stream.last_id.is_empty());
+    let id = stream.last_id.clone();
+    drop(stream);
+    exchange.heal();
+    set_price(&exchange, "BTCUSDT", "4");
+    let mut same = EventSource::resume(addr, BTC_ETH, &id);
+    same.until(|event| is_quote(event, "BTC/USDT", "4"));
+    same.until(|event| event.id.is_some());
+    // Another time, the same is sent: the id is that of before.
+    let mut back = EventSource::resume(addr, BTC_ETH, &id);
+    back.until(|event| is_quote(event, "BTC/USDT", "4"));
+    // An id of another run, or none at all: everything.
+    for id in ["1-2-3", "x", &format!("{}-4", back.last_id)] {
+        let mut all = EventSource::resume(addr, BTC_ETH, id);
+        assert_eq!(all.next().expect("an event").name, "status", "{id}");
+    }
+}
+
+#[test]
+fn a_client_that_comes_back_gets_nothing_if_nothing_has_changed() {
+    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
+    let slow = with(source("fake", &exchange), "pollMs", json!(3_600_000));
+    let marketd = start(&config(&[with(slow, "staleAfterMs", json!(7_200_000))]));
+    let addr = marketd.addr();
+    let mut stream = EventSource::open(addr, BTC_ETH);
+    stream.until(|event| event.id.is_some());
+    let mut same = EventSource::resume(addr, BTC_ETH, &stream.last_id);
+    let events = || metrics(&marketd)["streams"]["events"].integer();
+    let before = events();
+    // Whoever begins after it is served after it.
+    EventSource::open(addr, BTC_ETH).until(|event| event.id.is_some());
+    assert_eq!(events(), before.map(|count| count + 3));
+    assert!(
+        same.client()
+            .take_some()
+            .is_ok_and(|bytes| bytes.starts_with(b"0000000d\r\nretry: "))
+    );
+    assert!(same.client().unread().is_empty());
+}
+
+/// An exchange whose minute ends in some seconds, and a daemon that knows its clock.
+fn before_a_close() -> (Binance, Marketd) {
+    let exchange = Binance::generated(2, 9);
+    let ahead = 55_000 - exchange.now().rem_euclid(60_000);
+    exchange.set_time(ServerTime::Offset(ahead));
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    (exchange, marketd)
+}
+
+const MINUTES: &str = "/api/v1/stream?charts=BTCUSDT:1m,BTCUSDT:5m";
+
+/// The open time of a candle of one minute, if it is one, and whether it is closed.
+fn minute(event: &ServerEvent) -> Option<(i64, bool)> {
+    let candle = event.exact();
+    let is_minute = event.name == "candle" && candle["interval"].text() == Some("1m");
+    let open = is_minute.then(|| candle["candle"][0].integer())??;
+    Some((open, candle["closed"].bool()?))
+}
+
+#[test]
+fn a_forming_candle_comes_at_first_and_its_close_as_the_exchange_confirms_it() {
+    let (_exchange, marketd) = before_a_close();
+    let addr = marketd.addr();
+    // Nobody has asked for this chart before: it is fetched.
+    let mut stream = EventSource::open(addr, MINUTES);
+    let first = stream.until(|event| minute(event).is_some_and(|(_, closed)| !closed));
+    let (open, _) = minute(&first).expect("a candle");
+    let candle = first.exact();
+    assert_eq!(
+        candle.keys(),
+        ["symbol", "interval", "source", "candle", "closed"]
+    );
+    assert_eq!(candle["symbol"].text(), Some("BTC/USDT"));
+    assert_eq!((candle["candle"].items().len(), open % 60_000), (6, 0));
+    stream.until(|event| event.id.is_some());
+    let id = stream.last_id.clone();
+    let closed = stream.until(|event| minute(event) == Some((open, true)));
+    let row = closed.exact()["candle"].clone();
+    let chart = format!("/api/ecosystem/chart?symbol=BTCUSDT&interval=1m&from={open}&to={open}");
+    assert_eq!(read(addr, &chart)[0], row);
+    // Whoever was away is told of the close first, once, and then of what forms now.
+    let mut back = EventSource::resume(addr, MINUTES, &id);
+    let missed = back.until(|event| minute(event).is_some());
+    assert_eq!(minute(&missed), Some((open, true)));
+    assert_eq!(missed.data, closed.data);
+    let newer = back.until(|event| minute(event).is_some());
+    assert_eq!(minute(&newer), Some((open + 60_000, false)));
+    // Who comes for the first time is not told of the past.
+    let strings = format!("{MINUTES}&decimals=string");
+    let mut new = EventSource::open(addr, &strings);
+    let first = new.until(|event| minute(event).is_some());
+    assert_eq!(minute(&first), Some((open + 60_000, false)));
+    assert!(first.exact()["candle"][1].text().is_some(), "{first:?}");
+}
+
+#[test]
+fn the_head_alone_and_a_client_of_http_1_0_are_served() {
+    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let addr = marketd.addr();
+    let mut client = Client::connect(addr);
+    client
+        .send(format!("HEAD {BTC_ETH} HTTP/1.1\r\nHost: x\r\n\r\n"))
+        .expect("it is read");
+    let head = client.read_head().expect("a head");
+    assert_eq!(
+        (head.status, head.header("Content-Type")),
+        (200, Some("text/event-stream"))
+    );
+    assert_eq!(head.header("Transfer-Encoding"), Some("chunked"));
+    assert!(client.read_to_close().is_ok_and(|rest| rest.is_empty()));
+    let old = format!("GET {BTC_ETH} HTTP/1.0\r\n\r\n");
+    let mut stream = EventSource::request(addr, &old);
+    assert_eq!(stream.head.header("Transfer-Encoding"), None);
+    assert_eq!(stream.head.header("Connection"), Some("close"));
+    stream.until(|event| is_quote(event, "ETH/USDT", "1.5"));
+    // What a client sends behind the request is never answered, and ends nothing.
+    let pair = format!("GET {BTC_ETH} HTTP/1.1\r\nHost: x\r\n\r\n").repeat(2);
+    let mut stream = EventSource::request(addr, &pair);
+    stream.until(|event| is_quote(event, "ETH/USDT", "1.5"));
+    stream.client().send_get("/health").expect("it is read");
+    set_price(&exchange, "ETHUSDT", "6");
+    stream.until(|event| is_quote(event, "ETH/USDT", "6"));
+    assert_eq!(metrics(&marketd)["streams"]["open"], 2);
+    drop(stream);
+    eventually(LONG, || {
+        (metrics(&marketd)["streams"]["open"] == 1).then_some(())
+    });
+}
+
+#[test]
+fn a_wrong_request_is_an_error_before_the_stream_begins() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let limits = json!({ "streamSymbols": 2, "streamCharts": 1 });
+    let marketd = limited(&exchange, limits);
+    for (query, status, code, param) in [
+        ("", 400, "missing_parameter", Some("symbols")),
+        ("?symbols=,", 400, "empty_parameter", Some("symbols")),
+        ("?charts=", 400, "empty_parameter", Some("charts")),
+        ("?symbols=NOPE", 404, "symbol_not_found", Some("symbols")),
+        (
+            "?symbols=BTCUSDT,a.b",
+            400,
+            "invalid_symbol",
+            Some("symbols"),
+        ),
+        ("?symbols=A,B,C", 400, "too_many_symbols", Some("symbols")),
+        (
+            "?charts=BTCUSDT:1m,BTCUSDT:1h",
+            400,
+            "too_many_symbols",
+            Some("charts"),
+        ),
+        ("?charts=BTCUSDT", 400, "invalid_interval", Some("charts")),
+        (
+            "?charts=BTCUSDT:7m",
+            400,
+            "invalid_interval",
+            Some("charts"),
+        ),
+        ("?charts=NOPE:1m", 404, "symbol_not_found", Some("charts")),
+        (
+            "?symbols=BTCUSDT&symbols=BTCUSDT",
+            400,
+            "duplicate_parameter",
+            Some("symbols"),
+        ),
+        (
+            "?symbols=BTCUSDT&decimals=x",
+            400,
+            "invalid_decimals",
+            Some("decimals"),
+        ),
+        (
+            "?symbols=BTCUSDT&source=x",
+            404,
+            "source_not_found",
+            Some("source"),
+        ),
+    ] {
+        let answer = get(marketd.addr(), &format!("/api/v1/stream{query}"));
+        error(&answer, status, code, param);
+    }
+}
+
+#[test]
+fn streams_are_limited_in_all_and_by_address() {
+    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
+    for (limit, status, code) in [
+        ("streams", 503, "unavailable"),
+        ("streamsPerAddress", 429, "too_many_requests"),
+    ] {
+        let marketd = limited(&exchange, json!({ limit: 2 }));
+        let open = || EventSource::open(marketd.addr(), BTC_ETH);
+        let (first, _second) = (open(), open());
+        let answer = get(marketd.addr(), BTC_ETH);
+        assert_eq!(
+            (answer.status, answer.exact()["code"].text()),
+            (status, Some(code))
+        );
+        assert_eq!(answer.header("Retry-After"), Some("5"));
+        assert_eq!(metrics(&marketd)["streams"]["refused"], 1);
+        drop(first);
+        eventually(LONG, || {
+            (metrics(&marketd)["streams"]["open"] == 1).then_some(())
+        });
+        open();
+    }
+}
+
+#[test]
+fn a_silent_stream_sends_a_comment_and_one_that_takes_nothing_is_closed() {
+    let exchange = Binance::generated(600, 3);
+    let limits = json!({ "streamHeartbeatMs": 300, "writeTimeoutMs": 1500 });
+    let marketd = limited(&exchange, limits);
+    let addr = marketd.addr();
+    // The kernel takes megabytes for it before it stalls.
+    let mut stalled = Client::connect(addr);
+    socket2::SockRef::from(stalled.stream())
+        .set_recv_buffer_size(4096)
+        .expect("a small buffer");
+    stalled
+        .send_get("/api/v1/stream?symbols=*")
+        .expect("it is read");
+    let mut quick = EventSource::open(addr, BTC_ETH_OF_MANY);
+    let closes = || metrics(&marketd)["streams"]["closes"]["write_timeout"] == 1;
+    eventually(LONG, || {
+        quick.next().expect("the other one goes on");
+        closes().then_some(())
+    });
+    assert!(metrics(&marketd)["streams"]["conflated"].integer() > Some(0));
+    silence(&exchange);
+    quick.await_comment();
+    quick.await_comment();
+}
+
+/// A market of those that are made up.
+const BTC_ETH_OF_MANY: &str = "/api/v1/stream?symbols=BTCUSDT";
+
+#[test]
+fn a_reader_that_keeps_up_sees_every_price_and_none_again_after_a_newer_one() {
+    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let mut streams = ["BTCUSDT,ETHUSDT", "*", "BTCUSDT&source=fake"]
+        .map(|list| EventSource::open(marketd.addr(), &format!("/api/v1/stream?symbols={list}")));
+    let mut before = "1.5".to_string();
+    for price in ["2", "3", "5", "7", "2"] {
+        set_price(&exchange, "BTCUSDT", price);
+        for stream in &mut streams {
+            let is_btc = |event: &ServerEvent| event.name == "quote" && symbol(event) == "BTC/USDT";
+            let mut shown = before.clone();
+            while shown != price {
+                assert_eq!(shown, before);
+                shown = last(&stream.until(is_btc));
+            }
+        }
+        before = price.to_string();
+    }
+    assert_eq!(metrics(&marketd)["streams"]["conflated"], 0);
+}
+
+#[test]
+fn all_symbols_are_also_those_that_are_listed_later() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let other = exchange_of(&["BTC/USDT", "NEW/USDT"]);
+    // Lists are read hourly: this one comes late.
+    let sources = config(&[
+        with(source("late", &other), "pollMs", json!(200)),
+        with(
+            tracking("named", &exchange, &["BTC/USDT"]),
+            "pollMs",
+            json!(200),
+        ),
+    ]);
+    other.fault_on(binance::MARKETS, Fault::Silence);
+    let marketd = Marketd::with_config(&sources);
+    await_answer(marketd.addr(), "/api/v1/quotes/BTCUSDT", |answer| {
+        answer.status == 200
+    });
+    let mut all = EventSource::open(marketd.addr(), "/api/v1/stream?symbols=*");
+    all.until(|event| event.name == "quote" && symbol(event) == "BTC/USDT");
+    other.heal();
+    other.cut();
+    all.until(|event| event.name == "quote" && symbol(event) == "NEW/USDT");
+}
+
+#[test]
+fn the_access_log_has_a_line_at_the_end_of_a_stream() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let logged = with(
+        config(&[source("fake", &exchange)]),
+        "accessLog",
+        json!(true),
+    );
+    let marketd = start(&logged);
+    let mut stream = EventSource::open(marketd.addr(), "/api/v1/stream?symbols=BTCUSDT");
+    for _ in 0..3 {
+        stream.next_of("quote");
+    }
+    assert!(!marketd.log().contains("target=\"/api/v1/stream"));
+    drop(stream);
+    let begin = "method=GET target=\"/api/v1/stream?symbols=BTCUSDT\" status=200 bytes=";
+    let line = marketd.await_log(begin, LONG);
+    let (_, rest) = line.split_once(begin).expect("it was found by this");
+    let (bytes, ms) = rest.split_once(" ms=").expect("a time");
+    assert!(
+        bytes.parse::<usize>().is_ok_and(|bytes| bytes > 1000),
+        "{line}"
+    );
+    let ms = ms.trim().parse::<f64>();
+    assert!(ms.is_ok_and(|ms| ms > 50.0), "{line}");
+}
+
+#[test]
+fn a_stop_ends_streams_with_a_last_event() {
+    let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let addr = marketd.addr();
+    let mut streams = [
+        EventSource::open(addr, BTC_ETH),
+        EventSource::request(addr, &format!("GET {BTC_ETH} HTTP/1.0\r\n\r\n")),
+    ];
+    for stream in &mut streams {
+        stream.until(|event| is_quote(event, "ETH/USDT", "1.5"));
+    }
+    marketd.signal("TERM");
+    for mut stream in streams {
+        stream.next_of("bye");
+        assert!(
+            stream
+                .retry_ms
+                .is_some_and(|wait| (1000..5000).contains(&wait))
+        );
+        match stream.next() {
+            Err(ClientError::Closed(rest)) => assert_eq!(rest, ""),
+            other => panic!("{other:?}"),
+        }
+        let is_chunked = stream.head.header("Transfer-Encoding").is_some();
+        assert_eq!(stream.is_over, is_chunked, "the body has its end");
+    }
+    assert_eq!(marketd.await_end(LONG).code, Some(0));
+}

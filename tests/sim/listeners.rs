@@ -1,0 +1,499 @@
+//! Clients of the stream: slow ones, ones that stall, come back, or are never heard of again.
+//!
+//! Owns what one of them has asked for, what it has been told, and what of that has reached it. What it
+//! is told is judged as it is made: a quote by what the exchanges have said and what was so, a candle by
+//! the chart of that moment. Whenever the daemon has nothing left to do, a reader that has taken all that
+//! was made for it knows what anybody would be answered then: no change was left out that lasted until
+//! the next pause, and none that came back from what it was before.
+
+use super::client::{Ending, Nature, Reading, Stage};
+use super::grammar::Side;
+use super::setup::add_client;
+use super::trace::excerpt;
+use super::verdict::Context;
+use super::wire::Peer;
+use super::world::World;
+use crate::support::message::{field, parse_head};
+use crate::support::{Json, Rng};
+use marketd::core::{Broken, Event as Told, Service};
+use std::collections::{BTreeMap, VecDeque};
+use std::io::ErrorKind;
+use std::net::Ipv4Addr;
+
+/// What one turn of a stream makes: one share, and the event that goes over it.
+const MOST_PENDING: usize = 64 * 1024 + 4096;
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub struct Listener {
+    pub target: String,
+    /// Whose place it takes: the client, whose last id it sends.
+    pub resumes: Option<usize>,
+    markets: Vec<usize>,
+    source: Option<usize>,
+    is_text: bool,
+    is_old: bool,
+    /// Whether its error was the last answer.
+    is_closing: bool,
+    stage: Heard,
+    raw: Vec<u8>,
+    text: String,
+    /// Bytes made so far.
+    made: u64,
+    /// By symbol: the newest quote that was made for it.
+    newest: BTreeMap<String, String>,
+    /// What has not reached it yet, with the end of each event in the stream.
+    underway: VecDeque<(u64, String, String)>,
+    /// What has: the quotes, and the last id.
+    pub known: BTreeMap<String, String>,
+    pub id: String,
+    /// By chart: the newest candle that was closed.
+    closes: BTreeMap<String, i64>,
+    pub events: u64,
+    /// Candles that are to be compared with the chart of this moment.
+    claims: Vec<Json>,
+}
+
+/// What has come of its request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Heard {
+    #[default]
+    Nothing,
+    Stream,
+    /// It was told that the stream ends.
+    Bye,
+    Error,
+}
+
+impl Listener {
+    /// What it sends.
+    pub fn request(&self) -> Vec<u8> {
+        let version = if self.is_old { "1.0" } else { "1.1" };
+        let id = match self.id.as_str() {
+            "" => String::new(),
+            id => format!("Last-Event-ID: {id}\r\n"),
+        };
+        format!(
+            "GET {} HTTP/{version}\r\nHost: sim\r\n{id}\r\n",
+            self.target
+        )
+        .into_bytes()
+    }
+
+    pub fn heard(&self) -> Heard {
+        self.stage
+    }
+
+    /// Whether nothing more comes behind what it was told.
+    pub fn was_told(&self) -> bool {
+        self.stage == Heard::Bye || self.stage == Heard::Error && self.is_closing
+    }
+
+    /// The client has taken so many bytes in all.
+    pub fn taken(&mut self, total: u64) {
+        while self.underway.front().is_some_and(|(end, ..)| *end <= total) {
+            let Some((_, name, value)) = self.underway.pop_front() else {
+                return;
+            };
+            match name.as_str() {
+                "id" => self.id = value,
+                _ => _ = self.known.insert(name, value),
+            }
+        }
+    }
+
+    /// Goes on for another one.
+    pub fn take_over(&mut self, other: &Listener) {
+        self.id.clone_from(&other.id);
+        self.known.clone_from(&other.known);
+        self.newest.clone_from(&other.known);
+    }
+
+    /// The daemon has made these bytes.
+    pub fn made(&mut self, bytes: &[u8], context: &Context<'_>) -> Result<(), String> {
+        self.made += bytes.len() as u64;
+        self.raw.extend_from_slice(bytes);
+        if self.stage == Heard::Nothing {
+            self.read_head(context)?;
+        }
+        if self.stage == Heard::Error {
+            return Ok(());
+        }
+        self.unframe()?;
+        while let Some(end) = self.text.find("\n\n") {
+            let block: String = self.text.drain(..end + 2).collect();
+            self.take_block(block.trim_end_matches('\n'), context)?;
+        }
+        Ok(())
+    }
+
+    fn read_head(&mut self, context: &Context<'_>) -> Result<(), String> {
+        let Some((head, used)) = parse_head(&self.raw)? else {
+            return Ok(());
+        };
+        self.raw.drain(..used);
+        let status = head.first_line.get(9..12).unwrap_or_default();
+        self.is_closing = field(&head.fields, "Connection") == Some("close");
+        self.stage = Heard::Error;
+        let unknown = || {
+            let books = context.books();
+            let all = self
+                .markets
+                .iter()
+                .all(|it| books.known(*it) == super::ledger::Tri::Yes);
+            !all || self.source.is_some()
+        };
+        match status {
+            "200" => {}
+            "404" if unknown() => return Ok(()),
+            "503" if context.stopping || context.refused || context.long_full => return Ok(()),
+            "429" if context.allowance.is_some() => return Ok(()),
+            _ => return Err(format!("{} to {}", head.first_line, self.target)),
+        }
+        self.stage = Heard::Stream;
+        let is_chunked = field(&head.fields, "Transfer-Encoding") == Some("chunked");
+        let kind = field(&head.fields, "Content-Type");
+        match kind == Some("text/event-stream") && is_chunked != self.is_old {
+            true => Ok(()),
+            false => Err(format!("the head of a stream is {:?}", head.fields)),
+        }
+    }
+
+    fn unframe(&mut self) -> Result<(), String> {
+        let bad = |what: &str| Err(format!("a chunk {what}"));
+        if self.is_old {
+            self.text
+                .push_str(&String::from_utf8_lossy(&std::mem::take(&mut self.raw)));
+            return Ok(());
+        }
+        while let Some(end) = self.raw.windows(2).position(|two| two == b"\r\n") {
+            let digits = String::from_utf8_lossy(&self.raw[..end]).into_owned();
+            let Ok(size) = usize::from_str_radix(&digits, 16) else {
+                return bad(&format!("of {digits:?} bytes"));
+            };
+            let (begin, behind) = (end + 2, end + 2 + size);
+            // The daemon makes whole chunks.
+            if self.raw.get(behind..behind + 2) != Some(b"\r\n") {
+                return bad("without its end");
+            }
+            if (size == 0) != (self.stage == Heard::Bye) {
+                return bad(&format!("of {size} bytes, {:?}", self.stage));
+            }
+            let text = String::from_utf8_lossy(&self.raw[begin..behind]).into_owned();
+            self.text.push_str(&text);
+            self.raw.drain(..behind + 2);
+            if text.contains("event: bye\n") {
+                self.stage = Heard::Bye;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_block(&mut self, block: &str, context: &Context<'_>) -> Result<(), String> {
+        let (mut name, mut data, mut id) = ("", "", None);
+        for line in block.split('\n') {
+            match line.split_once(": ") {
+                Some(("event", it)) => name = it,
+                Some(("data", it)) => data = it,
+                Some(("id", it)) => id = Some(it.to_string()),
+                Some(("retry", _)) => {}
+                _ if line == ":" => {}
+                _ => return Err(format!("a line {line:?} in a stream")),
+            }
+        }
+        self.events += u64::from(!data.is_empty());
+        match name {
+            "quote" => self.take_quote(data, context)?,
+            "candle" => self.take_candle(data)?,
+            "bye" => self.stage = Heard::Bye,
+            "" | "status" => {}
+            other => return Err(format!("an event {other:?}")),
+        }
+        if let Some(id) = id {
+            self.underway.push_back((self.made, "id".to_string(), id));
+        }
+        Ok(())
+    }
+
+    fn take_quote(&mut self, data: &str, context: &Context<'_>) -> Result<(), String> {
+        let quote = Json::parse(data)?;
+        let symbol = quote["symbol"].text().unwrap_or_default().to_string();
+        let books = context.books();
+        let market = books.market(&symbol)?;
+        if !self.markets.contains(&market) {
+            return Err(format!("{symbol} was not asked for"));
+        }
+        books.check_quote(&quote, market, self.source, self.is_text)?;
+        if self
+            .newest
+            .insert(symbol.clone(), data.to_string())
+            .as_deref()
+            == Some(data)
+        {
+            // One that is told again as it was has changed to and fro, or its client was away.
+            let is_new = self.resumes.is_some() && !self.underway.iter().any(|it| it.1 == symbol);
+            if !is_new {
+                return Err(format!("{symbol} is told twice: {data}"));
+            }
+        }
+        self.underway
+            .push_back((self.made, symbol, data.to_string()));
+        Ok(())
+    }
+
+    fn take_candle(&mut self, data: &str) -> Result<(), String> {
+        let candle = Json::parse(data)?;
+        let chart = format!("{} {}", candle["symbol"], candle["interval"]);
+        let open = candle["candle"][0].integer().ok_or("no open time")?;
+        let is_closed = candle["closed"].bool().ok_or("closed is no boolean")?;
+        let closed = self.closes.get(&chart).copied().unwrap_or(i64::MIN);
+        if open <= closed {
+            return Err(format!("{data} comes behind {closed}"));
+        }
+        if is_closed {
+            self.closes.insert(chart, open);
+        }
+        self.claims.push(candle);
+        Ok(())
+    }
+}
+
+/// Adds some clients of the stream to a world, each with a few that come back for it.
+pub fn add_listeners(world: &mut World, until: u64, rng: &mut Rng) {
+    let side = match world.config.ecosystem_listen {
+        Some(_) => Side::Api,
+        None => Side::Both,
+    };
+    for _ in 0..1 + rng.below(4) {
+        let named: Vec<usize> = world
+            .ledgers
+            .iter()
+            .flat_map(|it| it.named.clone())
+            .collect();
+        let mut markets: Vec<usize> = (0..1 + rng.below(4)).map(|_| *rng.pick(&named)).collect();
+        markets.dedup();
+        let names: Vec<String> = markets
+            .iter()
+            .map(|it| world.symbols[*it].clone())
+            .collect();
+        let is_all = rng.chance(1, 4);
+        let list = if is_all {
+            "*".to_string()
+        } else {
+            names.join(",")
+        };
+        let is_text = rng.chance(1, 4);
+        let source = rng
+            .chance(1, 4)
+            .then(|| rng.below(world.ledgers.len() as u64) as usize);
+        let mut target = format!("/api/v1/stream?symbols={list}");
+        if rng.chance(1, 2) {
+            let interval = rng.pick(&["1m", "5m", "1h", "1d"]);
+            target += &format!("&charts={}:{interval}", names[0]);
+        }
+        if is_text {
+            target += "&decimals=string";
+        }
+        if let Some(source) = source {
+            target += &format!("&source={}", world.ledgers[source].id);
+        }
+        if is_all {
+            markets = (0..world.symbols.len()).collect();
+        }
+        let mut at = rng.below(until);
+        let mut resumes = None;
+        for _ in 0..1 + rng.below(3) {
+            let client = add_client(world, nature(side, rng), at, rng);
+            world.clients[client].listener = Some(Box::new(Listener {
+                target: target.clone(),
+                resumes,
+                markets: markets.clone(),
+                source,
+                is_text,
+                is_old: rng.chance(1, 6),
+                ..Listener::default()
+            }));
+            resumes = Some(client);
+            at += rng.below(until / 3 + 1);
+        }
+    }
+}
+
+fn nature(side: Side, rng: &mut Rng) -> Nature {
+    let reading = match rng.below(4) {
+        0 => Reading::Slow(
+            1 + rng.below(3000) as usize,
+            *rng.pick(&[2000, 50_000, 400_000]),
+        ),
+        1 => Reading::Stops(rng.below(9000) as usize),
+        _ => Reading::Fast,
+    };
+    let buffer = match reading {
+        Reading::Fast => *rng.pick(&[4096, 65_536, usize::MAX]),
+        _ => *rng.pick(&[1, 500, 5000]),
+    };
+    let ending = *rng.pick(&[
+        Ending::Stay,
+        Ending::Reset,
+        Ending::Leave,
+        Ending::Vanish,
+        Ending::HalfClose,
+    ]);
+    Nature {
+        requests: 0,
+        ahead: 1,
+        piece: usize::MAX,
+        pause: 1000,
+        think: 1000,
+        reading,
+        ending,
+        side,
+        loyal: None,
+        // Whom nobody hears of again takes no more than fits.
+        buffer: if ending == Ending::Vanish {
+            5000
+        } else {
+            buffer
+        },
+    }
+}
+
+impl World {
+    /// Something was made for a listener: its memory is bounded, and its candles are those of the chart.
+    pub fn check_listener(&mut self, at: usize, pending: usize) {
+        if pending > MOST_PENDING {
+            self.fail(&format!(
+                "client {at} has {pending} bytes of its stream pending"
+            ));
+        }
+        let listener = self.clients[at].listener.as_mut();
+        let claims = listener.map(|it| (std::mem::take(&mut it.claims), it.is_text));
+        let Some((claims, is_text)) = claims else {
+            return;
+        };
+        for claim in claims {
+            let open = claim["candle"][0].integer().unwrap_or_default();
+            let text = |key: &str| claim[key].text().unwrap_or_default().replace('/', "-");
+            let target = format!(
+                "/api/ecosystem/chart?symbol={}&interval={}&source={}&from={open}&to={open}{}",
+                text("symbol"),
+                text("interval"),
+                text("source"),
+                if is_text { "&decimals=string" } else { "" },
+            );
+            let service = match self.config.ecosystem_listen {
+                Some(_) => Service::Ecosystem,
+                None => Service::Both,
+            };
+            let Some(body) = self.ask_as_stranger(&target, service) else {
+                continue;
+            };
+            // A later candle may have been made in the same moment.
+            let chart = Json::parse(&body).unwrap_or_else(|why| self.fail(&why));
+            if chart
+                .items()
+                .first()
+                .is_some_and(|row| *row != claim["candle"])
+            {
+                self.fail(&format!(
+                    "client {at} is told {claim}, and {target} says {body}"
+                ));
+            }
+        }
+    }
+
+    /// Where the daemon has nothing left to do, this listener knows what anybody would be answered.
+    pub fn check_newest(&mut self, at: usize, symbol: &str) {
+        let client = &self.clients[at];
+        let Some((listener, key)) = client.listener.as_ref().zip(client.link) else {
+            return;
+        };
+        let is_here = self.links.get(&key).is_some_and(|link| !link.is_broken());
+        let is_quiet = self.core.outgoing(key).is_empty() && !self.core.has_work();
+        if listener.stage != Heard::Stream || !is_here || !is_quiet {
+            return;
+        }
+        let mut target = format!("/api/v1/quotes/{}?", symbol.replace('/', "-"));
+        if let Some(source) = listener.source {
+            target += &format!("source={}&", self.ledgers[source].id);
+        }
+        if listener.is_text {
+            target += "decimals=string";
+        }
+        let service = match self.config.ecosystem_listen {
+            Some(_) => Service::Api,
+            None => Service::Both,
+        };
+        let Some(body) = self.ask_as_stranger(&target, service) else {
+            return;
+        };
+        // To ask takes time, in which a quote may have turned stale.
+        let told = self.clients[at]
+            .listener
+            .as_ref()
+            .and_then(|it| it.newest.get(symbol));
+        if told != Some(&body) && !self.core.has_work() {
+            self.fail(&format!(
+                "client {at} was last told {told:?}, and {target} says {body}"
+            ));
+        }
+    }
+
+    /// Looks at one listener and one symbol after every turn, in turn.
+    pub fn check_some_listener(&mut self) {
+        let listeners = self.links.values().filter_map(|link| match link.peer {
+            Peer::Client(at) => self.clients[at]
+                .listener
+                .as_ref()
+                .map(|it| (at, &it.markets)),
+            Peer::Exchange(..) => None,
+        });
+        let listeners: Vec<(usize, &Vec<usize>)> = listeners.collect();
+        if listeners.is_empty() || self.core.has_work() {
+            return;
+        }
+        let turn = self.turns as usize;
+        let (at, markets) = listeners[turn % listeners.len()];
+        let symbol = self.symbols[markets[turn / listeners.len() % markets.len()]].clone();
+        self.check_newest(at, &symbol);
+    }
+
+    /// The body of a 200 to somebody who comes for this alone.
+    fn ask_as_stranger(&mut self, target: &str, service: Service) -> Option<String> {
+        let stranger = Ipv4Addr::new(203, 0, 113, 2);
+        let now = self.clocks();
+        let key = self.core.accept_from(stranger.into(), service, now)?;
+        let request = format!("GET {target} HTTP/1.1\r\nHost: sim\r\n\r\n");
+        self.strangers.insert(key);
+        // Its answer counts among what is unread.
+        self.crowded_at = Some(self.now);
+        self.core
+            .handle(key, Told::Received(request.as_bytes()), now);
+        let made = self.core.outgoing(key).to_vec();
+        let gone = Broken::Io(ErrorKind::ConnectionReset);
+        self.core.handle(key, Told::Failed(&gone), now);
+        match super::answers::read_answer(&made, false) {
+            Ok(Some((answer, _))) if answer.status == 200 => {
+                Some(String::from_utf8_lossy(&answer.body).into_owned())
+            }
+            Ok(_) => None,
+            Err(why) => self.fail(&format!("{why} in {}", excerpt(&made))),
+        }
+    }
+
+    /// Listeners that would stay for ever leave.
+    pub fn dismiss_listeners(&mut self) {
+        for at in 0..self.clients.len() {
+            let client = &mut self.clients[at];
+            let Some(key) = client.link.filter(|_| client.listener.is_some()) else {
+                continue;
+            };
+            client.stage = Stage::Gone;
+            if let Some(link) = self.links.get_mut(&key) {
+                link.end();
+                link.deaf = true;
+                self.wake(key);
+            }
+        }
+    }
+}

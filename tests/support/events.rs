@@ -1,0 +1,203 @@
+//! A client of server-sent events: reads a stream strictly, as the WHATWG's standard has it (HTML,
+//! 9.2), and every wait has a deadline.
+
+use super::client::{Client, ClientError, Response};
+use super::json::Json;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// An open stream.
+pub struct EventSource {
+    client: Client,
+    /// The head of the response; its body is empty.
+    pub head: Response,
+    is_chunked: bool,
+    /// Bytes whose framing is not removed yet.
+    raw: Vec<u8>,
+    /// Text that is not a whole block yet.
+    text: String,
+    /// Set once the last chunk has come.
+    pub is_over: bool,
+    /// Comments so far.
+    pub comments: usize,
+    /// What `retry` last said.
+    pub retry_ms: Option<u64>,
+    /// The id of the last event that had one.
+    pub last_id: String,
+}
+
+/// One event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerEvent {
+    /// What `event` says.
+    pub name: String,
+    /// What `data` says.
+    pub data: String,
+    /// Its own id.
+    pub id: Option<String>,
+}
+
+impl ServerEvent {
+    /// The data as a tree that keeps every digit.
+    #[track_caller]
+    pub fn exact(&self) -> Json {
+        match Json::parse(&self.data) {
+            Ok(value) => value,
+            Err(fault) => panic!("data that is no JSON ({fault}): {:?}", self.data),
+        }
+    }
+}
+
+impl EventSource {
+    /// Opens a stream; panics unless it is one.
+    #[track_caller]
+    pub fn open(addr: SocketAddr, target: &str) -> EventSource {
+        EventSource::request(
+            addr,
+            &format!("GET {target} HTTP/1.1\r\nHost: {addr}\r\n\r\n"),
+        )
+    }
+
+    /// The same, going on behind this id.
+    #[track_caller]
+    pub fn resume(addr: SocketAddr, target: &str, id: &str) -> EventSource {
+        let head = format!("GET {target} HTTP/1.1\r\nHost: {addr}\r\nLast-Event-ID: {id}\r\n\r\n");
+        EventSource::request(addr, &head)
+    }
+
+    /// The same with a request of one's own.
+    #[track_caller]
+    pub fn request(addr: SocketAddr, request: &str) -> EventSource {
+        let mut client = Client::connect(addr);
+        let head = client.send(request).and_then(|()| client.read_head());
+        let head = head.unwrap_or_else(|fault| panic!("{request:?}: {fault}"));
+        assert_eq!(head.status, 200, "{request:?}");
+        assert_eq!(head.header("Content-Type"), Some("text/event-stream"));
+        EventSource {
+            is_chunked: head.header_lists("Transfer-Encoding", "chunked"),
+            client,
+            head,
+            raw: Vec::new(),
+            text: String::new(),
+            is_over: false,
+            comments: 0,
+            retry_ms: None,
+            last_id: String::new(),
+        }
+    }
+
+    /// The connection, to send something on it.
+    pub fn client(&mut self) -> &mut Client {
+        &mut self.client
+    }
+
+    /// The next event; an error if none comes in time, or the stream ends before it.
+    pub fn next(&mut self) -> Result<ServerEvent, ClientError> {
+        loop {
+            if let Some(end) = self.text.find("\n\n") {
+                let block: String = self.text.drain(..end + 2).collect();
+                if let Some(event) = self.block(block.trim_end_matches('\n')) {
+                    return Ok(event);
+                }
+                continue;
+            }
+            if self.is_over {
+                return Err(ClientError::Closed(self.text.clone()));
+            }
+            self.read()?;
+        }
+    }
+
+    /// The next event of this name; others are passed over.
+    #[track_caller]
+    pub fn next_of(&mut self, name: &str) -> ServerEvent {
+        self.until(|event| event.name == name)
+    }
+
+    /// The next event that is as wanted; others are passed over. Panics if none comes.
+    #[track_caller]
+    pub fn until(&mut self, wanted: impl Fn(&ServerEvent) -> bool) -> ServerEvent {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            match self.next() {
+                Ok(event) if wanted(&event) => return event,
+                Ok(event) => assert!(Instant::now() < deadline, "never, but {event:?}"),
+                Err(fault) => panic!("no such event: {fault}"),
+            }
+        }
+    }
+
+    /// Waits for a comment.
+    #[track_caller]
+    pub fn await_comment(&mut self) {
+        let before = self.comments;
+        while self.comments == before {
+            let end = self.text.find("\n\n");
+            match end {
+                Some(end) => {
+                    let block: String = self.text.drain(..end + 2).collect();
+                    self.block(block.trim_end_matches('\n'));
+                }
+                None => self
+                    .read()
+                    .unwrap_or_else(|fault| panic!("no comment: {fault}")),
+            }
+        }
+    }
+
+    /// Waits for bytes and removes their framing.
+    fn read(&mut self) -> Result<(), ClientError> {
+        let more = self.client.take_some()?;
+        self.raw.extend_from_slice(&more);
+        if !self.is_chunked {
+            let text = std::mem::take(&mut self.raw);
+            self.text
+                .push_str(&String::from_utf8(text).expect("JSON of ours is ASCII"));
+            return Ok(());
+        }
+        while let Some(end) = self.raw.windows(2).position(|two| two == b"\r\n") {
+            let digits = String::from_utf8_lossy(&self.raw[..end]).into_owned();
+            let size = usize::from_str_radix(&digits, 16);
+            let size =
+                size.map_err(|_| ClientError::Malformed(format!("a chunk size {digits:?}")))?;
+            let (begin, behind) = (end + 2, end + 2 + size);
+            if self.raw.len() < behind + 2 {
+                break;
+            }
+            if &self.raw[behind..behind + 2] != b"\r\n" {
+                return Err(ClientError::Malformed(
+                    "a chunk without its CR LF".to_string(),
+                ));
+            }
+            let data = &self.raw[begin..behind];
+            self.text
+                .push_str(std::str::from_utf8(data).expect("JSON of ours is ASCII"));
+            self.is_over |= size == 0;
+            self.raw.drain(..behind + 2);
+        }
+        Ok(())
+    }
+
+    /// Reads a block; an event if it has data.
+    fn block(&mut self, block: &str) -> Option<ServerEvent> {
+        let mut event = ServerEvent {
+            name: "message".to_string(),
+            data: String::new(),
+            id: None,
+        };
+        for line in block.split('\n') {
+            match line.split_once(": ") {
+                Some(("event", name)) => event.name = name.to_string(),
+                Some(("data", data)) => event.data.push_str(data),
+                Some(("id", id)) => event.id = Some(id.to_string()),
+                Some(("retry", wait)) => self.retry_ms = wait.parse().ok(),
+                _ if line.starts_with(':') => self.comments += 1,
+                _ => panic!("a line that we do not send: {line:?}"),
+            }
+        }
+        if let Some(id) = &event.id {
+            self.last_id = id.clone();
+        }
+        (!event.data.is_empty()).then_some(event)
+    }
+}
