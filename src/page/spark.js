@@ -23,7 +23,7 @@ export class Sparks {
 
   /** The points of a symbol; asks for them when they are not there. */
   of(symbol) {
-    if (!this.points.has(symbol)) {
+    if (!this.points.has(symbol) && !this.wanted.has(symbol)) {
       this.wanted.add(symbol);
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.load(), REST_MS);
