@@ -57,7 +57,7 @@ function route() {
   document.body.dataset.view = view;
   by("service").hidden = view !== "service";
   by("markets").hidden = view === "service";
-  by("panel").hidden = view === "service" || (view === "markets" && !WIDE.matches);
+  by("panel").hidden = view !== "chart";
   for (const link of document.querySelectorAll("nav a")) {
     const is = (link.dataset.view === "service") === (view === "service");
     if (is) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
@@ -102,7 +102,9 @@ function connection(state, retryAt) {
   by("notice").hidden = state !== "lost";
   if (state === "lost") {
     const words = retryAt ? `trying again in ${Math.max(1, Math.round((retryAt - Date.now()) / 1000))} s` : "trying again";
-    by("notice-text").textContent = `The connection was lost at ${clock(lostAt)} UTC. Everything below is from then; ${words}.`;
+    by("notice-text").textContent = table.quotes.size
+      ? `The connection was lost at ${clock(lostAt)} UTC. Everything below is from then; ${words}.`
+      : `marketd does not respond; ${words}.`;
   }
   stateSoon();
 }
@@ -131,10 +133,18 @@ function sayState() {
   const stale = [...table.quotes.values()].reduce((n, quote) => n + (quote.stale ? 1 : 0), 0);
   const troubled = health && health.status !== "ok";
   const words = { connecting: "connecting", lost: "no connection", paused: "resting" }[feed.state]
-    ?? [troubled ? health.status : "live", stale ? `${count(stale)} stale` : ""].filter(Boolean).join(" · ");
+    ?? [troubled ? trouble() : "live", stale ? `${count(stale)} stale` : ""].filter(Boolean).join(" · ");
   by("state").dataset.state = lost ? "lost" : feed.state !== "live" ? feed.state : troubled || stale ? "degraded" : "live";
   by("state").title = troubled ? health.reasons.map((reason) => reason.message).join("\n") : "";
   if (by("state-text").textContent !== words) by("state-text").textContent = words;
+}
+
+/** The reasons of `/health` in a few words: "binance down". */
+function trouble() {
+  const words = health.reasons.slice(0, 2).map(({ source, code }) =>
+    (source ? `${source} ${code.replace("source_", "")}` : code.replaceAll("_", " ")));
+  if (health.reasons.length > 2) words.push(`${health.reasons.length - 2} more`);
+  return words.join(", ") || health.status;
 }
 
 /** Markets by the source that answers for them. */
@@ -218,3 +228,4 @@ WIDE.addEventListener("change", route);
 addEventListener("hashchange", route);
 paintTheme();
 route();
+table.reorder();

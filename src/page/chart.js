@@ -7,6 +7,8 @@ import { compact, date } from "./text.js";
 
 const STEP = { least: 1.5, most: 48, first: 7 };
 const FONT = "11px ui-sans-serif, system-ui, 'Segoe UI', Roboto, Inter, sans-serif";
+/** The price axis' share of the width, for prices of many digits. */
+const MOST_AXIS = 0.3;
 const NAMES = ["O", "H", "L", "C", "V"];
 
 export class Chart {
@@ -53,7 +55,7 @@ export class Chart {
     this.height = height;
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);
-    this.context = this.canvas.getContext("2d", { alpha: false });
+    this.context = this.canvas.getContext("2d");
     this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.render();
   }
@@ -63,12 +65,13 @@ export class Chart {
   }
 
   geometry() {
-    const first = Math.floor(this.right - this.width / this.step), last = Math.ceil(this.right);
-    this.range = extent(this.series, first, last);
     this.context.font = FONT;
     const newest = this.series.candles.get(this.series.newest);
-    const widest = Math.max(...(newest ? newest.text.slice(0, 4) : ["00000"]).map((t) => this.context.measureText(t + "0").width));
-    const axis = Math.ceil(widest) + 18;
+    const texts = newest ? newest.text.slice(0, 4) : ["00000"];
+    const widest = Math.max(...texts.map((text) => this.context.measureText(text + "0").width));
+    const axis = Math.min(Math.ceil(widest) + 18, this.width * MOST_AXIS);
+    const seen = (this.width - axis) / this.step;
+    this.range = extent(this.series, Math.ceil(this.right - seen), Math.floor(this.right));
     return new Geometry(this.width, this.height, axis, this.right, this.step, this.range?.low ?? 0, this.range?.high ?? 0);
   }
 

@@ -99,9 +99,9 @@ export class Service {
 
   fill(s) {
     const { wanted, done, perMinute, endsAt } = s.backfill;
-    const bar = node("progress", { max: Math.max(1, wanted), value: wanted ? done : 1, "aria-label": `Backfill of ${s.id}` });
-    const share = wanted ? `${Math.floor((done / wanted) * 100)} %` : "nothing to do";
-    const words = done >= wanted ? `${count(done)} candles, done`
+    const bar = node("progress", { max: Math.max(1, wanted), value: done, "aria-label": `Backfill of ${s.id}` });
+    const share = wanted ? `${Math.floor((done / wanted) * 100)} %` : "–";
+    const words = !wanted ? "nothing is wanted yet" : done >= wanted ? `${count(done)} candles, done`
       : `${count(done)} of ${count(wanted)} candles, ${count(perMinute)} a minute, ${endsAt ? `done in about ${span(Math.max(0, endsAt - this.at))}` : "no estimate yet"}`;
     return node("div", { class: "fill" }, [node("b", {}, s.id), bar, node("span", {}, share), node("span", { class: "words" }, words)]);
   }

@@ -108,7 +108,7 @@ export class Table {
     this.count.textContent = this.order.length === this.quotes.size
       ? String(this.order.length) : `${this.order.length} of ${this.quotes.size}`;
     this.empty.hidden = this.order.length > 0;
-    this.empty.textContent = this.quotes.size ? "No market matches." : "No quotes yet.";
+    this.empty.textContent = this.quotes.size ? "No market matches." : "No quotes have come yet.";
     for (const th of this.table.tHead.rows[0].cells) {
       if (!th.dataset.key) continue;
       if (th.dataset.key === key) th.setAttribute("aria-sort", descending ? "descending" : "ascending");
