@@ -62,9 +62,9 @@ export function draw(context, series, geometry, view) {
   context.fillRect(0, 0, view.width, view.height);
   context.font = view.font;
   context.lineWidth = 1;
-  ranges(context, series, geometry, view);
   timeAxis(context, series, geometry, view);
   if (range) priceAxis(context, geometry, view);
+  ranges(context, series, geometry, view);
   if (range) candles(context, series, geometry, view);
   line(context, colors.grid, plot.width + 0.5, 0, plot.width + 0.5, plot.height);
   line(context, colors.grid, 0, plot.height + 0.5, view.width, plot.height + 0.5);

@@ -23,6 +23,7 @@ export class Feed {
   open() {
     this.drop();
     const source = this.source = new EventSource(this.url);
+    this.heard();
     source.onopen = () => {
       this.pause = FIRST_PAUSE_MS;
       this.set("live");

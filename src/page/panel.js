@@ -4,7 +4,7 @@ import { Chart } from "./chart.js";
 import { Feed } from "./feed.js";
 import { Series } from "./series.js";
 import { INTERVALS } from "./slots.js";
-import { clock, compact, count, date, direction, percent, shared } from "./text.js";
+import { clock, compact, count, date, direction, percent, shared, signed } from "./text.js";
 import { address } from "./api.js";
 
 export class Panel {
@@ -90,7 +90,7 @@ export class Panel {
     if (this.last && kept < quote.last.length) moved.className = Number(quote.last) < Number(this.last) ? "down" : "up";
     if (this.last !== quote.last || !last.textContent) last.replaceChildren(quote.last.slice(0, kept), moved);
     this.last = quote.last;
-    change.textContent = [quote.change, percent(quote.percentage)].filter(Boolean).join("  ");
+    change.textContent = [signed(quote.change), percent(quote.percentage)].filter(Boolean).join("  ");
     change.className = direction(quote.percentage);
     change.title = quote.percentage === null ? "" : `${quote.percentage} % in 24 hours`;
     mark.textContent = quote.stale ? "stale" : "";
@@ -98,7 +98,7 @@ export class Panel {
       ["Bid", quote.bid], ["Ask", quote.ask], ["Open", quote.open], ["High", quote.high], ["Low", quote.low],
       ["Volume", quote.baseVolume && `${compact(quote.baseVolume)} ${quote.base}`, quote.baseVolume],
       ["Turnover", quote.quoteVolume && `${compact(quote.quoteVolume)} ${quote.quote}`, quote.quoteVolume],
-      ["Source", quote.source], ["Received", `${clock(quote.receivedAt)} UTC`],
+      ["Source", quote.source], ["As of", `${clock(quote.receivedAt)} UTC`],
     ];
     if (facts.children.length !== pairs.length) {
       facts.replaceChildren(...pairs.map(([name]) => {

@@ -12,6 +12,11 @@ const RETRY_MS = 1500;
 /** When older candles that were not known may be asked for again. */
 const AGAIN_MS = 20_000;
 
+/** The newest slots, whose emptiness is proved only by a second reading. */
+const FRESH = 6;
+/** Requests that tell the known slots of a partial answer from the unknown ones. */
+const PARTS = 6;
+
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 export class Series {
@@ -33,6 +38,7 @@ export class Series {
     /** True when the last request for older candles did not get them; a person may ask again. */
     this.stuck = false;
     this.stuckAt = 0;
+    this.refreshedAt = Date.now();
     this.gone = false;
   }
 
@@ -55,14 +61,40 @@ export class Series {
       for (let turn = 0; turn <= RETRIES && !this.gone; turn++) {
         const answer = await this.ask({ limit: PAGE });
         this.keep(answer.rows);
-        if (answer.rows.length) this.cover(answer.rows[0].slot, this.end(answer), answer.complete);
-        if (answer.complete || this.gone) return;
+        if (answer.rows.length) await this.settle(answer.rows[0].slot, this.end(answer), answer.complete);
+        if (answer.rows.length >= PAGE / 2 || answer.complete || this.gone) return;
         this.changed();
-        // Some rows are enough to begin with; the rest of them is worth a few more requests.
         if (turn < RETRIES) await sleep(RETRY_MS);
       }
       if (this.oldest === null) this.stick();
     });
+  }
+
+  /**
+   * Notes what an answer says of its slots. One unknown slot makes a whole answer partial, and the
+   * newest slots without a trade are unknown for a while: parts of the range are asked again.
+   */
+  async settle(from, to, complete) {
+    this.cover(from, to, complete);
+    const ranges = complete ? [] : [[from, to - FRESH], [Math.max(from, to - FRESH + 1), to]];
+    for (let asked = 0; ranges.length && asked < PARTS && !this.gone;) {
+      const [first, last] = ranges.shift();
+      if (first > last || this.whole(first, last)) continue;
+      asked++;
+      const answer = await this.ask(this.range(first, last));
+      this.keep(answer.rows);
+      if (answer.complete) this.cover(first, last, true);
+      else if (first < last) {
+        const middle = (first + last) >> 1;
+        ranges.push([first, middle], [middle + 1, last]);
+      }
+    }
+  }
+
+  /** True if every slot of a range has a candle. */
+  whole(from, to) {
+    for (let slot = from; slot <= to; slot++) if (!this.candles.has(slot)) return false;
+    return true;
   }
 
   /** Loads what lies before the oldest slot that was asked for. */
@@ -78,7 +110,7 @@ export class Series {
         if (answer.complete) return this.cover(from, to, true);
         if (turn < RETRIES) { this.changed(); await sleep(RETRY_MS); continue; }
         // Not known in the end. The slots before the first candle are left to a later request.
-        if (answer.rows.length) this.cover(answer.rows[0].slot, to, false);
+        if (answer.rows.length) await this.settle(answer.rows[0].slot, to, false);
         this.stick();
       }
     });
@@ -91,20 +123,25 @@ export class Series {
 
   /** A person has moved the chart: what is missing may be asked for again, after a while. */
   again() {
-    if (Date.now() - this.stuckAt > AGAIN_MS) this.stuck = false;
-    if (this.behind) this.refresh();
+    const now = Date.now();
+    if (now - this.stuckAt > AGAIN_MS) this.stuck = false;
+    const unknown = this.spans.some((span) => !span.complete && span.to > this.newest - PAGE);
+    if (this.behind || (unknown && now - this.refreshedAt > AGAIN_MS)) this.refresh();
   }
 
-  /** Loads what has come since the newest candle, after the stream was away. */
+  /** Loads what has come since the newest candle, and asks again about new slots not known before. */
   async refresh() {
     if (this.loading) return;
     if (this.newest === null) return this.load();
     await this.work(async () => {
-      const from = Math.min(slotOf(this.interval, this.lastClosed ?? Infinity), this.newest) - 1;
+      const unknown = this.spans.find((span) => !span.complete && span.to > this.newest - PAGE);
+      const known = Math.min(slotOf(this.interval, this.lastClosed ?? Infinity), this.newest) - 1;
+      const from = Math.max(this.newest - PAGE, Math.min(known, unknown ? unknown.from : known));
       const answer = await this.ask({ from: timeOf(this.interval, from), limit: 5000 });
       this.keep(answer.rows);
-      this.cover(from, this.end(answer), answer.complete);
+      await this.settle(from, this.end(answer), answer.complete);
       this.behind = false;
+      this.refreshedAt = Date.now();
     });
   }
 

@@ -10,6 +10,8 @@ const SPARE = 6;
 const SORT_MS = 2000;
 /** How long the digits that moved stay marked. */
 const MARK_MS = 500;
+/** Characters of a price that the column has room for at first, and at most. */
+const PRICE = { usual: 11, most: 19 };
 /** No reordering under a pointer that has just moved. */
 const CALM_MS = 2500;
 
@@ -107,6 +109,7 @@ export class Table {
     this.order = keyed.map(([, symbol]) => symbol);
     this.count.textContent = this.order.length === this.quotes.size
       ? String(this.order.length) : `${this.order.length} of ${this.quotes.size}`;
+    this.fit();
     this.empty.hidden = this.order.length > 0;
     this.empty.textContent = this.quotes.size ? "No market matches." : "No quotes have come yet.";
     for (const th of this.table.tHead.rows[0].cells) {
@@ -115,6 +118,14 @@ export class Table {
       else th.removeAttribute("aria-sort");
     }
     this.layout();
+  }
+
+  /** Gives the prices the room that the longest needs: a cut one would hide what matters. */
+  fit() {
+    const longest = this.order.reduce((most, symbol) => Math.max(most, this.quotes.get(symbol).last.length), 0);
+    const width = Math.min(longest, PRICE.most);
+    this.table.classList.toggle("long", longest > PRICE.usual);
+    this.table.querySelector('th[data-key="last"]').style.width = longest > PRICE.usual ? `${width + 3}ch` : "";
   }
 
   /** The height of a row: the style sheet's, which differs for fingers. */
@@ -189,15 +200,14 @@ export class Table {
     row.last.title = quote.last;
     this.price(row, quote);
     const kind = direction(quote.percentage);
-    put(row.change, percent(quote.percentage), quote.percentage);
-    row.change.className = `change ${kind}`;
+    put(row.change, quote.stale ? "stale" : percent(quote.percentage), quote.percentage);
+    row.change.className = `change ${quote.stale ? "" : kind}`;
     put(row.bid, quote.bid ?? "");
     put(row.ask, quote.ask ?? "");
     put(row.volume, compact(quote.quoteVolume), quote.quoteVolume && `${quote.quoteVolume} ${quote.quote}`);
     put(row.source, quote.source);
     row.tr.classList.toggle("stale", quote.stale);
-    if (quote.stale) row.market.title = "Stale: the source has not confirmed this quote in time";
-    else row.market.removeAttribute("title");
+    row.tr.title = quote.stale ? "Stale: its source has not confirmed this quote in time" : "";
     this.colors ??= colorsOf(this.table);
     drawSpark(row.canvas, this.sparks.of(row.symbol), this.colors[kind || "quiet"]);
   }

@@ -20,6 +20,12 @@ export function round(text, places) {
   return (negative && digits > 0n ? "−" : "") + all.slice(0, cut) + point;
 }
 
+/** A decimal with its sign. */
+export function signed(text) {
+  if (text == null) return "";
+  return direction(text) === "up" ? `+${text}` : text.replace("-", "−");
+}
+
 /** A percentage with its sign and two places. */
 export function percent(text) {
   if (text == null) return "";

@@ -355,6 +355,7 @@ export const CHECKS = [
       // The source's time, one poll of this fixture's stream, and one of the page's frames.
       await page.until(`document.querySelectorAll("tr.stale").length === 6`, STALE_MS + 2500, "all quotes are marked stale");
       const took = Date.now() - stopped;
+      same(await page.run(`document.querySelector('tr[data-symbol="BTC/USDT"] .change').textContent`), "stale", "the row's word");
       await page.until(`document.getElementById("state").dataset.state === "degraded"`, 4000, "the bar says so");
       await page.run(`location.hash = "#service"`);
       await page.until(`/backoff|down/.test(document.querySelector("#sources article")?.dataset.state) && document.querySelector("#sources .error")?.textContent.length > 20`, 8000, "the source's state and error");
