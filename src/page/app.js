@@ -31,6 +31,7 @@ export const feed = new Feed(address("api/v1/stream", { symbols: "*", decimals: 
   quote(quote) {
     table.take(quote);
     panel.quote(quote);
+    if (quote.symbol === panel.symbol) document.title = `${quote.last} ${quote.symbol}`;
     if (!panel.symbol) chooseFirst();
     stateSoon();
   },
@@ -66,7 +67,7 @@ function route() {
   if (view === "chart") show(name.replace("-", "/"));
   else if (view === "service" || !WIDE.matches) panel.close();
   else chooseFirst();
-  document.title = view === "chart" ? `${name.replace("-", "/")} · marketd` : "marketd";
+  document.title = view === "chart" ? name.replace("-", "/") : "marketd";
 }
 
 function show(symbol) {

@@ -116,7 +116,9 @@ export class Chart {
     texts.forEach((text, i) => {
       const value = element("span", text, i < 4 ? direction : "");
       if (i === 4) { value.textContent = compact(text); value.title = text; }
-      parts.push(element("i", NAMES[i]), value);
+      const pair = element("b", "");
+      pair.append(element("i", NAMES[i]), value);
+      parts.push(pair);
     });
     if (note) parts.push(element("em", note));
     this.values.replaceChildren(...parts);

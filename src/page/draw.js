@@ -6,6 +6,8 @@ import { MONTHS, pad } from "./text.js";
 const TIME_AXIS = 24;
 const VOLUME_SHARE = 0.16;
 const TICK_X = 76, TICK_Y = 46;
+/** Pixels from one label of the price axis to the next, at least. */
+const LABEL = 15;
 
 /** The colours of the style sheet, by name. */
 export function palette(element) {
@@ -63,7 +65,7 @@ export function draw(context, series, geometry, view) {
   context.font = view.font;
   context.lineWidth = 1;
   timeAxis(context, series, geometry, view);
-  if (range) priceAxis(context, geometry, view);
+  if (range) priceAxis(context, series, geometry, view);
   ranges(context, series, geometry, view);
   if (range) candles(context, series, geometry, view);
   line(context, colors.grid, plot.width + 0.5, 0, plot.width + 0.5, plot.height);
@@ -175,8 +177,10 @@ export function axisPlaces(geometry) {
   return geometry.scale ? priceStep(geometry).places : 2;
 }
 
-function priceAxis(context, geometry, view) {
+function priceAxis(context, series, geometry, view) {
   if (!geometry.scale) return;
+  const newest = series.candles.get(series.newest);
+  const taken = newest ? geometry.y(newest.close) : -Infinity;
   const { step, places } = priceStep(geometry);
   const lowest = Math.ceil(geometry.price(geometry.top + geometry.room + 8) / step);
   const highest = Math.floor(geometry.price(6) / step);
@@ -184,6 +188,7 @@ function priceAxis(context, geometry, view) {
   for (let i = lowest; i <= highest; i++) {
     const y = Math.round(geometry.y(i * step)) + 0.5;
     line(context, view.colors.grid, 0, y, geometry.plot.width, y);
+    if (Math.abs(y - taken) < LABEL) continue;
     context.fillStyle = view.colors.quiet;
     context.fillText((i * step).toFixed(places), geometry.plot.width + 8, y + 4);
   }

@@ -11,7 +11,7 @@ const SORT_MS = 2000;
 /** How long the digits that moved stay marked. */
 const MARK_MS = 500;
 /** Characters of a price that the column has room for at first, and at most. */
-const PRICE = { usual: 11, most: 19 };
+const PRICE = { usual: 11, most: 16 };
 /** No reordering under a pointer that has just moved. */
 const CALM_MS = 2500;
 
@@ -125,7 +125,7 @@ export class Table {
     const longest = this.order.reduce((most, symbol) => Math.max(most, this.quotes.get(symbol).last.length), 0);
     const width = Math.min(longest, PRICE.most);
     this.table.classList.toggle("long", longest > PRICE.usual);
-    this.table.querySelector('th[data-key="last"]').style.width = longest > PRICE.usual ? `${width + 3}ch` : "";
+    this.table.querySelector('th[data-key="last"]').style.width = longest > PRICE.usual ? `${width + 2.5}ch` : "";
   }
 
   /** The height of a row: the style sheet's, which differs for fingers. */

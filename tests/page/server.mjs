@@ -28,14 +28,14 @@ function ask(upstream, target) {
   });
 }
 
-/** `options.change(name, text)` may give another text, for checks of the checks. */
+/** `options.change(name, text)` may give another text or policy, for checks of the checks. */
 async function asset(name, response, options) {
   const path = normalize(join(SOURCES, name));
   if (!path.startsWith(SOURCES)) return refuse(response, 404);
   try {
     const text = await readFile(path, "utf8");
     const body = options.change?.(name, text) ?? text;
-    response.writeHead(200, { "Content-Type": TYPES[extname(path)] ?? "application/octet-stream", "Content-Security-Policy": POLICY, "Cache-Control": "no-cache" });
+    response.writeHead(200, { "Content-Type": TYPES[extname(path)] ?? "application/octet-stream", "Content-Security-Policy": options.change?.("policy", POLICY) ?? POLICY, "Cache-Control": "no-cache" });
     response.end(body);
   } catch { refuse(response, 404); }
 }
