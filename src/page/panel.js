@@ -7,6 +7,9 @@ import { INTERVALS } from "./slots.js";
 import { clock, compact, count, date, direction, percent, shared, signed } from "./text.js";
 import { address } from "./api.js";
 
+/** A chart whose source changes is loaded anew, and no more often than this. */
+const RESTART_MS = 20_000;
+
 export class Panel {
   /** `go(symbol, interval)` changes the page's address. */
   constructor(elements, go) {
@@ -30,8 +33,9 @@ export class Panel {
   /** Shows a market's candles of an interval. */
   show(symbol, interval) {
     if (symbol === this.symbol && interval === this.interval) return;
-    if (symbol !== this.symbol) this.last = null;
+    if (symbol !== this.shown) this.clear();
     this.close();
+    this.shown = symbol;
     this.symbol = symbol;
     this.interval = interval;
     this.elements.title.textContent = symbol;
@@ -39,12 +43,20 @@ export class Panel {
       const is = button.dataset.interval === interval;
       button.setAttribute("aria-pressed", is);
       button.tabIndex = is ? 0 : -1;
+      if (is) button.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
     this.start();
   }
 
+  /** Takes away another market's figures. */
+  clear() {
+    this.last = null;
+    for (const name of ["last", "change", "mark", "facts"]) this.elements[name].replaceChildren();
+  }
+
   /** Loads the candles from the beginning. */
   start() {
+    this.startedAt = performance.now();
     if (this.series) this.series.gone = true;
     const series = this.series = new Series(this.symbol, this.interval, () => {
       if (series !== this.series) return;
@@ -52,8 +64,10 @@ export class Panel {
       this.say();
     });
     this.chart.show(series);
-    series.load();
     this.listen();
+    series.load().then(() => {
+      if (series === this.series && series.status === 404) this.feed.close();
+    });
   }
 
   listen() {
@@ -68,7 +82,7 @@ export class Panel {
       candle: (event) => {
         if (event.symbol !== this.symbol || event.interval !== this.interval) return;
         // Another source answers now, and series of two sources are never mixed.
-        if (!this.series.apply(event)) this.start();
+        if (!this.series.apply(event) && performance.now() - this.startedAt > RESTART_MS) this.start();
       },
     });
   }
@@ -120,8 +134,8 @@ export class Panel {
   say() {
     const { say, known } = this.elements;
     const { series } = this;
-    const words = series.error ? `No candles: ${series.error}`
-      : series.newest !== null ? "" : series.loading ? "Loading candles" : "No candles are known.";
+    const words = series.newest !== null ? "" : series.error ? `No candles: ${series.error}`
+      : series.loading ? "Loading candles" : "No candles are known.";
     say.hidden = !words;
     say.textContent = words;
     known.replaceChildren();
@@ -133,7 +147,7 @@ export class Panel {
       `${count(tally.candles)} candles of ${series.source}${oldest ? ` since ${date(oldest.time, minutes)}` : ""}`,
       tally.empty ? `${count(tally.empty)} slots in which nobody traded` : "",
       tally.unknown ? `${count(tally.unknown)} slots not known` : "complete",
-      series.loading ? "loading older candles" : series.stuck ? "nothing older is known" : "",
+      series.error ? `not loaded: ${series.error}` : series.loading ? "loading" : series.stuck ? "nothing older is known" : "",
       series.lastClosed ? `last closed ${date(series.lastClosed, minutes)} UTC` : "",
     ];
     known.textContent = parts.filter(Boolean).join("  ·  ");

@@ -12,6 +12,8 @@ const RETRY_MS = 1500;
 /** When older candles that were not known may be asked for again. */
 const AGAIN_MS = 20_000;
 
+/** A number below this is a time in seconds to marketd: March 1973. */
+const EARLIEST_MS = 100_000_000_000;
 /** The newest slots, whose emptiness is proved only by a second reading. */
 const FRESH = 6;
 /** Requests that tell the known slots of a partial answer from the unknown ones. */
@@ -101,7 +103,7 @@ export class Series {
   async older() {
     if (this.loading || this.stuck || this.oldest === null) return;
     const to = this.oldest - 1;
-    const from = Math.max(to - PAGE + 1, slotOf(this.interval, 0) + 1);
+    const from = Math.max(to - PAGE + 1, slotOf(this.interval, EARLIEST_MS) + 1);
     if (to < from) return this.stick();
     await this.work(async () => {
       for (let turn = 0; turn <= RETRIES && !this.gone; turn++) {
@@ -167,6 +169,7 @@ export class Series {
       await task();
     } catch (error) {
       this.error = error.message;
+      this.status = error.status;
       this.stick();
     }
     this.loading = false;

@@ -292,6 +292,13 @@ export const CHECKS = [
         await page.click(`#intervals button[data-interval="${interval}"]`);
         await page.until(`app.panel.interval === "${interval}" && app.panel.series.candles.size > 3`);
       }
+      // The oldest months end where marketd would take a time for seconds.
+      await page.run(`document.getElementById("canvas").focus()`);
+      for (let i = 0; i < 3; i++) {
+        await page.key("Home");
+        await page.until(SHOWN, 15_000);
+      }
+      same(await page.run(`app.panel.series.error`), null, "the request for the oldest candles");
     },
   },
   {
