@@ -6,7 +6,10 @@ const TIMEOUT_MS = 15_000;
 export function address(path, query) {
   const pairs = Object.entries(query)
     .filter(([, value]) => value != null)
-    .map(([key, value]) => `${key}=${encodeURIComponent(value).replace(/%2F/g, "/").replace(/%2C/g, ",").replace(/%3A/g, ":")}`);
+    .map(
+      ([key, value]) =>
+        `${key}=${encodeURIComponent(value).replace(/%2F/g, "/").replace(/%2C/g, ",").replace(/%3A/g, ":")}`,
+    );
   return pairs.length ? `${path}?${pairs.join("&")}` : path;
 }
 
@@ -17,7 +20,9 @@ export async function get(path, query = {}) {
     response = await fetch(address(path, query), { signal: AbortSignal.timeout(TIMEOUT_MS) });
     body = await response.json();
   } catch (cause) {
-    const error = new Error(response ? `marketd sent no JSON (status ${response.status})` : "marketd does not respond");
+    const error = new Error(
+      response ? `marketd sent no JSON (status ${response.status})` : "marketd does not respond",
+    );
     error.status = response ? response.status : 0;
     throw error;
   }

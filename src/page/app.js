@@ -15,11 +15,32 @@ const REST_MS = 220;
 
 const by = (id) => document.getElementById(id);
 
-export const table = new Table({ scroller: by("scroller"), table: by("quotes"), empty: by("empty"), count: by("count") }, open);
+export const table = new Table(
+  { scroller: by("scroller"), table: by("quotes"), empty: by("empty"), count: by("count") },
+  open,
+);
 export const panel = new Panel(
-  Object.fromEntries(["title", "last", "change", "mark", "facts", "intervals", "canvas", "values", "newest", "say", "known"].map((id) => [id, by(id)])), go);
+  Object.fromEntries(
+    [
+      "title",
+      "last",
+      "change",
+      "mark",
+      "facts",
+      "intervals",
+      "canvas",
+      "values",
+      "newest",
+      "say",
+      "known",
+    ].map((id) => [id, by(id)]),
+  ),
+  go,
+);
 export const service = new Service(
-  Object.fromEntries(["health", "sources", "backfill", "figures", "asof"].map((id) => [id, by(id)])), answers);
+  Object.fromEntries(["health", "sources", "backfill", "figures", "asof"].map((id) => [id, by(id)])),
+  answers,
+);
 
 let interval = FIRST_INTERVAL;
 let health = null;
@@ -47,8 +68,10 @@ export const feed = new Feed(address("api/v1/stream", { symbols: "*", decimals: 
 
 function go(symbol, chosen = interval, replace = false) {
   const hash = `#/${symbol.replace("/", "-")}/${chosen}`;
-  if (replace) { history.replaceState(null, "", hash); route(); }
-  else if (location.hash !== hash) location.hash = hash;
+  if (replace) {
+    history.replaceState(null, "", hash);
+    route();
+  } else if (location.hash !== hash) location.hash = hash;
 }
 
 function route() {
@@ -61,7 +84,8 @@ function route() {
   by("panel").hidden = view !== "chart";
   for (const link of document.querySelectorAll("nav a")) {
     const is = (link.dataset.view === "service") === (view === "service");
-    if (is) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+    if (is) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
   }
   service.show(view === "service");
   if (view === "chart") show(name.replace("-", "/"));
@@ -78,10 +102,12 @@ function show(symbol) {
 
 /** A wide page has room for a chart: it shows the first market of the table. */
 function chooseFirst() {
-  if (!WIDE.matches || document.body.dataset.view !== "markets" || panel.symbol || chooseFirst.waiting) return;
+  if (!WIDE.matches || document.body.dataset.view !== "markets" || panel.symbol || chooseFirst.waiting)
+    return;
   chooseFirst.waiting = setTimeout(() => {
     chooseFirst.waiting = null;
-    if (document.body.dataset.view === "markets" && !panel.symbol && table.order.length) go(table.order[0], interval, true);
+    if (document.body.dataset.view === "markets" && !panel.symbol && table.order.length)
+      go(table.order[0], interval, true);
   }, 50);
 }
 
@@ -102,7 +128,9 @@ function connection(state, retryAt) {
   document.body.classList.toggle("lost", state === "lost");
   by("notice").hidden = state !== "lost";
   if (state === "lost") {
-    const words = retryAt ? `trying again in ${Math.max(1, Math.round((retryAt - Date.now()) / 1000))} s` : "trying again";
+    const words = retryAt
+      ? `trying again in ${Math.max(1, Math.round((retryAt - Date.now()) / 1000))} s`
+      : "trying again";
     by("notice-text").textContent = table.quotes.size
       ? `The connection was lost at ${clock(lostAt)} UTC. Everything below is from then; ${words}.`
       : `marketd does not respond; ${words}.`;
@@ -117,33 +145,54 @@ async function resync() {
     table.retain(new Set(body.quotes.map((quote) => quote.symbol)));
     for (const quote of body.quotes) {
       const held = table.quotes.get(quote.symbol);
-      if (!held || held.receivedAt <= quote.receivedAt) { table.take(quote); panel.quote(quote); }
+      if (!held || held.receivedAt <= quote.receivedAt) {
+        table.take(quote);
+        panel.quote(quote);
+      }
     }
-  } catch { /* The stream has sent what it has, and the next loss comes here again. */ }
+  } catch {
+    /* The stream has sent what it has, and the next loss comes here again. */
+  }
 }
 
 by("retry").addEventListener("click", () => feed.open());
 
 /** The state's line, at most four times a second. */
 function stateSoon() {
-  ticking ??= setTimeout(() => { ticking = null; sayState(); }, table.quotes.size ? 250 : 0);
+  ticking ??= setTimeout(
+    () => {
+      ticking = null;
+      sayState();
+    },
+    table.quotes.size ? 250 : 0,
+  );
 }
 
 function sayState() {
   const lost = feed.state === "lost";
   const stale = [...table.quotes.values()].reduce((n, quote) => n + (quote.stale ? 1 : 0), 0);
   const troubled = health && health.status !== "ok";
-  const words = { connecting: "connecting", lost: "no connection", paused: "resting" }[feed.state]
-    ?? [troubled ? trouble() : "live", stale ? `${count(stale)} stale` : ""].filter(Boolean).join(" · ");
-  by("state").dataset.state = lost ? "lost" : feed.state !== "live" ? feed.state : troubled || stale ? "degraded" : "live";
+  const words =
+    { connecting: "connecting", lost: "no connection", paused: "resting" }[feed.state] ??
+    [troubled ? trouble() : "live", stale ? `${count(stale)} stale` : ""].filter(Boolean).join(" · ");
+  by("state").dataset.state = lost
+    ? "lost"
+    : feed.state !== "live"
+      ? feed.state
+      : troubled || stale
+        ? "degraded"
+        : "live";
   by("state").title = troubled ? health.reasons.map((reason) => reason.message).join("\n") : "";
   if (by("state-text").textContent !== words) by("state-text").textContent = words;
 }
 
 /** The reasons of `/health` in a few words: "binance down". */
 function trouble() {
-  const words = health.reasons.slice(0, 2).map(({ source, code }) =>
-    (source ? `${source} ${code.replace("source_", "")}` : code.replaceAll("_", " ")));
+  const words = health.reasons
+    .slice(0, 2)
+    .map(({ source, code }) =>
+      source ? `${source} ${code.replace("source_", "")}` : code.replaceAll("_", " "),
+    );
   if (health.reasons.length > 2) words.push(`${health.reasons.length - 2} more`);
   return words.join(", ") || health.status;
 }
@@ -160,9 +209,17 @@ function answers() {
 let only = null;
 by("search").addEventListener("input", () => table.filter(by("search").value, only));
 by("search").addEventListener("keydown", (event) => {
-  if (event.key === "Escape") { by("search").value = ""; table.filter("", only); by("scroller").focus(); }
-  else if (event.key === "Enter" && table.order.length) { open(table.order[0], "enter"); by("scroller").focus(); }
-  else if (event.key === "ArrowDown") { event.preventDefault(); by("scroller").focus(); }
+  if (event.key === "Escape") {
+    by("search").value = "";
+    table.filter("", only);
+    by("scroller").focus();
+  } else if (event.key === "Enter" && table.order.length) {
+    open(table.order[0], "enter");
+    by("scroller").focus();
+  } else if (event.key === "ArrowDown") {
+    event.preventDefault();
+    by("scroller").focus();
+  }
 });
 
 const category = by("category");
@@ -176,7 +233,9 @@ category.addEventListener("change", async () => {
       const { body } = await get(`api/v1/categories/${id}/markets`);
       const symbols = new Set(body.markets.map((market) => market.symbol));
       only = (quote) => symbols.has(quote.symbol);
-    } catch { category.value = ""; }
+    } catch {
+      category.value = "";
+    }
   }
   if (category.value === id) table.filter(by("search").value, only);
 });
@@ -186,14 +245,23 @@ async function loadCategories() {
   try {
     const { body } = await get("api/v1/categories");
     if (category.options.length > 1) return;
-    for (const { id, name, marketCount } of body.categories) category.add(new Option(`${name} (${marketCount})`, id));
-  } catch { /* "All" is left. */ }
+    for (const { id, name, marketCount } of body.categories)
+      category.add(new Option(`${name} (${marketCount})`, id));
+  } catch {
+    /* "All" is left. */
+  }
 }
 
 // ---- Colours and keys. ----
 
 const THEMES = ["system", "light", "dark"];
-const stored = (() => { try { return localStorage.getItem("marketd-colours"); } catch { return null; } })();
+const stored = (() => {
+  try {
+    return localStorage.getItem("marketd-colours");
+  } catch {
+    return null;
+  }
+})();
 let theme = THEMES.includes(stored) ? stored : "system";
 
 function paintTheme() {
@@ -211,7 +279,11 @@ function recolor() {
 
 by("theme").addEventListener("click", () => {
   theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
-  try { localStorage.setItem("marketd-colours", theme); } catch { /* It holds until the page is closed. */ }
+  try {
+    localStorage.setItem("marketd-colours", theme);
+  } catch {
+    /* It holds until the page is closed. */
+  }
   paintTheme();
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolor);
@@ -221,8 +293,12 @@ addEventListener("keydown", (event) => {
   if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
     event.preventDefault();
     if (by("markets").hidden || !by("markets").offsetParent) location.hash = "#/";
-    requestAnimationFrame(() => { by("search").focus(); by("search").select(); });
-  } else if (event.key === "Escape" && !typing && !WIDE.matches && document.body.dataset.view === "chart") location.hash = "#/";
+    requestAnimationFrame(() => {
+      by("search").focus();
+      by("search").select();
+    });
+  } else if (event.key === "Escape" && !typing && !WIDE.matches && document.body.dataset.view === "chart")
+    location.hash = "#/";
 });
 
 WIDE.addEventListener("change", route);

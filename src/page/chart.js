@@ -61,7 +61,10 @@ export class Chart {
   }
 
   paint() {
-    this.frame ??= requestAnimationFrame(() => { this.frame = null; this.render(); });
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      this.render();
+    });
   }
 
   geometry() {
@@ -72,20 +75,36 @@ export class Chart {
     const axis = Math.min(Math.ceil(widest) + 18, this.width * MOST_AXIS);
     const seen = (this.width - axis) / this.step;
     this.range = extent(this.series, Math.ceil(this.right - seen), Math.floor(this.right));
-    return new Geometry(this.width, this.height, axis, this.right, this.step, this.range?.low ?? 0, this.range?.high ?? 0);
+    return new Geometry(
+      this.width,
+      this.height,
+      axis,
+      this.right,
+      this.step,
+      this.range?.low ?? 0,
+      this.range?.high ?? 0,
+    );
   }
 
   render() {
     if (!this.context || !this.series || !this.canvas.clientWidth) return;
     this.colors ??= palette(this.canvas);
-    const geometry = this.now = this.geometry();
+    const geometry = (this.now = this.geometry());
     draw(this.context, this.series, geometry, {
-      width: this.width, height: this.height, colors: this.colors, range: this.range, cross: this.cross, font: FONT,
+      width: this.width,
+      height: this.height,
+      colors: this.colors,
+      range: this.range,
+      cross: this.cross,
+      font: FONT,
     });
     this.say();
     this.newest.hidden = this.series.newest === null || geometry.last >= this.series.newest;
     // Half a view more than what is seen, so that a slow hand never reaches the end.
-    if (this.series.oldest !== null && geometry.first - geometry.plot.width / this.step / 2 < this.series.oldest) {
+    if (
+      this.series.oldest !== null &&
+      geometry.first - geometry.plot.width / this.step / 2 < this.series.oldest
+    ) {
       this.series.older();
     }
   }
@@ -99,10 +118,17 @@ export class Chart {
     const when = date(timeOf(series.interval, slot), INTERVALS[series.interval] < INTERVALS["1d"]);
     if (candle) {
       const forming = series.lastClosed !== null && candle.time > series.lastClosed;
-      return this.write(when, candle.text, candle.close < candle.open ? "down" : "up", forming ? "forming" : "");
+      return this.write(
+        when,
+        candle.text,
+        candle.close < candle.open ? "down" : "up",
+        forming ? "forming" : "",
+      );
     }
     const words = {
-      empty: "nobody traded", after: "not yet", before: series.mayHaveOlder ? "loading" : "not known",
+      empty: "nobody traded",
+      after: "not yet",
+      before: series.mayHaveOlder ? "loading" : "not known",
       unknown: "not known: the exchange has not said whether anybody traded",
     };
     this.write(when, [], "", words[series.kind(slot)]);
@@ -115,7 +141,10 @@ export class Chart {
     const parts = [element("time", when)];
     texts.forEach((text, i) => {
       const value = element("span", text, i < 4 ? direction : "");
-      if (i === 4) { value.textContent = compact(text); value.title = text; }
+      if (i === 4) {
+        value.textContent = compact(text);
+        value.title = text;
+      }
       const pair = element("b", "");
       pair.append(element("i", NAMES[i]), value);
       parts.push(pair);
@@ -165,14 +194,19 @@ export class Chart {
   listen() {
     const { canvas } = this;
     const place = (event) => [event.offsetX, event.offsetY];
-    canvas.addEventListener("wheel", (event) => {
-      event.preventDefault();
-      if (!this.now) return;
-      const sideways = event.shiftKey ? event.deltaY : event.deltaX;
-      const unit = event.deltaMode === 1 ? 16 : 1;
-      if (sideways && (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))) this.pan((sideways * unit) / this.step);
-      else this.zoom(Math.exp(-event.deltaY * unit * 0.0015), event.offsetX);
-    }, { passive: false });
+    canvas.addEventListener(
+      "wheel",
+      (event) => {
+        event.preventDefault();
+        if (!this.now) return;
+        const sideways = event.shiftKey ? event.deltaY : event.deltaX;
+        const unit = event.deltaMode === 1 ? 16 : 1;
+        if (sideways && (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)))
+          this.pan((sideways * unit) / this.step);
+        else this.zoom(Math.exp(-event.deltaY * unit * 0.0015), event.offsetX);
+      },
+      { passive: false },
+    );
     canvas.addEventListener("pointerdown", (event) => {
       canvas.setPointerCapture(event.pointerId);
       this.pointers.set(event.pointerId, place(event));
@@ -180,14 +214,18 @@ export class Chart {
     });
     canvas.addEventListener("pointermove", (event) => this.move(event, ...place(event)));
     const up = (event) => {
-      if (event.pointerType !== "mouse" && !this.moved && event.type === "pointerup") this.point(...place(event));
+      if (event.pointerType !== "mouse" && !this.moved && event.type === "pointerup")
+        this.point(...place(event));
       this.pointers.delete(event.pointerId);
       canvas.classList.remove("held");
     };
     canvas.addEventListener("pointerup", up);
     canvas.addEventListener("pointercancel", up);
     canvas.addEventListener("pointerleave", (event) => {
-      if (event.pointerType === "mouse" && this.cross) { this.cross = null; this.paint(); }
+      if (event.pointerType === "mouse" && this.cross) {
+        this.cross = null;
+        this.paint();
+      }
     });
     canvas.addEventListener("dblclick", () => this.toNewest());
     canvas.addEventListener("keydown", (event) => this.key(event));
@@ -197,14 +235,18 @@ export class Chart {
   move(event, x, y) {
     const from = this.pointers.get(event.pointerId);
     if (!this.series || !this.now) return;
-    if (!from) { if (event.pointerType === "mouse") this.point(x, y); return; }
+    if (!from) {
+      if (event.pointerType === "mouse") this.point(x, y);
+      return;
+    }
     if (!this.moved && Math.hypot(x - from[0], y - from[1]) < 4) return;
     this.moved = true;
     this.canvas.classList.add("held");
     const others = [...this.pointers].filter(([id]) => id !== event.pointerId);
     if (others.length) {
       const [ox] = others[0][1];
-      const before = Math.abs(from[0] - ox), after = Math.abs(x - ox);
+      const before = Math.abs(from[0] - ox),
+        after = Math.abs(x - ox);
       if (before > 10 && after > 10) this.zoom(after / before, (x + ox) / 2);
     } else {
       this.cross = null;
@@ -218,16 +260,40 @@ export class Chart {
     if (!this.series || !this.now || event.ctrlKey || event.metaKey || event.altKey) return;
     const by = event.shiftKey ? 10 : 1;
     switch (event.key) {
-      case "ArrowLeft": this.stepCross(-by); break;
-      case "ArrowRight": this.stepCross(by); break;
-      case "ArrowUp": case "+": case "=": this.zoom(1.25); break;
-      case "ArrowDown": case "-": this.zoom(0.8); break;
-      case "PageUp": this.pan(-this.now.plot.width / this.step); break;
-      case "PageDown": this.pan(this.now.plot.width / this.step); break;
-      case "Home": if (this.series.oldest !== null) this.pan(this.series.oldest - this.now.first); break;
-      case "End": this.toNewest(); break;
-      case "Escape": if (!this.cross) return; this.cross = null; this.paint(); break;
-      default: return;
+      case "ArrowLeft":
+        this.stepCross(-by);
+        break;
+      case "ArrowRight":
+        this.stepCross(by);
+        break;
+      case "ArrowUp":
+      case "+":
+      case "=":
+        this.zoom(1.25);
+        break;
+      case "ArrowDown":
+      case "-":
+        this.zoom(0.8);
+        break;
+      case "PageUp":
+        this.pan(-this.now.plot.width / this.step);
+        break;
+      case "PageDown":
+        this.pan(this.now.plot.width / this.step);
+        break;
+      case "Home":
+        if (this.series.oldest !== null) this.pan(this.series.oldest - this.now.first);
+        break;
+      case "End":
+        this.toNewest();
+        break;
+      case "Escape":
+        if (!this.cross) return;
+        this.cross = null;
+        this.paint();
+        break;
+      default:
+        return;
     }
     event.preventDefault();
     event.stopPropagation();

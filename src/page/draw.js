@@ -5,16 +5,23 @@ import { MONTHS, pad } from "./text.js";
 
 const TIME_AXIS = 24;
 const VOLUME_SHARE = 0.16;
-const TICK_X = 76, TICK_Y = 46;
+const TICK_X = 76,
+  TICK_Y = 46;
 /** Pixels from one label of the price axis to the next, at least. */
 const LABEL = 15;
 
-/** The colours of the style sheet, by name. */
+const COLORS = ["ground", "ink", "quiet", "faint", "grid", "up", "down", "hatch", "on-accent"];
+
+/** The colours of the style sheet, by name, as they are now in light or dark. */
 export function palette(element) {
   const style = getComputedStyle(element);
-  const color = (name) => style.getPropertyValue(`--${name}`).trim();
-  return Object.fromEntries(
-    ["ground", "ink", "quiet", "faint", "grid", "up", "down", "hatch", "accent", "on-accent"].map((n) => [n, color(n)]));
+  const colors = {};
+  for (const name of COLORS) {
+    element.style.color = `var(--${name})`;
+    colors[name] = style.color;
+  }
+  element.style.color = "";
+  return colors;
 }
 
 /** Where things are: slots to x, prices to y. `right` is the slot at the right edge. */
@@ -29,12 +36,24 @@ export class Geometry {
     this.scale = high > low ? room / (high - low) : 0;
     this.room = room;
   }
-  x(slot) { return this.plot.width - (this.right - slot) * this.step; }
-  slot(x) { return Math.round(this.right - (this.plot.width - x) / this.step); }
-  y(price) { return this.scale ? this.top + this.room - (price - this.low) * this.scale : this.top + this.room / 2; }
-  price(y) { return this.scale ? this.low + (this.top + this.room - y) / this.scale : this.low; }
-  get first() { return Math.floor(this.right - this.plot.width / this.step); }
-  get last() { return Math.ceil(this.right); }
+  x(slot) {
+    return this.plot.width - (this.right - slot) * this.step;
+  }
+  slot(x) {
+    return Math.round(this.right - (this.plot.width - x) / this.step);
+  }
+  y(price) {
+    return this.scale ? this.top + this.room - (price - this.low) * this.scale : this.top + this.room / 2;
+  }
+  price(y) {
+    return this.scale ? this.low + (this.top + this.room - y) / this.scale : this.low;
+  }
+  get first() {
+    return Math.floor(this.right - this.plot.width / this.step);
+  }
+  get last() {
+    return Math.ceil(this.right);
+  }
   /** Pixels of a candle's body: odd, so that the wick is in its middle. */
   get body() {
     const width = Math.max(1, Math.floor(this.step * 0.72));
@@ -44,7 +63,9 @@ export class Geometry {
 
 /** Lowest and highest price of the visible candles, with some air. */
 export function extent(series, first, last) {
-  let low = Infinity, high = -Infinity, volume = 0;
+  let low = Infinity,
+    high = -Infinity,
+    volume = 0;
   for (let slot = first; slot <= last; slot++) {
     const candle = series.candles.get(slot);
     if (!candle) continue;
@@ -85,7 +106,8 @@ function line(context, color, x1, y1, x2, y2) {
 /** Hatches what is not known, and marks slots in which nobody traded. */
 function ranges(context, series, geometry, view) {
   const { colors } = view;
-  let start = null, kind = null;
+  let start = null,
+    kind = null;
   const flush = (end) => {
     if (start === null) return;
     const left = Math.max(0, geometry.x(start) - geometry.step / 2);
@@ -101,7 +123,10 @@ function ranges(context, series, geometry, view) {
     if (now === "before") now = series.oldest !== null && !series.mayHaveOlder ? "unknown" : "loading";
     const marked = now === "empty" || now === "unknown" || (now === "loading" && series.oldest !== null);
     if (start !== null && (now !== kind || !marked)) flush(slot);
-    if (marked && start === null && slot <= geometry.last) { start = slot; kind = now; }
+    if (marked && start === null && slot <= geometry.last) {
+      start = slot;
+      kind = now;
+    }
   }
   flush(geometry.last + 1);
 }
@@ -155,10 +180,12 @@ function candles(context, series, geometry, view) {
       context.fillRect(Math.floor(left), geometry.plot.height - tall, body, tall);
       context.globalAlpha = 1;
     }
-    const top = Math.round(geometry.y(candle.high)), bottom = Math.round(geometry.y(candle.low));
+    const top = Math.round(geometry.y(candle.high)),
+      bottom = Math.round(geometry.y(candle.low));
     context.fillRect(x, top, 1, Math.max(1, bottom - top));
     if (body < 2) continue;
-    const open = Math.round(geometry.y(candle.open)), close = Math.round(geometry.y(candle.close));
+    const open = Math.round(geometry.y(candle.open)),
+      close = Math.round(geometry.y(candle.close));
     context.fillRect(Math.floor(left), Math.min(open, close), body, Math.max(1, Math.abs(open - close)));
   }
   context.restore();
@@ -195,12 +222,18 @@ function priceAxis(context, series, geometry, view) {
 }
 
 const DAY = 86_400_000;
-const month = (t) => { const d = new Date(t); return d.getUTCFullYear() * 12 + d.getUTCMonth(); };
+const month = (t) => {
+  const d = new Date(t);
+  return d.getUTCFullYear() * 12 + d.getUTCMonth();
+};
 const every = (ms) => [ms, (t) => Math.floor(t / ms)];
 const months = (n) => [n * 30 * DAY, (t) => Math.floor(month(t) / n)];
 const LEVELS = [
   ...[1, 2, 5, 10, 15, 30, 60, 120, 240, 360, 720].map((m) => every(m * 60_000)),
-  every(DAY), every(2 * DAY), [7 * DAY, (t) => Math.floor((t / DAY - 4) / 7)], [14 * DAY, (t) => Math.floor((t / DAY - 4) / 14)],
+  every(DAY),
+  every(2 * DAY),
+  [7 * DAY, (t) => Math.floor((t / DAY - 4) / 7)],
+  [14 * DAY, (t) => Math.floor((t / DAY - 4) / 14)],
   ...[1, 3, 6, 12, 24, 60, 120, 240].map(months),
 ];
 
@@ -211,16 +244,22 @@ function timeLabel(time, length, before) {
   if (length >= DAY) {
     return month(before) !== month(time) ? [MONTHS[d.getUTCMonth()], true] : [String(d.getUTCDate()), false];
   }
-  if (Math.floor(before / DAY) !== Math.floor(time / DAY)) return [`${d.getUTCDate()} ${MONTHS[d.getUTCMonth()]}`, true];
+  if (Math.floor(before / DAY) !== Math.floor(time / DAY))
+    return [`${d.getUTCDate()} ${MONTHS[d.getUTCMonth()]}`, true];
   return [`${pad(d.getUTCHours())}:${pad(d.getUTCMinutes())}`, false];
 }
 
 function timeAxis(context, series, geometry, view) {
   const { interval } = series;
-  const slotMs = (timeOf(interval, geometry.last) - timeOf(interval, geometry.first)) / Math.max(1, geometry.last - geometry.first);
-  const [length, key] = LEVELS.find(([ms]) => (ms / slotMs) * geometry.step >= TICK_X) ?? LEVELS[LEVELS.length - 1];
+  const slotMs =
+    (timeOf(interval, geometry.last) - timeOf(interval, geometry.first)) /
+    Math.max(1, geometry.last - geometry.first);
+  const [length, key] =
+    LEVELS.find(([ms]) => (ms / slotMs) * geometry.step >= TICK_X) ?? LEVELS[LEVELS.length - 1];
   context.textAlign = "center";
-  let before = timeOf(interval, geometry.first - 1), lastX = -Infinity, labelled = before;
+  let before = timeOf(interval, geometry.first - 1),
+    lastX = -Infinity,
+    labelled = before;
   for (let slot = geometry.first; slot <= geometry.last; slot++) {
     const time = timeOf(interval, slot);
     const turn = key(time) !== key(before);
@@ -269,7 +308,15 @@ function crosshair(context, series, geometry, view) {
   }
   context.setLineDash([]);
   if (cross.y !== null && cross.y < geometry.plot.height && geometry.scale) {
-    tag(context, geometry, view, cross.y, geometry.price(cross.y).toFixed(axisPlaces(geometry) + 1), colors.ink, colors.ground);
+    tag(
+      context,
+      geometry,
+      view,
+      cross.y,
+      geometry.price(cross.y).toFixed(axisPlaces(geometry) + 1),
+      colors.ink,
+      colors.ground,
+    );
   }
 }
 

@@ -22,7 +22,7 @@ export class Feed {
 
   open() {
     this.drop();
-    const source = this.source = new EventSource(this.url);
+    const source = (this.source = new EventSource(this.url));
     this.heard();
     source.onopen = () => {
       this.pause = FIRST_PAUSE_MS;
@@ -55,7 +55,11 @@ export class Feed {
 
   visibility() {
     clearTimeout(this.hidden);
-    if (document.hidden) this.hidden = setTimeout(() => { this.drop(); this.set("paused"); }, HIDDEN_MS);
+    if (document.hidden)
+      this.hidden = setTimeout(() => {
+        this.drop();
+        this.set("paused");
+      }, HIDDEN_MS);
     else if (!this.source) this.open();
   }
 

@@ -58,11 +58,11 @@ export class Panel {
   start() {
     this.startedAt = performance.now();
     if (this.series) this.series.gone = true;
-    const series = this.series = new Series(this.symbol, this.interval, () => {
+    const series = (this.series = new Series(this.symbol, this.interval, () => {
       if (series !== this.series) return;
       this.chart.changed();
       this.say();
-    });
+    }));
     this.chart.show(series);
     this.listen();
     series.load().then(() => {
@@ -101,7 +101,8 @@ export class Panel {
     const kept = this.last ? shared(this.last, quote.last) : quote.last.length;
     const moved = document.createElement("b");
     moved.textContent = quote.last.slice(kept);
-    if (this.last && kept < quote.last.length) moved.className = Number(quote.last) < Number(this.last) ? "down" : "up";
+    if (this.last && kept < quote.last.length)
+      moved.className = Number(quote.last) < Number(this.last) ? "down" : "up";
     if (this.last !== quote.last || !last.textContent) last.replaceChildren(quote.last.slice(0, kept), moved);
     this.last = quote.last;
     change.textContent = [signed(quote.change), percent(quote.percentage)].filter(Boolean).join("  ");
@@ -109,19 +110,26 @@ export class Panel {
     change.title = quote.percentage === null ? "" : `${quote.percentage} % in 24 hours`;
     mark.textContent = quote.stale ? "stale" : "";
     const pairs = [
-      ["Bid", quote.bid], ["Ask", quote.ask], ["Open", quote.open], ["High", quote.high], ["Low", quote.low],
+      ["Bid", quote.bid],
+      ["Ask", quote.ask],
+      ["Open", quote.open],
+      ["High", quote.high],
+      ["Low", quote.low],
       ["Volume", quote.baseVolume && `${compact(quote.baseVolume)} ${quote.base}`, quote.baseVolume],
       ["Turnover", quote.quoteVolume && `${compact(quote.quoteVolume)} ${quote.quote}`, quote.quoteVolume],
-      ["Source", quote.source], ["As of", `${clock(quote.receivedAt)} UTC`],
+      ["Source", quote.source],
+      ["As of", `${clock(quote.receivedAt)} UTC`],
     ];
     if (facts.children.length !== pairs.length) {
-      facts.replaceChildren(...pairs.map(([name]) => {
-        const pair = document.createElement("div");
-        const [dt, dd] = [document.createElement("dt"), document.createElement("dd")];
-        dt.textContent = name;
-        pair.append(dt, dd);
-        return pair;
-      }));
+      facts.replaceChildren(
+        ...pairs.map(([name]) => {
+          const pair = document.createElement("div");
+          const [dt, dd] = [document.createElement("dt"), document.createElement("dd")];
+          dt.textContent = name;
+          pair.append(dt, dd);
+          return pair;
+        }),
+      );
     }
     pairs.forEach(([, value, title], i) => {
       const dd = facts.children[i].lastChild;
@@ -134,8 +142,14 @@ export class Panel {
   say() {
     const { say, known } = this.elements;
     const { series } = this;
-    const words = series.newest !== null ? "" : series.error ? `No candles: ${series.error}`
-      : series.loading ? "Loading candles" : "No candles are known.";
+    const words =
+      series.newest !== null
+        ? ""
+        : series.error
+          ? `No candles: ${series.error}`
+          : series.loading
+            ? "Loading candles"
+            : "No candles are known.";
     say.hidden = !words;
     say.textContent = words;
     known.replaceChildren();
@@ -147,7 +161,13 @@ export class Panel {
       `${count(tally.candles)} candles of ${series.source}${oldest ? ` since ${date(oldest.time, minutes)}` : ""}`,
       tally.empty ? `${count(tally.empty)} slots in which nobody traded` : "",
       tally.unknown ? `${count(tally.unknown)} slots not known` : "complete",
-      series.error ? `not loaded: ${series.error}` : series.loading ? "loading" : series.stuck ? "nothing older is known" : "",
+      series.error
+        ? `not loaded: ${series.error}`
+        : series.loading
+          ? "loading"
+          : series.stuck
+            ? "nothing older is known"
+            : "",
       series.lastClosed ? `last closed ${date(series.lastClosed, minutes)} UTC` : "",
     ];
     known.textContent = parts.filter(Boolean).join("  ·  ");

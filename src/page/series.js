@@ -45,7 +45,9 @@ export class Series {
   }
 
   /** The oldest slot that was asked for. */
-  get oldest() { return this.spans.length ? this.spans[0].from : null; }
+  get oldest() {
+    return this.spans.length ? this.spans[0].from : null;
+  }
 
   /** What a slot is: "candle", "empty" (nobody traded), "unknown", "before" or "after" what is loaded. */
   kind(slot) {
@@ -78,7 +80,12 @@ export class Series {
    */
   async settle(from, to, complete) {
     this.cover(from, to, complete);
-    const ranges = complete ? [] : [[from, to - FRESH], [Math.max(from, to - FRESH + 1), to]];
+    const ranges = complete
+      ? []
+      : [
+          [from, to - FRESH],
+          [Math.max(from, to - FRESH + 1), to],
+        ];
     for (let asked = 0; ranges.length && asked < PARTS && !this.gone;) {
       const [first, last] = ranges.shift();
       if (first > last || this.whole(first, last)) continue;
@@ -110,7 +117,11 @@ export class Series {
         const answer = await this.ask(this.range(from, to));
         this.keep(answer.rows);
         if (answer.complete) return this.cover(from, to, true);
-        if (turn < RETRIES) { this.changed(); await sleep(RETRY_MS); continue; }
+        if (turn < RETRIES) {
+          this.changed();
+          await sleep(RETRY_MS);
+          continue;
+        }
         // Not known in the end. The slots before the first candle are left to a later request.
         if (answer.rows.length) await this.settle(answer.rows[0].slot, to, false);
         this.stick();
@@ -182,7 +193,11 @@ export class Series {
 
   async ask(query) {
     const { body, headers } = await get("api/ecosystem/chart", {
-      symbol: this.symbol, interval: this.interval, source: this.source, ...query, decimals: "string",
+      symbol: this.symbol,
+      interval: this.interval,
+      source: this.source,
+      ...query,
+      decimals: "string",
     });
     const closed = headers.get("Chart-Last-Closed");
     if (closed) this.lastClosed = Math.max(this.lastClosed ?? 0, Number(closed));
@@ -190,14 +205,22 @@ export class Series {
     return {
       rows: body.map((row) => this.row(row)),
       complete: headers.get("Chart-Coverage") === "complete",
-      gaps: Number(headers.get("Chart-Gaps") ?? 0),
     };
   }
 
   /** The texts are for people; the numbers are for the places of the pixels. */
   row([time, ...text]) {
     const [open, high, low, close, volume] = text.map(Number);
-    return { slot: slotOf(this.interval, time), time, text: text.map(String), open, high, low, close, volume };
+    return {
+      slot: slotOf(this.interval, time),
+      time,
+      text: text.map(String),
+      open,
+      high,
+      low,
+      close,
+      volume,
+    };
   }
 
   keep(rows) {
@@ -242,5 +265,7 @@ export class Series {
   }
 
   /** True while marketd is asked about slots before the oldest, or may be. */
-  get mayHaveOlder() { return this.loading || !this.stuck; }
+  get mayHaveOlder() {
+    return this.loading || !this.stuck;
+  }
 }

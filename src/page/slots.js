@@ -1,13 +1,27 @@
 // Slots: an interval cuts time into numbered slots, and a candle is the slot of its open time.
 // A chart lays slots side by side, so that a slot without a candle keeps its place.
 
-const MINUTE = 60_000, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
+const MINUTE = 60_000,
+  HOUR = 60 * MINUTE,
+  DAY = 24 * HOUR;
 
 /** Every interval that marketd serves, with its length; months differ in theirs. */
 export const INTERVALS = {
-  "1m": MINUTE, "3m": 3 * MINUTE, "5m": 5 * MINUTE, "15m": 15 * MINUTE, "30m": 30 * MINUTE,
-  "1h": HOUR, "2h": 2 * HOUR, "4h": 4 * HOUR, "6h": 6 * HOUR, "8h": 8 * HOUR, "12h": 12 * HOUR,
-  "1d": DAY, "3d": 3 * DAY, "1w": 7 * DAY, "1M": 30 * DAY,
+  "1m": MINUTE,
+  "3m": 3 * MINUTE,
+  "5m": 5 * MINUTE,
+  "15m": 15 * MINUTE,
+  "30m": 30 * MINUTE,
+  "1h": HOUR,
+  "2h": 2 * HOUR,
+  "4h": 4 * HOUR,
+  "6h": 6 * HOUR,
+  "8h": 8 * HOUR,
+  "12h": 12 * HOUR,
+  "1d": DAY,
+  "3d": 3 * DAY,
+  "1w": 7 * DAY,
+  "1M": 30 * DAY,
 };
 
 /** Weeks start on Monday, and 1970 began on a Thursday. */

@@ -32,7 +32,9 @@ export class Sparks {
   }
 
   /** A row has left the view before its turn. */
-  forget(symbol) { this.wanted.delete(symbol); }
+  forget(symbol) {
+    this.wanted.delete(symbol);
+  }
 
   /** Moves the newest point, or begins the next hour. */
   quote(symbol, price) {
@@ -55,7 +57,11 @@ export class Sparks {
   /** Asks for the charts of a batch, and again for those that were not whole. */
   async ask(symbols, retries) {
     try {
-      const { body } = await get("api/ecosystem/chart", { symbols: symbols.join(","), interval: "1h", limit: POINTS });
+      const { body } = await get("api/ecosystem/chart", {
+        symbols: symbols.join(","),
+        interval: "1h",
+        limit: POINTS,
+      });
       const partial = symbols.filter((symbol) => !this.take(symbol, body[symbol]));
       if (partial.length && retries) setTimeout(() => this.ask(partial, retries - 1), RETRY_MS);
     } catch {
@@ -68,7 +74,9 @@ export class Sparks {
     const rows = chart?.candles;
     if (!Array.isArray(rows)) return true;
     const since = Math.floor(Date.now() / HOUR) - POINTS;
-    const points = rows.map((row) => [Math.floor(row[0] / HOUR), Number(row[4])]).filter(([slot]) => slot > since);
+    const points = rows
+      .map((row) => [Math.floor(row[0] / HOUR), Number(row[4])])
+      .filter(([slot]) => slot > since);
     this.points.set(symbol, points);
     this.changed(symbol);
     return chart.coverage === "complete";
@@ -78,7 +86,8 @@ export class Sparks {
 /** Draws points by their time, so that an hour without a trade is a longer line and not a jump. */
 export function drawSpark(canvas, points, color) {
   const ratio = devicePixelRatio || 1;
-  const width = canvas.clientWidth, height = canvas.clientHeight;
+  const width = canvas.clientWidth,
+    height = canvas.clientHeight;
   if (!width) return;
   if (canvas.width !== Math.round(width * ratio)) {
     canvas.width = Math.round(width * ratio);
@@ -89,7 +98,8 @@ export function drawSpark(canvas, points, color) {
   context.clearRect(0, 0, width, height);
   if (!points || points.length < 2) return;
   const prices = points.map(([, price]) => price);
-  const low = Math.min(...prices), high = Math.max(...prices);
+  const low = Math.min(...prices),
+    high = Math.max(...prices);
   const last = points[points.length - 1][0];
   const x = (slot) => width - 2.5 - ((last - slot) / (POINTS - 1)) * (width - 5);
   const y = (price) => (high > low ? height - 3 - ((price - low) / (high - low)) * (height - 6) : height / 2);
@@ -97,7 +107,9 @@ export function drawSpark(canvas, points, color) {
   context.lineWidth = 1.25;
   context.lineJoin = "round";
   context.beginPath();
-  points.forEach(([slot, price], i) => (i ? context.lineTo(x(slot), y(price)) : context.moveTo(x(slot), y(price))));
+  points.forEach(([slot, price], i) =>
+    i ? context.lineTo(x(slot), y(price)) : context.moveTo(x(slot), y(price)),
+  );
   context.stroke();
   context.beginPath();
   context.arc(x(last), y(prices[prices.length - 1]), 1.75, 0, 7);

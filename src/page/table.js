@@ -1,6 +1,7 @@
 // The table of quotes. Only the rows in view are in the document, so that thousands of markets
 // cost no more than thirty.
 
+import { palette } from "./draw.js";
 import { drawSpark, Sparks } from "./spark.js";
 import { compact, direction, percent, shared } from "./text.js";
 
@@ -75,7 +76,10 @@ export class Table {
   }
 
   reorderSoon() {
-    this.reordering ??= requestAnimationFrame(() => { this.reordering = null; this.reorder(); });
+    this.reordering ??= requestAnimationFrame(() => {
+      this.reordering = null;
+      this.reorder();
+    });
   }
 
   resortSoon() {
@@ -107,8 +111,10 @@ export class Table {
     const sign = descending ? -1 : 1;
     keyed.sort((a, b) => (a[0] < b[0] ? -sign : a[0] > b[0] ? sign : a[1] < b[1] ? -1 : 1));
     this.order = keyed.map(([, symbol]) => symbol);
-    this.count.textContent = this.order.length === this.quotes.size
-      ? String(this.order.length) : `${this.order.length} of ${this.quotes.size}`;
+    this.count.textContent =
+      this.order.length === this.quotes.size
+        ? String(this.order.length)
+        : `${this.order.length} of ${this.quotes.size}`;
     this.fit();
     this.empty.hidden = this.order.length > 0;
     this.empty.textContent = this.quotes.size ? "No market matches." : "No quotes have come yet.";
@@ -122,10 +128,14 @@ export class Table {
 
   /** Gives the prices the room that the longest needs: a cut one would hide what matters. */
   fit() {
-    const longest = this.order.reduce((most, symbol) => Math.max(most, this.quotes.get(symbol).last.length), 0);
+    const longest = this.order.reduce(
+      (most, symbol) => Math.max(most, this.quotes.get(symbol).last.length),
+      0,
+    );
     const width = Math.min(longest, PRICE.most);
     this.table.classList.toggle("long", longest > PRICE.usual);
-    this.table.querySelector('th[data-key="last"]').style.width = longest > PRICE.usual ? `${width + 2.5}ch` : "";
+    this.table.querySelector('th[data-key="last"]').style.width =
+      longest > PRICE.usual ? `${width + 2.5}ch` : "";
   }
 
   /** The height of a row: the style sheet's, which differs for fingers. */
@@ -138,7 +148,10 @@ export class Table {
   layout() {
     const height = this.rowHeight;
     const first = Math.max(0, Math.floor(this.scroller.scrollTop / height) - SPARE);
-    const last = Math.min(this.order.length, Math.ceil((this.scroller.scrollTop + this.scroller.clientHeight) / height) + SPARE);
+    const last = Math.min(
+      this.order.length,
+      Math.ceil((this.scroller.scrollTop + this.scroller.clientHeight) / height) + SPARE,
+    );
     const shown = this.order.slice(first, last);
     const keep = new Set(shown);
     for (const [symbol, row] of this.rows) {
@@ -175,8 +188,18 @@ export class Table {
       tr.append(made);
       return made;
     };
-    const row = { symbol, tr, market: cell("market", "th"), spark: cell("spark"), last: cell("last"), change: cell("change"),
-      bid: cell("wide2"), ask: cell("wide2"), volume: cell("wide1"), source: cell("wide3 source") };
+    const row = {
+      symbol,
+      tr,
+      market: cell("market", "th"),
+      spark: cell("spark"),
+      last: cell("last"),
+      change: cell("change"),
+      bid: cell("wide2"),
+      ask: cell("wide2"),
+      volume: cell("wide1"),
+      source: cell("wide3 source"),
+    };
     row.market.scope = "row";
     const [base, quote] = symbol.split("/");
     const dim = document.createElement("span");
@@ -208,7 +231,7 @@ export class Table {
     put(row.source, quote.source);
     row.tr.classList.toggle("stale", quote.stale);
     row.tr.title = quote.stale ? "Stale: its source has not confirmed this quote in time" : "";
-    this.colors ??= colorsOf(this.table);
+    this.colors ??= palette(this.scroller);
     drawSpark(row.canvas, this.sparks.of(row.symbol), this.colors[kind || "quiet"]);
   }
 
@@ -246,7 +269,8 @@ export class Table {
     const next = at < 0 ? 0 : Math.max(0, Math.min(this.order.length - 1, at + by));
     if (!this.order.length) return;
     this.choose(this.order[next]);
-    const top = next * this.rowHeight, head = this.table.tHead.offsetHeight;
+    const top = next * this.rowHeight,
+      head = this.table.tHead.offsetHeight;
     const { scroller } = this;
     if (top < scroller.scrollTop) scroller.scrollTop = top;
     else if (top + this.rowHeight + head > scroller.scrollTop + scroller.clientHeight) {
@@ -257,11 +281,28 @@ export class Table {
   }
 
   listen() {
-    this.scroller.addEventListener("scroll", () => {
-      this.scrolling ??= requestAnimationFrame(() => { this.scrolling = null; this.layout(); });
-    }, { passive: true });
-    this.scroller.addEventListener("pointermove", () => { this.movedAt = performance.now(); }, { passive: true });
-    new ResizeObserver(() => { this.height = null; this.layout(); for (const row of this.rows.values()) this.fill(row); }).observe(this.scroller);
+    this.scroller.addEventListener(
+      "scroll",
+      () => {
+        this.scrolling ??= requestAnimationFrame(() => {
+          this.scrolling = null;
+          this.layout();
+        });
+      },
+      { passive: true },
+    );
+    this.scroller.addEventListener(
+      "pointermove",
+      () => {
+        this.movedAt = performance.now();
+      },
+      { passive: true },
+    );
+    new ResizeObserver(() => {
+      this.height = null;
+      this.layout();
+      for (const row of this.rows.values()) this.fill(row);
+    }).observe(this.scroller);
     this.table.tHead.addEventListener("click", (event) => {
       const key = event.target.closest("th")?.dataset.key;
       if (!key || !event.target.closest("button")) return;
@@ -279,7 +320,9 @@ export class Table {
   key(event) {
     if (event.target.closest("button") || event.ctrlKey || event.metaKey || event.altKey) return;
     const page = Math.max(1, Math.floor(this.scroller.clientHeight / this.rowHeight) - 2);
-    const by = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }[event.key];
+    const by = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }[
+      event.key
+    ];
     if (by !== undefined) {
       this.move(by);
       this.open(this.selected, "move");
@@ -293,9 +336,4 @@ function put(cell, text, title) {
   // A price with marked digits has the right text already, and has to lose its mark.
   if (cell.textContent !== text || cell.firstElementChild) cell.textContent = text;
   if (title !== undefined) cell.title = title ?? "";
-}
-
-function colorsOf(element) {
-  const style = getComputedStyle(element);
-  return Object.fromEntries(["up", "down", "quiet"].map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }

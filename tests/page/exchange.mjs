@@ -19,7 +19,8 @@ export const MARKETS = {
 };
 
 function price({ price, places, tail = "" }, time) {
-  const wave = 1 + 0.02 * Math.sin(time / 9e6) + 0.004 * Math.sin(time / 3.1e5) + 0.001 * Math.sin(time / 4700);
+  const wave =
+    1 + 0.02 * Math.sin(time / 9e6) + 0.004 * Math.sin(time / 3.1e5) + 0.001 * Math.sin(time / 4700);
   return (price * wave).toFixed(places) + tail + (tail ? "7" : "");
 }
 
@@ -33,7 +34,8 @@ function candle(market, start, length, now) {
 
 function candles(market, query, now) {
   const length = LENGTHS[query.get("interval")];
-  const most = Number(query.get("limit") ?? 500), to = Math.min(Number(query.get("endTime") ?? now), now);
+  const most = Number(query.get("limit") ?? 500),
+    to = Math.min(Number(query.get("endTime") ?? now), now);
   const rows = [];
   let start = Math.ceil(Number(query.get("startTime") ?? 0) / length) * length;
   for (; start <= to && rows.length < most; start += length) {
@@ -44,20 +46,41 @@ function candles(market, query, now) {
 }
 
 function ticker(base, market, now) {
-  const last = price(market, now), open = price(market, now - 86_400_000);
+  const last = price(market, now),
+    open = price(market, now - 86_400_000);
   const change = (Number(last) - Number(open)).toFixed(Math.min(market.places, 12));
   return {
-    symbol: `${base}USDT`, priceChange: change, priceChangePercent: ((Number(last) / Number(open) - 1) * 100).toFixed(3),
-    lastPrice: last, bidPrice: last, bidQty: "1.5", askPrice: last, askQty: "2.25", openPrice: open,
-    highPrice: price(market, 1.4e7), lowPrice: price(market, 4.2e7), volume: (market.price < 1 ? 9.1e12 : 4321.5).toFixed(2),
-    quoteVolume: (4321.5 * market.price).toFixed(4), closeTime: now,
+    symbol: `${base}USDT`,
+    priceChange: change,
+    priceChangePercent: ((Number(last) / Number(open) - 1) * 100).toFixed(3),
+    lastPrice: last,
+    bidPrice: last,
+    bidQty: "1.5",
+    askPrice: last,
+    askQty: "2.25",
+    openPrice: open,
+    highPrice: price(market, 1.4e7),
+    lowPrice: price(market, 4.2e7),
+    volume: (market.price < 1 ? 9.1e12 : 4321.5).toFixed(2),
+    quoteVolume: (4321.5 * market.price).toFixed(4),
+    closeTime: now,
   };
 }
 
 const info = (base, market) => ({
-  symbol: `${base}USDT`, status: "TRADING", baseAsset: base, quoteAsset: "USDT",
-  filters: [{ filterType: "PRICE_FILTER", minPrice: "0", maxPrice: "0", tickSize: (10 ** -market.places).toFixed(market.places) },
-    { filterType: "LOT_SIZE", minQty: "0.00001", maxQty: "9000", stepSize: "0.00001" }],
+  symbol: `${base}USDT`,
+  status: "TRADING",
+  baseAsset: base,
+  quoteAsset: "USDT",
+  filters: [
+    {
+      filterType: "PRICE_FILTER",
+      minPrice: "0",
+      maxPrice: "0",
+      tickSize: (10 ** -market.places).toFixed(market.places),
+    },
+    { filterType: "LOT_SIZE", minQty: "0.00001", maxQty: "9000", stepSize: "0.00001" },
+  ],
 });
 
 export class Exchange {
@@ -68,7 +91,9 @@ export class Exchange {
     return this;
   }
 
-  get url() { return `http://127.0.0.1:${this.port}`; }
+  get url() {
+    return `http://127.0.0.1:${this.port}`;
+  }
 
   answer(request, response) {
     const { pathname, searchParams: query } = new URL(request.url, "http://exchange");
@@ -76,9 +101,12 @@ export class Exchange {
     const chosen = query.get("symbol")?.replace(/USDT$/, "");
     let body = { code: -1121, msg: "Invalid symbol." };
     if (pathname === "/api/v3/time") body = { serverTime: now };
-    else if (pathname === "/api/v3/exchangeInfo") body = { serverTime: now, symbols: Object.entries(MARKETS).map(([b, m]) => info(b, m)) };
-    else if (pathname === "/api/v3/ticker/24hr" && !chosen) body = Object.entries(MARKETS).map(([b, m]) => ticker(b, m, now));
-    else if (pathname === "/api/v3/ticker/24hr" && MARKETS[chosen]) body = ticker(chosen, MARKETS[chosen], now);
+    else if (pathname === "/api/v3/exchangeInfo")
+      body = { serverTime: now, symbols: Object.entries(MARKETS).map(([b, m]) => info(b, m)) };
+    else if (pathname === "/api/v3/ticker/24hr" && !chosen)
+      body = Object.entries(MARKETS).map(([b, m]) => ticker(b, m, now));
+    else if (pathname === "/api/v3/ticker/24hr" && MARKETS[chosen])
+      body = ticker(chosen, MARKETS[chosen], now);
     else if (pathname === "/api/v3/klines" && MARKETS[chosen]) body = candles(MARKETS[chosen], query, now);
     response.writeHead(body.code ? 400 : 200, { "Content-Type": "application/json" });
     response.end(JSON.stringify(body));

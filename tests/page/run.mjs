@@ -27,10 +27,14 @@ async function run(check) {
     const said = await check.run(world, open);
     for (const page of pages) {
       // Refused and failed requests are what these checks are about.
-      const faults = page.faults.filter((fault) => !(check.mayFail && /^(network|security|policy|other|javascript):/.test(fault)));
+      const faults = page.faults.filter(
+        (fault) => !(check.mayFail && /^(network|security|policy|other|javascript):/.test(fault)),
+      );
       if (faults.length) throw new Error(`the console is not clean: ${faults.slice(0, 3).join("; ")}`);
       const { host } = new URL(world.page);
-      const foreign = page.requests.find((url) => !url.startsWith("data:") && new URL(url).host !== host && !url.startsWith(check.foreign));
+      const foreign = page.requests.find(
+        (url) => !url.startsWith("data:") && new URL(url).host !== host && !url.startsWith(check.foreign),
+      );
       if (foreign) throw new Error(`a request to another host: ${foreign}`);
     }
     return said;
@@ -69,7 +73,9 @@ for (const check of CHECKS.filter((check) => check.name.includes(words))) {
   }
   if (!result) failed++;
   const verdict = result ? "ok  " : "FAIL";
-  console.log(`${verdict} ${check.name}${said ? ` (${said})` : ""}${breaks && !result ? ": passes although it is broken" : ""}  ${((Date.now() - since) / 1000).toFixed(1)} s`);
+  console.log(
+    `${verdict} ${check.name}${said ? ` (${said})` : ""}${breaks && !result ? ": passes although it is broken" : ""}  ${((Date.now() - since) / 1000).toFixed(1)} s`,
+  );
   await mend();
 }
 

@@ -11,8 +11,13 @@ import { extname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const SOURCES = fileURLToPath(new URL("../../src/page/", import.meta.url));
-const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:";
-const TYPES = { ".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8" };
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:";
+const TYPES = {
+  ".html": "text/html; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+};
 const POLL_MS = 1000;
 
 /** Gets an address of marketd: `{ status, headers, text }`. */
@@ -20,8 +25,13 @@ function ask(upstream, target) {
   return new Promise((resolve, reject) => {
     const asked = request(new URL(target, upstream), { timeout: 5000 }, (response) => {
       let text = "";
-      response.setEncoding("utf8").on("data", (part) => { text += part; })
-        .on("end", () => resolve({ status: response.statusCode, headers: response.headers, text })).on("error", reject);
+      response
+        .setEncoding("utf8")
+        .on("data", (part) => {
+          text += part;
+        })
+        .on("end", () => resolve({ status: response.statusCode, headers: response.headers, text }))
+        .on("error", reject);
     });
     asked.on("error", reject).on("timeout", () => asked.destroy(new Error("timeout")));
     asked.end();
@@ -35,12 +45,22 @@ async function asset(name, response, options) {
   try {
     const text = await readFile(path, "utf8");
     const body = options.change?.(name, text) ?? text;
-    response.writeHead(200, { "Content-Type": TYPES[extname(path)] ?? "application/octet-stream", "Content-Security-Policy": options.change?.("policy", POLICY) ?? POLICY, "Cache-Control": "no-cache" });
+    response.writeHead(200, {
+      "Content-Type": TYPES[extname(path)] ?? "application/octet-stream",
+      "Content-Security-Policy": options.change?.("policy", POLICY) ?? POLICY,
+      "Cache-Control": "no-cache",
+    });
     response.end(body);
-  } catch { refuse(response, 404); }
+  } catch {
+    refuse(response, 404);
+  }
 }
 
-function refuse(response, status, text = `{"status":${status},"code":"unavailable","message":"marketd does not respond.","param":null}`) {
+function refuse(
+  response,
+  status,
+  text = `{"status":${status},"code":"unavailable","message":"marketd does not respond.","param":null}`,
+) {
   response.writeHead(status, { "Content-Type": "application/json", "Cache-Control": "no-store" });
   response.end(text);
 }
@@ -50,7 +70,10 @@ function pass(upstream, target, incoming, outgoing, otherwise) {
   const headers = { ...incoming.headers };
   delete headers.host;
   const asked = request(new URL(target, upstream), { headers }, (response) => {
-    if (otherwise && response.statusCode !== 200) { response.resume(); return otherwise(); }
+    if (otherwise && response.statusCode !== 200) {
+      response.resume();
+      return otherwise();
+    }
     outgoing.writeHead(response.statusCode, response.headers);
     response.on("error", () => outgoing.destroy()).pipe(outgoing);
   });
@@ -63,12 +86,14 @@ function pass(upstream, target, incoming, outgoing, otherwise) {
 async function charts(upstream, query, outgoing) {
   const symbols = query.get("symbols").split(",");
   query.delete("symbols");
-  const parts = await Promise.all(symbols.map(async (symbol) => {
-    query.set("symbol", symbol);
-    const { status, headers, text } = await ask(upstream, `/api/ecosystem/chart?${query}`);
-    if (status !== 200) return null;
-    return `${JSON.stringify(symbol)}:{"coverage":${JSON.stringify(headers["chart-coverage"])},"candles":${text}}`;
-  }));
+  const parts = await Promise.all(
+    symbols.map(async (symbol) => {
+      query.set("symbol", symbol);
+      const { status, headers, text } = await ask(upstream, `/api/ecosystem/chart?${query}`);
+      if (status !== 200) return null;
+      return `${JSON.stringify(symbol)}:{"coverage":${JSON.stringify(headers["chart-coverage"])},"candles":${text}}`;
+    }),
+  );
   outgoing.writeHead(200, { "Content-Type": "application/json" });
   outgoing.end(`{${parts.filter(Boolean).join(",")}}`);
 }
@@ -78,7 +103,10 @@ class Stream {
   constructor(upstream, query, outgoing) {
     this.upstream = upstream;
     this.symbols = query.get("symbols");
-    this.charts = (query.get("charts") ?? "").split(",").filter(Boolean).map((pair) => pair.split(":"));
+    this.charts = (query.get("charts") ?? "")
+      .split(",")
+      .filter(Boolean)
+      .map((pair) => pair.split(":"));
     this.outgoing = outgoing;
     this.sent = new Map();
     this.version = 0;
@@ -107,7 +135,10 @@ class Stream {
       else refuse(this.outgoing, 502);
       return;
     }
-    if (Date.now() - this.quietSince > 15_000) { this.outgoing.write(":\n\n"); this.quietSince = Date.now(); }
+    if (Date.now() - this.quietSince > 15_000) {
+      this.outgoing.write(":\n\n");
+      this.quietSince = Date.now();
+    }
     if (!this.outgoing.destroyed) this.timer = setTimeout(() => this.turn(), POLL_MS);
   }
 
@@ -125,7 +156,8 @@ class Stream {
       const { text } = await ask(this.upstream, `/api/v1/quotes?symbols=${this.symbols}&decimals=string`);
       for (const quote of JSON.parse(text).quotes ?? []) {
         // As in marketd's own stream, a poll that changes nothing sends nothing.
-        const key = `quote ${quote.symbol}`, { receivedAt, timestamp, ...rest } = quote;
+        const key = `quote ${quote.symbol}`,
+          { receivedAt, timestamp, ...rest } = quote;
         const same = JSON.stringify(rest);
         if (this.sent.get(key) === same) continue;
         this.sent.set(key, same);
@@ -133,20 +165,32 @@ class Stream {
       }
       const { status, reasons, upstreams } = JSON.parse(health.text);
       const key = JSON.stringify([status, reasons.map((reason) => reason.code), upstreams]);
-      if (this.sent.get("status") !== key) { this.sent.set("status", key); this.send("status", health.text); }
+      if (this.sent.get("status") !== key) {
+        this.sent.set("status", key);
+        this.send("status", health.text);
+      }
     }
     for (const [symbol, interval] of this.charts) await this.chart(symbol, interval);
   }
 
   async chart(symbol, interval) {
-    const { status, headers, text } = await ask(this.upstream, `/api/ecosystem/chart?symbol=${symbol}&interval=${interval}&limit=3&decimals=string`);
+    const { status, headers, text } = await ask(
+      this.upstream,
+      `/api/ecosystem/chart?symbol=${symbol}&interval=${interval}&limit=3&decimals=string`,
+    );
     if (status !== 200) return;
     const closed = Number(headers["chart-last-closed"] ?? 0);
     const rows = JSON.parse(text);
     for (const candle of rows) {
       const first = !this.sent.has(`started ${symbol}:${interval}`);
       if (first && candle !== rows[rows.length - 1]) continue;
-      const data = JSON.stringify({ symbol, interval, source: headers["chart-source"], candle, closed: candle[0] <= closed });
+      const data = JSON.stringify({
+        symbol,
+        interval,
+        source: headers["chart-source"],
+        candle,
+        closed: candle[0] <= closed,
+      });
       this.changed(`candle ${symbol}:${interval} ${candle[0]}`, "candle", data);
     }
     this.sent.set(`started ${symbol}:${interval}`, "");
@@ -160,7 +204,8 @@ export function serve(upstream, port = 0, base = "", requests = [], options = {}
     if (incoming.method !== "GET" || !incoming.url.startsWith(`${base}/`)) return refuse(outgoing, 404);
     const target = incoming.url.slice(base.length);
     const { pathname, searchParams } = new URL(target, "http://page");
-    if (pathname === "/" && (incoming.headers.accept ?? "").includes("text/html")) return asset("index.html", outgoing, options);
+    if (pathname === "/" && (incoming.headers.accept ?? "").includes("text/html"))
+      return asset("index.html", outgoing, options);
     if (pathname.startsWith("/page/")) return asset(pathname.slice(6), outgoing, options);
     if (pathname === "/api/v1/stream") {
       return pass(upstream, target, incoming, outgoing, () => new Stream(upstream, searchParams, outgoing));
@@ -171,7 +216,9 @@ export function serve(upstream, port = 0, base = "", requests = [], options = {}
     }
     pass(upstream, target, incoming, outgoing);
   });
-  return new Promise((resolve, reject) => server.on("error", reject).listen(port, "127.0.0.1", () => resolve(server)));
+  return new Promise((resolve, reject) =>
+    server.on("error", reject).listen(port, "127.0.0.1", () => resolve(server)),
+  );
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

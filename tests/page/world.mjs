@@ -37,20 +37,38 @@ export class World {
   configuration() {
     const history = { keep: 50_000, backfill: 1200 };
     return {
-      listen: `127.0.0.1:${this.port}`, data: ":memory:",
-      sources: [{ id: "main", dialect: "binance", url: this.exchange.url, symbols: ["BTC/USDT", "GAP/USDT", "TINY/USDT", "HUGE/USDT"], quoteAssets: ["*"], pollMs: 1000, staleAfterMs: STALE_MS, timeoutMs: 1000 }],
+      listen: `127.0.0.1:${this.port}`,
+      data: ":memory:",
+      sources: [
+        {
+          id: "main",
+          dialect: "binance",
+          url: this.exchange.url,
+          symbols: ["BTC/USDT", "GAP/USDT", "TINY/USDT", "HUGE/USDT"],
+          quoteAssets: ["*"],
+          pollMs: 1000,
+          staleAfterMs: STALE_MS,
+          timeoutMs: 1000,
+        },
+      ],
       history: { "1m": { keep: KEEP, backfill: BACKFILL }, "1h": history, "1d": history },
       limits: { backoffMaxMs: 1500 },
-      categories: [{ id: "oddities", name: "Oddities", description: null, symbols: ["TINY/USDT", "HUGE/USDT"] }],
+      categories: [
+        { id: "oddities", name: "Oddities", description: null, symbols: ["TINY/USDT", "HUGE/USDT"] },
+      ],
     };
   }
 
   async startDaemon() {
     const file = join(this.home, "marketd.json");
     writeFileSync(file, JSON.stringify(this.configuration()));
-    this.daemon = spawn(this.program, ["--config", file, "--log", "warn"], { stdio: ["ignore", "ignore", "pipe"] });
+    this.daemon = spawn(this.program, ["--config", file, "--log", "warn"], {
+      stdio: ["ignore", "ignore", "pipe"],
+    });
     this.log = "";
-    this.daemon.stderr.setEncoding("utf8").on("data", (part) => { this.log += part; });
+    this.daemon.stderr.setEncoding("utf8").on("data", (part) => {
+      this.log += part;
+    });
   }
 
   /** Kills marketd as a crash would. */
@@ -81,7 +99,9 @@ export class World {
         const { upstreams, candlesStored } = await this.json("/api/v1/metrics");
         if (upstreams[0].state === "up" && candlesStored >= BACKFILL && candlesStored === stored) return;
         stored = candlesStored;
-      } catch { /* Not yet. */ }
+      } catch {
+        /* Not yet. */
+      }
       await sleep(400);
     }
     throw new Error(`marketd did not become ready:\n${this.log}`);
@@ -92,7 +112,9 @@ export class World {
     return response.text();
   }
 
-  async json(target) { return JSON.parse(await this.text(target)); }
+  async json(target) {
+    return JSON.parse(await this.text(target));
+  }
 
   async stop() {
     if (this.daemon?.exitCode === null && this.daemon.signalCode === null) await this.killDaemon();
