@@ -604,7 +604,10 @@ export const CHECKS = [
     async run(world, open) {
       const page = await open("");
       await page.until(`app.table.rows.size === 6`);
-      const fits = `document.documentElement.scrollWidth <= innerWidth && [...document.querySelectorAll("main, .bar, .tools, #quotes, .head, #stage, #service")].every((e) => !e.offsetParent || e.getBoundingClientRect().right <= innerWidth + 0.5)`;
+      const fits = `innerWidth === 360 && document.documentElement.scrollWidth <= 360 && [...document.querySelectorAll("main, .bar, .tools, #quotes, .head, #stage, #service")].every((e) => !e.offsetParent || e.getBoundingClientRect().right <= 360.5)`;
+      await page.run(`(app.feed.on.status({ status: "degraded", upstreams: { up: 0, total: 1 }, quotes: { fresh: 0, stale: 6 },
+        reasons: [{ code: "source_backoff", source: "a-source-with-a-long-name", message: "" }] }))`);
+      await page.until(`document.getElementById("state-text").textContent.includes("long-name")`);
       expect(await page.run(fits), "the table is wider than the page");
       const place = await page.run(
         `(() => { const r = document.querySelector('tr[data-symbol="ETH/USDT"]').getBoundingClientRect(); return { x: r.x + 60, y: r.y + r.height / 2 }; })()`,
