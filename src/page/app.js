@@ -78,6 +78,8 @@ function route() {
   const [, name, chosen] = location.hash.match(/^#\/([A-Z0-9]+-[A-Z0-9]+)(?:\/(\w+))?$/) ?? [];
   const view = location.hash === "#service" ? "service" : name ? "chart" : "markets";
   if (chosen && Object.hasOwn(INTERVALS, chosen)) interval = chosen;
+  // A wide page keeps the chart that it had.
+  if (view === "markets" && WIDE.matches && panel.shown) return go(panel.shown, interval, true);
   document.body.dataset.view = view;
   by("service").hidden = view !== "service";
   by("markets").hidden = view === "service";
@@ -114,6 +116,8 @@ function chooseFirst() {
 /** The table asks for a market's chart. */
 function open(symbol, how) {
   clearTimeout(resting);
+  clearTimeout(chooseFirst.waiting);
+  chooseFirst.waiting = null;
   if (how !== "move") return go(symbol);
   if (WIDE.matches) resting = setTimeout(() => go(symbol, interval, true), REST_MS);
 }

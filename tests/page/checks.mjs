@@ -231,7 +231,7 @@ export const CHECKS = [
     ],
     async run(world, open) {
       const page = await open();
-      await page.until(`app.table.rows.has("ETH/USDT")`);
+      await page.until(`app.table.rows.size === 6`);
       await page.click(`tr[data-symbol="ETH/USDT"]`);
       await page.until(`app.panel.symbol === "ETH/USDT" && ${SHOWN}`);
       same(await page.run(`location.hash`), "#/ETH-USDT/1h", "the address");
@@ -454,6 +454,13 @@ export const CHECKS = [
       await page.key("ArrowDown");
       same(await page.run(`app.table.order.indexOf(app.table.selected)`), at + 1, "the next market");
       await page.until(`app.panel.symbol === app.table.selected`, 3000, "its chart");
+      const shown = await page.run(`app.panel.symbol`);
+      for (const hash of ["#/", "#service", "#/"]) {
+        await page.run(`(location.hash = "${hash}")`);
+        await sleep(200);
+      }
+      const panel = `app.panel.symbol === "${shown}" && document.getElementById("panel").offsetParent`;
+      await page.until(`Boolean(${panel})`, 3000, "the same chart after a look at the service");
     },
   },
   {
