@@ -11,8 +11,14 @@ const [program, chromium, ...rest] = process.argv.slice(2);
 const breaks = rest.includes("--breaks");
 const words = rest.filter((word) => !word.startsWith("--")).join(" ");
 
-const world = await new World(program).start();
+const world = new World(program);
 const browser = new Browser(chromium);
+// Whatever goes wrong, nothing is left running.
+process.on("exit", () => {
+  world.daemon?.kill("SIGKILL");
+  browser.child.kill("SIGKILL");
+});
+await world.start();
 let failed = 0;
 
 /** Runs one check; what a page of it did wrong beside counts against it too. */
