@@ -219,6 +219,9 @@ impl Poll {
         let client = client.expect("there is room for one client");
         let request = format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n");
         (self.core).handle(client, Event::Received(request.as_bytes()), self.now);
+        while self.core.has_work() {
+            self.core.work(self.now);
+        }
         String::from_utf8_lossy(&self.core.outgoing(client).to_vec()).into_owned()
     }
 

@@ -1,30 +1,30 @@
-//! How long things took, counted in buckets: histograms as monitoring reads them.
+//! Histograms of durations, as monitoring reads them.
 //!
-//! Owns the bounds of the buckets and the counters. It never reads a clock: a request that is
-//! answered within one turn of the loop is counted under the time of that whole turn, which is
-//! known at the turn's end ([`Requests::end_turn`]). So counting one costs an addition and a bit.
+//! Owns the bounds of the buckets and the counters. It never reads a clock: a request that is served within
+//! one turn of the loop counts with the duration of the whole turn, which is known at the end of the turn
+//! ([`Requests::end_turn`]). So to count a request costs one addition and one bit.
 
-/// Durations by their size, for the bounds of whoever holds it. Everything is in microseconds.
+/// Durations by size, in microseconds. The owner knows the bounds of the buckets.
 #[derive(Clone, Copy, Debug)]
 pub struct Histogram<const N: usize> {
-    /// Counts up to each bound, each without those of the bound before.
+    /// The durations up to each bound and above the bound before.
     pub counts: [u64; N],
-    /// Those above the last bound.
+    /// The durations above the last bound.
     pub above: u64,
-    /// All durations together.
+    /// The sum of all durations.
     pub sum_us: u64,
 }
 
-/// A histogram of any number of buckets, with its bounds.
+/// A histogram with its bounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Buckets<'a> {
-    /// Upper bounds.
+    /// The upper bounds.
     pub bounds_us: &'a [u64],
-    /// Counts up to each bound, each without those of the bound before.
+    /// The durations up to each bound and above the bound before.
     pub counts: &'a [u64],
-    /// Those above the last bound.
+    /// The durations above the last bound.
     pub above: u64,
-    /// All durations together.
+    /// The sum of all durations.
     pub sum_us: u64,
 }
 
@@ -39,7 +39,7 @@ impl<const N: usize> Default for Histogram<N> {
 }
 
 impl<const N: usize> Histogram<N> {
-    /// Counts so many durations of this length.
+    /// Counts `count` durations of this length.
     pub fn note(&mut self, bounds_us: &[u64; N], took_us: u64, count: u64) {
         let bucket = bounds_us.iter().position(|bound| took_us <= *bound);
         match bucket {
@@ -49,7 +49,7 @@ impl<const N: usize> Histogram<N> {
         self.sum_us = self.sum_us.saturating_add(took_us.saturating_mul(count));
     }
 
-    /// What is told of it, given its bounds.
+    /// The histogram with its bounds.
     pub fn buckets<'a>(&'a self, bounds_us: &'a [u64; N]) -> Buckets<'a> {
         Buckets {
             bounds_us,
@@ -59,14 +59,13 @@ impl<const N: usize> Histogram<N> {
         }
     }
 
-    /// How many were counted.
+    /// The number of durations.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum::<u64>() + self.above
     }
 }
 
-/// Upper bounds for requests of clients: from less than a turn to more than the longest wait for
-/// candles.
+/// Upper bounds for requests of clients: from less than a turn to more than the longest wait for candles.
 pub const REQUEST_BOUNDS_US: [u64; 8] = [
     100, 250, 1_000, 5_000, 25_000, 250_000, 1_000_000, 5_000_000,
 ];
@@ -76,7 +75,7 @@ pub const POLL_BOUNDS_US: [u64; 8] = [
     10_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 10_000_000,
 ];
 
-/// What a request was for: a closed set, so that no client can make a new series of metrics.
+/// What a request is for. The set is closed, so that no client can add a time series to the metrics.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Endpoint {
     number: u8,
@@ -85,7 +84,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// How many there can be: for each class of status, each has one bit of a word.
+    /// The most endpoints: each has one bit of a word for each class of status.
     pub const MOST: usize = 16;
 
     /// OPTIONS of any address.
@@ -94,11 +93,11 @@ impl Endpoint {
     /// An address that does not exist.
     pub const UNKNOWN: Endpoint = Endpoint::new(14, "unknown");
 
-    /// None that was read: malformed, not in time, or of a client that was turned away.
+    /// A request that was not read: malformed, incomplete in time, or of a refused client.
     pub const UNREAD: Endpoint = Endpoint::new(15, "unread");
 
-    /// The endpoint with this number, which no other has, and this word in the metrics, where
-    /// endpoints stand in the order of their numbers.
+    /// The endpoint with this number, which no other has, and this name in the metrics. The metrics list
+    /// endpoints by number.
     pub const fn new(number: u8, name: &'static str) -> Endpoint {
         assert!((number as usize) < Endpoint::MOST);
         let is_limited = true;
@@ -109,29 +108,29 @@ impl Endpoint {
         }
     }
 
-    /// The same, where the rate limit of an address counts no request for it.
+    /// The same, without a rate limit.
     pub const fn without_limit(mut self) -> Endpoint {
         self.is_limited = false;
         self
     }
 
-    /// Its number.
+    /// The number.
     pub fn number(&self) -> usize {
         usize::from(self.number)
     }
 
-    /// The word that metrics use.
+    /// The name in the metrics.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Whether the rate limit counts its requests.
+    /// True if the rate limit counts its requests.
     pub fn is_limited(&self) -> bool {
         self.is_limited
     }
 }
 
-/// Classes of status: 2xx to 5xx.
+/// The classes of status: 2xx to 5xx.
 const CLASSES: usize = 4;
 
 /// One for each endpoint and class of status.
@@ -140,15 +139,15 @@ const CELLS: usize = Endpoint::MOST * CLASSES;
 // One bit of `Requests::touched` each.
 const _: () = assert!(CELLS <= u64::BITS as usize);
 
-/// Answered requests by endpoint, class of status and duration.
+/// Requests by endpoint, class of status and duration.
 #[derive(Clone, Debug)]
 pub struct Requests {
     cells: [Histogram<{ REQUEST_BOUNDS_US.len() }>; CELLS],
-    /// Those of the running turn, whose duration is not known yet.
+    /// Those of the current turn, whose duration is not known yet.
     turn: [u32; CELLS],
-    /// Which of them are not zero.
+    /// Which of them are not zero, one bit each.
     touched: u64,
-    /// The endpoints that were counted, by their numbers.
+    /// The endpoints that were counted, by number.
     endpoints: [&'static Endpoint; Endpoint::MOST],
 }
 
@@ -164,20 +163,20 @@ impl Default for Requests {
 }
 
 impl Requests {
-    /// Counts a request that was answered within the turn that read it.
+    /// Counts a request that was served within the turn that read it.
     pub fn note(&mut self, endpoint: &'static Endpoint, status: u16) {
         let cell = self.cell(endpoint, status);
         self.turn[cell] += 1;
         self.touched |= 1 << cell;
     }
 
-    /// Counts one that took longer.
+    /// Counts a request that took longer.
     pub fn note_long(&mut self, endpoint: &'static Endpoint, status: u16, took_us: u64) {
         let cell = self.cell(endpoint, status);
         self.cells[cell].note(&REQUEST_BOUNDS_US, took_us, 1);
     }
 
-    /// The turn has ended.
+    /// Ends the turn, which has taken so long.
     pub fn end_turn(&mut self, took_us: u64) {
         while self.touched != 0 {
             let cell = self.touched.trailing_zeros() as usize;
@@ -187,7 +186,7 @@ impl Requests {
         }
     }
 
-    /// What was counted, where there is something: endpoint, first digit of the status, durations.
+    /// The histograms with a request: endpoint, first digit of the status, durations.
     pub fn counted(
         &self,
     ) -> impl Iterator<

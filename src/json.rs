@@ -1,26 +1,25 @@
-//! Writing JSON: objects and arrays, straight into bytes.
+//! A JSON writer: objects and arrays, directly into bytes.
 //!
-//! An [`Object`] and an [`Array`] borrow the bytes that they are written to, and put the commas. A
-//! [`Value`] is written in one piece. There is no tree of values: a list of thousands of markets is
-//! written a hundred times a minute, and a tree would cost ten times as much. Nothing here reads
-//! JSON.
+//! An [`Object`] and an [`Array`] borrow the bytes that they are written to, and write the commas. A
+//! [`Value`] is written in one piece. There is no tree of values: a list of thousands of markets is written
+//! a hundred times a minute, and a tree would cost ten times as much. Nothing here reads JSON.
 
 use crate::decimal::Decimal;
 use crate::time::UnixMs;
 
-/// What is written as one JSON value. `None` is null.
+/// What can be written as a JSON value. `None` is null.
 pub trait Value {
     /// Appends the value.
     fn write(self, out: &mut Vec<u8>);
 }
 
-/// An object that is open. Members are written in the order of the calls.
+/// An open object. Members are written in the order of the calls.
 pub struct Object<'a> {
     out: &'a mut Vec<u8>,
     is_empty: bool,
 }
 
-/// An array that is open.
+/// An open array.
 pub struct Array<'a> {
     out: &'a mut Vec<u8>,
     is_empty: bool,
@@ -34,13 +33,13 @@ impl<'a> Object<'a> {
         Object { out, is_empty }
     }
 
-    /// An object that is open already and has members.
+    /// An object that is already open and has members.
     pub fn resume(out: &'a mut Vec<u8>) -> Object<'a> {
         let is_empty = false;
         Object { out, is_empty }
     }
 
-    /// Writes a key, which needs no escapes; the caller appends its value.
+    /// Writes a key, which must not need escapes. The caller appends its value.
     pub fn key(&mut self, key: &str) -> &mut Vec<u8> {
         if !std::mem::take(&mut self.is_empty) {
             self.out.push(b',');
@@ -89,7 +88,7 @@ impl<'a> Array<'a> {
         Array { out, is_empty }
     }
 
-    /// The place of the next item; the caller appends it.
+    /// The place of the next item, which the caller appends.
     pub fn item(&mut self) -> &mut Vec<u8> {
         if !std::mem::take(&mut self.is_empty) {
             self.out.push(b',');
@@ -159,15 +158,14 @@ impl Value for &str {
     }
 }
 
-/// A string (RFC 8259, 7): quotes, backslashes and control bytes are escaped, each run of bytes that
-/// is no UTF-8 becomes `\ufffd`. DEL is escaped too, so that an echo of what a client sent is safe
-/// to show in a terminal.
+/// A string (RFC 8259, 7): quotes, backslashes and control bytes are escaped, and each invalid UTF-8
+/// sequence becomes `\ufffd`. DEL is escaped too, so that a part of a request is safe to show in a terminal.
 impl Value for &[u8] {
     fn write(self, out: &mut Vec<u8>) {
         const HEX: &[u8; 16] = b"0123456789abcdef";
         out.push(b'"');
         let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
-        // Nearly every text is, and is copied whole.
+        // Nearly every text is plain, and is copied whole.
         let plain = self.iter().take_while(|byte| is_plain(byte)).count();
         out.extend_from_slice(&self[..plain]);
         for chunk in self[plain..].utf8_chunks() {
@@ -190,7 +188,7 @@ impl Value for &[u8] {
     }
 }
 
-/// JSON that is ready.
+/// JSON that is written already.
 #[derive(Clone, Copy, Debug)]
 pub struct Ready<'a>(pub &'a [u8]);
 
@@ -210,12 +208,12 @@ pub enum Decimals {
 }
 
 impl Decimals {
-    /// A decimal as a value, where there is one.
+    /// A decimal as a value.
     pub fn value(self, decimal: Option<&Decimal>) -> impl Value {
         decimal.map(|decimal| Styled(self, decimal))
     }
 
-    /// A letter that tells the two apart, for an entity tag.
+    /// A letter for the entity tag, since the two have different bodies.
     pub fn variant(self) -> u8 {
         match self {
             Decimals::Number => b'n',

@@ -14,13 +14,13 @@
 //! layer 3 core                 all decisions; no I/O, no clock
 //!           clients              one client connection from accept to close, and every limit on it
 //!           api                  the endpoints; the table of metrics; OpenAPI; compressed bodies
-//!           sources              one exchange: schedule, connections, budget, fetches; failover
+//!           sources              one exchange: schedule, connections, candle plans, jobs; failover
 //!           history              what is in the history file, on its way there, on its way back
 //! layer 2 http                 messages: parses and writes requests and responses
 //!         market               meaning: symbols, quotes, candle series, charts
 //!         exchange             dialects: what one exchange's addresses and JSON mean
 //!         demo                 a simulated exchange, computed from a seed
-//! layer 1 time  table  rng  decimal  fingerprint  interval  record  history  json  log_targets
+//! layer 1 time  table  job_queue  rng  decimal  fingerprint  interval  record  history  json  log_targets
 //!         config  durations
 //! ```
 //!
@@ -62,6 +62,7 @@ pub mod fingerprint;
 pub mod history;
 pub mod http;
 pub mod interval;
+pub mod job_queue;
 pub mod json;
 pub mod log_targets;
 pub mod market;

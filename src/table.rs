@@ -167,6 +167,11 @@ impl<T> Table<T> {
 
     /// Inserts an entry. Returns `None` and drops the entry when the table is full.
     pub fn insert(&mut self, entry: T) -> Option<Key> {
+        self.insert_with(|_| entry)
+    }
+
+    /// Inserts an entry that is made from its key. Returns `None` when the table is full.
+    pub fn insert_with(&mut self, entry: impl FnOnce(Key) -> T) -> Option<Key> {
         let index = match self.free.pop() {
             Some(index) => index as usize,
             None if self.used < self.capacity => {
@@ -177,8 +182,9 @@ impl<T> Table<T> {
         };
         self.len += 1;
         let slot = self.slots.grow_to(index);
-        slot.entry = Some(entry);
-        Some(slot.key(self.first + index))
+        let key = slot.key(self.first + index);
+        slot.entry = Some(entry(key));
+        Some(key)
     }
 
     /// Removes and returns the entry of this key. The key is stale from then on.

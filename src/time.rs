@@ -129,6 +129,9 @@ fn unix_now() -> UnixMs {
 }
 
 impl Mono {
+    /// The latest moment stands for never.
+    pub const NEVER: Mono = Mono(u64::MAX);
+
     /// The time since `earlier`; zero if `earlier` is later than this.
     pub fn since(self, earlier: Mono) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))

@@ -1,10 +1,12 @@
-//! What every part of the core works on, beside its own state.
+//! What every part of the core works on, beside its own state: one [`Context`], which the core owns.
 
 use crate::config::Config;
 use crate::core::{Action, Status};
-use crate::market::Market;
-use crate::time::Now;
+use crate::log_targets::SOURCE;
+use crate::market::{Market, SourceId};
+use crate::time::{Now, UnixMs};
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// The wall clock has moved against the monotonic one when it did so by more than this: reading one
 /// after the other takes less, also on a busy machine, and both are slewed together.
@@ -39,16 +41,26 @@ impl Context {
         }
     }
 
-    /// By how many milliseconds the wall clock has moved against the monotonic one since this was last
-    /// asked: the machine slept, or a clock was set. `None`: by no more than clocks do.
-    pub fn clocks_moved(&mut self) -> Option<i64> {
+    /// The exchange's time now, as far as it is known.
+    pub fn exchange_time(&self, source: SourceId) -> UnixMs {
+        self.stats[source].exchange_time(self.now)
+    }
+
+    /// True if the wall clock has moved against the monotonic one since the last call, by more than
+    /// clocks do: the machine slept, or a clock was set. Then the quotes are older than they look.
+    pub fn clocks_moved(&mut self) -> bool {
         let zero = wall_zero(self.now);
         let moved_ms = zero - self.wall_zero;
         if moved_ms.abs() <= CLOCKS_MOVED_MS {
-            return None;
+            return false;
         }
         self.wall_zero = zero;
-        Some(moved_ms)
+        log::warn!(target: SOURCE, "wall clock moved, exchanges' clocks in doubt ms={moved_ms}");
+        if let Ok(by_ms) = u64::try_from(moved_ms) {
+            let by = Duration::from_millis(by_ms);
+            self.market.quotes.aged(by, self.now.mono);
+        }
+        true
     }
 }
 

@@ -1,7 +1,5 @@
-//! What the core and its driver say to each other.
-//!
-//! Owns the words: which services there are, what can happen to a connection, and what the driver
-//! is to do. It decides nothing.
+//! What the core and its driver exchange: the services, what can happen to a connection ([`Event`]), and
+//! what the driver is to do ([`Action`]). Plain data.
 
 use crate::history::Job;
 use crate::log_targets::NET;
@@ -14,7 +12,7 @@ use std::net::SocketAddr;
 /// What a listener's clients are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
-    /// `/api/v1` alone: the ecosystem has an address of its own.
+    /// `/api/v1` alone, because the ecosystem has an address of its own.
     Api,
     /// `/api/ecosystem` alone.
     Ecosystem,
@@ -28,7 +26,7 @@ impl Service {
     /// How many there are.
     pub const COUNT: usize = 4;
 
-    /// Says where it can be reached, once.
+    /// Logs where it can be reached.
     pub fn announce(self, address: SocketAddr) {
         match self {
             Service::Api | Service::Both => {
@@ -49,9 +47,9 @@ impl Service {
 /// What happened to a connection.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// Our connection to an exchange, or to the proxy on the way, stands.
+    /// A connection to an exchange, or to the proxy in front of it, is open.
     Connected,
-    /// The TLS handshake on it has come to its end: from here on, bytes are those inside.
+    /// Its TLS handshake is done: bytes are those inside from now on.
     Secured,
     /// Bytes came in.
     Received(&'a [u8]),
@@ -63,51 +61,51 @@ pub enum Event<'a> {
     Sent(usize),
     /// The peer has sent its last byte.
     Eof,
-    /// The connection is broken, or never came to be.
+    /// The connection is broken, or was never open.
     Failed(&'a Broken),
 }
 
 /// What the driver is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// There is something to send outside of the connection's own turn.
+    /// There is something to send, or to read again, outside of the connection's own turn.
     Flush(Key),
     /// Open a connection under this key.
     Connect(Key, SocketAddr),
-    /// Speak TLS from here on, with whoever has a certificate for this host.
+    /// Begin TLS, with a peer that has a certificate for this host.
     Secure(Key, String),
     /// Look up a name, and tell the core by [`super::Core::resolved`].
     Resolve {
-        /// For whom.
+        /// The source that needs it.
         source: SourceId,
         /// The name.
         host: String,
-        /// The port that the addresses are to carry.
+        /// The port of the addresses.
         port: u16,
     },
-    /// Send a job to the disk thread, whose answers come by [`super::Core::stored`]. Never more of
-    /// them are under way than its queue takes.
+    /// Send a job to the disk thread, whose replies come by [`super::Core::stored`]. There are never more
+    /// under way than its queue takes.
     Store(Job),
     /// Shut the write side: nothing more will come from us.
     Finish(Key),
-    /// Let the socket go, and tell the core by [`super::Core::closed`].
+    /// Close the socket, and tell the core by [`super::Core::closed`].
     Close(Key),
 }
 
-/// How much is going on: what must come back to nothing when everybody has left.
+/// How much is under way: all of it is zero again once every client has left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Census {
     /// Connections of clients, those to the built-in exchange included.
     pub clients: usize,
-    /// Our own connections to exchanges.
+    /// Upstream connections.
     pub upstreams: usize,
-    /// Clients whose answer is not wholly handed to the kernel.
+    /// Clients whose response is not completely sent.
     pub in_flight: usize,
-    /// Answers that are made over several turns.
+    /// Responses that are made over several turns.
     pub long_answers: usize,
 }
 
-/// What the system says of the process.
+/// Figures of the process, from the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProcessFacts {
     /// Resident memory, in bytes.
@@ -116,14 +114,14 @@ pub struct ProcessFacts {
     pub open_fds: Option<u64>,
 }
 
-/// Why a connection is broken, or never came to be.
+/// Why a connection is broken, or was never open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Broken {
-    /// By the system's word.
+    /// An I/O error.
     Io(ErrorKind),
     /// The peer has closed it.
     Closed,
-    /// By the word of TLS, made for people.
+    /// An error of TLS, as text.
     Tls(Box<str>),
 }
 
@@ -140,11 +138,11 @@ impl fmt::Display for Broken {
 /// Why a client's connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseReason {
-    /// The client closed, between two requests or after its last answer.
+    /// The client closed, between two requests or after its last response.
     ClientClosed,
     /// The client closed in the middle of a request.
     CutShort,
-    /// The client asked for the end with its last request, or spoke HTTP/1.0.
+    /// The client asked to close with its last request, or sent HTTP/1.0.
     Answered,
     /// The cap of requests on one connection.
     RequestLimit,
@@ -156,16 +154,16 @@ pub enum CloseReason {
     BodyTimeout,
     /// No request for too long.
     IdleTimeout,
-    /// The client did not take its answer.
+    /// The client did not read its response.
     WriteTimeout,
-    /// The client took its answer more slowly than others, when too much was pending in all.
+    /// The client read its response more slowly than others, when too much was pending in total.
     SlowReader,
-    /// The client left requests unfinished for longer than others, when too many bytes of them had
-    /// come in all.
+    /// The client left requests unfinished for longer than others, when too many bytes of them were held
+    /// in total.
     SlowSender,
     /// The connection broke.
     Broken,
-    /// Turned away at the cap of connections.
+    /// Refused at the cap of connections.
     Refused,
     /// marketd is stopping.
     Stopping,

@@ -1,13 +1,14 @@
 //! The core: everything that is decided, and nothing that is done.
 //!
-//! [`Core`] is the conductor. It owns the clients, the sources, the market, the history and the
-//! figures, hands each event to the part that owns it, and collects actions and the next deadline: it
-//! is told what happened and what time it is ([`Core::handle`], [`Core::handle_timeout`]), and
-//! answers with what is to be done ([`Core::poll_action`], [`Core::outgoing`],
+//! [`Core`] is the conductor. It owns the clients, the sources, the history, and one `Context`: the
+//! configuration, the market, the figures, the actions and the time. It hands each event to the part
+//! that owns it. It is told what happened and what time it is ([`Core::handle`],
+//! [`Core::handle_timeout`]), and tells what is to be done ([`Core::poll_action`], [`Core::outgoing`],
 //! [`Core::poll_timeout`]). So the whole of it runs in a test, in virtual time.
 //!
-//! A part borrows what it works on through a `Context`; it never calls another part. What a client
-//! needs of a source or of the history it leaves as a wish, which the conductor grants.
+//! Each part is lent the `Context` for the length of a call. Sources also hand what they read to the
+//! history. No other part calls another: what a client needs of a source or of the history is a wish,
+//! which the conductor grants.
 //!
 //! It never touches a socket, a file or a clock, and no call takes long: what takes long is done
 //! in slices by [`Core::work`], one a call.
@@ -22,33 +23,25 @@ mod sources;
 mod stats;
 
 pub use crate::durations::Endpoint;
+pub use clients::{DEMO_CLIENTS, LOBBY};
 pub use event::{Action, Broken, Census, CloseReason, Event, ProcessFacts, Service};
 pub use stats::{SourceState, SourceStatus, Status};
 
 use crate::config::Config;
 use crate::demo::Demo;
-use crate::history::Answer;
+use crate::history::Reply;
 use crate::http::Outgoing;
-use crate::log_targets::SOURCE;
 use crate::market::{Market, SeriesKey, SourceId};
 use crate::table::Key;
 use crate::time::{Mono, Now};
-use api::reasons::HealthLog;
+use api::health_log::HealthLog;
 use clients::{Clients, Wish};
 use context::Context;
-use history::History;
-use next_wake::{NEVER, NextWake};
+use history::{History, ReadStart};
+use next_wake::{CachedWake, NextWake};
 use sources::Sources;
-use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
-use std::time::Duration;
-
-/// Clients above the cap that are told so at once; above that, connections are dropped.
-pub const LOBBY: usize = 64;
-
-/// Connections to the demo exchange: our own, and a few of the curious.
-pub const DEMO_CLIENTS: usize = 32;
 
 /// See the module's page.
 pub struct Core {
@@ -57,11 +50,8 @@ pub struct Core {
     history: History,
     health: HealthLog,
     cx: Context,
-    /// What the sources, the quotes, the health log and the history want next, where that is known.
-    ///
-    /// Invariant: what is kept is what would be worked out now. Whoever lets one of them act forgets
-    /// it; debug builds look each time.
-    next_wake: Cell<Option<NextWake>>,
+    /// Whoever lets the sources, the quotes, the health log or the history act must forget it.
+    next_wake: CachedWake,
     /// The kind of long work that is next.
     next_slice: usize,
     /// When the end comes in any case.
@@ -95,7 +85,7 @@ impl Core {
             history: History::new(now),
             health: HealthLog::new(&stats, &market.quotes),
             cx: Context::new(config, market, stats, now),
-            next_wake: Cell::new(None),
+            next_wake: CachedWake::default(),
             next_slice: 0,
             stop_at: None,
             clients_done: false,
@@ -141,7 +131,7 @@ impl Core {
         }
     }
 
-    /// Tells what the look-up of a source's name came to.
+    /// Takes in the addresses of a source's name, or why there are none.
     pub fn resolved(
         &mut self,
         source: SourceId,
@@ -154,17 +144,19 @@ impl Core {
         self.wake_clients();
     }
 
-    /// History is kept in a file from now on; this is what became of opening it.
-    pub fn keep_history(&mut self, opened: Answer, now: Now) {
+    /// Keeps history in a file from now on. `opened` tells what came of opening it.
+    pub fn keep_history(&mut self, opened: Reply, now: Now) {
         self.set_time(now);
         let (_, history, cx) = self.sources();
-        history.begin(opened, cx);
+        if history::HAS_FILES {
+            history.begin(opened, cx);
+        }
     }
 
-    /// Tells what the disk thread has answered.
-    pub fn stored(&mut self, answer: Answer, now: Now) {
+    /// Takes in a message of the disk thread.
+    pub fn stored(&mut self, reply: Reply, now: Now) {
         self.set_time(now);
-        if self.tell_history(|history, cx| history.answered(answer, cx)) {
+        if history::HAS_FILES && self.tell_history(|history, cx| history.handle(reply, cx)) {
             self.wake_clients();
         }
         self.check_end();
@@ -174,7 +166,7 @@ impl Core {
     pub fn handle_timeout(&mut self, now: Now) {
         self.set_time(now);
         self.clients.handle_timeout(&mut self.cx);
-        if !self.is_quiet() {
+        if !self.next_wake.is_after(now.mono) {
             self.keep_time();
         }
         if self.clients.has_waited_enough(now.mono) {
@@ -198,7 +190,7 @@ impl Core {
             self.tell_history(History::handle_timeout);
         }
         self.watch();
-        self.next_wake.set(None);
+        self.next_wake.forget();
     }
 
     /// Whether [`Core::work`] has something to do.
@@ -206,18 +198,15 @@ impl Core {
         self.clients.has_work() || self.next_wake().has_work
     }
 
-    /// The kinds of long work. Each does one slice, or says that it has nothing to do.
-    const SLICES: [fn(&mut Core) -> bool; 5] = [
-        |core| core.clients.step_turns(&mut core.cx),
+    /// The kinds of long work. Each does one slice, or returns false if it has nothing to do.
+    const SLICES: [fn(&mut Core) -> bool; 3] = [
+        |core| core.clients.work(&mut core.cx),
         Core::step_sources,
-        |core| core.clients.step_long(&mut core.cx),
         Core::step_history,
-        |core| core.clients.step_packing(),
     ];
 
-    /// Does one slice of what takes long: a connection's next requests, a poll, a response, the
-    /// history or a body in gzip, each kind in its turn. One slice a call, so that the driver can look
-    /// at the clock between two.
+    /// Does one slice of long work: of the clients, the sources or the history, each in turn. One slice a
+    /// call, so that the driver can look at the clock between two.
     pub fn work(&mut self, now: Now) {
         self.set_time(now);
         for _ in Core::SLICES {
@@ -242,7 +231,7 @@ impl Core {
 
     fn step_history(&mut self) -> bool {
         let has_work = self.history.has_work();
-        if has_work {
+        if history::HAS_FILES && has_work {
             self.tell_history(History::work);
         }
         has_work
@@ -263,9 +252,9 @@ impl Core {
         let mut next = self.next_wake().due.min(self.clients.due());
         // Once the clients have had their time, only the history is waited for.
         if !self.clients_done {
-            next = next.min(self.stop_at.unwrap_or(NEVER));
+            next = next.min(self.stop_at.unwrap_or(Mono::NEVER));
         }
-        (next != NEVER).then_some(next)
+        (next != Mono::NEVER).then_some(next)
     }
 
     /// Both [`Core::outgoing`] and [`Core::wants_read`].
@@ -361,17 +350,17 @@ impl Core {
 
     /// The sources and the history, which are about to act, and what they work on.
     fn sources(&mut self) -> (&mut Sources, &mut History, &mut Context) {
-        self.next_wake.set(None);
+        self.next_wake.forget();
         (&mut self.sources, &mut self.history, &mut self.cx)
     }
 
-    /// Lets the history act. Sources may have waited for what it has heard, or for room in it.
+    /// Lets the history act. Sources may wait for what it has received, or for room in it.
     fn tell_history<R>(&mut self, act: impl FnOnce(&mut History, &mut Context) -> R) -> R {
         let (sources, history, cx) = self.sources();
         let pace = history.pace();
         let told = act(history, cx);
         if history.pace() > pace {
-            sources.hurry(cx.now);
+            sources.wake_up(cx.now);
         }
         if history.has_news() {
             sources.note_stored(cx.now);
@@ -387,19 +376,19 @@ impl Core {
         }
     }
 
-    /// Has candles read from the file, or fetched.
+    /// Has candles read from the file, or requested.
     fn grant(&mut self, wish: &Wish) {
         let (series, slots) = (wish.series, &wish.slots);
         let (sources, history, cx) = self.sources();
         if !sources.follow(series, cx) {
-            return self.clients.go_without(wish.job);
+            return self.clients.go_without(wish.client);
         }
-        let recalled = history.recall(series, slots, cx);
+        let read = history.read(series, slots, cx);
         let asked = sources.ask(series, slots, cx);
-        match recalled {
-            Some(comes) if comes || asked => {}
-            Some(_) => self.clients.go_without(wish.job),
-            None => self.clients.refuse(wish.client, wish.job, &mut self.cx),
+        match read {
+            ReadStart::Refused => self.clients.refuse(wish.client, &mut self.cx),
+            ReadStart::Nothing if !asked => self.clients.go_without(wish.client),
+            ReadStart::Nothing | ReadStart::Begun => {}
         }
     }
 
@@ -407,21 +396,21 @@ impl Core {
     fn wake_clients(&mut self) {
         let (sources, history) = (&self.sources, &self.history);
         let comes = |series: SeriesKey, slots: &Range<i64>| {
-            history.is_recalling(series, slots) || sources.is_asking(series, slots)
+            history.is_reading(series, slots) || sources.is_asking(series, slots)
         };
         self.clients.wake(comes, &self.cx);
     }
 
-    /// Looks who answers for which symbol, where that may have changed, and tells the log why the
-    /// service is not ok.
+    /// Looks from which source each symbol is served, if that may have changed, and logs why the service
+    /// is not ok.
     fn watch(&mut self) {
         let Context {
             stats, market, now, ..
         } = &mut self.cx;
-        if self.health.tell(stats, &market.quotes, *now)
+        if self.health.update(stats, &market.quotes, *now)
             || self.sources.watch_failover(&mut self.cx)
         {
-            self.next_wake.set(None);
+            self.next_wake.forget();
         }
     }
 
@@ -438,48 +427,20 @@ impl Core {
         }
     }
 
-    /// Where the machine slept or a clock was set, nothing that was said before is as new as it looks, and
-    /// nobody knows what time it is at the exchanges.
+    /// If the machine slept or a clock was set, nothing is as new as it looks, and the exchanges' time is
+    /// not known.
     #[cold]
     fn watch_clocks(&mut self) {
-        let Some(moved_ms) = self.cx.clocks_moved() else {
-            return;
-        };
-        log::warn!(
-            target: SOURCE,
-            "the wall clock moved by {moved_ms} ms: asking the exchanges for their time"
-        );
-        if let Ok(by_ms) = u64::try_from(moved_ms) {
-            let by = Duration::from_millis(by_ms);
-            self.cx.market.quotes.aged(by, self.cx.now.mono);
+        if self.cx.clocks_moved() {
+            let (sources, _, cx) = self.sources();
+            sources.clocks_moved(cx);
         }
-        let (sources, _, cx) = self.sources();
-        sources.clocks_moved(cx);
-        sources.watch_failover(cx);
     }
 
-    /// The next wake-up, worked out where it is not known: every turn asks for it several times, and most
-    /// turns serve clients and change none of it.
+    /// The next wake-up. Every turn asks for it several times, and most turns change none of it.
     #[inline]
     fn next_wake(&self) -> NextWake {
-        let known = self.next_wake.get();
-        debug_assert!(
-            known.is_none_or(|it| it == self.work_out()),
-            "somebody acted and did not say so"
-        );
-        known.unwrap_or_else(|| {
-            self.next_wake.set(Some(self.work_out()));
-            self.work_out()
-        })
-    }
-
-    /// Whether nobody wants to be told what time it is now.
-    #[inline]
-    fn is_quiet(&self) -> bool {
-        (self.next_wake.get()).is_some_and(|it| it.due > self.cx.now.mono)
-    }
-
-    fn work_out(&self) -> NextWake {
-        NextWake::of(&self.sources, &self.history, &self.health, &self.cx)
+        let compute = || NextWake::of(&self.sources, &self.history, &self.health, &self.cx);
+        self.next_wake.get(compute)
     }
 }

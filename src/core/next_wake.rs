@@ -1,29 +1,27 @@
-//! The next wake-up: what the sources, their quotes, failover, the health log and the history want next.
+//! The next wake-up: what the sources, the quotes, failover, the health log and the history want next.
 
-use super::api::reasons::HealthLog;
+use super::api::health_log::HealthLog;
 use super::context::Context;
 use super::history::History;
 use super::sources::Sources;
 use crate::time::Mono;
-
-/// The latest moment stands for never.
-pub const NEVER: Mono = Mono(u64::MAX);
+use std::cell::Cell;
 
 /// See the module's page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NextWake {
-    /// When time is to be told to one of them.
+    /// When one of them is to be told that time has passed.
     pub due: Mono,
-    /// Whether one of them has something to do that takes long.
+    /// True if one of them has a job to step.
     pub has_work: bool,
-    /// Responses that have been read and are not yet wholly in the market.
+    /// Responses that are read and not yet completely in the market.
     pub staged: usize,
 }
 
 impl NextWake {
     /// Of what these want.
     pub fn of(sources: &Sources, history: &History, health: &HealthLog, cx: &Context) -> NextWake {
-        // Who is stopping asks nothing more of exchanges.
+        // At the end nothing more is requested from exchanges.
         let sources_due = sources.due().filter(|_| !cx.stats.stopping);
         let all = [
             sources_due,
@@ -33,9 +31,44 @@ impl NextWake {
             history.due(),
         ];
         NextWake {
-            due: all.into_iter().flatten().min().unwrap_or(NEVER),
+            due: all.into_iter().flatten().min().unwrap_or(Mono::NEVER),
             has_work: history.has_work() || sources.has_work(),
             staged: sources.staged(),
         }
+    }
+}
+
+/// The next wake-up, computed when it is not known.
+///
+/// Invariant: the cached value equals a recomputation. Every change of what it is computed from must call
+/// [`CachedWake::forget`]; debug builds compare each time.
+#[derive(Default)]
+pub struct CachedWake(Cell<Option<NextWake>>);
+
+impl CachedWake {
+    /// The next wake-up.
+    #[inline]
+    pub fn get(&self, compute: impl Fn() -> NextWake) -> NextWake {
+        let known = self.0.get();
+        debug_assert!(
+            known.is_none_or(|it| it == compute()),
+            "a change did not forget the next wake-up"
+        );
+        known.unwrap_or_else(|| {
+            let next = compute();
+            self.0.set(Some(next));
+            next
+        })
+    }
+
+    /// It is not known any more.
+    pub fn forget(&self) {
+        self.0.set(None);
+    }
+
+    /// True if it is known, and later than this.
+    #[inline]
+    pub fn is_after(&self, now: Mono) -> bool {
+        self.0.get().is_some_and(|it| it.due > now)
     }
 }

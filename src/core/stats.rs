@@ -1,7 +1,6 @@
-//! What marketd knows of its own state: counters, and one record for each source.
+//! The figures that metrics and health report: counters, and one record for each source.
 //!
-//! Owns the figures that metrics and health answer with. The rooms that do the work write them;
-//! the api reads them. It never decides anything.
+//! [`Status`] owns them. The parts that do the work write them; the api reads them.
 
 use crate::durations::{Histogram, POLL_BOUNDS_US, Requests};
 use crate::history::Extent;
@@ -15,7 +14,7 @@ use std::ops::{Index, IndexMut};
 pub struct Status {
     /// When the process began.
     pub started: Now,
-    /// Whether a signal has asked for the end.
+    /// True once the end has begun.
     pub stopping: bool,
     /// Clients and their requests.
     pub http: HttpStatus,
@@ -68,30 +67,30 @@ pub struct Queues {
     pub clients: usize,
     /// The same of connections to exchanges.
     pub upstreams: usize,
-    /// Answers that wait for candles.
+    /// Responses that wait for candles.
     pub held: usize,
-    /// Answers that are made in parts.
+    /// Responses that are made in parts.
     pub running: usize,
     /// Bodies that wait to be packed, or are being packed.
     pub packing: usize,
-    /// Polls that have been read and are not yet wholly in the market.
+    /// Upstream responses that are read and not yet completely in the market.
     pub staged: usize,
 }
 
-/// How far the history of a source has come, in candles of all series that are followed.
+/// How far the backfill of a source has come, in candles of all series that are followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backfill {
-    /// As deep as the configuration says, and the exchange tells.
+    /// As many as the configuration wants, and the exchange serves.
     pub wanted: u64,
-    /// Known of that.
+    /// Those that are known.
     pub done: u64,
-    /// The pace of the last minute; 0 when there is nothing to fetch.
+    /// The pace of the last minute; 0 if nothing is missing.
     pub per_minute: u64,
     /// When it will be done at this pace.
     pub ends_at: Option<UnixMs>,
 }
 
-/// What the history file holds, as the disk thread has last told it.
+/// What the history file holds, by the last message of the disk thread.
 #[derive(Clone, Debug, Default)]
 pub struct StoredSeries {
     extents: BTreeMap<SeriesKey, Extent>,
@@ -133,25 +132,25 @@ impl StoredSeries {
 /// How the history file does.
 #[derive(Clone, Debug, Default)]
 pub struct HistoryStatus {
-    /// Whether there is to be one.
+    /// True if one is configured.
     pub enabled: bool,
-    /// Whether it cannot be used.
+    /// True if it cannot be used.
     pub unusable: bool,
-    /// Whether it has gone while it was in use, and is not what it was yet.
+    /// True if it has gone while it was in use, and does not hold again what memory does.
     pub lost: bool,
-    /// Whether the last write to it failed.
+    /// True if the last write to it failed.
     pub write_failed: bool,
-    /// What was said of the last fault, in one line.
+    /// The last fault, in one line.
     pub why: String,
     /// What it holds.
     pub stored: StoredSeries,
     /// Writes that failed since the start.
     pub persist_errors: u64,
-    /// Candles put into slots that had none since the start.
+    /// Candles inserted since the start.
     pub inserted: u64,
     /// Candles whose numbers changed since the start.
     pub updated: u64,
-    /// Candles taken out for their age since the start.
+    /// Candles evicted for their age since the start.
     pub evicted: u64,
     /// Size in bytes, without what is still in its log.
     pub bytes: u64,
@@ -162,23 +161,23 @@ pub struct HistoryStatus {
 pub struct HttpStatus {
     /// Requests understood well enough to be answered, malformed ones included.
     pub requests: u64,
-    /// Requests whose answer is not wholly handed to the kernel.
+    /// Requests whose response is not completely sent.
     pub in_flight: u64,
-    /// Answers by the first digit of their status, 2 to 5.
+    /// Responses by the first digit of their status, 2 to 5.
     pub classes: [u64; 4],
-    /// Answers 304.
+    /// Responses 304.
     pub not_modified: u64,
     /// Requests that could not be understood.
     pub bad_requests: u64,
-    /// Connections closed by a deadline while they had something to do.
+    /// Connections closed by a deadline while they were in use.
     pub timeouts: u64,
-    /// Connections turned away at the cap.
+    /// Connections refused at the cap.
     pub rejected: u64,
-    /// Requests turned back by the rate limit.
+    /// Requests refused by the rate limit.
     pub rate_limited: u64,
     /// Addresses that the rate limit forgot for others.
     pub rates_forgotten: u64,
-    /// Bytes of answers that are not handed to the kernel.
+    /// Bytes of responses that are not sent.
     pub pending: u64,
     /// Bytes of requests that are not answered.
     pub held: u64,
@@ -190,18 +189,18 @@ pub struct HttpStatus {
     pub total: u64,
     /// Closed connections by `CloseReason`.
     pub closes: [u64; super::CloseReason::COUNT],
-    /// Answers by endpoint, class of status and duration.
+    /// Responses by endpoint, class of status and duration.
     pub durations: Requests,
 }
 
 /// How a source does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceState {
-    /// No quotes have come yet, and nothing has failed since the last good answer.
+    /// No quotes have come yet, and nothing has failed since the last good response.
     Starting,
-    /// The last try succeeded, and quotes of this source are served.
+    /// The last request succeeded, and quotes of this source are served.
     Up,
-    /// The last try failed; the next waits for its time.
+    /// The last request failed; the next one waits.
     Backoff,
     /// The same, and the last good poll of quotes (without any, the start) is `staleAfterMs` ago or
     /// more: no quote of this source is fresh.
@@ -241,19 +240,19 @@ pub struct SourceStatus {
     pub last_error_at: Option<UnixMs>,
     /// Why it failed.
     pub last_error: Option<String>,
-    /// From the request's first byte to the answer's last, of the last good one.
+    /// From the request's first byte to the response's last, of the last good one.
     pub last_latency_ms: Option<u64>,
     /// The same of all good ones.
     pub latencies: Histogram<{ POLL_BOUNDS_US.len() }>,
-    /// Body and head bytes of all answers.
+    /// Body and head bytes of all responses.
     pub bytes_received: u64,
     /// When the next poll of quotes is due.
     pub next_poll_at: Option<UnixMs>,
     /// The same on the monotonic clock.
     pub next_poll: Mono,
-    /// Until when nothing is asked.
+    /// Until when nothing is requested.
     pub backoff_until: Option<UnixMs>,
-    /// Whether a poll of quotes has succeeded since the start.
+    /// True if a poll of quotes has succeeded since the start.
     pub quotes_polled: bool,
     /// Last request for quotes answered well.
     pub quotes_at: Option<UnixMs>,
@@ -262,17 +261,17 @@ pub struct SourceStatus {
     /// The exchange's clock: its milliseconds since the epoch at our `Mono` zero. `None` until its
     /// time was asked.
     pub clock: Option<i64>,
-    /// Items of answers that were refused.
+    /// Items of responses that were refused.
     pub rejected: u64,
-    /// How far its history has come.
+    /// How far its backfill has come.
     pub backfill: Backfill,
     /// Units of the exchange's limit that were spent.
     pub budget_spent: u64,
-    /// Units that may be spent at once, as of the last answer.
+    /// Units that may be spent at once, as of the last response.
     pub budget_left: u64,
-    /// Times that another source took over a symbol because this one had no fresh quote of it.
+    /// How often a symbol moved on to another source because this one had no fresh quote of it.
     pub failovers: u64,
-    /// Times that a symbol came back to this source.
+    /// How often a symbol returned to this source.
     pub returns: u64,
 }
 
@@ -309,6 +308,13 @@ impl SourceStatus {
         }
     }
 
+    /// No back-off is running any more.
+    pub fn leave_backoff(&mut self, state: SourceState) {
+        self.state = state;
+        self.backoff_until = None;
+        self.failing_since = None;
+    }
+
     /// The exchange's time now. It follows our monotonic clock from the last time that the
     /// exchange told its own, so setting this machine's clock does not move it.
     pub fn exchange_time(&self, now: Now) -> UnixMs {
@@ -322,7 +328,7 @@ impl SourceStatus {
 /// Upper bounds of the histogram of turns, in microseconds.
 pub const TURN_BOUNDS: [u64; 10] = [50, 100, 250, 500, 1000, 2000, 5000, 10_000, 50_000, 250_000];
 
-/// Seconds over which the longest turn is told.
+/// Seconds over which the longest turn is reported.
 const STALL_WINDOW: usize = 60;
 
 /// How long the loop's turns took, from wake-up to sleep.

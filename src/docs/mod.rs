@@ -27,6 +27,7 @@ pages! {
     configuration "configuration.md"
     charts_and_history "charts-and-history.md"
     operations "operations.md"
+    backup "backup.md"
     performance "performance.md"
     testing "testing.md"
     architecture "architecture.md"

@@ -5,6 +5,7 @@
 
 use super::names::{QuoteName, SavedQuote, SeriesName};
 use crate::record::{Candle, MarketRules};
+use rangemap::RangeMap;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -69,8 +70,7 @@ pub enum Fate {
 /// range that is `Covered` or `Replaced`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// By first slot: the end of the range, and its fate.
-    ranges: BTreeMap<i64, (i64, Fate)>,
+    ranges: RangeMap<i64, Fate>,
     /// By slot; `None` if the exchange no longer has a candle.
     candles: BTreeMap<i64, Option<Candle>>,
 }
@@ -88,7 +88,7 @@ impl Changes {
 
     /// The ranges in order, with their fates.
     pub fn ranges(&self) -> impl Iterator<Item = (Range<i64>, Fate)> {
-        (self.ranges.iter()).map(|(start, (end, fate))| (*start..*end, *fate))
+        (self.ranges.iter()).map(|(slots, fate)| (slots.clone(), *fate))
     }
 
     /// The candles by slot, in order; `None` for a candle to delete.
@@ -121,11 +121,11 @@ impl Changes {
 
     /// Merges later changes into these.
     pub fn absorb(&mut self, later: Changes) {
-        for (start, (end, fate)) in later.ranges {
+        for (slots, fate) in later.ranges {
             if fate != Fate::Covered {
-                self.drop_candles(&(start..end));
+                self.drop_candles(&slots);
             }
-            self.paint(start..end, fate);
+            self.paint(slots, fate);
         }
         self.candles.extend(later.candles);
     }
@@ -139,72 +139,15 @@ impl Changes {
         if slots.is_empty() {
             return;
         }
-        let mut at = slots.start;
-        for (start, end, old) in self.cut_out(&slots) {
-            if at < start {
-                self.lay(at, start, fate);
+        let clip = |part: &Range<i64>| part.start.max(slots.start)..part.end.min(slots.end);
+        let lost = |(_, old): &(&Range<i64>, &Fate)| **old != Fate::Covered;
+        let before = self.ranges.overlapping(&slots).filter(lost);
+        let lost: Vec<_> = before.map(|(part, _)| clip(part)).collect();
+        self.ranges.insert(slots, fate);
+        if fate == Fate::Covered {
+            for part in lost {
+                self.ranges.insert(part, Fate::Replaced);
             }
-            let both = match (old, fate) {
-                (Fate::Forgotten | Fate::Replaced, Fate::Covered) => Fate::Replaced,
-                _ => fate,
-            };
-            self.lay(start, end, both);
-            at = end;
         }
-        if at < slots.end {
-            self.lay(at, slots.end, fate);
-        }
-        self.check();
-    }
-
-    /// Removes the slots from the ranges. Returns the removed parts in order.
-    fn cut_out(&mut self, slots: &Range<i64>) -> Vec<(i64, i64, Fate)> {
-        let before = self.ranges.range(..slots.start).next_back();
-        let reaches_in = before.filter(|(_, (end, _))| *end > slots.start);
-        let inside = self.ranges.range(slots.clone());
-        let touched: Vec<i64> = (reaches_in.into_iter().chain(inside))
-            .map(|(start, _)| *start)
-            .collect();
-        let mut parts = Vec::with_capacity(touched.len());
-        for start in touched {
-            let (end, fate) = self.ranges.remove(&start).expect("found just above");
-            if start < slots.start {
-                self.ranges.insert(start, (slots.start, fate));
-            }
-            if end > slots.end {
-                self.ranges.insert(slots.end, (end, fate));
-            }
-            parts.push((start.max(slots.start), end.min(slots.end), fate));
-        }
-        parts
-    }
-
-    /// Adds a range where there is none, and joins it with neighbours of the same fate.
-    fn lay(&mut self, mut start: i64, mut end: i64, fate: Fate) {
-        if let Some((left, (behind, same))) = self.ranges.range(..start).next_back()
-            && *behind == start
-            && *same == fate
-        {
-            start = *left;
-        }
-        if let Some((behind, same)) = self.ranges.get(&end).copied()
-            && same == fate
-        {
-            self.ranges.remove(&end);
-            end = behind;
-        }
-        self.ranges.insert(start, (end, fate));
-    }
-
-    /// Checks the invariant in debug builds.
-    fn check(&self) {
-        debug_assert!(self.ranges.iter().all(|(start, (end, _))| start < end));
-        let pairs = self.ranges.iter().zip(self.ranges.iter().skip(1));
-        debug_assert!(
-            pairs
-                .into_iter()
-                .all(|((_, (end, fate)), (start, (_, next)))| end < start
-                    || (end == start && fate != next))
-        );
     }
 }

@@ -68,7 +68,7 @@ pub enum OpenError {
 /// Why a job failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreError {
-    /// The file is not open: see the last [`super::Answer::Failed`].
+    /// The file is not open: see the last [`super::Reply::Failed`].
     NotOpen,
     /// The disk is full.
     Full(String),
@@ -147,9 +147,10 @@ impl fmt::Display for OpenError {
                     f,
                     "{path} is damaged ({what}); {UNTOUCHED}, and no history is kept until it is \
                      mended. Stop marketd, then either move {path}, {path}-wal and {path}-shm \
-                     away, so that candles are fetched anew, or save what can be read: sqlite3 \
-                     {path} .recover | sqlite3 mended.db; sqlite3 mended.db 'pragma \
-                     application_id={}; pragma user_version={}'; and start with --data mended.db",
+                     away, so that candles are fetched anew, or save what can be read (Debian 12's \
+                     sqlite3 cannot): sqlite3 {path} .recover | sqlite3 mended.db; \
+                     sqlite3 mended.db 'pragma application_id={}; pragma user_version={}'; and \
+                     start with --data mended.db",
                     APPLICATION_ID, VERSION,
                 )
             }

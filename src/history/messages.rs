@@ -13,20 +13,20 @@ pub const PAGE: usize = 2048;
 /// these are done in slices, so that no other job waits for long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Job {
-    /// Load what the file holds, but no candles: [`Answer::Heads`], [`Answer::Quotes`] and
-    /// [`Answer::Markets`] in parts, then [`Answer::Loaded`]. The time that this takes does not depend on
+    /// Load what the file holds, but no candles: [`Reply::Heads`], [`Reply::Quotes`] and
+    /// [`Reply::Markets`] in parts, then [`Reply::Loaded`]. The time that this takes does not depend on
     /// the number of candles.
     Load,
-    /// Read candles: [`Answer::Rows`].
+    /// Read candles: [`Reply::Rows`].
     Read(Read),
-    /// Write a batch in one transaction: [`Answer::Written`].
+    /// Write a batch in one transaction: [`Reply::Written`].
     Write {
         /// The caller's number, which the answer repeats.
         number: u64,
         /// The batch.
         batch: Box<Batch>,
     },
-    /// Delete all slots of a series before this one: [`Answer::Evicted`].
+    /// Delete all slots of a series before this one: [`Reply::Evicted`].
     Evict {
         /// The series.
         series: SeriesName,
@@ -34,7 +34,7 @@ pub enum Job {
         before: i64,
     },
     /// Do all jobs that were sent before, move the log into the file, close the file, and end:
-    /// [`Answer::Stopped`]. Evictions that are not finished are left for the next run.
+    /// [`Reply::Stopped`]. Evictions that are not finished are left for the next run.
     Stop,
 }
 
@@ -55,8 +55,8 @@ pub struct Read {
 
 /// A message from the disk thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// The file is open. This is the first answer, or comes after an [`Answer::Failed`] that has
+pub enum Reply {
+    /// The file is open. This is the first answer, or comes after an [`Reply::Failed`] that has
     /// passed. What was loaded before is still valid, because no other process writes.
     Opened(Opened),
     /// The file cannot be used; see [`OpenError::is_refusal`] and [`OpenError::may_pass`]. From now on,

@@ -153,18 +153,9 @@ fn read<'a>(
         0 => Version::Http10,
         _ => Version::Http11,
     };
-    let known_method = match method {
-        "GET" => Method::Get,
-        "HEAD" => Method::Head,
-        "OPTIONS" => Method::Options,
-        "POST" => Method::Post,
-        "PUT" => Method::Put,
-        "PATCH" => Method::Patch,
-        "DELETE" => Method::Delete,
-        "TRACE" => Method::Trace,
-        "CONNECT" => Method::Connect,
-        "QUERY" => Method::Query,
-        _ => return Err(RequestError::UnknownMethod),
+    let known_method = Method::NAMES.iter().find(|(name, _)| *name == method);
+    let Some((_, known_method)) = known_method else {
+        return Err(RequestError::UnknownMethod);
     };
     let parts = target::split(method, target)?;
     let mut known = KnownFields::default();
@@ -179,7 +170,7 @@ fn read<'a>(
     known.check(version)?;
     let body = known.body();
     Ok(Request {
-        method: known_method,
+        method: *known_method,
         path: parts.path,
         query: parts.query,
         raw_target: target,

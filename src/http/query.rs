@@ -3,7 +3,7 @@
 //! Text is split before it is decoded, and decoded only once. So an escaped slash or ampersand is part
 //! of its segment or value.
 
-use super::target::has_any;
+use memchr::{memchr, memchr2};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -22,43 +22,20 @@ impl std::error::Error for BadEscape {}
 /// Decodes a path segment (RFC 3986, 2.1). The result has no control byte, but may have slashes and
 /// bytes that are not UTF-8. A `+` stays a `+`.
 pub fn decode_segment(raw: &[u8]) -> Result<Cow<'_, [u8]>, BadEscape> {
-    decode(raw, b'+', Bad::Refuse)
+    unescape(raw, |byte| visible(byte).map(Some).ok_or(BadEscape))
 }
 
 /// Decodes the escapes of unreserved characters, so that the path can be compared with those of
 /// endpoints (RFC 3986, 6.2.2.2). Other escapes stay, so that each segment can be decoded later. A path
 /// with an invalid escape is returned as it is.
 pub fn normal_path(raw: &[u8]) -> Cow<'_, [u8]> {
-    if !has_any(raw, [b'%']) {
-        return Cow::Borrowed(raw);
-    }
-    let mut normal = Vec::with_capacity(raw.len());
-    let mut rest = raw;
-    while let Some((&byte, tail)) = rest.split_first() {
-        rest = tail;
-        normal.push(byte);
-        if byte != b'%' {
-            continue;
-        }
-        let digits = match *tail {
-            [high, low, ..] => hex(high).and_then(|high| Ok(high << 4 | hex(low)?)),
-            _ => Err(BadEscape),
-        };
-        match digits {
-            Ok(byte) if is_unreserved(byte) => {
-                *normal.last_mut().expect("the percent sign is in it") = byte;
-                rest = &tail[2..];
-            }
-            Ok(_) => {}
-            Err(BadEscape) => return Cow::Borrowed(raw),
-        }
-    }
-    Cow::Owned(normal)
+    let unreserved = |byte: Option<u8>| Ok(byte.map(Some).ok_or(BadEscape)?.filter(is_unreserved));
+    unescape(raw, unreserved).unwrap_or(Cow::Borrowed(raw))
 }
 
 /// True for unreserved characters (RFC 3986, 2.3).
-fn is_unreserved(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
+fn is_unreserved(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~".contains(byte)
 }
 
 /// The (key, value) pairs of a query in their order. The value of a key without `=` is empty. Empty
@@ -86,131 +63,62 @@ impl<'a> Iterator for Query<'a> {
             if self.rest.is_empty() {
                 return None;
             }
-            let Marks {
-                end,
-                equals,
-                escapes,
-            } = marks(self.rest);
+            let end = memchr(b'&', self.rest).unwrap_or(self.rest.len());
             let pair = &self.rest[..end];
             self.rest = self.rest.get(end + 1..).unwrap_or_default();
             if pair.is_empty() {
                 continue;
             }
-            let (key, value) = match equals {
+            let (key, value) = match memchr(b'=', pair) {
                 Some(at) => (&pair[..at], &pair[at + 1..]),
                 None => (pair, &[][..]),
             };
-            if !escapes {
-                return Some((Cow::Borrowed(key), Cow::Borrowed(value)));
-            }
-            let decode = |raw| decode(raw, b' ', Bad::Keep).unwrap_or(Cow::Borrowed(raw));
             return Some((decode(key), decode(value)));
         }
     }
 }
 
-/// The ends of the first pair and of its key, and whether the pair has to be decoded.
-struct Marks {
-    end: usize,
-    equals: Option<usize>,
-    escapes: bool,
-}
-
-/// Finds them in one pass. Sixteen bytes without any mark, as in a long list, are skipped at once.
-fn marks(query: &[u8]) -> Marks {
-    let mut marks = Marks {
-        end: query.len(),
-        equals: None,
-        escapes: false,
-    };
-    let (blocks, rest) = query.as_chunks::<16>();
-    for (nth, block) in blocks.iter().enumerate() {
-        let has_marks = block
-            .iter()
-            .fold(false, |found, &byte| found | is_mark(byte));
-        if has_marks && marks.look(16 * nth, block) {
-            return marks;
-        }
+fn decode(raw: &[u8]) -> Cow<'_, [u8]> {
+    if memchr2(b'%', b'+', raw).is_none() {
+        return Cow::Borrowed(raw);
     }
-    marks.look(16 * blocks.len(), rest);
-    marks
+    let spaced: Vec<u8> = (raw.iter())
+        .map(|&byte| if byte == b'+' { b' ' } else { byte })
+        .collect();
+    let decoded = unescape(&spaced, |byte| Ok(visible(byte)));
+    Cow::Owned(decoded.map_or(raw.to_vec(), Cow::into_owned))
 }
 
-impl Marks {
-    /// Goes on with `bytes`, which start at `begin`. Returns true if the pair ends in them.
-    #[inline]
-    fn look(&mut self, begin: usize, bytes: &[u8]) -> bool {
-        for (at, byte) in bytes.iter().enumerate() {
-            match byte {
-                b'&' => {
-                    self.end = begin + at;
-                    return true;
-                }
-                b'=' if self.equals.is_none() => self.equals = Some(begin + at),
-                b'%' | b'+' => self.escapes = true,
-                _ => {}
-            }
-        }
-        false
-    }
+/// The byte of an escape, unless it is a control byte.
+fn visible(byte: Option<u8>) -> Option<u8> {
+    byte.filter(|byte| !byte.is_ascii_control())
 }
 
-fn is_mark(byte: u8) -> bool {
-    (byte == b'&') | (byte == b'=') | (byte == b'%') | (byte == b'+')
-}
-
-/// What to do with an invalid escape.
-#[derive(Clone, Copy)]
-enum Bad {
-    Refuse,
-    Keep,
-}
-
-fn decode(raw: &[u8], plus: u8, bad: Bad) -> Result<Cow<'_, [u8]>, BadEscape> {
-    let is_plain = |&byte: &u8| byte != b'%' && (byte != b'+' || plus == b'+');
-    let Some(first) = raw.iter().position(|byte| !is_plain(byte)) else {
+/// Replaces escapes. `meaning` gets the byte of an escape, or `None` if that is malformed, and returns
+/// what to put in its place; `None` leaves it as it is.
+fn unescape(
+    raw: &[u8],
+    meaning: impl Fn(Option<u8>) -> Result<Option<u8>, BadEscape>,
+) -> Result<Cow<'_, [u8]>, BadEscape> {
+    let Some(first) = memchr(b'%', raw) else {
         return Ok(Cow::Borrowed(raw));
     };
-    let mut decoded = Vec::with_capacity(raw.len());
-    decoded.extend_from_slice(&raw[..first]);
+    let mut out = raw[..first].to_vec();
     let mut rest = &raw[first..];
     while let Some((&byte, tail)) = rest.split_first() {
-        rest = tail;
-        match byte {
-            b'%' => match (escaped(rest), bad) {
-                (Ok(byte), _) => {
-                    decoded.push(byte);
-                    rest = &rest[2..];
-                }
-                (Err(_), Bad::Keep) => decoded.push(b'%'),
-                (Err(error), Bad::Refuse) => return Err(error),
-            },
-            b'+' => decoded.push(plus),
-            _ => decoded.push(byte),
-        }
+        let escaped = match (byte, tail) {
+            (b'%', [high, low, ..]) => meaning(hex(*high).zip(hex(*low)).map(|(h, l)| h << 4 | l))?,
+            (b'%', _) => meaning(None)?,
+            _ => None,
+        };
+        out.push(escaped.unwrap_or(byte));
+        rest = if escaped.is_some() { &tail[2..] } else { tail };
     }
-    Ok(Cow::Owned(decoded))
+    Ok(Cow::Owned(out))
 }
 
-/// The byte of the two digits after a `%`.
-fn escaped(digits: &[u8]) -> Result<u8, BadEscape> {
-    let &[high, low, ..] = digits else {
-        return Err(BadEscape);
-    };
-    let byte = hex(high)? << 4 | hex(low)?;
-    match byte.is_ascii_control() {
-        true => Err(BadEscape),
-        false => Ok(byte),
-    }
-}
-
-fn hex(byte: u8) -> Result<u8, BadEscape> {
-    match byte {
-        b'0'..=b'9' => Ok(byte - b'0'),
-        b'a'..=b'f' => Ok(byte - b'a' + 10),
-        b'A'..=b'F' => Ok(byte - b'A' + 10),
-        _ => Err(BadEscape),
-    }
+fn hex(byte: u8) -> Option<u8> {
+    char::from(byte).to_digit(16).map(|digit| digit as u8)
 }
 
 #[cfg(test)]

@@ -33,20 +33,18 @@ pub enum Method {
 }
 
 impl Method {
+    /// Each with its name in a request line, in the order of the variants.
+    #[rustfmt::skip]
+    pub(super) const NAMES: [(&str, Method); 10] = [
+        ("GET", Method::Get), ("HEAD", Method::Head), ("OPTIONS", Method::Options),
+        ("POST", Method::Post), ("PUT", Method::Put), ("PATCH", Method::Patch),
+        ("DELETE", Method::Delete), ("TRACE", Method::Trace), ("CONNECT", Method::Connect),
+        ("QUERY", Method::Query),
+    ];
+
     /// Its name in a request line.
     pub fn name(self) -> &'static str {
-        match self {
-            Method::Get => "GET",
-            Method::Head => "HEAD",
-            Method::Options => "OPTIONS",
-            Method::Post => "POST",
-            Method::Put => "PUT",
-            Method::Patch => "PATCH",
-            Method::Delete => "DELETE",
-            Method::Trace => "TRACE",
-            Method::Connect => "CONNECT",
-            Method::Query => "QUERY",
-        }
+        Method::NAMES[self as usize].0
     }
 
     /// True if endpoints serve it.

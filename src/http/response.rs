@@ -82,16 +82,12 @@ impl<'a> Responder<'a> {
         keep: bool,
     ) -> Responder<'a> {
         Responder {
-            out,
-            stamp,
             head_only: request.method == Method::Head,
             persistence: Persistence::of(request, keep),
             if_match: request.if_match().map(|list| Cow::Owned(list.into_vec())),
             if_none_match: request.none_match(),
             accept: request.accept(),
-            quota: None,
-            status: 0,
-            weight: 0,
+            ..Responder::closing(out, stamp)
         }
     }
 
@@ -105,16 +101,12 @@ impl<'a> Responder<'a> {
         accept: Accept<'a>,
     ) -> Responder<'a> {
         Responder {
-            out,
-            stamp,
             head_only,
             persistence,
             if_match: if_match.map(Cow::Borrowed),
             if_none_match: if_none_match.map(Cow::Borrowed),
             accept,
-            quota: None,
-            status: 0,
-            weight: 0,
+            ..Responder::closing(out, stamp)
         }
     }
 

@@ -5,6 +5,7 @@
 
 use super::error::RequestError;
 use super::head::is_host_name;
+use memchr::{memchr, memchr2};
 use std::net::Ipv6Addr;
 
 const BAD_TARGET: RequestError = RequestError::BadRequest("Malformed request target.");
@@ -38,52 +39,18 @@ pub(super) fn split<'a>(method: &str, raw: &'a [u8]) -> Result<Target<'a>, Reque
 /// Splits path and query. A target has no fragment. Clients resolve dot segments before they send a
 /// request (RFC 3986, 5.2.4), so one that arrives is probably an attack.
 fn split_origin(raw: &[u8]) -> Result<Target<'_>, RequestError> {
-    if is_plain(raw) {
-        return Ok(Target {
-            path: raw,
-            query: b"",
-        });
-    }
-    if raw.contains(&b'#') {
+    if memchr(b'#', raw).is_some() {
         return Err(BAD_TARGET);
     }
-    let end = raw.iter().position(|&byte| byte == b'?');
-    let (path, query) = raw.split_at(end.unwrap_or(raw.len()));
-    if !is_plain(path) && path.split(|&byte| byte == b'/').any(is_dot_segment) {
+    let (path, query) = raw.split_at(memchr(b'?', raw).unwrap_or(raw.len()));
+    let may_hold_dots = memchr2(b'.', b'%', path).is_some();
+    if may_hold_dots && path.split(|&byte| byte == b'/').any(is_dot_segment) {
         return Err(RequestError::BadRequest("The path holds a dot segment."));
     }
     Ok(Target {
         path,
         query: query.get(1..).unwrap_or_default(),
     })
-}
-
-/// True if `raw` is only a path, without `.`, `%`, `?` and `#`.
-fn is_plain(raw: &[u8]) -> bool {
-    !has_any(raw, *b".%?#")
-}
-
-/// True if one of these bytes is in `raw`. Checks eight bytes at a time; the last eight overlap those
-/// before them.
-#[inline]
-pub(super) fn has_any<const N: usize>(raw: &[u8], bytes: [u8; N]) -> bool {
-    let Some(last) = raw.last_chunk() else {
-        return raw.iter().any(|byte| bytes.contains(byte));
-    };
-    let words = raw.as_chunks().0.iter().chain([last]);
-    words.fold(0, |found, &word| {
-        let word = u64::from_ne_bytes(word);
-        bytes
-            .iter()
-            .fold(found, |found, &byte| found | has(word, byte))
-    }) != 0
-}
-
-/// Not zero if one of the eight bytes is `byte` (Mycroft's test for a zero byte).
-fn has(word: u64, byte: u8) -> u64 {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let word = word ^ (ONES * u64::from(byte));
-    word.wrapping_sub(ONES) & !word & (ONES << 7)
 }
 
 /// True for `.` and `..`, also if they are percent-encoded.

@@ -25,7 +25,7 @@ use crate::time::UnixMs;
 use eviction::{Candidate, EvictionQueue, candidate};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::ops::{Bound, Range};
+use std::ops::{Bound, Range, RangeInclusive};
 
 /// The most chunks that one call of [`Charts::trim`] evicts: about 50 microseconds.
 const EVICTED_AT_ONCE: usize = 16;
@@ -54,15 +54,13 @@ pub struct Charts {
     eviction: EvictionQueue,
     /// First version of a series that is opened from now on.
     next_version: u64,
-    written: u64,
-    updated: u64,
-    rejected: u64,
-    evicted: u64,
+    /// What is counted since the start.
+    totals: ChartCounts,
 }
 
 /// Counters over all series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct ChartCounts {
     /// Open series.
     pub series: usize,
     /// Stored candles.
@@ -94,10 +92,7 @@ impl Charts {
             bytes: 0,
             eviction: EvictionQueue::default(),
             next_version: 0,
-            written: 0,
-            updated: 0,
-            rejected: 0,
-            evicted: 0,
+            totals: ChartCounts::default(),
         }
     }
 
@@ -199,10 +194,10 @@ impl Charts {
         changes: Option<&mut Changes>,
     ) -> Option<Written> {
         let written = self.put(key, slots, candles, (word, closed_before), changes)?;
-        self.written += written.written as u64;
-        self.updated += written.updated as u64;
-        self.rejected += written.rejected as u64;
-        self.evicted += written.evicted as u64;
+        self.totals.written += written.written as u64;
+        self.totals.updated += written.updated as u64;
+        self.totals.rejected += written.rejected as u64;
+        self.totals.evicted += written.evicted as u64;
         Some(written)
     }
 
@@ -234,7 +229,7 @@ impl Charts {
             let mut here = reported.split_off(here);
             here.truncate(here.partition_point(|it| slot(it) < part.end));
             let written = self.put(key, part, &here, (&Word::History, now), None);
-            self.evicted += written.map_or(0, |written| written.evicted as u64);
+            self.totals.evicted += written.map_or(0, |written| written.evicted as u64);
         }
     }
 
@@ -268,9 +263,8 @@ impl Charts {
         price: &Decimal,
         at: UnixMs,
     ) -> bool {
-        let keys = least_key(source, symbol)..=greatest_key(source, symbol);
         let mut changed = false;
-        for (_, series) in self.series.range_mut(keys) {
+        for (_, series) in self.series.range_mut(keys(source, symbol..=symbol)) {
             changed |= series.tick(price, at);
         }
         changed
@@ -318,7 +312,7 @@ impl Charts {
             && candidate(series) == Some(chunk)
         {
             let bytes = series.bytes();
-            self.evicted += series.forget(slots) as u64;
+            self.totals.evicted += series.forget(slots) as u64;
             self.bytes = self.bytes - bytes + series.bytes();
             self.eviction.gone += 1;
         }
@@ -326,14 +320,10 @@ impl Charts {
     }
 
     /// The counters. Visits every series.
-    pub fn counts(&self) -> Counts {
-        let mut counts = Counts {
+    pub fn counts(&self) -> ChartCounts {
+        let mut counts = ChartCounts {
             series: self.series.len(),
-            written: self.written,
-            updated: self.updated,
-            rejected: self.rejected,
-            evicted: self.evicted,
-            ..Counts::default()
+            ..self.totals
         };
         for series in self.series.values() {
             counts.candles += series.count();
@@ -345,22 +335,19 @@ impl Charts {
     }
 }
 
-fn least_key(source: SourceId, symbol: SymbolId) -> SeriesKey {
-    let interval = Stored::M1;
-    SeriesKey {
+/// The keys of a source's series of these symbols.
+fn keys(source: SourceId, symbols: RangeInclusive<SymbolId>) -> RangeInclusive<SeriesKey> {
+    let key = |symbol: &SymbolId, interval| SeriesKey {
         source,
-        symbol,
+        symbol: *symbol,
         interval,
-    }
+    };
+    key(symbols.start(), Stored::M1)..=key(symbols.end(), Stored::D1)
 }
 
-fn greatest_key(source: SourceId, symbol: SymbolId) -> SeriesKey {
-    let interval = Stored::D1;
-    SeriesKey {
-        source,
-        symbol,
-        interval,
-    }
+/// The keys of all series of a source.
+fn keys_of(source: SourceId) -> RangeInclusive<SeriesKey> {
+    keys(source, SymbolId(0)..=SymbolId(u32::MAX))
 }
 
 #[cfg(test)]
@@ -387,7 +374,7 @@ mod tests {
     }
 
     fn minutes_of(symbol: u32) -> SeriesKey {
-        least_key(SourceId(0), SymbolId(symbol))
+        *keys(SourceId(0), SymbolId(symbol)..=SymbolId(symbol)).start()
     }
 
     #[test]
@@ -557,7 +544,7 @@ mod tests {
         // The looks at all of them come first, and nothing leaves before the last one.
         for _ in 0..3 {
             assert!(charts.trim());
-            assert_eq!(charts.evicted, 0);
+            assert_eq!(charts.totals.evicted, 0);
         }
         // The first one's chunk is read when it is about to leave, and stays.
         let first = charts.get(minutes_of(0));
@@ -566,12 +553,12 @@ mod tests {
         let count_of = |symbol| charts.get(minutes_of(symbol)).map(Series::count);
         assert_eq!((count_of(0), count_of(1)), (Some(256), Some(128)));
         charts.max_bytes = 0;
-        let mut before = charts.evicted;
+        let mut before = charts.totals.evicted;
         while charts.trim() {
-            assert!(charts.evicted - before <= 128 * EVICTED_AT_ONCE as u64);
-            before = charts.evicted;
+            assert!(charts.totals.evicted - before <= 128 * EVICTED_AT_ONCE as u64);
+            before = charts.totals.evicted;
         }
-        assert_eq!(charts.evicted, u64::from(count) * 128);
+        assert_eq!(charts.totals.evicted, u64::from(count) * 128);
         // A series that has closed while its chunk was about to leave is passed over.
         charts.open(minutes_of(0));
         charts.ingest_whole(
@@ -586,7 +573,7 @@ mod tests {
         }
         charts.close(minutes_of(0));
         while charts.trim() {}
-        assert_eq!(charts.evicted, u64::from(count) * 128);
+        assert_eq!(charts.totals.evicted, u64::from(count) * 128);
     }
 
     #[test]

@@ -3,8 +3,9 @@
 //! Owns no candles. It tells an empty market, whose slots are in the set, from a market that nobody
 //! asked about.
 //!
-//! Invariant: the ranges are half-open, not empty, sorted, and neither overlap nor touch.
+//! The ranges are half-open, not empty, sorted, and neither overlap nor touch.
 
+use rangemap::RangeSet;
 use std::ops::Range;
 
 /// The most ranges that [`IntervalSet::insert`] builds up. A series that is polled and backfilled
@@ -13,9 +14,7 @@ pub const MAX_INTERVALS: usize = 512;
 
 /// A set of slots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct IntervalSet {
-    ranges: Vec<Range<i64>>,
-}
+pub struct IntervalSet(RangeSet<i64>);
 
 /// The set already has [`MAX_INTERVALS`] ranges, and the new one touches none of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,60 +28,41 @@ impl IntervalSet {
 
     /// Adds a range. Returns true if that changed the set.
     pub fn insert(&mut self, range: Range<i64>) -> Result<bool, IntervalSetFull> {
-        if range.is_empty() {
+        if self.covers(range.clone()) {
             return Ok(false);
         }
-        // All ranges that overlap or touch the new one are merged with it.
-        let first = self.ranges.partition_point(|span| span.end < range.start);
-        let behind = self.ranges.partition_point(|span| span.start <= range.end);
-        if first == behind {
-            if self.ranges.len() >= MAX_INTERVALS {
-                return Err(IntervalSetFull);
-            }
-            self.ranges.insert(first, range);
-        } else {
-            let span = self.ranges[first].clone();
-            if span.start <= range.start && range.end <= span.end {
-                return Ok(false);
-            }
-            let end = self.ranges[behind - 1].end.max(range.end);
-            self.ranges[first] = span.start.min(range.start)..end;
-            self.ranges.drain(first + 1..behind);
+        let around = range.start.saturating_sub(1)..range.end.saturating_add(1);
+        if self.0.len() >= MAX_INTERVALS && !self.0.overlaps(&around) {
+            return Err(IntervalSetFull);
         }
-        self.check();
+        self.0.insert(range);
         Ok(true)
     }
 
     /// Removes a range. Returns true if that changed the set. A removal is never refused: one in
     /// the middle of a range may take the set one above [`MAX_INTERVALS`].
     pub fn remove(&mut self, range: Range<i64>) -> bool {
-        let (first, behind) = self.touched(&range);
-        if first == behind {
-            return false;
+        let changes = !range.is_empty() && self.0.overlaps(&range);
+        if changes {
+            self.0.remove(range);
         }
-        let left = self.ranges[first].start..range.start;
-        let right = range.end..self.ranges[behind - 1].end;
-        let rest = [left, right].into_iter().filter(|span| !span.is_empty());
-        self.ranges.splice(first..behind, rest);
-        self.check();
-        true
+        changes
     }
 
     /// True if every slot of the range is in the set.
     pub fn covers(&self, range: Range<i64>) -> bool {
-        if range.is_empty() {
-            return true;
-        }
-        let (first, _) = self.touched(&range);
-        let span = self.ranges.get(first);
-        span.is_some_and(|span| span.start <= range.start && range.end <= span.end)
+        let holds = |span: &Range<i64>| range.end <= span.end;
+        range.is_empty() || self.0.get(&range.start).is_some_and(holds)
     }
 
     /// The parts of the range that are in the set, in order.
     pub fn within(&self, range: Range<i64>) -> impl DoubleEndedIterator<Item = Range<i64>> {
-        let (first, behind) = self.touched(&range);
-        (self.ranges[first..behind].iter())
-            .map(move |span| span.start.max(range.start)..span.end.min(range.end))
+        let clip = |part: &Range<i64>, range: &Range<i64>| {
+            part.start.max(range.start)..part.end.min(range.end)
+        };
+        let parts = self.0.overlapping(range.clone());
+        let parts = parts.map(move |part| clip(part, &range));
+        parts.filter(|part| !part.is_empty())
     }
 
     /// The parts of the range that are not in the set, in order.
@@ -107,54 +87,27 @@ impl IntervalSet {
 
     /// The first slot.
     pub fn first(&self) -> Option<i64> {
-        self.ranges.first().map(|span| span.start)
+        self.0.first().map(|span| span.start)
     }
 
     /// The last slot.
     pub fn last(&self) -> Option<i64> {
-        self.ranges.last().map(|span| span.end - 1)
+        self.0.last().map(|span| span.end - 1)
     }
 
     /// All ranges, in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Range<i64>> {
-        self.ranges.iter().cloned()
+        self.0.iter().cloned()
     }
 
     /// How many ranges the set is made of.
     pub fn len(&self) -> usize {
-        self.ranges.len()
+        self.0.len()
     }
 
     /// True if no slot is in the set.
     pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
-    }
-
-    /// Indices of the ranges that share a slot with this one. Both are the same if none does.
-    fn touched(&self, range: &Range<i64>) -> (usize, usize) {
-        let first = self.ranges.partition_point(|span| span.end <= range.start);
-        if range.is_empty() {
-            return (first, first);
-        }
-        let behind = match self.ranges.get(first) {
-            Some(span) if span.end < range.end => {
-                self.ranges.partition_point(|span| span.start < range.end)
-            }
-            // The range nearly always lies inside one stored range, or before one.
-            Some(span) => first + usize::from(span.start < range.end),
-            None => first,
-        };
-        (first, behind)
-    }
-
-    /// The invariant in the module comment, in debug builds.
-    fn check(&self) {
-        debug_assert!(self.ranges.iter().all(|span| span.start < span.end));
-        debug_assert!(
-            self.ranges
-                .windows(2)
-                .all(|pair| pair[0].end < pair[1].start)
-        );
+        self.0.is_empty()
     }
 }
 

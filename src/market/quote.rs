@@ -16,7 +16,7 @@ mod feed;
 mod held;
 mod normalize;
 
-pub use held::Quote;
+pub use held::{Quote, QuoteCounts};
 pub use normalize::QuoteReject;
 
 use super::ids::{SourceId, SymbolId};
@@ -49,23 +49,6 @@ pub struct Applied {
     pub changed: bool,
 }
 
-/// Counters of quotes and items.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Quotes held, over all sources.
-    pub cached: usize,
-    /// Those that are not stale.
-    pub fresh: usize,
-    /// Those that are.
-    pub stale: usize,
-    /// Symbols with a quote of at least one source.
-    pub symbols: usize,
-    /// Items applied since the start.
-    pub collected: u64,
-    /// Items refused since the start.
-    pub rejected: u64,
-}
-
 impl Quotes {
     /// No quotes yet.
     pub fn new(sources: &[SourceConfig]) -> Quotes {
@@ -85,10 +68,10 @@ impl Quotes {
         now: Now,
     ) -> Result<Applied, QuoteReject> {
         if let Err(reject) = normalize(&mut ticker) {
-            self.totals.rejected += 1;
+            self.totals.counts.rejected += 1;
             return Err(reject);
         }
-        self.totals.collected += 1;
+        self.totals.counts.collected += 1;
         let feed = &mut self.feeds[source.index()];
         let changed = match feed.quotes.get_mut(symbol.index()) {
             Some(Some(quote)) => {
@@ -124,7 +107,7 @@ impl Quotes {
         quote.restored = true;
         quote.stale = true;
         self.insert(quote);
-        self.totals.stale += 1;
+        self.totals.counts.stale += 1;
         self.feeds[source.index()].stale += 1;
         true
     }
@@ -155,9 +138,9 @@ impl Quotes {
         }
     }
 
-    /// Counts items that were refused before they became a ticker.
+    /// QuoteCounts items that were refused before they became a ticker.
     pub fn count_rejected(&mut self, items: u64) {
-        self.totals.rejected += items;
+        self.totals.counts.rejected += items;
     }
 
     /// Drops a quote: the source no longer tracks the symbol.
@@ -168,11 +151,11 @@ impl Quotes {
         };
         self.totals.version += 1;
         self.totals.turned += 1;
-        self.totals.cached -= 1;
-        self.totals.stale -= usize::from(quote.stale);
+        self.totals.counts.cached -= 1;
+        self.totals.counts.stale -= usize::from(quote.stale);
         feed.stale -= usize::from(quote.stale);
         self.holders[symbol.index()] -= 1;
-        self.totals.symbols -= usize::from(self.holders[symbol.index()] == 0);
+        self.totals.counts.symbols -= usize::from(self.holders[symbol.index()] == 0);
     }
 
     /// The quote to serve for a symbol: the first fresh one of `sources`, which are in the order of
@@ -237,15 +220,11 @@ impl Quotes {
     }
 
     /// The counters, at constant cost.
-    pub fn counts(&self) -> Counts {
-        let totals = &self.totals;
-        Counts {
-            cached: totals.cached,
-            fresh: totals.cached - totals.stale,
-            stale: totals.stale,
-            symbols: totals.symbols,
-            collected: totals.collected,
-            rejected: totals.rejected,
+    pub fn counts(&self) -> QuoteCounts {
+        let counts = self.totals.counts;
+        QuoteCounts {
+            fresh: counts.cached - counts.stale,
+            ..counts
         }
     }
 
@@ -266,9 +245,9 @@ impl Quotes {
         if self.holders.len() <= at {
             self.holders.resize(at + 1, 0);
         }
-        self.totals.symbols += usize::from(self.holders[at] == 0);
+        self.totals.counts.symbols += usize::from(self.holders[at] == 0);
         self.holders[at] += 1;
-        self.totals.cached += 1;
+        self.totals.counts.cached += 1;
         self.totals.turned += 1;
         self.totals.version += 1;
         quote.version = self.totals.version;

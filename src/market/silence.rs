@@ -3,11 +3,10 @@
 //! Owns these slots and the time of the answer. A second answer that leaves them out too, at least
 //! one re-read later, makes them empty. Silences are never stored: a lost one only costs another
 //! request.
-//!
-//! Invariant: the parts are sorted, not empty, and do not overlap.
 
 use crate::interval::Stored;
 use crate::time::UnixMs;
+use rangemap::RangeMap;
 use std::ops::Range;
 
 /// Closed candles before the newest that each refresh reads again, because exchanges revise the
@@ -38,98 +37,54 @@ pub fn confirmed_after_ms(interval: Stored) -> i64 {
     refresh_ms(interval) / 10 * 9
 }
 
-/// The slots of one series that one answer has left out.
+/// The slots of one series that one answer has left out, and since when.
 #[derive(Clone, Debug, Default)]
-pub struct Silences {
-    parts: Vec<Silence>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Silence {
-    slots: Range<i64>,
-    since: UnixMs,
-}
+pub struct Silences(RangeMap<i64, UnixMs>);
 
 impl Silences {
     /// Notes that an answer of this time leaves out these slots. Returns, and forgets, the parts
     /// that another answer left out at least `apart` milliseconds before.
     pub fn note(&mut self, slots: Range<i64>, at: UnixMs, apart: i64) -> Vec<Range<i64>> {
-        let mut confirmed = Vec::new();
-        let mut noted = Vec::with_capacity(self.parts.len() + 1);
-        let mut from = slots.start;
-        for part in std::mem::take(&mut self.parts) {
-            let both = slots.start.max(part.slots.start)..slots.end.min(part.slots.end);
-            if both.is_empty() || at - part.since < apart {
-                if !both.is_empty() {
-                    noted.push(silence(from..both.start, at));
-                    from = both.end;
-                }
-                noted.push(part);
-                continue;
-            }
-            noted.push(silence(part.slots.start..both.start, part.since));
-            noted.push(silence(from..both.start, at));
-            noted.push(silence(both.end..part.slots.end, part.since));
-            from = both.end;
-            confirmed.push(both);
+        if slots.is_empty() {
+            return Vec::new();
         }
-        noted.push(silence(from..slots.end, at));
-        noted.retain(|part| !part.slots.is_empty());
-        noted.sort_unstable_by_key(|part| part.slots.start);
-        noted.dedup_by(|later, kept| {
-            let joins = later.since == kept.since && later.slots.start == kept.slots.end;
-            if joins {
-                kept.slots.end = later.slots.end;
-            }
-            joins
-        });
-        let excess = noted.len().saturating_sub(MOST_PARTS);
-        noted.drain(..excess);
-        self.parts = noted;
-        self.check();
-        confirmed
+        let (old, young): (Vec<_>, Vec<_>) =
+            (self.within(&slots)).partition(|(_, since)| at - *since >= apart);
+        self.0.insert(slots, at);
+        for (part, since) in young {
+            self.0.insert(part, since);
+        }
+        for (part, _) in &old {
+            self.0.remove(part.clone());
+        }
+        while self.0.len() > MOST_PARTS
+            && let Some((oldest, _)) = self.0.first_range_value()
+        {
+            self.0.remove(oldest.clone());
+        }
+        old.into_iter().map(|(part, _)| part).collect()
     }
 
     /// Forgets these slots: something is known of them.
     pub fn remove(&mut self, slots: &Range<i64>) {
-        if self.within(slots).next().is_none() {
-            return;
+        if !slots.is_empty() {
+            self.0.remove(slots.clone());
         }
-        let parts = std::mem::take(&mut self.parts).into_iter();
-        let cut = |part: Silence| {
-            let before = part.slots.start..part.slots.end.min(slots.start);
-            let behind = part.slots.start.max(slots.end)..part.slots.end;
-            [silence(before, part.since), silence(behind, part.since)]
-        };
-        self.parts = parts.flat_map(cut).collect();
-        self.parts.retain(|part| !part.slots.is_empty());
-        self.check();
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.parts.clear();
+        self.0.clear();
     }
 
     /// The parts among these slots, and since when each is silent.
     pub fn within(&self, slots: &Range<i64>) -> impl Iterator<Item = (Range<i64>, UnixMs)> {
-        let inside = |part: &Silence| {
-            let both = slots.start.max(part.slots.start)..slots.end.min(part.slots.end);
-            (both, part.since)
+        let inside = |(part, since): (&Range<i64>, &UnixMs)| {
+            (slots.start.max(part.start)..slots.end.min(part.end), *since)
         };
-        (self.parts.iter().map(inside)).filter(|(both, _)| !both.is_empty())
+        let parts = self.0.overlapping(slots).map(inside);
+        parts.filter(|(both, _)| !both.is_empty())
     }
-
-    /// The invariant in the module comment, in debug builds.
-    fn check(&self) {
-        debug_assert!(self.parts.iter().all(|part| !part.slots.is_empty()));
-        let pairs = self.parts.windows(2);
-        debug_assert!({ pairs }.all(|two| two[0].slots.end <= two[1].slots.start));
-    }
-}
-
-fn silence(slots: Range<i64>, since: UnixMs) -> Silence {
-    Silence { slots, since }
 }
 
 #[cfg(test)]

@@ -11,8 +11,7 @@
 //! ```
 
 use super::socket::Socket;
-use super::tls::Session;
-use super::transfer::{Progress, Transfer};
+use super::transfer::{Progress, Session, Transfer};
 use crate::core::Broken;
 use crate::http::Outgoing;
 use crate::table::Key;
@@ -29,7 +28,7 @@ const PIECES: usize = 20;
 #[derive(Debug)]
 pub struct Connection {
     socket: Socket,
-    session: Option<Box<Session>>,
+    session: Option<Box<dyn Session>>,
     state: State,
     /// Its key in the core, and its token for the poller.
     pub key: Key,
@@ -80,8 +79,8 @@ impl Connection {
     }
 
     /// Starts TLS. [`Connection::progress`] does the handshake.
-    pub fn secure(&mut self, session: Session) {
-        self.session = Some(Box::new(session));
+    pub fn secure(&mut self, session: Box<dyn Session>) {
+        self.session = Some(session);
         self.state = State::Securing;
     }
 

@@ -9,13 +9,12 @@ use super::history::History;
 use super::listen::{self, Listener};
 use super::pace::{self, Pace};
 use super::resolver::Resolver;
-use super::tls::Tls;
-use super::transfer::{Progress, Transfer};
+use super::transfer::{Opener, Progress, Transfer};
 use super::{descriptors, process};
 use crate::config::Config;
 use crate::core::{Core, Event};
 use crate::demo::Demo;
-use crate::history::Answer;
+use crate::history::Reply;
 use crate::table::{Key, Pages};
 use crate::time::{CachedClock, Clock, Mono, Now};
 use mio::{Interest, Poll, Token, Waker};
@@ -96,8 +95,8 @@ pub(super) struct Driver {
     pub(super) resolver: Resolver,
     pub(super) history: History,
     /// The result of opening the history file. The core gets it after the addresses are logged.
-    pub(super) opened: Option<Answer>,
-    pub(super) tls: Tls,
+    pub(super) opened: Option<Reply>,
+    pub(super) tls: Opener,
     pub(super) signals: Signals,
     pub(super) pace: Pace,
     /// Which kind of long work is next.
@@ -123,7 +122,7 @@ impl Driver {
             .register(&mut signals, SIGNALS, Interest::READABLE)
             .map_err(|error| RunError::System("watch signals", error))?;
         let clock = Clock::new();
-        let tls = Tls::new(&config, clock).map_err(RunError::Trust)?;
+        let tls = opener(&config, clock)?;
         // Nobody else needs it.
         config.tls.ca_text = String::new();
         let listeners = listen::bind_all(&mut config, poll.registry(), LISTENERS)?;
@@ -270,4 +269,20 @@ pub(super) fn connection(
         .get_mut(key.index())?
         .as_mut()
         .filter(|conn| conn.key == key)
+}
+
+/// What opens TLS sessions.
+#[cfg(feature = "tls")]
+pub(super) fn opener(config: &Config, clock: Clock) -> Result<Opener, RunError> {
+    super::tls::opener(config, clock).map_err(RunError::Trust)
+}
+
+/// Opens no TLS session: the configuration refuses every https address in such a build.
+#[cfg(not(feature = "tls"))]
+pub(super) fn opener(_config: &Config, _clock: Clock) -> Result<Opener, RunError> {
+    Ok(Box::new(|_| {
+        Err(crate::core::Broken::Tls(
+            "this build cannot speak https".into(),
+        ))
+    }))
 }

@@ -4,7 +4,7 @@
 //! one.
 
 use crate::config::Data;
-use crate::history::{Answer, Job, OpenError, StoreError, Unwritten};
+use crate::history::{Job, OpenError, Reply, StoreError, Unwritten};
 use crate::log_targets::HISTORY;
 use crate::store::Store;
 use mio::Waker;
@@ -18,8 +18,8 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Checks whether the history file can be opened, without changing it.
 pub(super) fn check(data: &Data) -> Result<(), OpenError> {
     match data {
-        Data::File(path) => crate::store::check(path),
-        Data::Memory => Ok(()),
+        Data::File(path) if cfg!(feature = "sqlite") => crate::store::check(path),
+        _ => Ok(()),
     }
 }
 
@@ -36,14 +36,19 @@ impl History {
     pub(super) fn start(
         data: &Data,
         waker: Arc<Waker>,
-    ) -> Result<(History, Option<Answer>), OpenError> {
+    ) -> Result<(History, Option<Reply>), OpenError> {
+        let mut history = History {
+            store: None,
+            ready: false,
+        };
         let Data::File(path) = data else {
-            let history = History {
-                store: None,
-                ready: false,
-            };
             return Ok((history, None));
         };
+        if cfg!(not(feature = "sqlite")) {
+            let path = path.display();
+            log::info!(target: HISTORY, "{path} is not used: this build keeps history in memory alone");
+            return Ok((history, None));
+        }
         let wake = move || {
             if let Err(error) = waker.wake() {
                 log::error!(target: HISTORY, "cannot wake the loop: {error}");
@@ -51,19 +56,16 @@ impl History {
         };
         let store = Store::start(path.clone(), Box::new(wake))?;
         let opened = match store.wait(OPEN_TIMEOUT) {
-            Some(Answer::Failed(error)) if error.is_refusal() => return Err(error),
+            Some(Reply::Failed(error)) if error.is_refusal() => return Err(error),
             Some(answer) => answer,
-            None => Answer::Failed(slow(path)),
+            None => Reply::Failed(slow(path)),
         };
-        let history = History {
-            store: Some(store),
-            ready: true,
-        };
+        (history.store, history.ready) = (Some(store), true);
         Ok((history, Some(opened)))
     }
 
     /// Sends a job. Returns an answer if the thread does not accept the job.
-    pub(super) fn send(&mut self, job: Job) -> Option<Answer> {
+    pub(super) fn send(&mut self, job: Job) -> Option<Reply> {
         match &self.store {
             Some(store) => store.send(job).err().map(refuse),
             None => Some(refuse(job)),
@@ -71,10 +73,10 @@ impl History {
     }
 
     /// The next answer, if there is one.
-    pub(super) fn answer(&mut self) -> Option<Answer> {
+    pub(super) fn answer(&mut self) -> Option<Reply> {
         let answer = self.store.as_ref().and_then(Store::answer);
         self.ready = answer.is_some();
-        if let Some(Answer::Stopped(_)) = answer
+        if let Some(Reply::Stopped(_)) = answer
             && let Some(store) = self.store.take()
         {
             // The thread ends after this answer.
@@ -92,23 +94,23 @@ fn slow(path: &Path) -> OpenError {
 }
 
 /// The answer to a job that the thread does not accept.
-fn refuse(job: Job) -> Answer {
+fn refuse(job: Job) -> Reply {
     let error = StoreError::NotOpen;
     match job {
-        Job::Load => Answer::Loaded(Err(error)),
-        Job::Read(read) => Answer::Rows {
+        Job::Load => Reply::Loaded(Err(error)),
+        Job::Read(read) => Reply::Rows {
             ticket: read.ticket,
             result: Err(error),
         },
-        Job::Write { number, batch } => Answer::Written {
+        Job::Write { number, batch } => Reply::Written {
             number,
             result: Err(Unwritten { error, batch }),
         },
-        Job::Evict { series, before } => Answer::Evicted {
+        Job::Evict { series, before } => Reply::Evicted {
             series,
             before,
             result: Err(error),
         },
-        Job::Stop => Answer::Stopped(Err(error)),
+        Job::Stop => Reply::Stopped(Err(error)),
     }
 }

@@ -20,7 +20,7 @@
 //! actions                      what the core asks for
 //! driver                       the driver's state, and moving bytes
 //! listen, connection           listening sockets; a socket with its TLS session
-//! tls                          TLS sessions (no_tls: without the feature)
+//! tls                          TLS sessions, which a build without the feature lacks
 //! transfer, socket, sockopt    results of system calls; a socket and its readiness; socket options
 //! history, resolver, process,  the disk thread; the resolver thread; figures of the process;
 //! descriptors, memory, pace    limits on files; freed memory; when to look at the clock
@@ -33,10 +33,6 @@ mod connection;
 mod descriptors;
 mod driver;
 mod error;
-#[cfg(feature = "sqlite")]
-mod history;
-#[cfg(not(feature = "sqlite"))]
-#[path = "no_history.rs"]
 mod history;
 mod listen;
 mod long_work;
@@ -48,9 +44,6 @@ mod socket;
 mod sockopt;
 #[cfg(feature = "tls")]
 mod tls;
-#[cfg(not(feature = "tls"))]
-#[path = "no_tls.rs"]
-mod tls;
 mod transfer;
 mod turn;
 
@@ -59,7 +52,6 @@ pub use error::RunError;
 use crate::config::Config;
 use crate::time::Clock;
 use driver::Driver;
-use tls::Tls;
 
 /// Runs until a signal asks it to stop.
 ///
@@ -74,6 +66,6 @@ pub fn run(config: Config, listening: impl FnOnce()) -> Result<(), RunError> {
 /// Checks what the configuration names, as far as that is possible without running: the certificates
 /// of `tls.caFile`, and the history file.
 pub fn check(config: &Config) -> Result<(), RunError> {
-    Tls::new(config, Clock::new()).map_err(RunError::Trust)?;
+    drop(driver::opener(config, Clock::new())?);
     history::check(&config.data).map_err(RunError::History)
 }

@@ -6,14 +6,14 @@
 //!
 //! It never blocks, and each call does little: a step of the handshake reads from the socket once, and
 //! a read ends with the first record that has bytes for the core. Bytes that do not fit the buffer
-//! stay here, and [`Session::holds_bytes`] reports them.
+//! stay here, and `holds_bytes` reports them.
 //!
 //! It does not read the clock itself: it judges certificates by the clock that it is given.
 //!
 //! Invariant: `held` is the number of bytes that are decrypted and not yet read.
 
 use super::socket::Socket;
-use super::transfer::{Progress, Transfer};
+use super::transfer::{Opener, Progress, Session, Transfer};
 use crate::config::Config;
 use crate::core::Broken;
 use crate::time::{Clock, UnixMs};
@@ -37,49 +37,43 @@ const NAMES_SHOWN: usize = 3;
 /// Longest error text. The peer controls parts of it.
 const TEXT_CHARS: usize = 300;
 
-/// The configuration that all sessions share.
-pub struct Tls(Arc<ClientConfig>);
-
-impl Tls {
-    /// Reads the trusted certificates. The error says what is wrong with `tls.caFile`.
-    pub fn new(config: &Config, clock: Clock) -> Result<Tls, String> {
-        let mut roots = RootCertStore {
-            roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+/// What opens the sessions. They share one configuration, for which this reads the trusted
+/// certificates. The error says what is wrong with `tls.caFile`.
+pub fn opener(config: &Config, clock: Clock) -> Result<Opener, String> {
+    let mut roots = RootCertStore {
+        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+    };
+    let file = config.tls.ca_file.as_deref().unwrap_or_default();
+    let certificates = CertificateDer::pem_slice_iter(config.tls.ca_text.as_bytes());
+    for (at, certificate) in certificates.enumerate() {
+        let fault = |why: &dyn fmt::Display| {
+            let number = at + 1;
+            format!("tls.caFile: certificate {number} of {file:?} is malformed: {why}")
         };
-        let file = config.tls.ca_file.as_deref().unwrap_or_default();
-        let certificates = CertificateDer::pem_slice_iter(config.tls.ca_text.as_bytes());
-        for (at, certificate) in certificates.enumerate() {
-            let fault = |why: &dyn fmt::Display| {
-                let number = at + 1;
-                format!("tls.caFile: certificate {number} of {file:?} is malformed: {why}")
-            };
-            let certificate = certificate.map_err(|error| fault(&error))?;
-            let added = roots.add(certificate);
-            added.map_err(|error| fault(&message_of(&error)))?;
-        }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ClientConfig::builder_with_details(provider, Arc::new(WallClock(clock)));
-        let mut shared = builder
-            .with_safe_default_protocol_versions()
-            .expect("the provider has suites for both versions")
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        shared.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Tls(Arc::new(shared)))
+        let certificate = certificate.map_err(|error| fault(&error))?;
+        let added = roots.add(certificate);
+        added.map_err(|error| fault(&message_of(&error)))?;
     }
-
-    /// A session with a peer that must have a certificate for `host`, a name or an address.
-    pub fn open(&self, host: &str) -> Result<Session, Broken> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_details(provider, Arc::new(WallClock(clock)));
+    let mut shared = builder
+        .with_safe_default_protocol_versions()
+        .expect("the provider has suites for both versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    shared.alpn_protocols = vec![b"http/1.1".to_vec()];
+    let shared = Arc::new(shared);
+    Ok(Box::new(move |host| {
         let name = ServerName::try_from(host.to_string())
             .map_err(|_| Broken::Tls(format!("invalid host name {host:?}").into()))?;
-        let conn = ClientConnection::new(Arc::clone(&self.0), name)
+        let conn = ClientConnection::new(Arc::clone(&shared), name)
             .map_err(|error| Broken::Tls(message_of(&error).into()))?;
-        Ok(Session {
+        Ok(Box::new(TlsSession {
             conn,
             held: 0,
             ended: false,
-        })
-    }
+        }))
+    }))
 }
 
 /// The clock in the form that the library needs.
@@ -95,7 +89,7 @@ impl TimeProvider for WallClock {
 
 /// The TLS session of one connection.
 #[derive(Debug)]
-pub struct Session {
+struct TlsSession {
     conn: ClientConnection,
     /// Number of bytes that are decrypted and not yet read.
     held: usize,
@@ -103,44 +97,23 @@ pub struct Session {
     ended: bool,
 }
 
-impl Session {
-    /// True if a read returns something even if the socket is not readable.
-    pub fn holds_bytes(&self) -> bool {
+impl Session for TlsSession {
+    fn holds_bytes(&self) -> bool {
         self.held > 0 || self.ended
     }
 
-    /// True if bytes are left to write to the socket.
-    pub fn wants_write(&self) -> bool {
+    fn wants_write(&self) -> bool {
         self.conn.wants_write()
     }
 
-    /// Does one step of the handshake.
-    pub fn shake_hands(&mut self, socket: &mut Socket) -> Progress {
+    fn shake_hands(&mut self, socket: &mut Socket) -> Progress {
         match self.step(socket) {
             Ok(progress) => progress,
             Err(why) => Progress::Failed(why),
         }
     }
 
-    fn step(&mut self, socket: &mut Socket) -> Result<Progress, Broken> {
-        self.flush(socket)?;
-        let mut taken = 0;
-        if self.conn.is_handshaking() && socket.is_readable() {
-            taken = match self.take_in(socket)? {
-                Some(0) => return Err(Broken::Closed),
-                Some(count) => count,
-                None => 0,
-            };
-        }
-        Ok(match self.conn.is_handshaking() {
-            false if !self.conn.wants_write() => Progress::Secured,
-            true if taken > 0 && socket.is_readable() => Progress::More,
-            _ => Progress::Waiting,
-        })
-    }
-
-    /// Returns decrypted bytes. Reads from the socket until there are some.
-    pub fn read(&mut self, socket: &mut Socket, buffer: &mut [u8]) -> Transfer {
+    fn read(&mut self, socket: &mut Socket, buffer: &mut [u8]) -> Transfer {
         let mut taken = 0;
         while !self.holds_bytes() {
             if !socket.is_readable() {
@@ -178,8 +151,7 @@ impl Session {
         }
     }
 
-    /// Encrypts bytes of the core, and writes as much to the socket as that accepts.
-    pub fn write(&mut self, socket: &mut Socket, bytes: &[u8]) -> Transfer {
+    fn write(&mut self, socket: &mut Socket, bytes: &[u8]) -> Transfer {
         match self.conn.writer().write(bytes) {
             Ok(0) => Transfer::Failed(Broken::Io(ErrorKind::WriteZero)),
             Ok(count) => match self.flush(socket) {
@@ -190,8 +162,7 @@ impl Session {
         }
     }
 
-    /// Writes encrypted bytes, as many as the socket accepts.
-    pub fn flush(&mut self, socket: &mut Socket) -> Result<(), Broken> {
+    fn flush(&mut self, socket: &mut Socket) -> Result<(), Broken> {
         while self.conn.wants_write() && socket.is_writable() {
             match self.conn.write_tls(socket) {
                 Ok(_) => {}
@@ -202,11 +173,29 @@ impl Session {
         Ok(())
     }
 
-    /// Sends close_notify, unless the socket would block.
-    pub fn finish(&mut self, socket: &mut Socket) {
+    fn finish(&mut self, socket: &mut Socket) {
         self.conn.send_close_notify();
         // An error means that the peer has gone already.
         let _ = self.flush(socket);
+    }
+}
+
+impl TlsSession {
+    fn step(&mut self, socket: &mut Socket) -> Result<Progress, Broken> {
+        self.flush(socket)?;
+        let mut taken = 0;
+        if self.conn.is_handshaking() && socket.is_readable() {
+            taken = match self.take_in(socket)? {
+                Some(0) => return Err(Broken::Closed),
+                Some(count) => count,
+                None => 0,
+            };
+        }
+        Ok(match self.conn.is_handshaking() {
+            false if !self.conn.wants_write() => Progress::Secured,
+            true if taken > 0 && socket.is_readable() => Progress::More,
+            _ => Progress::Waiting,
+        })
     }
 
     /// Reads from the socket once and decrypts complete records. `None` if nothing could be read, 0

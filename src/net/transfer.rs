@@ -1,6 +1,8 @@
 //! Results of the steps of a connection: how far it has come, and what one system call moved.
 
+use super::socket::Socket;
 use crate::core::Broken;
+use std::fmt;
 use std::io::{self, ErrorKind};
 
 /// The result of one step of connecting or of the TLS handshake.
@@ -57,3 +59,30 @@ impl Transfer {
         }
     }
 }
+
+/// A TLS session over the socket of a connection.
+pub trait Session: fmt::Debug {
+    /// True if a read returns something even if the socket is not readable.
+    fn holds_bytes(&self) -> bool;
+
+    /// True if bytes are left to write to the socket.
+    fn wants_write(&self) -> bool;
+
+    /// Does one step of the handshake.
+    fn shake_hands(&mut self, socket: &mut Socket) -> Progress;
+
+    /// Returns decrypted bytes. Reads from the socket until there are some.
+    fn read(&mut self, socket: &mut Socket, buffer: &mut [u8]) -> Transfer;
+
+    /// Encrypts bytes of the core, and writes as much to the socket as that accepts.
+    fn write(&mut self, socket: &mut Socket, bytes: &[u8]) -> Transfer;
+
+    /// Writes encrypted bytes, as many as the socket accepts.
+    fn flush(&mut self, socket: &mut Socket) -> Result<(), Broken>;
+
+    /// Sends close_notify, unless the socket would block.
+    fn finish(&mut self, socket: &mut Socket);
+}
+
+/// Opens a session with a peer that must have a certificate for this host, a name or an address.
+pub type Opener = Box<dyn Fn(&str) -> Result<Box<dyn Session>, Broken>>;

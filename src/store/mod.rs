@@ -37,50 +37,13 @@
 //! [`Batch::absorb`]: crate::history::Batch::absorb
 //! [`Batch::weight`]: crate::history::Batch::weight
 //! [`Changes::forget`]: crate::history::Changes::forget
-//!
-//! # The files
-//!
-//! Each file imports only from those below it:
-//!
-//! ```text
-//! disk                      the thread
-//! file                      opens and closes the file
-//! lock, schema, read, write the lock file; the tables; reads; writes
-//! header, coverage          the first check of the file; the covered times
-//! series                    the series and their ids
-//! row                       rows and records
-//! checksum                  the checksum of a row
-//! sqlite                    the only file that names SQLite
-//! ```
 
-#[cfg(feature = "sqlite")]
-mod checksum;
-#[cfg(feature = "sqlite")]
-mod coverage;
 #[cfg(feature = "sqlite")]
 mod disk;
-#[cfg(feature = "sqlite")]
-mod file;
-#[cfg(feature = "sqlite")]
-mod header;
-#[cfg(feature = "sqlite")]
-mod lock;
-#[cfg(feature = "sqlite")]
-mod read;
-#[cfg(feature = "sqlite")]
-mod row;
-#[cfg(feature = "sqlite")]
-mod schema;
-#[cfg(feature = "sqlite")]
-mod series;
-#[cfg(feature = "sqlite")]
-mod sqlite;
-#[cfg(test)]
+#[cfg(all(test, not(feature = "sqlite")))]
 mod tests;
-#[cfg(feature = "sqlite")]
-mod write;
 
-use crate::history::{Answer, Job, OpenError, StoreError};
+use crate::history::{Job, OpenError, Reply, StoreError};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -100,14 +63,14 @@ const STACK: usize = 1 << 20;
 #[derive(Debug)]
 pub struct Store {
     jobs: SyncSender<Job>,
-    answers: Receiver<Answer>,
+    answers: Receiver<Reply>,
     thread: JoinHandle<()>,
 }
 
 /// Checks whether the file can be opened, without changing it.
 pub fn check(path: &Path) -> Result<(), OpenError> {
     #[cfg(feature = "sqlite")]
-    return file::check(path);
+    return disk::check(path);
     #[cfg(not(feature = "sqlite"))]
     Err(OpenError::NotBuilt {
         path: path.to_path_buf(),
@@ -115,16 +78,24 @@ pub fn check(path: &Path) -> Result<(), OpenError> {
 }
 
 impl Store {
-    /// Starts the thread, which opens the file. The first answer is [`Answer::Opened`] or
-    /// [`Answer::Failed`]. The thread calls `wake` after each answer.
+    /// Starts the thread, which opens the file. The first answer is [`Reply::Opened`] or
+    /// [`Reply::Failed`]. The thread calls `wake` after each answer.
     pub fn start(path: PathBuf, wake: Box<dyn Fn() + Send>) -> Result<Store, OpenError> {
         let (jobs, inbox) = sync_channel(JOBS);
         let (outbox, answers) = sync_channel(ANSWERS);
-        let work = work(path.clone(), inbox, outbox, wake)?;
+        if cfg!(not(feature = "sqlite")) {
+            return Err(OpenError::NotBuilt { path });
+        }
+        let file = path.clone();
         let thread = thread::Builder::new()
             .name("store".to_string())
             .stack_size(STACK)
-            .spawn(work)
+            .spawn(move || {
+                #[cfg(feature = "sqlite")]
+                disk::run(file, inbox, outbox, wake);
+                #[cfg(not(feature = "sqlite"))]
+                drop((file, inbox, outbox, wake));
+            })
             .map_err(|error| OpenError::Io {
                 path,
                 error: StoreError::Io(format!("cannot start a thread: {error}")),
@@ -144,47 +115,21 @@ impl Store {
     }
 
     /// The next answer, if there is one.
-    pub fn answer(&self) -> Option<Answer> {
+    pub fn answer(&self) -> Option<Reply> {
         self.answers.try_recv().ok()
     }
 
     /// Waits for the next answer: before the loop runs, and in tests. `None` if none came within this
     /// time, or the thread has ended.
-    pub fn wait(&self, within: Duration) -> Option<Answer> {
+    pub fn wait(&self, within: Duration) -> Option<Reply> {
         self.answers.recv_timeout(within).ok()
     }
 
     /// Waits until the thread has done all jobs and ended. Discards its answers.
     pub fn join(self) {
-        let Store {
-            jobs,
-            answers,
-            thread,
-        } = self;
-        drop(jobs);
-        while answers.recv().is_ok() {}
+        drop(self.jobs);
+        while self.answers.recv().is_ok() {}
         // An error means that the thread has panicked, which the panic hook has reported.
-        let _ = thread.join();
+        let _ = self.thread.join();
     }
-}
-
-#[cfg(feature = "sqlite")]
-fn work(
-    path: PathBuf,
-    jobs: Receiver<Job>,
-    answers: SyncSender<Answer>,
-    wake: Box<dyn Fn() + Send>,
-) -> Result<impl FnOnce() + Send + 'static, OpenError> {
-    let disk = disk::Disk::new(path, jobs, answers, wake);
-    Ok(move || disk.run())
-}
-
-#[cfg(not(feature = "sqlite"))]
-fn work(
-    path: PathBuf,
-    _jobs: Receiver<Job>,
-    _answers: SyncSender<Answer>,
-    _wake: Box<dyn Fn() + Send>,
-) -> Result<fn(), OpenError> {
-    Err(OpenError::NotBuilt { path })
 }

@@ -356,7 +356,7 @@ impl World {
     }
 
     fn begin(&mut self, away_ms: i64) {
-        use marketd::history::{Answer, Opened};
+        use marketd::history::{Opened, Reply};
         self.began = self.time() + away_ms;
         self.mono_us = 0;
         self.connections.clear();
@@ -369,7 +369,7 @@ impl World {
         let path = file.dir.path().join("history.db");
         let store = marketd::store::Store::start(path, Box::new(|| ())).expect("a thread");
         let opened = store.wait(crate::support::PATIENCE);
-        assert!(matches!(opened, Some(Answer::Opened(_))), "{opened:?}");
+        assert!(matches!(opened, Some(Reply::Opened(_))), "{opened:?}");
         file.store = Some(store);
         let now = self.now();
         self.core = Core::new(config, None, ProcessFacts::default, lives, now);
@@ -378,12 +378,12 @@ impl World {
             created: false,
             bytes: 4096,
         };
-        self.core.keep_history(Answer::Opened(opened), now);
+        self.core.keep_history(Reply::Opened(opened), now);
         self.carry_out();
     }
 
     fn ask_file(&mut self, job: marketd::history::Job) {
-        use marketd::history::Answer;
+        use marketd::history::Reply;
         let file = self.file.as_ref().expect("there is a file");
         let store = file.store.as_ref().expect("it is open");
         store.send(job).expect("nothing else waits");
@@ -392,7 +392,7 @@ impl World {
             said.push(store.wait(crate::support::PATIENCE).expect("an answer"));
             if !matches!(
                 said.last(),
-                Some(Answer::Heads(_) | Answer::Quotes(_) | Answer::Markets(_))
+                Some(Reply::Heads(_) | Reply::Quotes(_) | Reply::Markets(_))
             ) {
                 break;
             }

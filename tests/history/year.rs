@@ -9,7 +9,7 @@ use super::support::daemon::TempDir;
 use super::support::*;
 use super::*;
 use marketd::decimal::Decimal;
-use marketd::history::{Answer, Batch, Job, SeriesName};
+use marketd::history::{Batch, Job, Reply, SeriesName};
 use marketd::interval::Stored;
 use marketd::record::Candle;
 use marketd::store::Store;
@@ -85,7 +85,7 @@ fn with_a_year_of_minutes_on_disk_the_first_answer_comes_at_once() {
 
 fn write(path: &Path, symbols: &[String], slots: std::ops::Range<i64>) {
     let store = Store::start(path.to_path_buf(), Box::new(|| ())).expect("a thread");
-    assert!(matches!(store.wait(LONG), Some(Answer::Opened(_))));
+    assert!(matches!(store.wait(LONG), Some(Reply::Opened(_))));
     for symbol in symbols {
         let series = SeriesName {
             source: "fake".into(),
@@ -102,14 +102,11 @@ fn write(path: &Path, symbols: &[String], slots: std::ops::Range<i64>) {
             let job = Job::Write { number: 1, batch };
             store.send(job).expect("there is room");
             let answer = store.wait(LONG);
-            assert!(matches!(
-                answer,
-                Some(Answer::Written { result: Ok(_), .. })
-            ));
+            assert!(matches!(answer, Some(Reply::Written { result: Ok(_), .. })));
         }
     }
     store.send(Job::Stop).expect("there is room");
-    assert_eq!(store.wait(LONG), Some(Answer::Stopped(Ok(()))));
+    assert_eq!(store.wait(LONG), Some(Reply::Stopped(Ok(()))));
     store.join();
 }
 

@@ -434,11 +434,9 @@ fn every_parameter_of_the_source_is_described_and_no_other() {
     let schemas = Schemas(&document);
     let mut read: BTreeSet<String> = BTreeSet::new();
     for code in sources("src/core/api") {
-        for begin in ["params::read(query, &[", "let names = ["] {
-            for rest in code.split(begin).skip(1) {
-                let names = rest.split(']').next().unwrap_or_default();
-                read.extend(names.split('"').skip(1).step_by(2).map(str::to_string));
-            }
+        for rest in code.split(".params([").skip(1) {
+            let names = rest.split(']').next().unwrap_or_default();
+            read.extend(names.split('"').skip(1).step_by(2).map(str::to_string));
         }
     }
     let mut described = BTreeSet::new();

@@ -9,7 +9,7 @@ use super::weather::SECOND;
 use super::world::{Event, World};
 use crate::support::{PATIENCE, Rng};
 use marketd::history::{
-    Answer, Batch, Evicted, Extent, Fate, Head, Job, Loaded, OpenError, Opened, Read, Rows,
+    Batch, Evicted, Extent, Fate, Head, Job, Loaded, OpenError, Opened, Read, Reply, Rows,
     SeriesName, StoreError, Unwritten, Written,
 };
 use marketd::record::{Candle, Edge};
@@ -100,8 +100,8 @@ impl Disk {
     }
 
     /// How the first look at the file ends.
-    pub fn opened() -> Answer {
-        Answer::Opened(Opened {
+    pub fn opened() -> Reply {
+        Reply::Opened(Opened {
             created: false,
             bytes: 4096,
             log_set_aside: false,
@@ -117,14 +117,14 @@ impl Disk {
     }
 
     /// Does one job: what the daemon hears of it.
-    fn work(&mut self, job: Job, now: u64) -> Vec<Answer> {
+    fn work(&mut self, job: Job, now: u64) -> Vec<Reply> {
         let mut said = Vec::new();
         if let Some(until) = self.shut_until.filter(|_| job != Job::Stop) {
             if now < until {
                 if !std::mem::replace(&mut self.told, true) {
                     let error = StoreError::Io("no such device".to_string());
                     let path = "history.db".into();
-                    said.push(Answer::Failed(OpenError::Io { path, error }));
+                    said.push(Reply::Failed(OpenError::Io { path, error }));
                 }
                 said.push(refused(job, StoreError::NotOpen));
                 return said;
@@ -155,10 +155,10 @@ impl Disk {
         let said = real.unwrap_or(said);
         for answer in &said {
             match answer {
-                Answer::Written { result, .. } => {
+                Reply::Written { result, .. } => {
                     self.bytes = result.as_ref().map_or(self.bytes, |written| written.bytes);
                 }
-                Answer::Evicted { result, .. } => {
+                Reply::Evicted { result, .. } => {
                     self.evicted += result.as_ref().map_or(0, |evicted| evicted.count);
                 }
                 _ => {}
@@ -167,19 +167,19 @@ impl Disk {
         said
     }
 
-    fn succeed(&mut self, job: Job, said: &mut Vec<Answer>) {
+    fn succeed(&mut self, job: Job, said: &mut Vec<Reply>) {
         match job {
             Job::Load => {
                 for (name, kept) in &self.series {
-                    said.push(Answer::Heads(vec![Head {
+                    said.push(Reply::Heads(vec![Head {
                         series: name.clone(),
                         covered: spans(&kept.covered),
                         extent: kept.extent(),
                     }]));
                 }
-                said.push(Answer::Loaded(Ok(Loaded::default())));
+                said.push(Reply::Loaded(Ok(Loaded::default())));
             }
-            Job::Read(read) => said.push(Answer::Rows {
+            Job::Read(read) => said.push(Reply::Rows {
                 ticket: read.ticket,
                 result: Ok(self.read(read)),
             }),
@@ -193,18 +193,18 @@ impl Disk {
                     extents: told.collect(),
                     ..Written::default()
                 });
-                said.push(Answer::Written { number, result });
+                said.push(Reply::Written { number, result });
             }
             Job::Evict { series, before } => {
                 let count = self.forget(&series, i64::MIN..before);
                 let extent = self.extent(&series);
-                said.push(Answer::Evicted {
+                said.push(Reply::Evicted {
                     series,
                     before,
                     result: Ok(Evicted { count, extent }),
                 });
             }
-            Job::Stop => said.push(Answer::Stopped(Ok(()))),
+            Job::Stop => said.push(Reply::Stopped(Ok(()))),
         }
     }
 
@@ -279,19 +279,19 @@ impl Disk {
 pub fn open(path: PathBuf) -> Store {
     let store = Store::start(path, Box::new(|| ())).expect("a thread");
     let opened = store.wait(PATIENCE);
-    assert!(matches!(opened, Some(Answer::Opened(_))), "{opened:?}");
+    assert!(matches!(opened, Some(Reply::Opened(_))), "{opened:?}");
     store
 }
 
 /// All that the real one answers.
-pub fn ask(store: &Store, job: Job) -> Vec<Answer> {
+pub fn ask(store: &Store, job: Job) -> Vec<Reply> {
     store.send(job).expect("nothing else waits");
     let mut said = Vec::new();
     loop {
         said.push(store.wait(PATIENCE).expect("an answer"));
         if !matches!(
             said.last(),
-            Some(Answer::Heads(_) | Answer::Quotes(_) | Answer::Markets(_))
+            Some(Reply::Heads(_) | Reply::Quotes(_) | Reply::Markets(_))
         ) {
             return said;
         }
@@ -299,23 +299,23 @@ pub fn ask(store: &Store, job: Job) -> Vec<Answer> {
 }
 
 /// What a job that failed is answered with.
-fn refused(job: Job, error: StoreError) -> Answer {
+fn refused(job: Job, error: StoreError) -> Reply {
     match job {
-        Job::Load => Answer::Loaded(Err(error)),
-        Job::Read(Read { ticket, .. }) => Answer::Rows {
+        Job::Load => Reply::Loaded(Err(error)),
+        Job::Read(Read { ticket, .. }) => Reply::Rows {
             ticket,
             result: Err(error),
         },
-        Job::Write { number, batch } => Answer::Written {
+        Job::Write { number, batch } => Reply::Written {
             number,
             result: Err(Unwritten { error, batch }),
         },
-        Job::Evict { series, before } => Answer::Evicted {
+        Job::Evict { series, before } => Reply::Evicted {
             series,
             before,
             result: Err(error),
         },
-        Job::Stop => Answer::Stopped(Err(error)),
+        Job::Stop => Reply::Stopped(Err(error)),
     }
 }
 
@@ -505,13 +505,13 @@ fn brief(job: &Job) -> String {
     }
 }
 
-fn word(answer: &Answer) -> String {
+fn word(answer: &Reply) -> String {
     match answer {
-        Answer::Written {
+        Reply::Written {
             number,
             result: Err(why),
         } => format!("{number} is not written: {:?}", why.error),
-        Answer::Rows {
+        Reply::Rows {
             ticket,
             result: Ok(rows),
         } => format!("{ticket}: {} rows of {:?}", rows.candles.len(), rows.slots),

@@ -14,7 +14,7 @@ use crate::support::daemon::TempDir;
 use marketd::config::{Config, Depth, History, Limits, SourceConfig, Url};
 use marketd::core::{Action, Broken, Core, Event, ProcessFacts, Service};
 use marketd::demo::Demo;
-use marketd::history::{Answer, Job, Opened, StoreError, Unwritten};
+use marketd::history::{Job, Opened, Reply, StoreError, Unwritten};
 use marketd::store::Store;
 use marketd::table::Key;
 use marketd::time::{Mono, Now, UnixMs};
@@ -200,22 +200,22 @@ impl Year {
         }
     }
 
-    fn ask_store(&mut self, job: Job) -> Vec<Answer> {
+    fn ask_store(&mut self, job: Job) -> Vec<Reply> {
         let job = match job {
             Job::Write { number, batch } if self.is_full => {
                 let error = StoreError::Full("no room".to_string());
                 let result = Err(Unwritten { error, batch });
-                return vec![Answer::Written { number, result }];
+                return vec![Reply::Written { number, result }];
             }
             job => job,
         };
         let said = disk::ask(self.store.as_ref().expect("it is open"), job);
         for answer in &said {
             match answer {
-                Answer::Written { result, .. } => {
+                Reply::Written { result, .. } => {
                     self.bytes = result.as_ref().expect("a sound disk").bytes;
                 }
-                Answer::Evicted { result, .. } => {
+                Reply::Evicted { result, .. } => {
                     self.evicted += result.as_ref().expect("a sound disk").count;
                 }
                 _ => {}
@@ -440,7 +440,7 @@ fn core(config: &Config, seed: u64, unix_ms: i64) -> Core {
         bytes: 4096,
         log_set_aside: false,
     };
-    core.keep_history(Answer::Opened(opened), now);
+    core.keep_history(Reply::Opened(opened), now);
     core
 }
 

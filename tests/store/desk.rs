@@ -2,8 +2,8 @@
 
 use super::support::PATIENCE;
 use marketd::history::{
-    Answer, Batch, Evicted, Head, Job, Loaded, OpenError, Opened, QuoteName, Read, Rows,
-    SavedQuote, SeriesName, StoreError, Unwritten, Written,
+    Batch, Evicted, Head, Job, Loaded, OpenError, Opened, QuoteName, Read, Reply, Rows, SavedQuote,
+    SeriesName, StoreError, Unwritten, Written,
 };
 use marketd::record::Edge;
 use marketd::store::Store;
@@ -21,7 +21,7 @@ pub type Load = (
 pub struct Desk {
     store: Option<Store>,
     /// Answers that came before the one that was waited for.
-    early: Vec<Answer>,
+    early: Vec<Reply>,
     opened: Option<Opened>,
 }
 
@@ -41,8 +41,8 @@ impl Desk {
     pub fn open_with(path: &Path, wake: Box<dyn Fn() + Send>) -> Result<Desk, OpenError> {
         let mut desk = Desk::start(path, wake)?;
         let opened = desk.wait(|answer| match answer {
-            Answer::Opened(opened) => Ok(Ok(opened)),
-            Answer::Failed(error) => Ok(Err(error)),
+            Reply::Opened(opened) => Ok(Ok(opened)),
+            Reply::Failed(error) => Ok(Err(error)),
             other => Err(other),
         });
         match opened {
@@ -76,7 +76,7 @@ impl Desk {
 
     /// Waits for the answer that `pick` takes; it hands the others back, and they wait.
     #[track_caller]
-    pub fn wait<T>(&mut self, mut pick: impl FnMut(Answer) -> Result<T, Answer>) -> T {
+    pub fn wait<T>(&mut self, mut pick: impl FnMut(Reply) -> Result<T, Reply>) -> T {
         for at in 0..self.early.len() {
             let answer = self.early.remove(at);
             match pick(answer) {
@@ -97,9 +97,9 @@ impl Desk {
 
     /// Whether the file was said to be unusable since the last look.
     pub fn failure(&mut self) -> Option<OpenError> {
-        let at = (self.early.iter()).position(|answer| matches!(answer, Answer::Failed(_)))?;
+        let at = (self.early.iter()).position(|answer| matches!(answer, Reply::Failed(_)))?;
         match self.early.remove(at) {
-            Answer::Failed(error) => Some(error),
+            Reply::Failed(error) => Some(error),
             _ => None,
         }
     }
@@ -112,7 +112,7 @@ impl Desk {
         let batch = Box::new(batch);
         self.send(Job::Write { number, batch });
         self.wait(|answer| match answer {
-            Answer::Written { number: n, result } if n == number => Ok(result),
+            Reply::Written { number: n, result } if n == number => Ok(result),
             other => Err(other),
         })
     }
@@ -166,7 +166,7 @@ impl Desk {
             keep,
         }));
         self.wait(|answer| match answer {
-            Answer::Rows { ticket: 77, result } => Ok(result),
+            Reply::Rows { ticket: 77, result } => Ok(result),
             other => Err(other),
         })
     }
@@ -177,10 +177,10 @@ impl Desk {
         loop {
             let loaded = self.wait(|answer| {
                 match answer {
-                    Answer::Heads(piece) => heads.extend(piece),
-                    Answer::Quotes(piece) => quotes.extend(piece),
-                    Answer::Markets(_) => {}
-                    Answer::Loaded(result) => return Ok(Some(result)),
+                    Reply::Heads(piece) => heads.extend(piece),
+                    Reply::Quotes(piece) => quotes.extend(piece),
+                    Reply::Markets(_) => {}
+                    Reply::Loaded(result) => return Ok(Some(result)),
                     other => return Err(other),
                 }
                 Ok(None)
@@ -195,7 +195,7 @@ impl Desk {
         let series = series.clone();
         self.send(Job::Evict { series, before });
         self.wait(|answer| match answer {
-            Answer::Evicted { result, .. } => Ok(result),
+            Reply::Evicted { result, .. } => Ok(result),
             other => Err(other),
         })
     }
@@ -204,7 +204,7 @@ impl Desk {
     pub fn stopped(mut self) -> Result<(), StoreError> {
         self.send(Job::Stop);
         let stopped = self.wait(|answer| match answer {
-            Answer::Stopped(result) => Ok(result),
+            Reply::Stopped(result) => Ok(result),
             other => Err(other),
         });
         self.close();

@@ -25,7 +25,7 @@ mod support;
 mod world;
 
 use desk::Desk;
-use marketd::history::{Answer, Batch, Job, Read, Rows, SeriesName, StoreError};
+use marketd::history::{Batch, Job, Read, Reply, Rows, SeriesName, StoreError};
 use marketd::record::{Candle, Edge};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -97,7 +97,7 @@ fn a_full_queue_hands_the_job_back() {
     drop(wait);
     let done = (0..marketd::store::JOBS).all(|_| {
         desk.wait(|answer| match answer {
-            Answer::Loaded(result) => Ok(result.map(|_| ())),
+            Reply::Loaded(result) => Ok(result.map(|_| ())),
             other => Err(other),
         }) == Ok(())
     });
@@ -143,8 +143,8 @@ fn an_eviction_holds_up_nobody() {
     let mut order = Vec::new();
     while order.len() < 3 {
         order.push(desk.wait(|answer| match answer {
-            Answer::Rows { result, .. } => Ok(result.expect("a sound disk").candles.len() as u64),
-            Answer::Evicted { result, .. } => Ok(result.expect("a sound disk").count),
+            Reply::Rows { result, .. } => Ok(result.expect("a sound disk").candles.len() as u64),
+            Reply::Evicted { result, .. } => Ok(result.expect("a sound disk").count),
             other => Err(other),
         }));
     }
@@ -196,7 +196,7 @@ fn evictions_of_many_series_share_their_transactions() {
     let candles = world::expected(0, 1);
     for number in 0..count + 3 {
         let (evicted, before, gone) = desk.wait(|answer| match answer {
-            Answer::Evicted {
+            Reply::Evicted {
                 series,
                 before,
                 result,

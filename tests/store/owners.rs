@@ -6,7 +6,7 @@ use super::support::daemon::TempDir;
 use super::world::{self, batch};
 use marketd::decimal::Decimal;
 use marketd::history::{
-    APPLICATION_ID, Answer, Batch, Job, LOG_SET_ASIDE, OpenError, QuoteName, StoreError, VERSION,
+    APPLICATION_ID, Batch, Job, LOG_SET_ASIDE, OpenError, QuoteName, Reply, StoreError, VERSION,
 };
 use marketd::interval::Stored;
 use marketd::record::{Bounds, Candle, Edge, MarketRules};
@@ -344,7 +344,7 @@ fn rules_of_markets_come_back_as_they_were_written() {
     }
     desk.store().send(Job::Load).expect("room in the queue");
     let told = desk.wait(|answer| match answer {
-        Answer::Markets(list) => Ok(list),
+        Reply::Markets(list) => Ok(list),
         other => Err(other),
     });
     assert_eq!(told, [(name, rules(6))]);
@@ -392,7 +392,7 @@ fn what_keeps_it_closed_is_told_once_and_what_passes_opens_it() {
     std::fs::remove_file(&path).expect("it is there");
     desk.write(1, batch(0)).expect("a sound disk");
     let opened = desk.wait(|answer| match answer {
-        Answer::Opened(opened) => Ok(opened),
+        Reply::Opened(opened) => Ok(opened),
         other => Err(other),
     });
     assert!(opened.created);

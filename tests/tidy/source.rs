@@ -1,8 +1,8 @@
-//! A file of Rust as the style test reads it: its lines, the same lines without comments and
-//! texts, and which of them are tests. No parser, just enough of a lexer not to be fooled by a
-//! word in a comment, a brace in a text or a quote in a lifetime.
+//! A file of Rust as the style test reads it: its lines, its tokens, and which lines are tests. A word
+//! in a comment or in a text is no token.
 
-use std::path::Path;
+use proc_macro2::{Delimiter, Group, Spacing, TokenStream, TokenTree};
+use std::path::{Path, PathBuf};
 
 /// One file.
 pub struct Source {
@@ -10,10 +10,9 @@ pub struct Source {
     pub path: String,
     /// As written.
     pub lines: Vec<String>,
-    /// The same with comments and the insides of texts and characters blanked, and as long.
-    pub code: Vec<String>,
     /// Whether the line belongs to something under `#[cfg(test)]`.
     pub is_test: Vec<bool>,
+    tokens: Vec<(usize, String)>,
 }
 
 /// One word of code and where it stands.
@@ -21,23 +20,26 @@ pub struct Source {
 pub struct Word<'a> {
     /// Line, counted from 0.
     pub line: usize,
-    /// An identifier, a number, `::`, or a single other character.
+    /// An identifier, a literal as written, `::`, or a single other character.
     pub text: &'a str,
 }
 
 impl Source {
     /// A file with this text.
+    #[track_caller]
     pub fn new(path: &str, text: &str) -> Source {
-        let code = blanked(text);
-        let is_test = tests_of(&code);
-        let lines = |text: &str| text.lines().map(str::to_string).collect::<Vec<_>>();
-        let (lines, code) = (lines(text), lines(&code));
-        Source {
+        let lines: Vec<String> = text.lines().map(str::to_string).collect();
+        let mut source = Source {
             path: path.to_string(),
+            is_test: vec![false; lines.len()],
             lines,
-            code,
-            is_test,
+            tokens: Vec::new(),
+        };
+        match text.parse() {
+            Ok(stream) => source.read(stream),
+            Err(error) => panic!("{path}: {error}"),
         }
+        source
     }
 
     /// Every Rust file below a directory of the repository, sorted by path. Files that only
@@ -47,7 +49,7 @@ impl Source {
         let mut paths = Vec::new();
         collect(&root.join(dir), &mut paths);
         paths.sort();
-        let read = |path: &std::path::PathBuf| {
+        let read = |path: &PathBuf| {
             let text = std::fs::read_to_string(path).expect("a listed file is readable");
             let shown = path
                 .strip_prefix(root)
@@ -69,13 +71,15 @@ impl Source {
 
     /// The words of code in order; those of tests left out.
     pub fn words(&self) -> Vec<Word<'_>> {
-        let mut words = Vec::new();
-        for (line, code) in self.code.iter().enumerate() {
-            if !self.is_test[line] {
-                split_words(line, code, &mut words);
-            }
-        }
-        words
+        self.all_words(false)
+    }
+
+    fn all_words(&self, of_tests: bool) -> Vec<Word<'_>> {
+        let tokens = self.tokens.iter();
+        let wanted = tokens.filter(|(line, _)| self.is_test[*line] == of_tests);
+        wanted
+            .map(|(line, text)| Word { line: *line, text })
+            .collect()
     }
 
     /// Begins of the paths of files named by `#[cfg(test)] mod name;`.
@@ -84,20 +88,91 @@ impl Source {
             Some((dir, "mod.rs" | "lib.rs" | "main.rs")) => dir.to_string(),
             _ => self.path.trim_end_matches(".rs").to_string(),
         };
-        let tests = self
-            .code
-            .iter()
-            .zip(&self.is_test)
-            .filter(|(_, is_test)| **is_test);
-        let named = tests.filter_map(|(code, _)| {
-            let name = code.trim().strip_suffix(';')?.rsplit_once("mod ")?.1.trim();
-            Some([format!("{home}/{name}.rs"), format!("{home}/{name}/")])
-        });
-        named.flatten().collect()
+        let words = self.all_words(true);
+        let named = words
+            .windows(3)
+            .filter(|three| three[0].text == "mod" && three[2].text == ";");
+        let files = |name: &str| [format!("{home}/{name}.rs"), format!("{home}/{name}/")];
+        named.flat_map(|three| files(three[1].text)).collect()
+    }
+
+    fn read(&mut self, stream: TokenStream) {
+        let mut tokens = stream.into_iter().peekable();
+        // Where the item under `#[cfg(test)]` begins that is being read.
+        let mut test_from = None;
+        let mut is_attribute = false;
+        while let Some(token) = tokens.next() {
+            let line = token.span().start().line - 1;
+            let ends = match &token {
+                TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+                TokenTree::Punct(punct) => punct.as_char() == ';',
+                _ => false,
+            };
+            match token {
+                TokenTree::Group(group) => {
+                    if is_attribute && is_cfg_test(&group) {
+                        test_from.get_or_insert(line);
+                    }
+                    let (open, close) = signs(group.delimiter());
+                    self.push(line, open);
+                    self.read(group.stream());
+                    let end = group.span_close().end().line - 1;
+                    self.push(end, close);
+                    self.mark(test_from.filter(|_| ends).unwrap_or(end + 1), end);
+                }
+                TokenTree::Punct(punct)
+                    if punct.as_char() == ':' && punct.spacing() == Spacing::Joint =>
+                {
+                    tokens.next();
+                    self.push(line, "::");
+                }
+                TokenTree::Punct(punct) => self.push(line, &punct.as_char().to_string()),
+                other => self.push(line, &other.to_string()),
+            }
+            let last = self.tokens.last().map_or("", |(_, text)| text.as_str());
+            is_attribute = last == "#" || is_attribute && last == "!";
+            if ends {
+                self.mark(test_from.take().unwrap_or(line + 1), line);
+            }
+        }
+        // `#![cfg(test)]`
+        self.mark(
+            test_from.unwrap_or(usize::MAX),
+            self.lines.len().saturating_sub(1),
+        );
+    }
+
+    fn push(&mut self, line: usize, text: &str) {
+        if !text.is_empty() {
+            self.tokens.push((line, text.to_string()));
+        }
+    }
+
+    fn mark(&mut self, from: usize, to: usize) {
+        for line in from..=to {
+            self.is_test[line] = true;
+        }
     }
 }
 
-fn collect(dir: &Path, into: &mut Vec<std::path::PathBuf>) {
+fn signs(delimiter: Delimiter) -> (&'static str, &'static str) {
+    match delimiter {
+        Delimiter::Parenthesis => ("(", ")"),
+        Delimiter::Brace => ("{", "}"),
+        Delimiter::Bracket => ("[", "]"),
+        Delimiter::None => ("", ""),
+    }
+}
+
+fn is_cfg_test(attribute: &Group) -> bool {
+    let text = attribute.stream().to_string();
+    let words: Vec<&str> = text
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .collect();
+    words[0] == "cfg" && words.contains(&"test") && !words.contains(&"not")
+}
+
+fn collect(dir: &Path, into: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(dir) else {
         return;
     };
@@ -111,214 +186,13 @@ fn collect(dir: &Path, into: &mut Vec<std::path::PathBuf>) {
     }
 }
 
-/// The text with blanks for every byte of a comment or inside of a text or character; lines stay.
-fn blanked(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let rest = &bytes[at..];
-        let in_word = at > 0 && is_word(bytes[at - 1]);
-        let length = match rest[0] {
-            b'/' if rest.starts_with(b"//") => line_length(rest),
-            b'/' if rest.starts_with(b"/*") => comment_length(rest),
-            b'"' => text_length(rest),
-            b'r' if !in_word || after_prefix(bytes, at) => raw_text_length(rest),
-            b'\'' => char_length(rest),
-            _ => 0,
-        };
-        if length == 0 {
-            out.push(rest[0]);
-        }
-        // The quotes of a text stay, so that its place in the code can be seen.
-        let quoted = rest[0] != b'/' && length > 1;
-        for (n, byte) in rest[..length].iter().enumerate() {
-            let edge = quoted && (n == 0 || n + 1 == length);
-            out.push(if *byte == b'\n' || edge { *byte } else { b' ' });
-        }
-        at += length.max(1);
-    }
-    String::from_utf8_lossy(&out).into_owned()
-}
-
-/// Whether the `r` at `at` follows a lone `b` or `c`: `br"..."`, `cr"..."`.
-fn after_prefix(bytes: &[u8], at: usize) -> bool {
-    let prefix = at > 0 && matches!(bytes[at - 1], b'b' | b'c');
-    prefix && (at < 2 || !is_word(bytes[at - 2]))
-}
-
-fn line_length(rest: &[u8]) -> usize {
-    rest.iter()
-        .position(|byte| *byte == b'\n')
-        .unwrap_or(rest.len())
-}
-
-/// Comments nest.
-fn comment_length(rest: &[u8]) -> usize {
-    let (mut depth, mut at) = (0, 0);
-    while at < rest.len() {
-        if rest[at..].starts_with(b"/*") {
-            (depth, at) = (depth + 1, at + 2);
-        } else if rest[at..].starts_with(b"*/") {
-            (depth, at) = (depth - 1, at + 2);
-            if depth == 0 {
-                return at;
-            }
-        } else {
-            at += 1;
-        }
-    }
-    rest.len()
-}
-
-fn text_length(rest: &[u8]) -> usize {
-    let mut at = 1;
-    while at < rest.len() {
-        match rest[at] {
-            b'\\' => at += 2,
-            b'"' => return at + 1,
-            _ => at += 1,
-        }
-    }
-    rest.len()
-}
-
-/// Length of `r"..."` or `r#"..."#`; 0 for any other word that begins with `r`.
-fn raw_text_length(rest: &[u8]) -> usize {
-    let hashes = rest[1..].iter().take_while(|byte| **byte == b'#').count();
-    if rest.get(1 + hashes) != Some(&b'"') {
-        return 0;
-    }
-    let close = [&b"\""[..], &b"#".repeat(hashes)].concat();
-    let inside = &rest[2 + hashes..];
-    let end = inside.windows(close.len()).position(|part| part == close);
-    end.map_or(rest.len(), |end| 2 + hashes + end + close.len())
-}
-
-/// Length of a character; 0 for a lifetime.
-fn char_length(rest: &[u8]) -> usize {
-    if rest.get(1) == Some(&b'\\') {
-        let end = rest.iter().skip(3).position(|byte| *byte == b'\'');
-        return end.map_or(0, |end| end + 4);
-    }
-    let text = String::from_utf8_lossy(&rest[1..rest.len().min(6)]).into_owned();
-    let Some(first) = text.chars().next() else {
-        return 0;
-    };
-    let closed = rest.get(1 + first.len_utf8()) == Some(&b'\'');
-    if closed { 2 + first.len_utf8() } else { 0 }
-}
-
-fn is_word(byte: u8) -> bool {
-    byte == b'_' || byte.is_ascii_alphanumeric() || byte >= 0x80
-}
-
-fn split_words<'a>(line: usize, code: &'a str, into: &mut Vec<Word<'a>>) {
-    let bytes = code.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        let length = match bytes[at] {
-            byte if is_word(byte) => word_length(&bytes[at..]),
-            b':' if bytes[at..].starts_with(b"::") => 2,
-            _ => 1,
-        };
-        if !bytes[at].is_ascii_whitespace() {
-            into.push(Word {
-                line,
-                text: &code[at..at + length],
-            });
-        }
-        at += length;
-    }
-}
-
-/// A number takes its point and places with it; `1..2` and `pair.0.1` have none.
-fn word_length(rest: &[u8]) -> usize {
-    let length = |rest: &[u8]| rest.iter().take_while(|byte| is_word(**byte)).count();
-    let whole = length(rest);
-    let is_number = rest[0].is_ascii_digit();
-    let places =
-        rest.get(whole) == Some(&b'.') && rest.get(whole + 1).is_some_and(u8::is_ascii_digit);
-    if is_number && places {
-        whole + 1 + length(&rest[whole + 1..])
-    } else {
-        whole
-    }
-}
-
-/// For each line whether it lies in an item under `#[cfg(test)]`.
-fn tests_of(code: &str) -> Vec<bool> {
-    let mut is_test = vec![false; code.lines().count()];
-    if code.contains("#![cfg(test)]") {
-        is_test.fill(true);
-    }
-    let mut from = 0;
-    while let Some(found) = code[from..].find("#[cfg(") {
-        let begin = from + found;
-        let attribute = code[begin..]
-            .find(']')
-            .map_or(code.len(), |end| begin + end + 1);
-        let mut words = Vec::new();
-        split_words(0, &code[begin..attribute], &mut words);
-        let has = |text: &str| words.iter().any(|word| word.text == text);
-        from = attribute;
-        if has("test") && !has("not") {
-            from = item_end(code, attribute);
-            let line = |at: usize| code[..at].matches('\n').count();
-            let last = line(from.saturating_sub(1)).min(is_test.len() - 1);
-            is_test[line(begin)..=last].fill(true);
-        }
-    }
-    is_test
-}
-
-/// Where the item that begins at `from`, attributes first, ends: behind its `;` or closing brace.
-fn item_end(code: &str, from: usize) -> usize {
-    let (mut round, mut curly) = (0_i32, 0_i32);
-    for (at, byte) in code.bytes().enumerate().skip(from) {
-        match byte {
-            b'(' | b'[' => round += 1,
-            b')' | b']' => round -= 1,
-            b'{' => curly += 1,
-            b'}' => {
-                curly -= 1;
-                if curly <= 0 {
-                    return at + 1;
-                }
-            }
-            b';' if round == 0 && curly == 0 => return at + 1,
-            _ => {}
-        }
-    }
-    code.len()
-}
-
 #[test]
-fn comments_texts_and_characters_are_blanked() {
-    let check = |text: &str, expected: &str| assert_eq!(blanked(text), expected, "{text}");
-    check("a // b\nc", "a     \nc");
-    check("a /* b /* c */ d */ e", "a                   e");
-    check(
-        r#"f("a\"{", b'{', '\'', "x")"#,
-        r#"f("    ", b' ', '  ', " ")"#,
-    );
-    check(
-        "r#\"a\"b\"# + br\"c\\\" + rest",
-        "r      # + br   \" + rest",
-    );
-    check("fn f<'a>(x: &'a str) -> '{'", "fn f<'a>(x: &'a str) -> ' '");
-    check("'\\u{1F600}' 'é' 'a", "'         ' '  ' 'a");
-    check("\"two\nlines\"", "\"   \n     \"");
-}
-
-#[test]
-fn words_are_identifiers_numbers_and_signs() {
-    let source = Source::new(
-        "src/a.rs",
-        "use crate::x; 1.5+2..3; pair.0.1; f(1.max(2))\n",
-    );
+fn words_are_identifiers_literals_and_signs() {
+    let text = "use crate::x; /* y */ 1.5+2..3; pair.0.1; f(1.max(2), \"a // {\", '{') // z\n";
+    let source = Source::new("src/a.rs", text);
     let words: Vec<&str> = source.words().iter().map(|word| word.text).collect();
-    let expected = "use crate :: x ; 1.5 + 2 . . 3 ; pair . 0.1 ; f ( 1 . max ( 2 ) )";
+    let expected =
+        "use crate :: x ; 1.5 + 2 . . 3 ; pair . 0.1 ; f ( 1 . max ( 2 ) , \"a // {\" , '{' )";
     assert_eq!(words.join(" "), expected);
 }
 

@@ -1,31 +1,30 @@
-//! `/openapi.json`: the description of all addresses, for programs (OpenAPI 3.1.0).
+//! `/openapi.json`: the description of all addresses for programs (OpenAPI 3.1.0).
 //!
-//! Owns the document. It is the file `openapi.json`, minified when the program is compiled, with the
-//! schema of the metrics, which is made from their table. Each listener serves the paths that it
-//! has, and names what stands in front of them. Tests hold the file to the code: its paths to the
-//! routes, its parameters and error codes to those that the code names, its schemas and examples
-//! to real responses.
+//! Owns the document: the file `openapi.json`, minified when marketd is compiled, with the schema of the
+//! metrics, which is made from their table. Each listener's document has the paths that it serves and their
+//! base paths. Tests hold the file to the code: its paths to the table of endpoints, its parameters and
+//! error codes to those in the code, its schemas and examples to real responses.
 
+use super::compressed_cache::CacheKey;
+use super::compression;
 use super::error::Error;
+use super::list::Body;
 use super::metrics::{self, Figures};
 use super::outcome::Outcome;
-use super::packed::{self, Question};
 use super::params::Call;
-use super::view::View;
 use crate::config::Config;
 use crate::core::Service;
-use crate::fingerprint::{Fingerprint, Part};
 use crate::http::{Cache, Head, Responder};
 use crate::json::Value as _;
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-/// How long caches may keep it: it changes with the program alone.
+/// Seconds for which it may be cached: it changes with the version of marketd alone.
 const KEPT_S: u32 = 3600;
 
 const FILE: &[u8] = include_bytes!("openapi.json");
 
-/// The file without the blanks outside of its strings.
+/// The file without white space outside of its strings.
 static TEXT: [u8; MINIFIED.1] = {
     let mut out = [0; MINIFIED.1];
     out.copy_from_slice(MINIFIED.0.split_at(MINIFIED.1).0);
@@ -52,63 +51,29 @@ const MINIFIED: ([u8; FILE.len()], usize) = {
     (out, len)
 };
 
-/// Answers `/openapi.json`.
-pub fn document(
-    view: &View<'_>,
-    call: &Call<'_>,
-    responder: &mut Responder<'_>,
-) -> Result<Outcome, Error> {
+/// Responds to `/openapi.json`.
+pub fn document(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     static DOCUMENT: OnceLock<Document> = OnceLock::new();
+    let view = call.view;
     let document = DOCUMENT.get_or_init(|| Document::new(&metrics::schema(&Figures::of(view))));
-    let pieces = document.on(view.config, call.service);
-    let mut made_of = Fingerprint::new();
-    for piece in &pieces {
-        match piece {
-            Piece::Shared(range) => made_of.add(Part::From(range.start as i64)),
-            Piece::Own(text) => made_of.add(Part::Text(text)),
-        }
-    }
-    let etag = view.tag(made_of, b'o');
+    let mut body = Body::default();
+    body.text(&document.on(view.config, call.service));
+    let (body, etag) = body.finish(view, b'o');
     let head = Head::json(Some(etag), Cache::MaxAge(KEPT_S));
-    let length = pieces.iter().map(Piece::len).sum();
-    let question = || Question::Address("/openapi.json", Box::default());
-    let to_pack = packed::send(view, responder, head, question, length, |out| {
-        for piece in pieces {
-            match piece {
-                Piece::Shared(range) => out.share(&document.text, range),
-                Piece::Own(text) => out.bytes().extend_from_slice(&text),
-            }
-        }
-    });
-    Ok(to_pack.into())
+    let key = || CacheKey::Address("/openapi.json");
+    Ok(compression::send_bytes(view, responder, head, key, body))
 }
 
-/// The document, and where in it stands what depends on the listener.
+/// The document, and the places in it that depend on the listener.
 struct Document {
-    text: Arc<[u8]>,
+    text: Vec<u8>,
     /// The member `servers`.
     servers: Range<usize>,
-    /// The paths of the API, and behind them those of the ecosystem. The others are at any listener.
+    /// The paths of the API, and behind them those of the ecosystem. Every listener has the others.
     api: Range<usize>,
     ecosystem: Range<usize>,
-    /// Behind the brace of each path of the ecosystem.
+    /// Behind the opening brace of each path of the ecosystem.
     inside: Vec<usize>,
-}
-
-/// A part of a document as it is served.
-enum Piece {
-    /// As the document has it.
-    Shared(Range<usize>),
-    Own(Vec<u8>),
-}
-
-impl Piece {
-    fn len(&self) -> usize {
-        match self {
-            Piece::Shared(range) => range.len(),
-            Piece::Own(text) => text.len(),
-        }
-    }
 }
 
 impl Document {
@@ -126,9 +91,7 @@ impl Document {
         let ecosystem = api.end..place("\"/health\":");
         let paths = text[ecosystem.clone()].match_indices("{\"get\":");
         Document {
-            text: [&TEXT[..schema], metrics, &TEXT[schema + 2..]]
-                .concat()
-                .into(),
+            text: [&TEXT[..schema], metrics, &TEXT[schema + 2..]].concat(),
             servers: servers..servers + SERVERS.len(),
             inside: paths.map(|(at, _)| ecosystem.start + at + 1).collect(),
             api,
@@ -136,45 +99,41 @@ impl Document {
         }
     }
 
-    /// What a listener of this service says: the addresses that it serves, and what stands in front
-    /// of them.
-    fn on(&self, config: &Config, service: Service) -> Vec<Piece> {
+    /// The document of a listener of this service: the addresses that it serves, and their base paths.
+    fn on(&self, config: &Config, service: Service) -> Vec<u8> {
         let base = match service {
             Service::Ecosystem => &config.ecosystem_base_path,
             _ => &config.base_path,
         };
-        let mut pieces = vec![
-            Piece::Shared(0..self.servers.start),
-            Piece::Own(servers(base)),
-            Piece::Shared(self.servers.end..self.api.start),
-        ];
+        let text = &*self.text;
+        let mut out = text[..self.servers.start].to_vec();
+        write_servers(&mut out, base);
+        out.extend_from_slice(&text[self.servers.end..self.api.start]);
         if service != Service::Ecosystem {
-            pieces.push(Piece::Shared(self.api.clone()));
+            out.extend_from_slice(&text[self.api.clone()]);
         }
         let mut begin = self.ecosystem.start;
         if service == Service::Api {
             begin = self.ecosystem.end;
         } else if config.ecosystem_base_path != *base {
             for inside in &self.inside {
-                pieces.push(Piece::Shared(begin..*inside));
-                let mut own = servers(&config.ecosystem_base_path);
-                own.push(b',');
-                pieces.push(Piece::Own(own));
+                out.extend_from_slice(&text[begin..*inside]);
+                write_servers(&mut out, &config.ecosystem_base_path);
+                out.push(b',');
                 begin = *inside;
             }
         }
-        pieces.push(Piece::Shared(begin..self.text.len()));
-        pieces
+        out.extend_from_slice(&text[begin..]);
+        out
     }
 }
 
-/// The member `servers` where this stands in front of the paths.
-fn servers(base: &str) -> Vec<u8> {
-    let mut out = b"\"servers\":[{\"url\":".to_vec();
+/// Writes the member `servers` with this base path.
+fn write_servers(out: &mut Vec<u8>, base: &str) {
+    out.extend_from_slice(b"\"servers\":[{\"url\":");
     let base = if base.is_empty() { "/" } else { base };
-    base.write(&mut out);
+    base.write(out);
     out.extend_from_slice(b"}]");
-    out
 }
 
 /// The file.

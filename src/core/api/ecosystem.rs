@@ -1,12 +1,13 @@
 //! `/api/ecosystem/market` and `/api/ecosystem/market/{id}`.
 
+use super::compressed_cache::{CacheKey, Rows};
+use super::compression;
 use super::error::{Error, echo};
 use super::list::{Body, LongList};
 use super::outcome::Outcome;
-use super::packed::{self, Question, Rows};
-use super::params::{self, Call};
-use super::records::{rendered, write_item};
-use super::symbols::path_text;
+use super::params::Call;
+use super::records::{fragment, write_item};
+use super::symbols::{path_text, served_quote};
 use super::view::View;
 use crate::fingerprint::Part;
 use crate::history::Extent;
@@ -15,54 +16,33 @@ use crate::interval::{Interval, Stored};
 use crate::json::{Decimals, Object};
 use crate::market::{EcosystemEntry, Quote, Series, SeriesKey, SymbolId};
 
-/// Answers `/api/ecosystem/market`: the active markets.
-pub fn list(
-    view: &View<'_>,
-    call: &Call<'_>,
-    responder: &mut Responder<'_>,
-) -> Result<Outcome, Error> {
-    let query = call.query;
-    let [decimals] = params::read(query, &["decimals"])?;
-    let decimals = params::decimals(&decimals)?;
-    let list = LongList::new(view, Rows::Ecosystem, decimals);
+/// Responds to `/api/ecosystem/market`: the active markets.
+pub fn list(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    let list = LongList::new(call.view, Rows::Ecosystem, call.only_decimals()?);
     let list = list.expect("there is always a list of all markets");
-    Ok(list.start(view, responder))
+    Ok(list.start(call.view, responder))
 }
 
-/// Answers `/api/ecosystem/market/{id}`: the full record, of an inactive market too.
-pub fn one(
-    view: &View<'_>,
-    call: &Call<'_>,
-    responder: &mut Responder<'_>,
-) -> Result<Outcome, Error> {
-    let query = call.query;
-    let [decimals] = params::read(query, &["decimals"])?;
-    let decimals = params::decimals(&decimals)?;
+/// Responds to `/api/ecosystem/market/{id}`: the full record, also of an inactive market.
+pub fn one(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    let view = call.view;
+    let decimals = call.only_decimals()?;
     let text = path_text(call)?;
     let catalog = &view.market.catalog;
     let found = catalog.ecosystem_market(&text);
-    let entry = found.and_then(|symbol| catalog.ecosystem_entry(symbol));
-    let Some(entry) = entry else {
+    let Some(entry) = found.and_then(|symbol| catalog.ecosystem_entry(symbol)) else {
         let message = format!("Unknown market \"{}\".", echo(&text));
         return Err(Error::new(404, "market_not_found", message));
     };
-    let quote = view
-        .market
-        .quotes
-        .best(catalog.sources_of(entry.symbol), entry.symbol);
-    let body = record(view, &entry, quote, decimals);
-    let (body, etag) = body.finish(view, decimals.variant());
+    let quote = served_quote(view, entry.symbol, None);
+    let (body, etag) = record(view, &entry, quote, decimals).finish(view, decimals.variant());
     let cache = match quote.is_some_and(Quote::stale) {
         true => Cache::NoCache,
         false => view.until_any_poll(),
     };
     let head = Head::json(Some(etag), cache);
-    let question = || Question::Market(entry.symbol, decimals);
-    let length = body.len();
-    let to_pack = packed::send(view, responder, head, question, length, |out| {
-        out.give(body)
-    });
-    Ok(to_pack.into())
+    let key = || CacheKey::Market(entry.symbol, decimals);
+    Ok(compression::send_bytes(view, responder, head, key, body))
 }
 
 fn record(
@@ -91,9 +71,8 @@ fn record(
     body.fixed(b",\"quote\":");
     match quote {
         Some(quote) => {
-            let made = rendered(view, quote, decimals);
             let out = body.part(Part::Quote(quote.version));
-            out.extend_from_slice(&made);
+            out.extend_from_slice(&fragment(view, quote, decimals));
         }
         None => body.part(Part::Nothing).extend_from_slice(b"null"),
     }
@@ -105,8 +84,8 @@ fn record(
     body
 }
 
-/// The extent of what is stored of each interval, of the first source that has any: in the history
-/// file, or in memory where there is none.
+/// Writes which candles of each interval are stored, of the first source with any: in the history file, or
+/// in memory if there is none.
 fn write_chart(out: &mut Vec<u8>, view: &View<'_>, symbol: SymbolId) {
     let mut object = Object::open(out);
     for interval in Stored::ALL {
@@ -121,7 +100,7 @@ fn write_chart(out: &mut Vec<u8>, view: &View<'_>, symbol: SymbolId) {
     object.close();
 }
 
-/// What is stored of an interval, by source.
+/// Which candles of an interval are stored, by source.
 fn stored<'v>(
     view: &'v View<'_>,
     symbol: SymbolId,

@@ -1,14 +1,14 @@
-//! Errors as clients see them: status, code, message, parameter (API contract, section 4).
+//! Errors as clients see them: status, code, message, parameter.
 //!
-//! A message may echo what was asked for, at most [`ECHO`] bytes of it, escaped; it never shows
-//! anything of the inside.
+//! A message may repeat a part of the request, at most [`ECHO`] bytes of it, escaped. It never shows
+//! anything internal.
 
 use crate::http::{ALLOW, ErrorResponse, RequestError, Responder};
 
-/// Most bytes of a request that an error repeats.
-pub const ECHO: usize = 64;
+/// The most bytes of a request that an error repeats.
+const ECHO: usize = 64;
 
-/// An error answer.
+/// An error response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// HTTP status.
@@ -19,7 +19,7 @@ pub struct Error {
     pub message: String,
     /// The parameter at fault.
     pub param: Option<&'static str>,
-    /// Seconds after which another try makes sense.
+    /// Seconds after which the client may try again.
     pub retry_after: Option<u32>,
 }
 
@@ -35,21 +35,27 @@ impl Error {
         }
     }
 
-    /// A 400 that names the parameter at fault.
+    /// A 400 with the parameter at fault.
     pub fn bad(code: &'static str, param: &'static str, message: impl Into<String>) -> Error {
-        Error {
-            param: Some(param),
-            ..Error::new(400, code, message)
-        }
+        Error::new(400, code, message).about(param)
     }
 
-    /// No such address.
+    /// Names the parameter at fault.
+    pub fn about(mut self, param: &'static str) -> Error {
+        self.param = Some(param);
+        self
+    }
+
+    /// Asks the client to try again after so many seconds.
+    pub fn retry_after(mut self, seconds: u32) -> Error {
+        self.retry_after = Some(seconds);
+        self
+    }
+
+    /// The address does not exist.
     pub fn not_found(path: &[u8]) -> Error {
-        Error::new(
-            404,
-            "not_found",
-            format!("No such address: \"{}\".", echo(path)),
-        )
+        let message = format!("No such address: \"{}\".", echo(path));
+        Error::new(404, "not_found", message)
     }
 
     /// The address exists, but not for this method.
@@ -60,27 +66,21 @@ impl Error {
 
     /// Not now; try again after so many seconds.
     pub fn unavailable(message: &str, retry_after: u32) -> Error {
-        Error {
-            retry_after: Some(retry_after),
-            ..Error::new(503, "unavailable", message)
-        }
+        Error::new(503, "unavailable", message).retry_after(retry_after)
     }
 
-    /// The address has had all it may; again after so many seconds.
+    /// The client address has used up its limit; try again after so many seconds.
     pub fn too_many_requests(retry_after: u32) -> Error {
         let message = "Too many requests from this address.";
-        Error {
-            retry_after: Some(retry_after),
-            ..Error::new(429, "too_many_requests", message)
-        }
+        Error::new(429, "too_many_requests", message).retry_after(retry_after)
     }
 
-    /// A fault of ours: nothing of the inside is shown.
+    /// A fault of ours, without details.
     pub fn internal() -> Error {
         Error::new(500, "internal", "Something went wrong here.")
     }
 
-    /// The request did not come to its end in time.
+    /// The request was not complete in time.
     pub fn request_timeout() -> Error {
         let message = "The request did not come to its end in time.";
         Error::new(408, "request_timeout", message)
@@ -111,8 +111,8 @@ pub fn send_error(error: &Error, responder: &mut Responder<'_>) {
     });
 }
 
-/// What was asked for, as an error repeats it: at most [`ECHO`] bytes, what is not printable
-/// ASCII as `?`. The JSON writer escapes the rest.
+/// A part of the request as an error repeats it: at most [`ECHO`] bytes, with `?` for what is not printable
+/// ASCII. The JSON writer escapes the rest.
 pub fn echo(asked: &[u8]) -> String {
     let printable = |byte: &u8| match byte {
         0x20..=0x7e => *byte as char,

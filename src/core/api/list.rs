@@ -1,21 +1,22 @@
-//! Bodies that name what they are made of, and long lists, which are written part by part.
+//! Bodies with their fingerprints, and long lists, which are made in parts.
 
-use super::outcome::{Long, Outcome};
-use super::packed::{self, Question, Rows, ToPack};
-use super::records::{ready, rendered, write_category, write_item, write_market};
-use super::symbols::answering;
+use super::compressed_cache::{CacheKey, Rows};
+use super::compression;
+use super::outcome::{Deferred, Outcome};
+use super::records::{fragment, write_category, write_item, write_market};
+use super::symbols::served_quote;
 use super::view::View;
 use crate::fingerprint::{Fingerprint, Part};
 use crate::http::{Cache, ETag, Head, Responder};
 use crate::json::{Decimals, Object};
 use crate::market::{Quote, SymbolId};
 
-/// Rows made in one part, and bytes after which it ends in any case: some 0.1 ms.
+/// Rows of one part, and bytes after which it ends in any case: some 0.1 ms.
 const ROWS_A_PART: usize = 128;
 const PART_BYTES: usize = 32 * 1024;
 
-/// A body in the making. What is written to it is either the same in all bodies of its address, or
-/// a part that is named: so its tag names all of its bytes.
+/// A body that is being written, and its fingerprint. Everything written to it is either the same in all
+/// bodies of its address or a part of the fingerprint. So the tag identifies all of its bytes.
 #[derive(Debug, Default)]
 pub struct Body {
     bytes: Vec<u8>,
@@ -23,18 +24,18 @@ pub struct Body {
 }
 
 impl Body {
-    /// Appends what stands in this place in every body of the address.
+    /// Appends text that every body of the address has in this place.
     pub fn fixed(&mut self, text: &'static [u8]) {
         self.bytes.extend_from_slice(text);
     }
 
-    /// The place to write what this part shows.
+    /// The place to write what depends on this part.
     pub fn part(&mut self, part: Part<'_>) -> &mut Vec<u8> {
         self.made_of.add(part);
         &mut self.bytes
     }
 
-    /// Appends a short text that no version names.
+    /// Appends a short text that has no version.
     pub fn text(&mut self, text: &[u8]) {
         self.part(Part::Text(text)).extend_from_slice(text);
     }
@@ -45,30 +46,30 @@ impl Body {
     }
 }
 
-/// Times that a list is begun again because the catalog changed on the way. Market lists come once
-/// an hour; a list takes some turns.
+/// How often a list is begun again because the catalog has changed. Market lists come once an hour, and a
+/// list takes some turns.
 const MAX_RESTARTS: u8 = 2;
 
-/// A list of any length, made part by part.
+/// A list of any length, made in parts.
 #[derive(Debug)]
 pub struct LongList {
     rows: Rows,
     decimals: Decimals,
     symbols: Vec<SymbolId>,
-    /// The catalog's version that the symbols are of.
+    /// The version of the catalog that the symbols are from.
     catalog: u64,
     restarts: u8,
     next: usize,
     written: usize,
     stale: bool,
-    /// What is made of the body before that which is in `body`: one buffer that grows would be copied
-    /// each time, and a copy of a megabyte takes longer than a part is to take.
+    /// The parts of the body before `body`. One buffer that grows would be copied, and to copy a megabyte
+    /// takes longer than a part may take.
     done: Vec<Vec<u8>>,
     body: Body,
 }
 
 impl LongList {
-    /// The list of these rows, as the catalog has them now. `None`: there is no such list.
+    /// The list of these rows, as the catalog has them now. `None` if there is no such list.
     pub fn new(view: &View<'_>, rows: Rows, decimals: Decimals) -> Option<LongList> {
         let catalog = &view.market.catalog;
         let mut body = Body::default();
@@ -104,17 +105,17 @@ impl LongList {
         })
     }
 
-    /// Answers at once when the first part is all of it.
+    /// Responds at once if the first part is all of it.
     pub fn start(self, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
         let mut list = Box::new(self);
         if list.step(view) {
-            return list.finish(view, responder).into();
+            return list.finish(view, responder);
         }
-        Outcome::Later(list)
+        Outcome::Deferred(list)
     }
 
-    /// Begins again when the catalog has changed since the last step. Where that has happened too
-    /// often, or there is no such list any more, each row is as the catalog has it when it is made.
+    /// Begins again if the catalog has changed since the last step. If that has happened too often, or if
+    /// the list is gone, each row is as the catalog has it when the row is made.
     fn watch(&mut self, view: &View<'_>) {
         let catalog = view.market.catalog.version();
         if self.catalog == catalog || self.restarts >= MAX_RESTARTS {
@@ -127,27 +128,22 @@ impl LongList {
         }
     }
 
-    /// Writes one row, where there is one for this symbol.
+    /// Writes the row of a symbol, if there is one.
     fn write_row(&mut self, view: &View<'_>, symbol: SymbolId) {
         let catalog = &view.market.catalog;
         let listed = Part::Catalog(catalog.version());
         match &self.rows {
             Rows::Quotes(source) => {
-                let Some(quote) = answering(view, symbol, *source) else {
+                let Some(quote) = served_quote(view, symbol, *source) else {
                     return;
                 };
                 self.stale |= quote.stale();
                 let decimals = self.decimals;
                 let out = self.begin_row(&[Part::Quote(quote.version)]);
-                match decimals {
-                    Decimals::Number => out.extend_from_slice(ready(view, quote)),
-                    Decimals::String => {
-                        out.extend_from_slice(&rendered(view, quote, decimals));
-                    }
-                }
+                out.extend_from_slice(&fragment(view, quote, decimals));
             }
             Rows::Category(_) => {
-                let quote = answering(view, symbol, None);
+                let quote = served_quote(view, symbol, None);
                 self.stale |= quote.is_some_and(Quote::stale);
                 let shown = quote.map_or(Part::Nothing, |quote| Part::Quote(quote.version));
                 let decimals = self.decimals;
@@ -168,7 +164,7 @@ impl LongList {
         }
     }
 
-    /// The place to write a row that is made of these parts.
+    /// The place to write a row that depends on these parts.
     fn begin_row(&mut self, parts: &[Part<'_>]) -> &mut Vec<u8> {
         if self.written > 0 {
             self.body.fixed(b",");
@@ -181,7 +177,7 @@ impl LongList {
     }
 }
 
-impl Long for LongList {
+impl Deferred for LongList {
     fn step(&mut self, view: &View<'_>) -> bool {
         self.watch(view);
         let end = self.symbols.len().min(self.next + ROWS_A_PART);
@@ -198,7 +194,7 @@ impl Long for LongList {
         is_done
     }
 
-    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Option<ToPack> {
+    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
         let LongList {
             rows,
             decimals,
@@ -219,8 +215,8 @@ impl Long for LongList {
         };
         let head = Head::json(Some(etag), cache);
         let length = done.iter().map(Vec::len).sum::<usize>() + last.len();
-        let question = || Question::List(rows, decimals);
-        packed::send(view, responder, head, question, length, |out| {
+        let key = || CacheKey::List(rows, decimals);
+        compression::send(view, responder, head, key, length, |out| {
             for part in done.into_iter().chain([last]) {
                 out.give(part);
             }

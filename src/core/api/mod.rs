@@ -1,50 +1,49 @@
-//! The endpoints: which address means what, and the JSON that each answers with.
+//! The endpoints: the table of addresses, and the JSON of each response.
 //!
 //! Owns the wire format of every response, and the table of endpoints below; one file a family of
-//! them. An endpoint sees the core through a [`View`], which lets it fill caches and change nothing
-//! else: the JSON of a quote is kept with the quote, the rows of a chart with its series, and what a
-//! request means with the request's head. What cannot be answered within one turn is handed back as
-//! a [`Long`], which is made in parts.
+//! endpoints. An endpoint sees the core through a [`View`]. It fills caches and changes nothing else: the
+//! JSON of a quote is kept with the quote, the rows of a chart with its series, and a [`Prepared`] request
+//! with the request's head. A response that takes more than one turn is handed back as an [`Outcome`].
 //!
-//! `params`, `symbols`, `records`, `list` and `packed` are what endpoints share: the parameters, the
-//! symbol that is asked for, JSON of several endpoints, long lists, bodies in gzip.
+//! The endpoints share `params`, `symbols`, `records` (JSON of several endpoints), `list` (long lists) and
+//! `compression`.
 //!
 //! # To add an endpoint
 //!
-//! 1. In the file of its family, or one of its own: a function that reads its parameters by
-//!    `params::read`, sends its body by `packed::send` as a [`Question::Address`], and returns an
-//!    [`Error`] for what is wrong. `categories::list` is the shortest to begin with.
-//! 2. Here: its name in the metrics, with the next number, and its row in the table.
+//! 1. In the file of its family, or in one of its own: a function that reads its parameters with
+//!    `call.params`, sends its body with `compression::send` under a `CacheKey::Address`, and returns an
+//!    [`Error`] for a wrong request. `categories::list` is the shortest example.
+//! 2. Here: an [`Endpoint`] with the next number and its name in the metrics, and a row in the table.
 //! 3. In `openapi.json`: its path, with an example of a response. Tests hold it to the code.
 //! 4. A test in `tests/loopback`, where `described.rs` counts the addresses.
 
 mod categories;
 pub mod chart;
 pub mod compressed_cache;
+mod compression;
 mod described;
 mod ecosystem;
 mod error;
 mod health;
+pub mod health_log;
 mod list;
 mod metrics;
 mod outcome;
-mod packed;
 mod params;
 mod quotes;
-pub mod reasons;
+mod reasons;
 mod records;
 mod symbols;
 mod view;
 
 pub use error::{Error, send_error};
-pub use outcome::{Long, Outcome};
-pub use packed::{Packed, Question, ToPack};
+pub use outcome::{CompressedResponse, Deferred, Outcome, ToCompress};
 pub use view::View;
 
 use super::{Endpoint, Service};
 use crate::config::Config;
-use crate::http::{Head, Method, Request, Responder, normal_path};
-use Handler::{Answer, Read};
+use crate::http::{Head, Method, Request, Responder};
+use Handler::{Prepare, Respond};
 use Path::{Below, Between, Exactly};
 use health::Kind;
 use params::Call;
@@ -61,90 +60,89 @@ static PROMETHEUS: Endpoint = Endpoint::new(8, "prometheus");
 static HEALTH: Endpoint = Endpoint::new(9, "health").without_limit();
 static OPENAPI: Endpoint = Endpoint::new(10, "openapi");
 
-/// What is served under `basePath`.
+/// The addresses under `basePath`.
 #[rustfmt::skip]
 static API: &[Row] = &[
-    Row(&QUOTE, Below("/api/v1/quotes/"),
-        Read(|view, call| Ok(Meaning::Quote(quotes::read(view, call)?)))),
-    Row(&QUOTES, Exactly("/api/v1/quotes"), Answer(quotes::many)),
-    Row(&CATEGORIES, Exactly("/api/v1/categories"), Answer(categories::list)),
-    Row(&CATEGORY_MARKETS, Between("/api/v1/categories/", "/markets"), Answer(categories::markets)),
-    Row(&METRICS, Exactly("/api/v1/metrics"), Answer(|view, _, responder| metrics::json(view, responder))),
+    Row(&QUOTE, Below("/api/v1/quotes/"), Prepare(|call| Ok(Prepared::Quote(quotes::prepare(call)?)))),
+    Row(&QUOTES, Exactly("/api/v1/quotes"), Respond(quotes::many)),
+    Row(&CATEGORIES, Exactly("/api/v1/categories"), Respond(categories::list)),
+    Row(&CATEGORY_MARKETS, Between("/api/v1/categories/", "/markets"), Respond(categories::markets)),
+    Row(&METRICS, Exactly("/api/v1/metrics"), Respond(metrics::json)),
 ];
 
-/// What is served under `ecosystemBasePath`.
+/// The addresses under `ecosystemBasePath`.
 #[rustfmt::skip]
 static ECOSYSTEM: &[Row] = &[
     Row(&CHART, Exactly("/api/ecosystem/chart"),
-        Read(|view, call| Ok(Meaning::Chart(chart::read(view, call)?)))),
-    Row(&ECOSYSTEM_MARKETS, Exactly("/api/ecosystem/market"), Answer(ecosystem::list)),
-    Row(&ECOSYSTEM_MARKET, Below("/api/ecosystem/market/"), Answer(ecosystem::one)),
+        Prepare(|call| Ok(Prepared::Chart(chart::prepare(call)?)))),
+    Row(&ECOSYSTEM_MARKETS, Exactly("/api/ecosystem/market"), Respond(ecosystem::list)),
+    Row(&ECOSYSTEM_MARKET, Below("/api/ecosystem/market/"), Respond(ecosystem::one)),
 ];
 
-/// What is served under both.
+/// The addresses under both.
 #[rustfmt::skip]
 static COMMON: &[Row] = &[
-    Row(&HEALTH, Exactly("/health"), Read(|_, _| Ok(Meaning::Health(Kind::Whole)))),
-    Row(&HEALTH, Exactly("/health/live"), Read(|_, _| Ok(Meaning::Health(Kind::Live)))),
-    Row(&HEALTH, Exactly("/health/ready"), Read(|_, _| Ok(Meaning::Health(Kind::Ready)))),
-    Row(&PROMETHEUS, Exactly("/metrics"), Answer(|view, _, responder| metrics::prometheus(view, responder))),
-    Row(&OPENAPI, Exactly("/openapi.json"), Answer(described::document)),
+    Row(&HEALTH, Exactly("/health"), Prepare(|_| Ok(Prepared::Health(Kind::Whole)))),
+    Row(&HEALTH, Exactly("/health/live"), Prepare(|_| Ok(Prepared::Health(Kind::Live)))),
+    Row(&HEALTH, Exactly("/health/ready"), Prepare(|_| Ok(Prepared::Health(Kind::Ready)))),
+    Row(&PROMETHEUS, Exactly("/metrics"), Respond(metrics::prometheus)),
+    Row(&OPENAPI, Exactly("/openapi.json"), Respond(described::document)),
 ];
 
-/// A row of the table: an endpoint, its address, and who answers.
-struct Row(&'static Endpoint, Path, Handler);
+/// A row of the table: an endpoint, its address, and its handler.
+pub struct Row(&'static Endpoint, Path, Handler);
 
-/// An address without what stands in front of it.
+/// An address behind the base path.
 enum Path {
     /// This one.
     Exactly(&'static str),
-    /// Whatever begins with this and goes on.
+    /// Everything that begins with this and goes on.
     Below(&'static str),
     /// One segment between these two.
     Between(&'static str, &'static str),
 }
 
 enum Handler {
-    /// Answers, or says how the response is to be made.
-    Answer(fn(&View<'_>, &Call<'_>, &mut Responder<'_>) -> Result<Outcome, Error>),
-    /// Reads what a request means: that is worth to be kept until the same request comes again.
-    Read(fn(&View<'_>, &Call<'_>) -> Result<Meaning, Error>),
+    /// Responds, or returns how the response comes about.
+    Respond(fn(&Call<'_>, &mut Responder<'_>) -> Result<Outcome, Error>),
+    /// Prepares a request that is worth keeping until the same request comes again.
+    Prepare(fn(&Call<'_>) -> Result<Prepared, Error>),
 }
 
-/// What a request asks for, as far as it can be told without the market's figures: the same for
-/// the same request, until the catalog changes.
+/// A request whose parameters are read. It is the same for the same request until the catalog changes, and
+/// does not depend on prices or candles.
 #[derive(Clone, Debug)]
-pub enum Meaning {
-    /// One quote.
+pub enum Prepared {
+    /// For one quote.
     Quote(quotes::Asked),
-    /// A chart.
+    /// For a chart.
     Chart(chart::Asked),
-    /// How the service does.
+    /// For the health of the service.
     Health(Kind),
 }
 
-impl Meaning {
+impl Prepared {
+    #[inline]
     fn endpoint(&self) -> &'static Endpoint {
         match self {
-            Meaning::Quote(_) => &QUOTE,
-            Meaning::Chart(_) => &CHART,
-            Meaning::Health(_) => &HEALTH,
+            Prepared::Quote(_) => &QUOTE,
+            Prepared::Chart(_) => &CHART,
+            Prepared::Health(_) => &HEALTH,
         }
     }
 
-    /// Answers a request that means this, or says how its response is to be made.
     #[inline]
-    fn answer(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
         match self {
-            Meaning::Quote(asked) => quotes::one(view, asked, responder),
-            Meaning::Chart(asked) => chart::chart(view, asked, responder),
-            Meaning::Health(kind) => health::health(view, *kind, responder),
+            Prepared::Quote(asked) => quotes::one(view, asked, responder),
+            Prepared::Chart(asked) => chart::chart(view, asked, responder),
+            Prepared::Health(kind) => health::health(view, *kind, responder),
         }
     }
 }
 
 impl Path {
-    /// What of this path is left open, if it is such an address.
+    /// The part of the path that this address leaves open. `None` if the path is another address.
     #[inline]
     fn rest<'a>(&self, path: &'a [u8]) -> Option<&'a [u8]> {
         match self {
@@ -162,73 +160,92 @@ impl Path {
 }
 
 /// What a request is for.
-pub fn endpoint(config: &Config, service: Service, request: &Request<'_>) -> &'static Endpoint {
-    if request.method == Method::Options {
-        return &Endpoint::OPTIONS;
-    }
-    let path = normal_path(request.path);
-    find(config, service, &path).map_or(&Endpoint::UNKNOWN, |(row, _)| row.0)
+pub enum Route<'a> {
+    /// The same as an earlier request.
+    Prepared(&'a Prepared),
+    /// OPTIONS of any address.
+    Options,
+    /// An address in the table, on a listener of this service, and the part of the path that it leaves open.
+    Found(&'static Row, Service, &'a [u8]),
+    /// An address of this endpoint, or of a tunnel, with a method that is not served.
+    NotAllowed(&'static Endpoint),
+    /// No address.
+    NotFound,
 }
 
-/// Answers a request that was understood before.
-#[inline]
-pub fn answer_again(
-    view: &View<'_>,
-    meaning: &Meaning,
-    responder: &mut Responder<'_>,
-) -> (&'static Endpoint, Outcome) {
-    let outcome = or_error(meaning.answer(view, responder), responder);
-    (meaning.endpoint(), outcome)
-}
-
-/// Answers one request, or says how its response is to be made; and what it was for. What it means
-/// is left in `meant`, where that is worth to be kept.
-pub fn answer(
-    view: &View<'_>,
+/// Looks up what a request is for. `path`: its path, normalized.
+pub fn route<'a>(
+    config: &Config,
     service: Service,
     request: &Request<'_>,
-    responder: &mut Responder<'_>,
-    meant: &mut Option<Meaning>,
-) -> (&'static Endpoint, Outcome) {
+    path: &'a [u8],
+) -> Route<'a> {
     if request.method == Method::Options {
-        responder.send(&Head::options(), b"");
-        return (&Endpoint::OPTIONS, Outcome::Answered);
+        return Route::Options;
     }
-    let path = normal_path(request.path);
-    let found = find(view.config, service, &path);
-    let endpoint = found.map_or(&Endpoint::UNKNOWN, |(row, _)| row.0);
-    let result = match found {
-        // No address at all, but the far end of a tunnel: CONNECT.
-        None if !path.starts_with(b"/") => Err(Error::method_not_allowed()),
-        None => Err(Error::not_found(request.path)),
-        Some(_) if !request.method.is_served() => Err(Error::method_not_allowed()),
-        Some((Row(_, _, handler), rest)) => {
-            let call = Call {
-                service,
-                path: request.path,
-                rest,
-                query: request.query,
-            };
-            match handler {
-                Answer(answer) => answer(view, &call, responder),
-                Read(read) => read(view, &call)
-                    .and_then(|meaning| meant.insert(meaning).answer(view, responder)),
-            }
+    match find(config, service, path) {
+        // The far end of a tunnel: CONNECT.
+        None if !path.starts_with(b"/") => Route::NotAllowed(&Endpoint::UNKNOWN),
+        None => Route::NotFound,
+        Some((row, _)) if !request.method.is_served() => Route::NotAllowed(row.0),
+        Some((row, rest)) => Route::Found(row, service, rest),
+    }
+}
+
+impl Route<'_> {
+    /// The endpoint, for the rate limit and the metrics.
+    #[inline]
+    pub fn endpoint(&self) -> &'static Endpoint {
+        match self {
+            Route::Prepared(prepared) => prepared.endpoint(),
+            Route::Options => &Endpoint::OPTIONS,
+            Route::Found(row, ..) => row.0,
+            Route::NotAllowed(endpoint) => endpoint,
+            Route::NotFound => &Endpoint::UNKNOWN,
         }
-    };
-    (endpoint, or_error(result, responder))
+    }
+
+    /// Responds to the request, or returns how its response comes about. `newly_prepared`: takes the
+    /// prepared request, if it is worth keeping.
+    #[inline]
+    pub fn respond(
+        self,
+        view: &View<'_>,
+        request: &Request<'_>,
+        responder: &mut Responder<'_>,
+        newly_prepared: &mut Option<Prepared>,
+    ) -> Outcome {
+        let result = match self {
+            Route::Prepared(prepared) => prepared.respond(view, responder),
+            Route::Options => {
+                responder.send(&Head::options(), b"");
+                Ok(Outcome::Sent)
+            }
+            Route::NotAllowed(_) => Err(Error::method_not_allowed()),
+            Route::NotFound => Err(Error::not_found(request.path)),
+            Route::Found(Row(_, _, handler), service, rest) => {
+                let call = Call {
+                    view,
+                    service,
+                    path: request.path,
+                    rest,
+                    query: request.query,
+                };
+                match handler {
+                    Respond(respond) => respond(&call, responder),
+                    Prepare(prepare) => prepare(&call)
+                        .and_then(|it| newly_prepared.insert(it).respond(view, responder)),
+                }
+            }
+        };
+        result.unwrap_or_else(|error| {
+            send_error(&error, responder);
+            Outcome::Sent
+        })
+    }
 }
 
-/// Sends the error, where there is one.
-#[inline]
-fn or_error(result: Result<Outcome, Error>, responder: &mut Responder<'_>) -> Outcome {
-    result.unwrap_or_else(|error| {
-        send_error(&error, responder);
-        Outcome::Answered
-    })
-}
-
-/// The row of an address on a listener of this service, and what of the path it leaves open.
+/// The row of an address on a listener of this service, and the part of the path that it leaves open.
 fn find<'a>(config: &Config, service: Service, path: &'a [u8]) -> Option<(&'static Row, &'a [u8])> {
     let under = |base: &str| match base {
         "" => Some(path),
@@ -238,7 +255,7 @@ fn find<'a>(config: &Config, service: Service, path: &'a [u8]) -> Option<(&'stat
     let is_ecosystem = matches!(service, Service::Ecosystem | Service::Both);
     let api = is_api.then(|| under(&config.base_path)).flatten();
     let ecosystem = (is_ecosystem.then(|| under(&config.ecosystem_base_path))).flatten();
-    // Most rows are not looked at: what they begin with is compared first.
+    // Their common prefix is compared first, so that most rows are not looked at.
     if let Some(path) = api
         && path.starts_with(b"/api/v1/")
         && let Some(found) = among(API, path)

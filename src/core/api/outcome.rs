@@ -1,71 +1,78 @@
-//! What comes of a request: a response that is sent, or one that takes more than this turn.
+//! What came of a request: a response that is written, or one that takes more than this turn.
 
-use super::packed::{Packed, ToPack};
+use super::compressed_cache::CacheKey;
 use super::view::View;
-use crate::http::Responder;
+use crate::http::{ETag, Head, Output, Responder};
 use crate::market::SeriesKey;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// What came of a request.
 pub enum Outcome {
-    /// It is answered.
-    Answered,
-    /// Its response is made in parts.
-    Later(Box<dyn Long>),
-    /// Its response is packed before it is sent.
-    Pack(Box<ToPack>),
-}
-
-impl From<Option<ToPack>> for Outcome {
-    /// What is not handed back has been sent.
-    fn from(to_pack: Option<ToPack>) -> Outcome {
-        to_pack.map_or(Outcome::Answered, |it| Outcome::Pack(Box::new(it)))
-    }
+    /// The response is written.
+    Sent,
+    /// The response is made in parts.
+    Deferred(Box<dyn Deferred>),
+    /// The body is compressed first.
+    ToCompress(Box<ToCompress>),
 }
 
 /// A response that is made in parts.
-pub trait Long {
-    /// The candles that it waits for: of which series, which slots.
-    fn wants(&self) -> Option<(SeriesKey, Range<i64>)> {
-        None
-    }
-
-    /// The candles that are to be there while it is made.
+pub trait Deferred {
+    /// The candles that it is made of, which are to be kept until then.
     fn needs(&self) -> Option<(SeriesKey, Range<i64>)> {
         None
     }
 
-    /// Those that it waits for and that have not come yet.
-    fn lacks(&self, _view: &View<'_>) -> Option<(SeriesKey, Range<i64>)> {
+    /// The candles that it waits for: those that have not come yet.
+    fn missing(&self, _view: &View<'_>) -> Option<(SeriesKey, Range<i64>)> {
         None
     }
 
-    /// Its body has been packed. `false`: it does not wait for that.
-    fn packed(&mut self, _bytes: &Arc<[u8]>) -> bool {
-        false
-    }
-
-    /// Makes one part. `true`: that was the last one.
+    /// Makes one part. Returns true if that was the last one.
     fn step(&mut self, view: &View<'_>) -> bool;
 
-    /// Sends what was made, unless it is to be packed first.
-    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Option<ToPack>;
+    /// Sends what was made.
+    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome;
 }
 
-/// A response whose body is being packed.
-impl Long for Packed {
-    fn packed(&mut self, bytes: &Arc<[u8]>) -> bool {
-        self.ready(bytes);
-        true
+/// A body that is to be compressed, and its response.
+pub struct ToCompress {
+    /// Identifies the body.
+    pub key: CacheKey,
+    /// The tag of the compressed body.
+    pub tag: ETag,
+    /// The body; `None` if it is being compressed already.
+    pub body: Option<Output>,
+    /// The rest of the response.
+    pub response: CompressedResponse,
+}
+
+/// A response but for its compressed body.
+pub struct CompressedResponse {
+    head: Head<'static>,
+    fields: Box<[u8]>,
+}
+
+impl CompressedResponse {
+    /// With this head.
+    pub fn new(head: &Head<'_>) -> CompressedResponse {
+        let fields = head.fields.into();
+        let head = Head {
+            fields: b"",
+            ..*head
+        };
+        CompressedResponse { head, fields }
     }
 
-    fn step(&mut self, _view: &View<'_>) -> bool {
-        self.is_ready()
-    }
-
-    fn finish(self: Box<Self>, _view: &View<'_>, responder: &mut Responder<'_>) -> Option<ToPack> {
-        self.send(responder);
-        None
+    /// Sends it with this body.
+    pub fn send(&self, body: &Arc<[u8]>, responder: &mut Responder<'_>) {
+        let head = Head {
+            fields: &self.fields,
+            ..self.head
+        };
+        if let Some(out) = responder.begin(&head, body.len()) {
+            out.share(body, 0..body.len());
+        }
     }
 }

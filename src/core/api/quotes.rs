@@ -1,22 +1,23 @@
 //! `/api/v1/quotes/:symbol` and `/api/v1/quotes?symbols=...`.
 //!
-//! A quote's JSON is made at the first read after it has changed and kept with it: many quotes are
-//! joined fragments.
+//! A quote's JSON is made at the first request after the quote has changed, and kept with it. The response
+//! with many quotes joins these fragments.
 
+use super::compressed_cache::{CacheKey, Rows};
+use super::compression;
 use super::error::{Error, echo};
 use super::list::LongList;
 use super::outcome::Outcome;
-use super::packed::{self, Question, Rows, ToPack};
-use super::params::{self, Call};
-use super::records::{ready, rendered};
-use super::symbols::{answering, look_up, symbol_in_path, untracked};
+use super::params::{Call, decimals};
+use super::records::fragment;
+use super::symbols::{look_up, served_quote, symbol_in_path, untracked};
 use super::view::View;
 use crate::fingerprint::{Fingerprint, Part};
-use crate::http::{Cache, ETag, Head, Output, Responder};
+use crate::http::{Cache, ETag, Head, Responder};
 use crate::json::{Decimals, Object};
 use crate::market::{Quote, SourceId, SymbolId};
 
-/// Which quote is asked for, and how it is to be written.
+/// A request for one quote.
 #[derive(Clone, Debug)]
 pub struct Asked {
     symbol: SymbolId,
@@ -25,12 +26,10 @@ pub struct Asked {
 }
 
 /// Reads a request for `/api/v1/quotes/:symbol`.
-pub fn read(view: &View<'_>, call: &Call<'_>) -> Result<Asked, Error> {
-    let query = call.query;
-    let [decimals, source] = params::read(query, &["decimals", "source"])?;
-    let decimals = params::decimals(&decimals)?;
-    let source = params::source(view, &source)?;
-    let symbol = symbol_in_path(view, call)?;
+pub fn prepare(call: &Call<'_>) -> Result<Asked, Error> {
+    let [style, source] = call.params(["decimals", "source"])?;
+    let (decimals, source) = (decimals(&style)?, call.source(&source)?);
+    let symbol = symbol_in_path(call)?;
     Ok(Asked {
         symbol,
         source,
@@ -38,7 +37,7 @@ pub fn read(view: &View<'_>, call: &Call<'_>) -> Result<Asked, Error> {
     })
 }
 
-/// Answers `/api/v1/quotes/:symbol`.
+/// Responds to `/api/v1/quotes/:symbol`.
 pub fn one(
     view: &View<'_>,
     asked: &Asked,
@@ -56,23 +55,15 @@ pub fn one(
         false => view.until_poll(quote.source),
     };
     let head = Head::json(Some(etag), cache);
-    with_fragment(view, quote, decimals, |fragment| {
-        responder.send(&head, fragment)
-    });
-    Ok(Outcome::Answered)
+    responder.send(&head, &fragment(view, quote, decimals));
+    Ok(Outcome::Sent)
 }
 
-/// Answers `/api/v1/quotes?symbols=...`.
-pub fn many(
-    view: &View<'_>,
-    call: &Call<'_>,
-    responder: &mut Responder<'_>,
-) -> Result<Outcome, Error> {
-    let query = call.query;
-    let names = ["symbols", "decimals", "source"];
-    let [symbols, decimals, source] = params::read(query, &names)?;
-    let decimals = params::decimals(&decimals)?;
-    let source = params::source(view, &source)?;
+/// Responds to `/api/v1/quotes?symbols=...`.
+pub fn many(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    let view = call.view;
+    let [symbols, style, source] = call.params(["symbols", "decimals", "source"])?;
+    let (decimals, source) = (decimals(&style)?, call.source(&source)?);
     let asked = symbols.ok_or_else(|| {
         let message = "\"symbols\" is required: a list like BTC/USDT,ETH/USDT, or *.";
         Error::bad("missing_parameter", "symbols", message)
@@ -90,15 +81,21 @@ pub fn many(
         false => Cache::NoCache,
     };
     let head = Head::json(Some(etag), cache);
-    Ok(send_batch(view, &batch, (source, decimals), head, responder).into())
+    Ok(send_batch(
+        view,
+        &batch,
+        (source, decimals),
+        head,
+        responder,
+    ))
 }
 
-/// Quotes that were asked for together, in the order of their first appearance.
+/// Quotes that are asked for together, in the order of their first appearance.
 struct Batch<'v> {
     quotes: Vec<&'v Quote>,
-    /// The `errors` member's items, ready and joined.
+    /// The items of the member `errors`, joined.
     errors: Vec<u8>,
-    /// The quotes and the items.
+    /// The fingerprint of both.
     made_of: Fingerprint,
 }
 
@@ -175,101 +172,77 @@ fn send_batch(
     (source, decimals): (Option<SourceId>, Decimals),
     head: Head<'_>,
     responder: &mut Responder<'_>,
-) -> Option<ToPack> {
+) -> Outcome {
     const OPEN: &[u8] = b"{\"quotes\":[";
     const MIDDLE: &[u8] = b"],\"errors\":[";
     const CLOSE: &[u8] = b"]}";
-    let made: Vec<Vec<u8>>;
-    let fragments: Vec<&[u8]> = match decimals {
-        Decimals::Number => batch
+    let fragments = || {
+        batch
             .quotes
             .iter()
-            .map(|quote| ready(view, quote))
-            .collect(),
-        Decimals::String => {
-            made = (batch.quotes.iter())
-                .map(|quote| rendered(view, quote, Decimals::String))
-                .collect();
-            made.iter().map(Vec::as_slice).collect()
-        }
+            .map(|quote| fragment(view, quote, decimals))
     };
-    let commas = fragments.len().saturating_sub(1);
-    let length = OPEN.len()
-        + fragments
-            .iter()
-            .map(|fragment| fragment.len())
-            .sum::<usize>()
-        + commas
-        + MIDDLE.len()
-        + batch.errors.len()
-        + CLOSE.len();
-    let question = || Question::Quotes {
-        symbols: batch.quotes.iter().map(|quote| quote.symbol).collect(),
-        errors: batch.errors.as_slice().into(),
-        source,
-        decimals,
-    };
-    let write = |out: &mut Output| {
-        let out = out.bytes();
-        out.reserve(length);
+    let write = |out: &mut Vec<u8>| {
         out.extend_from_slice(OPEN);
-        for (at, fragment) in fragments.iter().enumerate() {
+        for (at, fragment) in fragments().enumerate() {
             if at > 0 {
                 out.push(b',');
             }
-            out.extend_from_slice(fragment);
+            out.extend_from_slice(&fragment);
         }
         out.extend_from_slice(MIDDLE);
         out.extend_from_slice(&batch.errors);
         out.extend_from_slice(CLOSE);
     };
-    packed::send(view, responder, head, question, length, write)
+    let key = || CacheKey::Quotes {
+        symbols: batch.quotes.iter().map(|quote| quote.symbol).collect(),
+        errors: batch.errors.as_slice().into(),
+        source,
+        decimals,
+    };
+    // These fragments are not kept, so they are made once.
+    if decimals == Decimals::String {
+        let mut body = Vec::new();
+        write(&mut body);
+        return compression::send_bytes(view, responder, head, key, body);
+    }
+    let frame = OPEN.len() + MIDDLE.len() + batch.errors.len() + CLOSE.len();
+    let commas = batch.quotes.len().saturating_sub(1);
+    let length = frame + commas + fragments().map(|it| it.len()).sum::<usize>();
+    compression::send(view, responder, head, key, length, |out| {
+        let out = out.bytes();
+        out.reserve(length);
+        write(out);
+    })
 }
 
-/// The quote that answers for a symbol: of that source, or the first fresh one in the order of
-/// failover.
+/// The quote that is served for a symbol, or why there is none.
 fn find<'v>(
     view: &View<'v>,
     symbol: SymbolId,
     source: Option<SourceId>,
 ) -> Result<&'v Quote, Error> {
-    let sources = view.market.catalog.sources_of(symbol);
-    answering(view, symbol, source).ok_or_else(|| missing(view, symbol, source, sources))
+    served_quote(view, symbol, source).ok_or_else(|| missing(view, symbol, source))
 }
 
 /// Why there is no quote: not collected yet, or the exchange has none.
-fn missing(
-    view: &View<'_>,
-    symbol: SymbolId,
-    source: Option<SourceId>,
-    sources: &[SourceId],
-) -> Error {
+fn missing(view: &View<'_>, symbol: SymbolId, source: Option<SourceId>) -> Error {
     if let Some(error) = source.and_then(|source| untracked(view, symbol, source)) {
         return error;
     }
-    let name = view.market.catalog.name(symbol).as_str();
-    let polled = |source: &SourceId| view.status.sources[source.index()].quotes_polled;
+    let catalog = &view.market.catalog;
+    let name = catalog.name(symbol).as_str();
+    let polled = |source: &SourceId| view.status[*source].quotes_polled;
     let settled = match source {
         Some(source) => polled(&source),
-        None => sources.iter().all(polled),
+        None => catalog.sources_of(symbol).iter().all(polled),
     };
-    let mut error = if settled {
+    let error = if settled {
         let message = format!("No source has a quote for \"{name}\".");
         Error::new(404, "quote_not_found", message)
     } else {
         let message = format!("No quote for \"{name}\" has been collected yet.");
-        let mut error = Error::new(503, "quote_not_ready", message);
-        error.retry_after = Some(1);
-        error
+        Error::new(503, "quote_not_ready", message).retry_after(1)
     };
-    error.param = Some("symbol");
-    error
-}
-
-/// Gives the JSON of a quote to `use_it`, from the cache where that holds it.
-fn with_fragment(view: &View<'_>, quote: &Quote, decimals: Decimals, use_it: impl FnOnce(&[u8])) {
-    match decimals {
-        Decimals::Number => use_it(ready(view, quote)),
-        Decimals::String => use_it(&rendered(view, quote, Decimals::String)),
-    }
+    error.about("symbol")
 }

@@ -1,16 +1,22 @@
-//! The JSON of what several endpoints show: a quote, a category, a market.
+//! The JSON that several endpoints share: a quote, a category, a market.
 
 use super::view::View;
 use crate::json::{Decimals, Object};
 use crate::market::{Category, EcosystemEntry, Quote, SymbolId};
+use std::borrow::Cow;
 
-/// The JSON of a quote with decimals as numbers: made once for each change.
-pub fn ready<'v>(view: &View<'_>, quote: &'v Quote) -> &'v [u8] {
-    quote.rendered(|quote| rendered(view, quote, Decimals::Number).into_boxed_slice())
+/// The JSON of a quote. With decimals as numbers, it is made once for each change and kept with the quote.
+#[inline]
+pub fn fragment<'v>(view: &View<'_>, quote: &'v Quote, decimals: Decimals) -> Cow<'v, [u8]> {
+    let make = |quote: &Quote| rendered(view, quote, decimals);
+    match decimals {
+        Decimals::Number => Cow::Borrowed(quote.rendered(|quote| make(quote).into_boxed_slice())),
+        Decimals::String => Cow::Owned(make(quote)),
+    }
 }
 
 /// The JSON of a quote.
-pub fn rendered(view: &View<'_>, quote: &Quote, decimals: Decimals) -> Vec<u8> {
+fn rendered(view: &View<'_>, quote: &Quote, decimals: Decimals) -> Vec<u8> {
     let mut out = Vec::with_capacity(448);
     let name = view.market.catalog.name(quote.symbol);
     let source = &view.config.sources[quote.source.index()].id;
@@ -49,7 +55,7 @@ pub fn write_category(out: &mut Vec<u8>, category: &Category) {
     object.close();
 }
 
-/// Writes one market of a category: nulls where there is no quote yet.
+/// Writes one market of a category, with nulls if there is no quote yet.
 pub fn write_market(
     out: &mut Vec<u8>,
     view: &View<'_>,
@@ -77,7 +83,7 @@ pub fn write_market(
     object.close();
 }
 
-/// Writes what the list and the record say of a market of the ecosystem.
+/// Writes what the list and the record of the ecosystem have in common.
 pub fn write_item(
     object: &mut Object<'_>,
     view: &View<'_>,

@@ -1,4 +1,4 @@
-//! Which symbol a request is about, and which quote answers for it.
+//! The symbol that a request names, and the quote that is served for a symbol.
 
 use super::error::{Error, echo};
 use super::params::Call;
@@ -7,10 +7,10 @@ use crate::http::decode_segment;
 use crate::market::{Lookup, Quote, SourceId, SymbolId};
 use std::borrow::Cow;
 
-/// The symbol that a path names: one segment, or two of which each is one side of it, since
-/// proxies decode `%2F`. Split first, then decoded, each segment once.
-pub fn symbol_in_path(view: &View<'_>, call: &Call<'_>) -> Result<SymbolId, Error> {
-    look_up(view, &path_text(call)?)
+/// The symbol that a path names: in one segment, or in two, since proxies decode `%2F`. The path is split
+/// first and then decoded, each segment once.
+pub fn symbol_in_path(call: &Call<'_>) -> Result<SymbolId, Error> {
+    look_up(call.view, &path_text(call)?)
 }
 
 /// The text of one or two raw segments, decoded.
@@ -42,9 +42,7 @@ pub fn look_up(view: &View<'_>, text: &[u8]) -> Result<SymbolId, Error> {
         Lookup::Known(symbol) => Ok(symbol),
         Lookup::Unknown => {
             let message = format!("Unknown symbol \"{}\".", echo(text));
-            let mut error = Error::new(404, "symbol_not_found", message);
-            error.param = Some("symbol");
-            Err(error)
+            Err(Error::new(404, "symbol_not_found", message).about("symbol"))
         }
         Lookup::Malformed => Err(invalid(text)),
     }
@@ -52,31 +50,31 @@ pub fn look_up(view: &View<'_>, text: &[u8]) -> Result<SymbolId, Error> {
 
 fn invalid(text: &[u8]) -> Error {
     let message = format!(
-        "\"{}\" is no symbol: expected BASE/QUOTE, BASE-QUOTE, BASE_QUOTE or BASEQUOTE, letters \
+        "Invalid symbol \"{}\": expected BASE/QUOTE, BASE-QUOTE, BASE_QUOTE or BASEQUOTE, letters \
          and digits, at most 20 each.",
         echo(text)
     );
     Error::bad("invalid_symbol", "symbol", message)
 }
 
-/// The quote that answers for a symbol, where there is one: of that source, or the first fresh one in
-/// the order of failover.
-pub fn answering<'v>(
+/// The quote that is served for a symbol: of this source, or of the first source with a fresh one in the
+/// order of failover.
+pub fn served_quote<'v>(
     view: &View<'v>,
     symbol: SymbolId,
     source: Option<SourceId>,
 ) -> Option<&'v Quote> {
     let sources = view.market.catalog.sources_of(symbol);
     match source {
-        // What it has told of a market that it does not list any more leaves piece by piece.
+        // A source that no longer lists the market may still have its quote for a while.
         Some(source) if !sources.contains(&source) => None,
         Some(source) => view.market.quotes.of(source, symbol),
         None => view.market.quotes.best(sources, symbol),
     }
 }
 
-/// What is said where a source is asked for a symbol that others track, and it does not. `None`: it
-/// does, or its list of markets has not come yet and may say so.
+/// The error for a source that does not track the symbol. `None` if it does, or if its market list has not
+/// come yet.
 pub fn untracked(view: &View<'_>, symbol: SymbolId, source: SourceId) -> Option<Error> {
     let catalog = &view.market.catalog;
     let tracks = catalog.sources_of(symbol).contains(&source);
@@ -86,7 +84,5 @@ pub fn untracked(view: &View<'_>, symbol: SymbolId, source: SourceId) -> Option<
     let id = &view.config.sources[source.index()].id;
     let name = catalog.name(symbol).as_str();
     let message = format!("Source \"{id}\" does not track \"{name}\".");
-    let mut error = Error::new(404, "symbol_not_found", message);
-    error.param = Some("source");
-    Some(error)
+    Some(Error::new(404, "symbol_not_found", message).about("source"))
 }

@@ -1,15 +1,14 @@
-//! What the endpoints see of the core, for the length of a call. Nothing can be changed through it
-//! but caches.
+//! What the endpoints see of the core during one call. They can change nothing through it but caches.
 
+use super::compressed_cache::CompressedBodies;
 use crate::config::Config;
-use crate::core::api::compressed_cache::Packing;
-use crate::core::{ProcessFacts, Status};
+use crate::core::{Context, ProcessFacts, Status};
 use crate::fingerprint::Fingerprint;
 use crate::http::{Cache, ETag};
 use crate::market::{Market, SourceId};
-use crate::time::{Mono, Now};
+use crate::time::{Mono, Now, UnixMs};
 
-/// What answers are made from.
+/// What responses are made from.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     /// The configuration.
@@ -18,9 +17,9 @@ pub struct View<'a> {
     pub market: &'a Market,
     /// Counters and the state of each source.
     pub status: &'a Status,
-    /// Bodies in gzip.
-    pub packing: &'a Packing,
-    /// Tells the versions of this run from those of another.
+    /// Compressed bodies.
+    pub compressed: &'a CompressedBodies,
+    /// Distinguishes the versions of this run from those of another.
     pub boot: u64,
     /// The time of this turn.
     pub now: Now,
@@ -29,32 +28,27 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// A view of the core's parts.
-    pub fn new(
-        config: &'a Config,
-        market: &'a Market,
-        status: &'a Status,
-        packing: &'a Packing,
-        (boot, now): (u64, Now),
-    ) -> View<'a> {
+    /// A view of the core.
+    #[inline]
+    pub fn new(cx: &'a Context, compressed: &'a CompressedBodies, boot: u64) -> View<'a> {
         View {
-            config,
-            market,
-            status,
-            packing,
+            config: &cx.config,
+            market: &cx.market,
+            status: &cx.stats,
+            compressed,
             boot,
-            now,
+            now: cx.now,
             facts: None,
         }
     }
 
-    /// How long an answer with this source's quotes may be kept: until its next poll, in whole
+    /// How long a response with this source's quotes may be cached: until its next poll, in whole
     /// seconds, at least one.
     pub fn until_poll(&self, source: SourceId) -> Cache {
-        self.until(self.status.sources[usize::from(source.0)].next_poll)
+        self.until(self.status[source].next_poll)
     }
 
-    /// The same for what any source may change.
+    /// The same for a response that any source may change.
     pub fn until_any_poll(&self) -> Cache {
         let next = self.status.sources.iter().map(|source| source.next_poll);
         self.until(next.min().unwrap_or_default())
@@ -70,7 +64,12 @@ impl<'a> View<'a> {
         ETag::of_parts(self.boot, made_of, variant)
     }
 
-    /// The source of this id.
+    /// The time on the clock of an exchange.
+    pub fn exchange_time(&self, source: SourceId) -> UnixMs {
+        self.status[source].exchange_time(self.now)
+    }
+
+    /// The source with this id.
     pub fn source(&self, id: &[u8]) -> Option<SourceId> {
         let at = (self.config.sources.iter()).position(|source| source.id.as_bytes() == id)?;
         Some(SourceId(at as u16))

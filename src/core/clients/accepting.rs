@@ -1,13 +1,12 @@
 //! Accepts client connections, and counts those that have closed.
 //!
-//! Owns the limits on connections: on all of them, and on those of one address. A client above a limit
-//! is accepted as long as there are places to tell it so, and dropped above that. It never reads a byte.
-//!
-//! At the limit, the connection that has been silent for the longest time is closed for a new one.
+//! Owns the limits on connections: on all of them, and on those of one address. A connection above a limit
+//! is accepted as long as there is room to send it a 503, and dropped above that. At the limit on all, the
+//! connection that has been silent for the longest time is closed for a new one.
 
-use crate::core::clients::Clients;
-use crate::core::clients::connection::{Phase, Session};
-use crate::core::{CloseReason, Context, DEMO_CLIENTS, LOBBY, Service};
+use crate::core::clients::address_counts::AddressCounts;
+use crate::core::clients::connection::Connection;
+use crate::core::{CloseReason, Context, Service};
 use crate::log_targets::HTTP;
 use crate::table::{Key, Table};
 use std::collections::VecDeque;
@@ -15,10 +14,152 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// The same above the cap of one address.
+/// Clients above the cap that are told so at once; above that, connections are dropped.
+pub const LOBBY: usize = 64;
+
+/// Connections above the limit of one address that are sent a 503.
 const ADDRESS_LOBBY: usize = 4;
 
-/// The address of a client in the log.
+/// Connections to the demo exchange: our own, and a few of the curious.
+pub const DEMO_CLIENTS: usize = 32;
+
+/// How long a new connection may be silent, however many others come: three round trips around the world.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub struct Acceptor {
+    silent: SilentConnections,
+    addresses: AddressCounts,
+    /// Connections to the demo exchange. They count for nothing else.
+    demo_open: usize,
+}
+
+/// Connections that may not have sent a byte yet, oldest first.
+#[derive(Debug, Default)]
+struct SilentConnections(VecDeque<Key>);
+
+/// What becomes of a new connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accepted {
+    /// It is served.
+    Served(Key),
+    /// It is to be sent a 503.
+    Refused(Key),
+}
+
+impl Acceptor {
+    /// Accepts a connection, which counts for its address if that is known and has a limit. `None`: there
+    /// is no room even to refuse it.
+    pub fn accept(
+        &mut self,
+        connections: &mut Table<Connection>,
+        peer: Option<IpAddr>,
+        service: Service,
+        cx: &mut Context,
+    ) -> Option<Accepted> {
+        let limits = &cx.config.limits;
+        let deadline = cx.now.mono + limits.idle_timeout;
+        let new = |key| Connection::new(key, service, peer, deadline);
+        if service == Service::Demo {
+            if self.demo_open >= DEMO_CLIENTS {
+                return None;
+            }
+            self.demo_open += 1;
+            return connections.insert_with(new).map(Accepted::Served);
+        }
+        let (most, most_of_peer) = (limits.max_connections, limits.connections_per_address);
+        let open = cx.stats.http.open as usize;
+        let counted = peer.filter(|_| most_of_peer > 0);
+        let of_peer = counted.map_or(0, |peer| self.addresses.count(peer));
+        let is_over = |extra: usize| counted.is_some() && of_peer >= most_of_peer + extra;
+        if open >= most + LOBBY || is_over(ADDRESS_LOBBY) {
+            cx.stats.http.rejected += 1;
+            log::debug!(target: HTTP, "dropped peer={} open={open}", Peer(peer));
+            return None;
+        }
+        let is_full =
+            !cx.stats.stopping && open >= most && !self.silent.close_oldest(connections, cx);
+        let is_refused = is_full || is_over(0) || cx.stats.stopping;
+        let http = &mut cx.stats.http;
+        http.open += 1;
+        http.total += 1;
+        log::debug!(
+            target: HTTP,
+            "accepted peer={} service={service:?} open={} refused={is_refused}",
+            Peer(peer),
+            http.open
+        );
+        let key = connections.insert_with(new)?;
+        if let Some(peer) = counted {
+            self.addresses.enter(peer);
+        }
+        self.silent.push(key, connections, most + LOBBY);
+        Some(match is_refused {
+            true => Accepted::Refused(key),
+            false => Accepted::Served(key),
+        })
+    }
+
+    /// The socket of a connection is dropped.
+    pub fn closed(&mut self, connection: &Connection, cx: &mut Context) {
+        if connection.service == Service::Demo {
+            self.demo_open -= 1;
+            return;
+        }
+        let is_counted = cx.config.limits.connections_per_address > 0;
+        if let Some(peer) = connection.peer.filter(|_| is_counted) {
+            self.addresses.leave(peer);
+        }
+        let http = &mut cx.stats.http;
+        http.open -= 1;
+        http.pending -= connection.output.len() as u64;
+        http.held -= connection.held_bytes() as u64;
+        let reason = connection.reason.unwrap_or(CloseReason::Broken);
+        http.closes[reason as usize] += 1;
+        log::debug!(
+            target: HTTP,
+            "closed peer={} reason={} requests={} open={}",
+            Peer(connection.peer),
+            reason.name(),
+            connection.served,
+            http.open
+        );
+    }
+}
+
+impl SilentConnections {
+    /// Notes a new connection. At most `most` are silent; others in the list have sent something since.
+    fn push(&mut self, key: Key, connections: &Table<Connection>, most: usize) {
+        if self.0.len() >= 2 * most {
+            let is_silent = |key: &Key| connections.get(*key).is_some_and(Connection::is_silent);
+            self.0.retain(is_silent);
+        }
+        self.0.push_back(key);
+    }
+
+    /// Closes the connection that has been silent for the longest time. `false` if all have sent
+    /// something, or are too new.
+    fn close_oldest(&mut self, connections: &mut Table<Connection>, cx: &mut Context) -> bool {
+        let idle_timeout = cx.config.limits.idle_timeout;
+        let newest_deadline = cx.now.mono + idle_timeout.saturating_sub(SILENCE);
+        while let Some(&key) = self.0.front() {
+            let connection = connections.get_mut(key).filter(|it| it.is_silent());
+            if let Some(connection) = connection {
+                if connection.deadline > newest_deadline {
+                    return false;
+                }
+                self.0.pop_front();
+                connection.close(CloseReason::IdleTimeout, cx);
+                return true;
+            }
+            self.0.pop_front();
+        }
+        false
+    }
+}
+
+/// An address in the log.
 struct Peer(Option<IpAddr>);
 
 impl fmt::Display for Peer {
@@ -30,139 +171,58 @@ impl fmt::Display for Peer {
     }
 }
 
-/// Time in which a new client is let say nothing, however many others come: three round trips around
-/// the world.
-const SILENCE: Duration = Duration::from_secs(1);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::core::{Action, Status};
+    use crate::market::Market;
+    use crate::time::{Mono, Now, UnixMs};
 
-/// Connections that may not have sent a byte yet, in the order in which they came.
-#[derive(Debug, Default)]
-pub struct Silent(VecDeque<Key>);
-
-impl Silent {
-    /// Takes note of one that has come; of at most so many, beside those that have spoken since.
-    fn push(&mut self, key: Key, sessions: &Table<Session>, most: usize) {
-        if self.0.len() >= 2 * most {
-            self.0.retain(|key| is_silent(sessions.get(*key)).is_some());
-        }
-        self.0.push_back(key);
-    }
-}
-
-/// The session of a client that has never said anything.
-fn is_silent(session: Option<&Session>) -> Option<&Session> {
-    let is_new = |it: &&Session| it.served == 0 && it.inbox.is_empty() && it.blank == 0;
-    session.filter(|it| matches!(it.phase, Phase::Idle) && is_new(it))
-}
-
-impl Clients {
-    /// Takes in a client, which counts for its address where that is known and has a cap. `None`: there
-    /// is no room even to refuse it.
-    pub fn accept(
-        &mut self,
-        peer: Option<IpAddr>,
-        service: Service,
-        cx: &mut Context,
-    ) -> Option<Key> {
-        let limits = &cx.config.limits;
-        let mut session = Session::new(service, cx.now.mono, limits);
-        let http = &mut cx.stats.http;
-        if service == Service::Demo {
-            if self.demo_open >= DEMO_CLIENTS {
-                return None;
-            }
-            self.demo_open += 1;
-            return self.sessions.insert(session);
-        }
-        let most_of_peer = match limits.connections_per_address {
-            0 => usize::MAX,
-            most => most,
+    fn context(change: impl FnOnce(&mut Config)) -> Context {
+        let now = Now {
+            mono: Mono(1_000_000),
+            unix: UnixMs(1),
         };
-        let counted = peer.filter(|_| most_of_peer < usize::MAX);
-        let of_peer = counted.map_or(0, |peer| self.guests.count(peer));
-        if http.open as usize >= limits.max_connections + LOBBY
-            || of_peer >= most_of_peer.saturating_add(ADDRESS_LOBBY)
-        {
-            http.rejected += 1;
-            log::debug!(target: HTTP, "dropped peer={} open={}", Peer(peer), http.open);
-            return None;
-        }
-        let is_full = http.open as usize >= limits.max_connections;
-        let most = limits.max_connections + LOBBY;
-        let refused = is_full && !cx.stats.stopping && !self.make_place(cx);
-        let refused = refused || of_peer >= most_of_peer || cx.stats.stopping;
-        let http = &mut cx.stats.http;
-        session.peer = peer;
-        http.open += 1;
-        http.total += 1;
-        log::debug!(
-            target: HTTP,
-            "accepted peer={} service={service:?} open={} refused={refused}",
-            Peer(peer),
-            http.open
-        );
-        let key = self.sessions.insert(session)?;
-        if let Some(peer) = counted {
-            self.guests.enter(peer);
-        }
-        self.silent.push(key, &self.sessions, most);
-        if refused {
-            self.refuse_client(key, cx);
-        }
-        Some(key)
+        let mut config = Config::default();
+        change(&mut config);
+        let market = Market::new(&config);
+        let stats = Status::new(std::iter::empty(), now);
+        Context::new(config, market, stats, now)
     }
 
-    /// Closes the client that has been here for the longest time without a byte. `false`: all have sent
-    /// some, or have only just come.
-    fn make_place(&mut self, cx: &mut Context) -> bool {
-        let Clients {
-            sessions,
-            shared,
-            silent,
-            ..
-        } = self;
-        while let Some(&key) = silent.0.front() {
-            let session = is_silent(sessions.get(key));
-            let limits = &cx.config.limits;
-            let deadline = cx.now.mono + limits.idle_timeout.saturating_sub(SILENCE);
-            if session.is_some_and(|it| it.deadline > deadline) {
-                return false;
-            }
-            silent.0.pop_front();
-            if session.is_some()
-                && let Some(session) = sessions.get_mut(key)
-            {
-                shared.close(key, session, CloseReason::IdleTimeout, cx);
-                return true;
-            }
-        }
-        false
+    #[test]
+    fn an_address_above_its_limit_is_refused_and_then_dropped() {
+        let mut cx = context(|config| config.limits.connections_per_address = 2);
+        let (mut acceptor, mut table) = (Acceptor::default(), Table::new(100));
+        let mut accept = |peer: &str| {
+            let peer = peer.parse().ok();
+            let accepted = acceptor.accept(&mut table, peer, Service::Api, &mut cx);
+            accepted.map(|it| matches!(it, Accepted::Served(_)))
+        };
+        let found: Vec<Option<bool>> = (0..8).map(|_| accept("192.0.2.1")).collect();
+        let (served, refused) = (Some(true), Some(false));
+        assert_eq!(found[..2], [served; 2]);
+        assert_eq!(found[2..6], [refused; ADDRESS_LOBBY]);
+        assert_eq!(found[6..], [None; 2]);
+        assert_eq!(accept("192.0.2.2"), served);
     }
 
-    /// The socket of a connection has been let go.
-    pub fn closed(&mut self, key: Key, cx: &mut Context) {
-        if let Some(session) = self.sessions.remove(key) {
-            if session.service == Service::Demo {
-                self.demo_open -= 1;
-                return;
-            }
-            let is_capped = cx.config.limits.connections_per_address > 0;
-            if let Some(peer) = session.peer.filter(|_| is_capped) {
-                self.guests.leave(peer);
-            }
-            let http = &mut cx.stats.http;
-            http.open -= 1;
-            http.pending -= session.output.len() as u64;
-            http.held -= session.held_bytes() as u64;
-            let reason = session.reason.unwrap_or(CloseReason::Broken);
-            http.closes[reason as usize] += 1;
-            log::debug!(
-                target: HTTP,
-                "closed peer={} reason={} requests={} open={}",
-                Peer(session.peer),
-                reason.name(),
-                session.served,
-                http.open
-            );
-        }
+    #[test]
+    fn at_the_limit_the_connection_that_is_silent_for_longest_makes_room() {
+        let mut cx = context(|config| config.limits.max_connections = 2);
+        let (mut acceptor, mut table) = (Acceptor::default(), Table::new(100));
+        let mut accept = |cx: &mut Context| acceptor.accept(&mut table, None, Service::Api, cx);
+        let first = accept(&mut cx);
+        let Some(Accepted::Served(oldest)) = first else {
+            panic!("{first:?}");
+        };
+        accept(&mut cx);
+        let third = accept(&mut cx);
+        assert!(matches!(third, Some(Accepted::Refused(_))), "both are new");
+        cx.now.mono = cx.now.mono + SILENCE;
+        let fourth = accept(&mut cx);
+        assert!(matches!(fourth, Some(Accepted::Served(_))));
+        assert_eq!(cx.actions, [Action::Close(oldest)]);
     }
 }

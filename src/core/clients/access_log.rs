@@ -1,67 +1,69 @@
-//! The access log: one line for each answer, at level `info` under the target `access`.
+//! The access log: one line for each response, at level `info` under the target `access`.
 //!
-//! Owns the form of the line, and the lines of the running turn: the time that an answer took is
-//! known at the turn's end, and is that of the whole turn. Off, which is the default, it costs the
-//! look at one flag.
+//! Owns the form of the line, and the lines of the current turn: the time that a response took is known at
+//! the end of the turn, and is that of the whole turn. If the log is off, which is the default, a response
+//! costs the check of one flag.
 //!
-//! It never writes a byte that a client chose as it is: what is no visible ASCII, a quote or a
-//! backslash stands there as `\x0a`, and a long target is cut. So one line is one answer.
+//! It never writes a client's bytes unescaped: a byte that is not visible ASCII, a quote or a backslash is
+//! written like `\x0a`, and a long target is cut. So one line is one response.
 
 use crate::http::Request;
 use crate::log_targets::ACCESS;
-use std::fmt::Write as _;
+use std::fmt::{Display, Formatter, Write as _};
 use std::net::IpAddr;
 use std::time::Duration;
 
 /// Bytes of a request's target that a line shows: a long list of symbols is cut.
 const TARGET_BYTES: usize = 256;
 
-/// Bytes of a method that is not known that a line shows: the longest that is registered has 17.
+/// Bytes of an unknown method that a line shows: the longest registered one has 17.
 const METHOD_BYTES: usize = 32;
 
-/// Lines that may wait for the end of their turn: some 200 KB. Above that they are written at
-/// once, and without a time.
+/// Lines that may wait for the end of their turn: some 200 KB. Further lines are written at once, without
+/// a time.
 const LINES: usize = 1024;
 
 /// See the module's page.
 #[derive(Debug)]
-pub struct Access {
+pub struct AccessLog {
     on: bool,
     /// Lines that lack their time.
     turn: Vec<String>,
 }
 
-/// What a line says of an answer, besides its request.
+/// What a line says.
 #[derive(Clone, Copy, Debug)]
-pub struct Answer {
-    /// Whose it is: who a trusted proxy speaks for, or else the peer itself.
+pub struct Line<'a> {
+    /// The client address that the request counts for.
     pub peer: Option<IpAddr>,
-    /// Its status.
+    /// What [`AccessLog::describe`] has returned; `None` if no request could be read.
+    pub request: Option<&'a str>,
+    /// The status of the response.
     pub status: u16,
-    /// Head and body.
+    /// The bytes of its head and body.
     pub bytes: usize,
 }
 
-impl Access {
-    /// On when the logger, which runs already, lets such lines pass.
-    pub fn new() -> Access {
-        Access {
+impl AccessLog {
+    /// On if the logger, which runs already, takes such lines.
+    pub fn new() -> AccessLog {
+        AccessLog {
             on: log::log_enabled!(target: ACCESS, log::Level::Info),
             turn: Vec::new(),
         }
     }
 
-    /// Whether lines are written at all.
+    /// True if lines are written.
     pub fn is_on(&self) -> bool {
         self.on
     }
 
-    /// What a line says of a request, to be kept until it is answered.
+    /// A request's part of its line, to be kept until the response is written.
     pub fn describe(&self, request: &Request<'_>) -> Option<Box<str>> {
         self.on.then(|| describe(request).into_boxed_str())
     }
 
-    /// The same of a head whose method nobody knows: it is a request line all the same.
+    /// The same for a head with an unknown method.
     pub fn describe_unknown(&self, head: &[u8]) -> Option<Box<str>> {
         self.on.then(|| {
             let head = head.trim_ascii_start();
@@ -71,47 +73,40 @@ impl Access {
         })
     }
 
-    /// Takes note of an answer within this turn. `request` is what [`Access::describe`] said, or
-    /// nothing where there was no request that could be read.
-    pub fn note(&mut self, answer: Answer, request: Option<&str>) {
-        if !self.on {
-            return;
-        }
-        let line = line(answer, request);
-        if self.turn.len() < LINES {
-            self.turn.push(line);
+    /// Logs a response. `None` if it was made in the turn that read its request: then its line is written at
+    /// the end of the turn.
+    pub fn note(&mut self, line: &Line<'_>, took: Option<Duration>) {
+        if let Some(took) = took {
+            write_line(line, took);
+        } else if self.turn.len() < LINES {
+            self.turn.push(line.to_string());
         } else {
             log::info!(target: ACCESS, "{line} ms=-");
         }
     }
 
-    /// The same for an answer that took longer.
-    pub fn note_long(&self, answer: Answer, request: Option<&str>, took: Duration) {
-        if self.on {
-            write_line(&line(answer, request), took);
-        }
-    }
-
-    /// The turn has ended.
+    /// Ends the turn, which has taken so long.
     pub fn end_turn(&mut self, took_us: u64) {
         if !self.turn.is_empty() {
             let took = Duration::from_micros(took_us);
-            self.turn.drain(..).for_each(|line| write_line(&line, took));
+            self.turn.drain(..).for_each(|line| write_line(line, took));
         }
     }
 }
 
-fn write_line(line: &str, took: Duration) {
+fn write_line(line: impl Display, took: Duration) {
     let micros = took.as_micros();
     log::info!(target: ACCESS, "{line} ms={}.{:03}", micros / 1000, micros % 1000);
 }
 
-fn line(answer: Answer, request: Option<&str>) -> String {
-    let request = request.unwrap_or("method=- target=-");
-    let (status, bytes) = (answer.status, answer.bytes);
-    match answer.peer {
-        Some(peer) => format!("peer={peer} {request} status={status} bytes={bytes}"),
-        None => format!("peer=- {request} status={status} bytes={bytes}"),
+impl Display for Line<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self.peer {
+            Some(peer) => write!(f, "peer={peer} ")?,
+            None => f.write_str("peer=- ")?,
+        }
+        f.write_str(self.request.unwrap_or("method=- target=-"))?;
+        write!(f, " status={} bytes={}", self.status, self.bytes)
     }
 }
 
@@ -132,7 +127,7 @@ fn line_of(method: &[u8], target: &[u8]) -> String {
     text
 }
 
-/// Appends bytes that a client chose, at most so many.
+/// Appends at most `most` bytes of a client's, escaped.
 fn show(text: &mut String, bytes: &[u8], most: usize) {
     for byte in bytes.iter().take(most) {
         match byte {
@@ -199,7 +194,7 @@ mod tests {
             let expected = format!("method={method} target=\"/x\"");
             assert_eq!(described(raw.as_bytes()), expected);
         }
-        let access = Access {
+        let access = AccessLog {
             on: true,
             turn: Vec::new(),
         };
@@ -222,20 +217,21 @@ mod tests {
 
     #[test]
     fn a_line_says_who_asked_what_and_what_came_of_it() {
-        let answer = Answer {
+        let line = Line {
             peer: "2001:db8::1".parse().ok(),
+            request: Some("method=GET target=\"/x\""),
             status: 404,
             bytes: 512,
         };
-        let request = Some("method=GET target=\"/x\"");
         let expected = "peer=2001:db8::1 method=GET target=\"/x\" status=404 bytes=512";
-        assert_eq!(line(answer, request), expected);
-        let unread = Answer {
+        assert_eq!(line.to_string(), expected);
+        let unread = Line {
             peer: None,
+            request: None,
             status: 400,
             bytes: 1,
         };
         let expected = "peer=- method=- target=- status=400 bytes=1";
-        assert_eq!(line(unread, None), expected);
+        assert_eq!(unread.to_string(), expected);
     }
 }

@@ -1,29 +1,29 @@
-//! How many connections each address has, where that has a cap.
+//! The number of connections of each client address.
 //!
-//! Owns one count for each address that is connected; nothing is kept of one that has left, so the
-//! table is never larger than the number of connections. It never decides who is turned away.
+//! Owns one count for each address that is connected, and keeps nothing of others, so that the table is
+//! never larger than the number of connections. It never decides who is refused.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// See the module's page.
 #[derive(Debug, Default)]
-pub struct Guests {
+pub struct AddressCounts {
     counts: HashMap<IpAddr, usize>,
 }
 
-impl Guests {
-    /// Connections of this address.
+impl AddressCounts {
+    /// The number of connections of this address.
     pub fn count(&self, address: IpAddr) -> usize {
         self.counts.get(&network(address)).copied().unwrap_or(0)
     }
 
-    /// Takes note of one more.
+    /// Counts one more.
     pub fn enter(&mut self, address: IpAddr) {
         *self.counts.entry(network(address)).or_insert(0) += 1;
     }
 
-    /// Takes note of one less.
+    /// Counts one less.
     pub fn leave(&mut self, address: IpAddr) {
         let address = network(address);
         let Some(count) = self.counts.get_mut(&address) else {
@@ -36,8 +36,8 @@ impl Guests {
     }
 }
 
-/// Whom an address stands for: an IPv4 one for itself, also where it is mapped into IPv6; an IPv6
-/// one for its /64, which is what one subscriber has (RFC 6177, 2).
+/// What an address counts as: an IPv4 address as itself, also if it is mapped into IPv6; an IPv6 address
+/// as its /64, which is what one subscriber has (RFC 6177, 2).
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64)),
@@ -52,20 +52,20 @@ mod tests {
     #[test]
     fn an_address_is_counted_until_its_last_connection_has_left() {
         let at = |text: &str| text.parse::<IpAddr>().expect("an address");
-        let mut guests = Guests::default();
-        guests.enter(at("192.0.2.1"));
-        guests.enter(at("::ffff:192.0.2.1"));
-        guests.enter(at("2001:db8::1"));
-        guests.enter(at("2001:db8::ffff:0:0:2"));
-        assert_eq!(guests.count(at("192.0.2.1")), 2);
-        assert_eq!(guests.count(at("192.0.2.2")), 0);
-        assert_eq!(guests.count(at("2001:db8::3")), 2);
-        assert_eq!(guests.count(at("2001:db8:0:1::1")), 0);
-        guests.leave(at("192.0.2.1"));
-        guests.leave(at("192.0.2.1"));
-        assert_eq!(guests.counts.len(), 1);
+        let mut counts = AddressCounts::default();
+        counts.enter(at("192.0.2.1"));
+        counts.enter(at("::ffff:192.0.2.1"));
+        counts.enter(at("2001:db8::1"));
+        counts.enter(at("2001:db8::ffff:0:0:2"));
+        assert_eq!(counts.count(at("192.0.2.1")), 2);
+        assert_eq!(counts.count(at("192.0.2.2")), 0);
+        assert_eq!(counts.count(at("2001:db8::3")), 2);
+        assert_eq!(counts.count(at("2001:db8:0:1::1")), 0);
+        counts.leave(at("192.0.2.1"));
+        counts.leave(at("192.0.2.1"));
+        assert_eq!(counts.counts.len(), 1);
         // Who never came cannot leave.
-        guests.leave(at("192.0.2.1"));
-        assert_eq!(guests.count(at("192.0.2.1")), 0);
+        counts.leave(at("192.0.2.1"));
+        assert_eq!(counts.count(at("192.0.2.1")), 0);
     }
 }

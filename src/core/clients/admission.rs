@@ -1,69 +1,125 @@
-//! Decides whether a request is answered: finds the client address it counts for, and asks the rate
+//! Decides whether a request is served: finds the client address that it counts for, and asks the rate
 //! limiter.
 //!
 //! Owns the trusted proxies and the rate limiter. Without either, which is the default, a request costs
-//! one look at one flag. It never counts connections: those count for the peer's own address.
+//! the check of one flag. It never counts connections: those count for the address of the peer itself.
 
 use crate::config::{Config, Network};
-use crate::core::api;
-use crate::core::clients::Shared;
-use crate::core::clients::access_log::Answer;
-use crate::core::clients::connection::Session;
-use crate::core::clients::rate_limiter::Rates;
-use crate::core::{CloseReason, Context};
+use crate::core::Context;
+use crate::core::clients::rate_limiter::RateLimiter;
 use crate::durations::Endpoint;
-use crate::http::{Fields, Quota, Request, Responder};
+use crate::http::{Fields, Quota, Request};
 use crate::log_targets::HTTP;
 use crate::time::Mono;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// How often the log tells that addresses are forgotten.
-const COMPLAINT: Duration = Duration::from_secs(60);
+/// How often the log says that addresses are forgotten.
+const WARN_EVERY: Duration = Duration::from_secs(60);
 
 /// See the module's page.
 #[derive(Debug)]
-pub struct Gate {
-    /// Whether there is anything to look at.
-    is_watched: bool,
+pub struct Admission {
+    /// False if every request is admitted and counts for its peer.
+    is_needed: bool,
     trusted: Box<[Network]>,
-    rates: Rates,
-    /// When the log may tell again that addresses are forgotten.
-    next_complaint: Mono,
+    rates: RateLimiter,
+    /// When the log may say again that addresses are forgotten.
+    next_warning: Mono,
 }
 
-/// A request that has come through the gate.
+/// What came of a request's admission.
 #[derive(Clone, Copy, Debug)]
-pub struct Visit {
-    /// Whose request it is, where that is known.
+pub struct Admitted {
+    /// The client address that it counts for, if known.
     pub client: Option<IpAddr>,
-    /// What its address has left, where that has a limit.
+    /// What this address has left, if there is a limit.
     pub quota: Option<Quota>,
+    /// `Some` if the address has used up its limit: seconds until the next request is admitted.
+    pub retry_s: Option<u32>,
 }
 
-/// One that has not: its address has had all it may.
-pub struct TooMany {
-    visit: Visit,
-    endpoint: &'static Endpoint,
-    retry_s: u32,
+impl Admitted {
+    /// Without a limit.
+    #[inline]
+    pub fn unlimited(client: Option<IpAddr>) -> Admitted {
+        Admitted {
+            client,
+            quota: None,
+            retry_s: None,
+        }
+    }
 }
 
-impl Gate {
-    /// As the configuration says.
-    pub fn new(config: &Config) -> Gate {
-        let rates = Rates::new(&config.limits);
-        Gate {
-            is_watched: rates.is_on() || !config.trusted_proxies.is_empty(),
+impl Admission {
+    /// As configured.
+    pub fn new(config: &Config) -> Admission {
+        let rates = RateLimiter::new(&config.limits);
+        Admission {
+            is_needed: rates.is_on() || !config.trusted_proxies.is_empty(),
             trusted: config.trusted_proxies.clone().into(),
             rates,
-            next_complaint: Mono(0),
+            next_warning: Mono(0),
         }
     }
 
-    /// Whose request this is: the peer's, or that of whom trusted proxies name. Each has put whom it
-    /// heard it from behind the others, so they are read from the last one on, as far as those who
-    /// say it are trusted; what is before that, anybody may have made up. Where a trusted one says
-    /// nothing, or what is no address, the request counts as its own.
+    /// Admits a request of this peer, or not.
+    #[inline]
+    pub fn admit(
+        &mut self,
+        peer: Option<IpAddr>,
+        request: &Request<'_>,
+        endpoint: &Endpoint,
+        cx: &mut Context,
+    ) -> Admitted {
+        match self.is_needed {
+            true => self.check(peer, request, endpoint, cx),
+            false => Admitted::unlimited(peer),
+        }
+    }
+
+    fn check(
+        &mut self,
+        peer: Option<IpAddr>,
+        request: &Request<'_>,
+        endpoint: &Endpoint,
+        cx: &mut Context,
+    ) -> Admitted {
+        let client = peer.map(|peer| self.client(peer, request.fields));
+        // A probe that is refused would take the service out of its balancer, and a page whose preflight
+        // is refused could not read why. Neither costs more than a 429 does.
+        let is_limited = self.rates.is_on() && endpoint.is_limited();
+        let Some(address) = client.filter(|_| is_limited) else {
+            return Admitted::unlimited(client);
+        };
+        let taken = self.rates.take(address, cx.now.mono);
+        if taken.forgot {
+            self.note_forgotten(cx);
+        }
+        cx.stats.http.rate_limited += u64::from(taken.retry_s.is_some());
+        Admitted {
+            client,
+            quota: Some(taken.quota),
+            retry_s: taken.retry_s,
+        }
+    }
+
+    fn note_forgotten(&mut self, cx: &mut Context) {
+        cx.stats.http.rates_forgotten += 1;
+        if cx.now.mono >= self.next_warning {
+            self.next_warning = cx.now.mono + WARN_EVERY;
+            log::warn!(
+                target: HTTP,
+                "rate limit: addresses forgotten requestAddresses={}",
+                cx.config.limits.request_addresses
+            );
+        }
+    }
+
+    /// The address that a request counts for: the peer, or the client that trusted proxies name. Each
+    /// proxy appends the address that it got the request from. So the list is read from its end, as long
+    /// as the proxy that says it is trusted; anybody may have made up what is before. If a trusted proxy
+    /// says nothing, or something else than an address, the request counts for the proxy.
     fn client(&self, peer: IpAddr, fields: Fields<'_>) -> IpAddr {
         let mut client = peer.to_canonical();
         if !self.trusts(client) {
@@ -95,109 +151,13 @@ impl Gate {
     }
 }
 
-/// An address as proxies write it: as it is, in brackets, or with a port.
+/// An address as proxies write it: plain, in brackets, or with a port.
 fn read_address(text: &[u8]) -> Option<IpAddr> {
     let text = str::from_utf8(text).ok()?;
     let bare = (text.strip_prefix('[')).and_then(|text| text.strip_suffix(']'));
     let address = bare.unwrap_or(text).parse().ok();
     let address = address.or_else(|| text.parse().ok().map(|it: SocketAddr| it.ip()));
     address.map(|address: IpAddr| address.to_canonical())
-}
-
-impl Shared {
-    /// Lets a request through the gate, or not.
-    #[inline]
-    pub fn admit(
-        &mut self,
-        session: &Session,
-        request: &Request<'_>,
-        cx: &mut Context,
-    ) -> Result<Visit, TooMany> {
-        if !self.gate.is_watched {
-            return Ok(Visit {
-                client: session.peer,
-                quota: None,
-            });
-        }
-        self.look(session, request, cx)
-    }
-
-    fn look(
-        &mut self,
-        session: &Session,
-        request: &Request<'_>,
-        cx: &mut Context,
-    ) -> Result<Visit, TooMany> {
-        let client = (session.peer).map(|peer| self.gate.client(peer, request.fields));
-        let mut visit = Visit {
-            client,
-            quota: None,
-        };
-        let Some(address) = client.filter(|_| self.gate.rates.is_on()) else {
-            return Ok(visit);
-        };
-        let endpoint = api::endpoint(&cx.config, session.service, request);
-        // A probe that is turned away takes the service out of its balancer, and a page that is
-        // turned away before its request cannot read why. Neither costs more than a 429 does.
-        if !endpoint.is_limited() {
-            return Ok(visit);
-        }
-        let taken = self.gate.rates.take(address, cx.now.mono);
-        visit.quota = Some(taken.quota);
-        if taken.forgot {
-            self.note_forgotten(cx);
-        }
-        match taken.retry_s {
-            None => Ok(visit),
-            Some(retry_s) => Err(TooMany {
-                visit,
-                endpoint,
-                retry_s,
-            }),
-        }
-    }
-
-    fn note_forgotten(&mut self, cx: &mut Context) {
-        cx.stats.http.rates_forgotten += 1;
-        if cx.now.mono >= self.gate.next_complaint {
-            self.gate.next_complaint = cx.now.mono + COMPLAINT;
-            log::warn!(
-                target: HTTP,
-                "more clients than limits.requestAddresses ({}): some get more requests than they may",
-                cx.config.limits.request_addresses
-            );
-        }
-    }
-
-    /// Answers 429. The connection stays: to open another one would cost more than this answer.
-    pub fn turn_back(
-        &mut self,
-        session: &mut Session,
-        request: &Request<'_>,
-        refused: &TooMany,
-        closing: Option<CloseReason>,
-        cx: &mut Context,
-    ) {
-        cx.stats.http.requests += 1;
-        cx.stats.http.rate_limited += 1;
-        let error = api::Error::too_many_requests(refused.retry_s);
-        let before = session.output.len();
-        let keep = closing.is_none();
-        let mut responder = Responder::new(&mut session.output, &self.stamp, request, keep);
-        responder.tell_quota(refused.visit.quota);
-        api::send_error(&error, &mut responder);
-        self.count_answer(refused.endpoint, error.status, cx);
-        if self.access.is_on() {
-            let answer = Answer {
-                peer: refused.visit.client,
-                status: error.status,
-                bytes: session.output.len() - before,
-            };
-            let line = self.access.describe(request);
-            self.access.note(answer, line.as_deref());
-        }
-        self.after_answer(session, closing, cx);
-    }
 }
 
 #[cfg(test)]
@@ -221,7 +181,7 @@ mod tests {
             panic!("{raw:?} is a request");
         };
         let peer = peer.parse().expect("an address");
-        let found = Gate::new(&config).client(peer, request.fields);
+        let found = Admission::new(&config).client(peer, request.fields);
         assert_eq!(found.to_string(), expected, "{peer} {lines:?}");
     }
 

@@ -1,103 +1,119 @@
-//! One client's connection: its phase, its unread bytes, its pending output, its one deadline.
+//! The life of one client connection, from accept to close.
 //!
-//! Owns nothing else, and never answers anything: `serving` reads requests from it and
-//! writes answers to it. An idle session holds no heap memory.
+//! Owns the phase, the one deadline, the unread bytes and the unsent output, and decides when the
+//! connection closes and for which reason. It never reads a request and never writes a response: `reading`
+//! and `responses` do. An idle connection holds no heap memory.
 //!
 //! ```text
-//! phase       reads?  leaves it when
-//! Idle        yes     the first byte of a request comes           idle deadline: close
-//! Head        yes     the head is whole                           head deadline: 408
-//! Body        yes     the body is read and thrown away            body deadline: 408
-//! Waiting     no      its answer, made over several turns, is done
-//! Writing     no      the output is sent                          write deadline: close
-//! Queued      no      its turn comes: requests are in the inbox
-//! Finishing   no      the last output is sent; then the end       write deadline: close
-//! Lingering   yes     the client closes; what it sends is dropped linger deadline: close
-//! Closed      no      the driver has let the socket go
+//! phase      reads  ends when                                        at its deadline
+//! Idle       yes    the first byte of a request arrives              idle: parts
+//! Head       yes    the head is complete                             head: 408, finishes
+//! Body       yes    the body is read and dropped                     body: 408, finishes
+//! Waiting    no     the deferred response is written                 (none)
+//! Writing    no     the output is sent                               write: closes
+//! Queued     no     its turn comes: requests are in the inbox        (none)
+//! Finishing  no     the last output is sent; then lingers or closes  write: closes
+//! Lingering  yes    the client closes; its bytes are dropped         linger: closes
+//! Closed     no     the driver has dropped the socket                (none)
 //! ```
 //!
-//! Invariant: Writing and Finishing have pending output. Of the others only Body may, and Waiting:
-//! earlier answers, or the word to go on with a body.
+//! A connection that is accepted is `Idle`. Besides the deadlines, these close it: its last response
+//! ([`Connection::finish`]), the client ([`Connection::ended`], [`Connection::broken`]), and the limits on
+//! all connections together (`accepting`, `sweeping`).
+//!
+//! Invariant: `Writing` and `Finishing` have output. Of the others, only `Body` and `Waiting` may: earlier
+//! responses, or `100 Continue`.
 
 use crate::config::Limits;
-use crate::core::clients::figures::Weight;
-use crate::core::{CloseReason, Service};
-use crate::http::{BodyReader, Output};
+use crate::core::clients::pending::Pending;
+use crate::core::stats::HttpStatus;
+use crate::core::{Action, CloseReason, Context, Service};
+use crate::http::{BodyReader, Output, Request};
 use crate::table::Key;
 use crate::time::Mono;
 use std::net::IpAddr;
+use std::time::Duration;
 
 /// See the module's page.
-#[derive(Debug)]
-pub struct Session {
+pub struct Connection {
+    /// Its key in the table of connections.
+    pub key: Key,
     /// What this client is served.
     pub service: Service,
-    /// The address that it comes from, where that is known.
+    /// The address of the peer, if known.
     pub peer: Option<IpAddr>,
-    /// What it waits for.
+    /// See the table on the module's page.
     pub phase: Phase,
-    /// When it has waited too long.
+    /// When the phase has lasted too long.
     pub deadline: Mono,
-    /// Bytes that belong to no whole request yet, or to requests not yet served.
+    /// Bytes of incomplete requests, or of requests that are not served yet.
     pub inbox: Vec<u8>,
-    /// Answers not yet handed to the kernel.
+    /// Responses that are not sent yet.
     pub output: Output,
-    /// Bytes of the empty lines that came before the next request and are no longer in the inbox:
-    /// they are bytes of its head (RFC 9112, 2.2).
+    /// Bytes of empty lines before the next request that are no longer in the inbox. They count as bytes
+    /// of its head (RFC 9112, 2.2).
     pub blank: usize,
-    /// Whether whole requests may be in the inbox: serving stopped before them, not for lack of bytes.
+    /// True if complete requests may be in the inbox: serving stopped before them.
     pub has_more: bool,
     /// Requests served.
     pub served: u32,
-    /// Whether it is to be shut between two requests, and has not been yet: a request that comes until
-    /// then is answered.
+    /// True if our side is about to be shut between two requests. A request that arrives until then is
+    /// still served.
     pub is_parting: bool,
     /// Why it will close, once that is decided.
     pub reason: Option<CloseReason>,
-    /// What it adds to the figures of now, as last counted.
-    pub counted: Weight,
+    /// What it adds to the current figures, as last counted.
+    counted: Figures,
 }
 
 /// See the table on the module's page.
-#[derive(Debug)]
 pub enum Phase {
     /// Between two requests.
     Idle,
-    /// A part of a head is in the inbox.
+    /// The inbox has a part of a head.
     Head,
-    /// A request with a body: the head is kept, the body is read and thrown away.
+    /// A request with a body: the head is kept, the body is dropped.
     Body(Box<PendingBody>),
-    /// The answer is being made under this key.
-    Waiting(Key),
-    /// Output is pending.
+    /// The response is deferred.
+    Waiting(Box<Pending>),
+    /// The output is being sent.
     Writing,
     /// All output is sent, and the requests in the inbox wait for the connection's turn.
     Queued,
-    /// The last output is pending.
+    /// The last output is being sent.
     Finishing,
-    /// Our side is shut; waiting for the client to close its own.
+    /// Our side is shut. The client has not closed its own.
     Lingering,
-    /// Waiting for the driver.
+    /// The driver is to drop the socket.
     Closed,
 }
 
-/// A request whose body is still coming.
+/// A request whose body is being read.
 #[derive(Debug)]
 pub struct PendingBody {
-    /// The request's head, to be parsed again when the body has come to its end.
+    /// The request's head, which is parsed again at the end of the body.
     pub head: Vec<u8>,
     /// Follows the framing.
     pub reader: BodyReader,
 }
 
-impl Session {
-    /// A client that has just connected.
-    pub fn new(service: Service, now: Mono, limits: &Limits) -> Session {
-        Session {
+/// What a connection adds to the current figures.
+#[derive(Clone, Copy, Debug, Default)]
+struct Figures {
+    in_flight: u64,
+    pending: u64,
+    held: u64,
+}
+
+impl Connection {
+    /// A connection that has just been accepted, and may be idle until `deadline`.
+    pub fn new(key: Key, service: Service, peer: Option<IpAddr>, deadline: Mono) -> Connection {
+        Connection {
+            key,
             service,
-            peer: None,
+            peer,
             phase: Phase::Idle,
-            deadline: now + limits.idle_timeout,
+            deadline,
             inbox: Vec::new(),
             output: Output::default(),
             blank: 0,
@@ -105,78 +121,74 @@ impl Session {
             served: 0,
             is_parting: false,
             reason: None,
-            counted: Weight::default(),
+            counted: Figures::default(),
         }
     }
 
-    /// Enters a phase, with its deadline. `Head` and `Writing` keep the deadline that they have:
-    /// later bytes do not renew the one, and progress renews the other by itself.
+    /// Enters a phase and sets its deadline. `Head`, `Writing` and `Finishing` keep the deadline that they
+    /// have: later bytes of a head do not renew it, and progress in writing renews it by itself.
     #[inline]
-    pub fn enter(&mut self, phase: Phase, now: Mono, limits: &Limits) {
-        let same = std::mem::discriminant(&self.phase) == std::mem::discriminant(&phase);
-        let span = match phase {
-            Phase::Head | Phase::Writing | Phase::Finishing if same => None,
+    pub fn enter(&mut self, phase: Phase, cx: &Context) {
+        let is_same = std::mem::discriminant(&self.phase) == std::mem::discriminant(&phase);
+        self.phase = phase;
+        if !is_same || !matches!(self.phase, Phase::Head | Phase::Writing | Phase::Finishing) {
+            self.renew(cx);
+        }
+    }
+
+    /// Sets the deadline of the phase anew.
+    #[inline]
+    pub fn renew(&mut self, cx: &Context) {
+        let timeout = self.timeout(&cx.config.limits);
+        self.deadline = timeout.map_or(Mono::NEVER, |timeout| cx.now.mono + timeout);
+    }
+
+    #[inline]
+    fn timeout(&self, limits: &Limits) -> Option<Duration> {
+        match self.phase {
             Phase::Idle => Some(limits.idle_timeout),
             Phase::Head => Some(limits.head_timeout),
             Phase::Body(_) => Some(limits.body_timeout),
             Phase::Writing | Phase::Finishing => Some(limits.write_timeout),
             Phase::Lingering => Some(limits.linger),
-            Phase::Waiting(_) | Phase::Queued | Phase::Closed => {
-                self.deadline = Mono(u64::MAX);
+            Phase::Waiting(_) | Phase::Queued | Phase::Closed => None,
+        }
+    }
+
+    /// True if the driver may read from this client.
+    pub fn wants_read(&self) -> bool {
+        matches!(
+            self.phase,
+            Phase::Idle | Phase::Head | Phase::Body(_) | Phase::Lingering
+        )
+    }
+
+    /// True if a request of this client is being served.
+    pub fn is_busy(&self) -> bool {
+        matches!(
+            self.phase,
+            Phase::Waiting(_) | Phase::Writing | Phase::Queued | Phase::Finishing
+        )
+    }
+
+    /// True if the client has not sent a byte yet.
+    pub fn is_silent(&self) -> bool {
+        let is_new = self.served == 0 && self.inbox.is_empty() && self.blank == 0;
+        is_new && matches!(self.phase, Phase::Idle)
+    }
+
+    /// Takes the deferred response out, to be written now.
+    pub fn take_pending(&mut self) -> Option<Pending> {
+        match std::mem::replace(&mut self.phase, Phase::Idle) {
+            Phase::Waiting(pending) => Some(*pending),
+            other => {
+                self.phase = other;
                 None
             }
-        };
-        if let Some(span) = span {
-            self.deadline = now + span;
-        }
-        self.phase = phase;
-    }
-
-    /// Whether bytes from this client are welcome now.
-    pub fn wants_read(&self) -> bool {
-        match self.phase {
-            Phase::Idle | Phase::Head | Phase::Body(_) | Phase::Lingering => true,
-            Phase::Waiting(_)
-            | Phase::Writing
-            | Phase::Queued
-            | Phase::Finishing
-            | Phase::Closed => false,
         }
     }
 
-    /// Since when it has taken nothing of the answers that wait for it; beside a request that has
-    /// not wholly come, since that began. `None`: none wait.
-    pub fn unread_since(&self, limits: &Limits) -> Option<Mono> {
-        let span = match self.phase {
-            _ if self.service == Service::Demo || self.output.is_empty() => return None,
-            Phase::Writing | Phase::Finishing => limits.write_timeout,
-            Phase::Head => limits.head_timeout,
-            Phase::Body(_) => limits.body_timeout,
-            Phase::Idle | Phase::Waiting(_) | Phase::Queued | Phase::Lingering | Phase::Closed => {
-                return None;
-            }
-        };
-        let before = self.deadline.0.saturating_sub(span.as_micros() as u64);
-        Some(Mono(before))
-    }
-
-    /// Since when it holds bytes of requests: since its head or body began, or it last took some of
-    /// its responses. `None`: it holds none. One that waits for us has waited for no time.
-    pub fn holds_since(&self, limits: &Limits, now: Mono) -> Option<Mono> {
-        let span = match self.phase {
-            _ if self.service == Service::Demo || self.held_bytes() == 0 => return None,
-            Phase::Head => limits.head_timeout,
-            Phase::Body(_) => limits.body_timeout,
-            Phase::Writing | Phase::Finishing => limits.write_timeout,
-            Phase::Idle | Phase::Waiting(_) | Phase::Queued => return Some(now),
-            Phase::Lingering | Phase::Closed => return None,
-        };
-        Some(Mono(
-            self.deadline.0.saturating_sub(span.as_micros() as u64),
-        ))
-    }
-
-    /// What the bytes take that have come and are not answered.
+    /// Memory of requests that are not served yet.
     #[inline]
     pub fn held_bytes(&self) -> usize {
         let head = match &self.phase {
@@ -186,12 +198,157 @@ impl Session {
         self.inbox.capacity() + head
     }
 
-    /// Whether a request of this client is being answered.
-    pub fn is_busy(&self) -> bool {
-        matches!(
-            self.phase,
-            Phase::Waiting(_) | Phase::Writing | Phase::Queued | Phase::Finishing
-        )
+    /// Since when the client has taken no byte of its output, or, with an incomplete request, since that
+    /// began. `None` if there is no output.
+    pub fn unread_since(&self, limits: &Limits) -> Option<Mono> {
+        match self.phase {
+            _ if self.service == Service::Demo || self.output.is_empty() => None,
+            Phase::Idle | Phase::Lingering => None,
+            _ => self.renewed_at(limits),
+        }
+    }
+
+    /// Since when it holds bytes of requests: since its head or body began, or since the client last took
+    /// some of its output; `now` if it waits for us. `None` if it holds none.
+    pub fn holds_since(&self, limits: &Limits, now: Mono) -> Option<Mono> {
+        match self.phase {
+            _ if self.service == Service::Demo || self.held_bytes() == 0 => None,
+            Phase::Lingering | Phase::Closed => None,
+            Phase::Idle => Some(now),
+            _ => self.renewed_at(limits).or(Some(now)),
+        }
+    }
+
+    /// When the deadline was set.
+    fn renewed_at(&self, limits: &Limits) -> Option<Mono> {
+        let timeout = self.timeout(limits)?.as_micros() as u64;
+        Some(Mono(self.deadline.0.saturating_sub(timeout)))
+    }
+
+    /// Updates the current figures. To be called after every change.
+    #[inline]
+    pub fn recount(&mut self, http: &mut HttpStatus) {
+        if self.service == Service::Demo {
+            return;
+        }
+        let after = Figures {
+            in_flight: u64::from(self.is_busy()),
+            pending: self.output.len() as u64,
+            held: self.held_bytes() as u64,
+        };
+        let before = std::mem::replace(&mut self.counted, after);
+        http.pending = http.pending + after.pending - before.pending;
+        http.in_flight = http.in_flight + after.in_flight - before.in_flight;
+        http.held = http.held + after.held - before.held;
+    }
+
+    /// Counts one more request. `Some` if the connection closes after its response: the reason.
+    #[inline]
+    pub fn count_request(&mut self, request: &Request<'_>, cx: &Context) -> Option<CloseReason> {
+        self.served += 1;
+        if self.served >= cx.config.limits.requests_per_connection {
+            Some(CloseReason::RequestLimit)
+        } else if self.reason.is_some() {
+            self.reason
+        } else if cx.stats.stopping {
+            Some(CloseReason::Stopping)
+        } else if request.keep_alive {
+            None
+        } else {
+            Some(CloseReason::Answered)
+        }
+    }
+
+    /// A response is written. `closing`: it was the last one.
+    #[inline]
+    pub fn responded(&mut self, closing: Option<CloseReason>, cx: &Context) {
+        let phase = match closing {
+            Some(reason) => {
+                self.reason = Some(reason);
+                Phase::Finishing
+            }
+            None => Phase::Idle,
+        };
+        self.enter(phase, cx);
+    }
+
+    /// The last response is sent. If bytes may still be on their way to us, the connection lingers: to
+    /// close the socket now would reset it, and the reset could overtake the response (RFC 9112, 9.6). A
+    /// client that asked for this response to be the last sends no more.
+    pub fn finish(&mut self, cx: &mut Context) {
+        if self.reason == Some(CloseReason::Answered) && self.inbox.is_empty() {
+            return self.close(CloseReason::Answered, cx);
+        }
+        self.inbox = Vec::new();
+        self.is_parting = false;
+        self.enter(Phase::Lingering, cx);
+        cx.actions.push_back(Action::Finish(self.key));
+    }
+
+    /// The client has sent its last byte. All earlier responses are sent, since bytes are read only when
+    /// no output is left.
+    pub fn ended(&mut self, cx: &mut Context) {
+        let reason = self.reason.unwrap_or(match self.phase {
+            Phase::Head | Phase::Body(_) => CloseReason::CutShort,
+            _ => CloseReason::ClientClosed,
+        });
+        if matches!(self.phase, Phase::Body(_)) && !self.output.is_empty() {
+            return self.responded(Some(reason), cx);
+        }
+        self.close(reason, cx);
+    }
+
+    /// The connection is broken. A reset after the end breaks nothing.
+    pub fn broken(&mut self, cx: &mut Context) {
+        let is_over = matches!(self.phase, Phase::Lingering);
+        let reason = self.reason.filter(|_| is_over);
+        self.close(reason.unwrap_or(CloseReason::Broken), cx);
+    }
+
+    /// The deadline has passed. `Some` if the client is to be sent a 408 first: the reason.
+    pub fn expire(&mut self, cx: &mut Context) -> Option<CloseReason> {
+        match self.phase {
+            Phase::Idle => self.part(CloseReason::IdleTimeout, cx),
+            Phase::Head | Phase::Body(_) => {
+                cx.stats.http.timeouts += 1;
+                return Some(match self.phase {
+                    Phase::Head => CloseReason::HeadTimeout,
+                    _ => CloseReason::BodyTimeout,
+                });
+            }
+            Phase::Writing | Phase::Finishing => {
+                cx.stats.http.timeouts += 1;
+                self.close(CloseReason::WriteTimeout, cx);
+            }
+            Phase::Lingering => {
+                let reason = self.reason.unwrap_or(CloseReason::BadRequest);
+                self.close(reason, cx);
+            }
+            Phase::Waiting(_) | Phase::Queued | Phase::Closed => {}
+        }
+        None
+    }
+
+    /// Ends the connection between two requests. The client may just be sending one. If it arrives before
+    /// our side is shut, it is served. If it arrives later, no reset must meet it, so that the client knows
+    /// that it may ask again (RFC 9112, 9.3.1 and 9.6).
+    pub fn part(&mut self, reason: CloseReason, cx: &mut Context) {
+        if self.service == Service::Demo {
+            return self.close(reason, cx);
+        }
+        self.reason = Some(reason);
+        self.is_parting = true;
+        self.enter(Phase::Lingering, cx);
+        cx.actions.push_back(Action::Finish(self.key));
+    }
+
+    /// Has the driver drop the socket. A deferred response is dropped with it.
+    pub fn close(&mut self, reason: CloseReason, cx: &mut Context) {
+        if !matches!(self.phase, Phase::Closed) {
+            self.phase = Phase::Closed;
+            self.reason = Some(reason);
+            cx.actions.push_back(Action::Close(self.key));
+        }
     }
 }
 

@@ -1,270 +1,311 @@
-//! The table of deferred responses: those that need several turns of the loop, or candles that are not
-//! in memory.
+//! The queue of deferred responses: those that wait for candles, and those that are made in parts.
 //!
-//! Owns each of them and the key of its client. A response is *held* while it waits for candles, at most
-//! until its deadline, and then *runs*: each call of [`Longs::step`] makes one bounded part of one of
-//! them, in turn. Only the client that asked waits.
+//! Owns the order, by the keys of the connections; each response belongs to its connection (`pending`).
+//! A response *waits* for candles, at most until its deadline, and then *runs*: each call of
+//! [`DeferredResponses::step`] makes one bounded part of one of them, in turn. Only the client that asked
+//! waits.
 //!
-//! A held response is small; one that is being made holds a body. So only the first few are made at the
-//! same time, and the others queue. One that is *set aside* waits for its compressed body.
-//!
-//! It never touches a connection: a response that is done is handed back with its client's key.
+//! A waiting response is small; one that is being made holds a body. So only the first few take turns, and
+//! the others queue. A connection may be gone by the time that its key is looked at.
 
-use crate::core::CloseReason;
-use crate::core::api::{Long, View};
-use crate::core::clients::admission::Visit;
-use crate::durations::Endpoint;
-use crate::http::{Accept, Method, Output, Persistence, Request, Responder, Stamp};
+use crate::core::api::View;
+use crate::core::clients::connection::{Connection, Phase};
+use crate::core::clients::pending::{Pending, PendingResponse};
 use crate::market::SeriesKey;
 use crate::table::{Key, Table};
 use crate::time::Mono;
 use std::collections::VecDeque;
-use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Answers that may be held: all of them are looked through whenever candles have come, which is
-/// to stay well below a millisecond.
-const HELD: usize = 1024;
+/// Responses that may wait for candles. Each time that candles have come, all of them are checked, which
+/// must take well below a millisecond. Above the limit, a response is made without its candles.
+const WAITING: usize = 1024;
 
 /// See the module's page.
-pub struct Longs {
-    jobs: Table<Job>,
-    /// The first `making` of them are in the making.
+pub struct DeferredResponses {
+    waiting: Vec<Key>,
+    /// The earliest deadline of those that wait.
+    next_due: Option<Mono>,
+    /// The first `making` of them take turns.
     running: VecDeque<Key>,
     making: usize,
-    held: usize,
-    /// Earliest deadline of a held answer.
-    next_due: Option<Mono>,
 }
 
-struct Job {
-    client: Key,
-    long: Box<dyn Long>,
-    reply: Reply,
-    held_until: Option<Mono>,
-}
-
-/// What of a request its answer's head depends on.
-pub struct Reply {
-    /// Why the connection ends with this answer, if it does.
-    pub closing: Option<CloseReason>,
-    /// What it was for.
-    pub endpoint: &'static Endpoint,
-    /// When it was asked.
-    pub asked_at: Mono,
-    /// What the access log says of the request.
-    pub line: Option<Box<str>>,
-    visit: Visit,
-    head_only: bool,
-    persistence: Persistence,
-    if_match: Option<Box<[u8]>>,
-    if_none_match: Option<Box<[u8]>>,
-    accept: Accept<'static>,
-}
-
-impl Reply {
-    /// Remembers what is needed of a request.
-    pub fn of(
-        request: &Request<'_>,
-        endpoint: &'static Endpoint,
-        closing: Option<CloseReason>,
-        visit: Visit,
-        line: Option<Box<str>>,
-        now: Mono,
-    ) -> Reply {
-        Reply {
-            closing,
-            endpoint,
-            asked_at: now,
-            line,
-            visit,
-            head_only: request.method == Method::Head,
-            persistence: Persistence::of(request, closing.is_none()),
-            if_match: request.if_match(),
-            if_none_match: request.none_match().map(|list| list.into_owned().into()),
-            accept: request.accept().known(),
-        }
-    }
-
-    /// The connection ends with this answer, for this reason unless there is one already.
-    pub fn end(&mut self, reason: CloseReason) {
-        self.closing.get_or_insert(reason);
-        self.persistence = Persistence::Close;
-    }
-
-    /// A responder as the request itself would have had.
-    pub fn responder<'a>(&'a self, out: &'a mut Output, stamp: &'a Stamp) -> Responder<'a> {
-        let mut responder = Responder::resumed(
-            out,
-            stamp,
-            self.head_only,
-            self.persistence,
-            (self.if_match.as_deref(), self.if_none_match.as_deref()),
-            self.accept,
-        );
-        responder.tell_quota(self.visit.quota);
-        responder
-    }
-
-    /// Whose request it was, where that is known.
-    pub fn client(&self) -> Option<IpAddr> {
-        self.visit.client
-    }
-}
-
-impl Longs {
-    /// At most one answer for each of so many clients, at most `making` of them in the making.
-    pub fn new(clients: usize, making: usize) -> Longs {
-        Longs {
-            jobs: Table::new(clients),
+impl DeferredResponses {
+    /// An empty queue. At most `making` responses are in the making.
+    pub fn new(making: usize) -> DeferredResponses {
+        DeferredResponses {
+            waiting: Vec::new(),
+            next_due: None,
             running: VecDeque::new(),
             making: making.max(1),
-            held: 0,
-            next_due: None,
         }
     }
 
-    /// How many are held, and how many run.
+    /// How many wait, and how many run.
     pub fn depths(&self) -> (usize, usize) {
-        (self.held, self.running.len())
+        (self.waiting.len(), self.running.len())
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.jobs.len()
-    }
-
-    /// Takes an answer in; held until then where there is room for one more that waits, or running
-    /// at once. The error gives the reply back: there is no room at all.
-    pub fn insert(
-        &mut self,
-        client: Key,
-        long: Box<dyn Long>,
-        reply: Reply,
-        held_until: Option<Mono>,
-    ) -> Result<Key, Box<Reply>> {
-        if self.jobs.is_full() {
-            return Err(Box::new(reply));
-        }
-        let held_until = held_until.filter(|_| self.held < HELD);
-        let key = self.jobs.insert(Job {
-            client,
-            long,
-            reply,
-            held_until,
-        });
-        let key = key.expect("a table that is not full takes an entry");
-        match held_until {
-            Some(until) => {
-                self.held += 1;
-                self.next_due = Some(self.next_due.map_or(until, |due| due.min(until)));
-            }
-            None => self.running.push_back(key),
-        }
-        Ok(key)
-    }
-
-    /// Takes an answer in that waits for its body to be packed. The error gives the reply back:
-    /// there is no room.
-    pub fn set_aside(
-        &mut self,
-        client: Key,
-        long: Box<dyn Long>,
-        reply: Reply,
-    ) -> Result<Key, Box<Reply>> {
-        if self.jobs.is_full() {
-            return Err(Box::new(reply));
-        }
-        let key = self.jobs.insert(Job {
-            client,
-            long,
-            reply,
-            held_until: None,
-        });
-        Ok(key.expect("a table that is not full takes an entry"))
-    }
-
-    /// Whether this answer is still wanted.
-    pub fn holds(&self, key: Key) -> bool {
-        self.jobs.get(key).is_some()
-    }
-
-    /// The body of an answer that is set aside has been packed. There is nothing to be made: it is
-    /// next.
-    pub fn go_on(&mut self, key: Key, bytes: &Arc<[u8]>) {
-        if let Some(job) = self.jobs.get_mut(key)
-            && job.long.packed(bytes)
-        {
-            self.running.push_front(key);
-        }
-    }
-
-    /// The candles that an answer is held for will not come: it runs.
-    pub fn go_without(&mut self, key: Key) {
-        if let Some(job) = self.jobs.get_mut(key)
-            && job.held_until.take().is_some()
-        {
-            self.held -= 1;
-            self.running.push_back(key);
-        }
-    }
-
-    /// Forgets an answer: it is not wanted any more, or cannot be made.
-    pub fn remove(&mut self, key: Key) -> Option<Reply> {
-        let job = self.jobs.remove(key)?;
-        self.held -= usize::from(job.held_until.is_some());
-        Some(job.reply)
-    }
-
-    /// Whether [`Longs::step`] has something to do.
+    /// True if [`DeferredResponses::step`] has something to do.
     pub fn has_work(&self) -> bool {
         !self.running.is_empty()
     }
 
-    /// When [`Longs::wake`] is wanted.
+    /// When [`DeferredResponses::wake`] is wanted.
     pub fn next_due(&self) -> Option<Mono> {
         self.next_due
     }
 
-    /// Whether a held answer has waited long enough.
-    pub fn is_due(&self, now: Mono) -> bool {
-        self.next_due.is_some_and(|due| due <= now)
+    /// True if another response may wait for candles.
+    pub fn has_room(&self) -> bool {
+        self.waiting.len() < WAITING
     }
 
-    /// Sets those held answers running whose candles have come, are no longer asked for, or whose
-    /// time is over.
-    pub fn wake(&mut self, view: &View<'_>, asking: impl Fn(SeriesKey, &Range<i64>) -> bool) {
-        let mut next_due = None;
-        for (key, job) in self.jobs.iter_mut() {
-            let Some(until) = job.held_until else {
+    /// Takes in a connection whose response is deferred. One that waits for its compressed body comes back
+    /// by [`DeferredResponses::compressed`].
+    pub fn insert(&mut self, key: Key, response: &PendingResponse) {
+        match response {
+            PendingResponse::InParts(_, Some(until)) => {
+                self.waiting.push(key);
+                self.next_due = Some(self.next_due.map_or(*until, |due| due.min(*until)));
+            }
+            PendingResponse::InParts(_, None) => self.running.push_back(key),
+            PendingResponse::Compressed(..) => {}
+        }
+    }
+
+    /// A connection has closed.
+    pub fn forget(&mut self, key: Key) {
+        if let Some(at) = self.waiting.iter().position(|it| *it == key) {
+            self.waiting.swap_remove(at);
+        }
+    }
+
+    /// The candles that this response waits for will not come: it runs.
+    pub fn go_without(&mut self, key: Key, connections: &mut Table<Connection>) {
+        if let Some(PendingResponse::InParts(_, until)) = response(connections, key)
+            && until.take().is_some()
+        {
+            self.forget(key);
+            self.running.push_back(key);
+        }
+    }
+
+    /// Lets those responses run whose candles have come, are no longer requested (`comes`), or whose
+    /// deadline has passed.
+    pub fn wake(
+        &mut self,
+        connections: &mut Table<Connection>,
+        view: &View<'_>,
+        comes: impl Fn(SeriesKey, &Range<i64>) -> bool,
+    ) {
+        self.next_due = None;
+        for key in std::mem::take(&mut self.waiting) {
+            let Some(response) = response(connections, key) else {
                 continue;
             };
-            let waits = until > view.now.mono
-                && (job.long.lacks(view)).is_some_and(|(series, range)| asking(series, &range));
-            if waits {
-                next_due = Some(next_due.map_or(until, |due: Mono| due.min(until)));
-            } else {
-                job.held_until = None;
-                self.held -= 1;
-                self.running.push_back(key);
+            if let PendingResponse::InParts(deferred, until) = response {
+                let missing = deferred.missing(view);
+                let comes = missing.is_some_and(|(series, slots)| comes(series, &slots));
+                until.take_if(|until| *until <= view.now.mono || !comes);
             }
+            self.insert(key, response);
         }
-        self.next_due = next_due;
     }
 
-    /// Does a part of the next running answer. `Some` when that has finished it.
-    pub fn step(&mut self, view: &View<'_>) -> Option<(Key, Reply, Box<dyn Long>)> {
+    /// The body that these connections wait for is compressed. There is nothing left to be made, so they
+    /// are next.
+    pub fn compressed(
+        &mut self,
+        keys: Vec<Key>,
+        bytes: &Arc<[u8]>,
+        connections: &mut Table<Connection>,
+    ) {
+        for key in keys {
+            if let Some(PendingResponse::Compressed(_, place)) = response(connections, key) {
+                *place = Some(bytes.clone());
+                self.running.push_front(key);
+            }
+        }
+    }
+
+    /// Makes one part of the next running response. Returns the connection and the response if that was
+    /// its last part.
+    pub fn step<'c>(
+        &mut self,
+        connections: &'c mut Table<Connection>,
+        view: &View<'_>,
+    ) -> Option<(&'c mut Connection, Pending)> {
         let key = self.running.pop_front()?;
-        // Gone: its client has left.
-        let job = self.jobs.get_mut(key)?;
-        if !job.long.step(view) {
-            // Behind the others in the making, before those in line.
+        let response = response(connections, key)?;
+        if let PendingResponse::InParts(deferred, _) = response
+            && !deferred.step(view)
+        {
+            // Behind those that take turns, before those that wait in line.
             let place = self.running.len().min(self.making - 1);
             self.running.insert(place, key);
             return None;
         }
-        let job = self.jobs.remove(key)?;
-        Some((job.client, job.reply, job.long))
+        let connection = connections.get_mut(key)?;
+        let pending = connection.take_pending()?;
+        Some((connection, pending))
+    }
+}
+
+/// The deferred response of a connection, if that is still there.
+fn response(connections: &mut Table<Connection>, key: Key) -> Option<&mut PendingResponse> {
+    match &mut connections.get_mut(key)?.phase {
+        Phase::Waiting(pending) => Some(&mut pending.response),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::core::api::compressed_cache::CompressedBodies;
+    use crate::core::api::{Deferred, Outcome};
+    use crate::core::clients::admission::Admitted;
+    use crate::core::clients::pending::{PendingRequest, Served};
+    use crate::core::{Context, Service, Status};
+    use crate::durations::Endpoint;
+    use crate::http::{HeadLimits, Parsed, Responder, parse};
+    use crate::interval::Stored;
+    use crate::market::{Market, SourceId, SymbolId};
+    use crate::time::{Now, UnixMs};
+
+    /// A response of so many parts, which needs a candle.
+    struct Parts(usize);
+
+    impl Deferred for Parts {
+        fn missing(&self, _view: &View<'_>) -> Option<(SeriesKey, Range<i64>)> {
+            let series = SeriesKey {
+                source: SourceId(0),
+                symbol: SymbolId(0),
+                interval: Stored::M1,
+            };
+            Some((series, 0..1))
+        }
+
+        fn step(&mut self, _view: &View<'_>) -> bool {
+            self.0 -= 1;
+            self.0 == 0
+        }
+
+        fn finish(self: Box<Self>, _view: &View<'_>, _responder: &mut Responder<'_>) -> Outcome {
+            Outcome::Sent
+        }
+    }
+
+    /// Connections with deferred responses, and their queue.
+    struct Bench {
+        connections: Table<Connection>,
+        queue: DeferredResponses,
+        cx: Context,
+    }
+
+    impl Bench {
+        /// At most so many take turns.
+        fn new(making: usize) -> Bench {
+            let now = Now {
+                mono: Mono(1),
+                unix: UnixMs(1),
+            };
+            let config = Config::default();
+            let market = Market::new(&config);
+            let stats = Status::new(std::iter::empty(), now);
+            Bench {
+                connections: Table::new(16),
+                queue: DeferredResponses::new(making),
+                cx: Context::new(config, market, stats, now),
+            }
+        }
+
+        fn defer(&mut self, parts: usize, until: Option<Mono>) -> Key {
+            let new = |key| Connection::new(key, Service::Api, None, Mono(0));
+            let key = self.connections.insert_with(new).expect("room");
+            let limits = HeadLimits::from(&self.cx.config.limits);
+            let head = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+            let Ok(Parsed::Complete { request, .. }) = parse(head, &limits) else {
+                panic!("a request");
+            };
+            let served = Served {
+                endpoint: &Endpoint::UNKNOWN,
+                closing: None,
+                admitted: Admitted::unlimited(None),
+                line: None,
+                asked_at: self.cx.now.mono,
+            };
+            let response = PendingResponse::InParts(Box::new(Parts(parts)), until);
+            self.queue.insert(key, &response);
+            let request = PendingRequest::new(&request, served);
+            let pending = Box::new(Pending { request, response });
+            let connection = self.connections.get_mut(key).expect("it is there");
+            connection.enter(Phase::Waiting(pending), &self.cx);
+            key
+        }
+
+        /// Makes one part. Returns the connection whose response that has finished.
+        fn step(&mut self) -> Option<Key> {
+            let compressed = CompressedBodies::new(0);
+            let view = View::new(&self.cx, &compressed, 1);
+            let done = self.queue.step(&mut self.connections, &view);
+            done.map(|(connection, _)| connection.key)
+        }
+
+        fn wake(&mut self, comes: bool) {
+            let compressed = CompressedBodies::new(0);
+            let view = View::new(&self.cx, &compressed, 1);
+            self.queue.wake(&mut self.connections, &view, |_, _| comes);
+        }
+    }
+
+    #[test]
+    fn the_first_few_take_turns_and_the_others_wait_in_line() {
+        let mut bench = Bench::new(2);
+        let [long, short, third] = [3, 2, 1].map(|parts| bench.defer(parts, None));
+        let done: Vec<Option<Key>> = (0..6).map(|_| bench.step()).collect();
+        let expected = [None, None, None, Some(short), Some(long), Some(third)];
+        assert_eq!(done, expected);
+        assert!(!bench.queue.has_work());
+    }
+
+    #[test]
+    fn a_response_waits_for_candles_that_come_until_its_deadline() {
+        let mut bench = Bench::new(1);
+        let key = bench.defer(1, Some(Mono(1000)));
+        bench.wake(true);
+        assert_eq!(bench.queue.depths(), (1, 0));
+        assert_eq!(bench.queue.next_due(), Some(Mono(1000)));
+        bench.cx.now.mono = Mono(1000);
+        bench.wake(true);
+        assert_eq!(
+            (bench.queue.depths(), bench.queue.next_due()),
+            ((0, 1), None)
+        );
+        assert_eq!(bench.step(), Some(key));
+        let lost = bench.defer(1, Some(Mono(2000)));
+        bench.wake(false);
+        assert_eq!(bench.step(), Some(lost), "nobody has asked for its candles");
+        let impatient = bench.defer(1, Some(Mono(2000)));
+        bench.queue.go_without(impatient, &mut bench.connections);
+        bench.queue.go_without(impatient, &mut bench.connections);
+        assert_eq!(bench.queue.depths(), (0, 1));
+    }
+
+    #[test]
+    fn a_connection_that_is_gone_is_passed_over() {
+        let mut bench = Bench::new(1);
+        let [waits, runs] = [Some(Mono(1000)), None].map(|until| bench.defer(1, until));
+        for key in [waits, runs] {
+            let closed = bench.connections.remove(key);
+            assert!(closed.is_some());
+            bench.queue.forget(key);
+        }
+        assert_eq!(bench.queue.depths(), (0, 1));
+        assert_eq!((bench.step(), bench.queue.depths()), (None, (0, 0)));
     }
 }

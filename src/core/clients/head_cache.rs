@@ -1,132 +1,138 @@
-//! Heads of requests that came more than once, and what they mean.
+//! The request-head cache: parsed requests by the bytes of their heads.
 //!
-//! Clients of a price service ask the same question again and again, and a proxy in front of many
-//! asks in the same words. The bytes of a head are all that its meaning depends on, beside the
-//! catalog; so a head that comes back, byte for byte, is neither parsed nor read again.
+//! Clients of a price service send the same request again and again, and a proxy in front of many sends
+//! the same bytes for all of them. What a head means depends on its bytes and the catalog alone. So a head
+//! that comes back byte for byte is neither parsed nor looked up again.
 //!
-//! Owns a fixed number of places, each for one head: a head's own bytes say which place is its. It
-//! takes one that was the last to ask for its place: heads that come once are never copied. It
-//! never holds an answer; those are made of the market as it is.
+//! Owns a fixed number of places, each for one head; the head's own bytes select its place. A head is
+//! copied when it is the second in a row to ask for its place, so heads that come once are never copied.
+//! It never holds a response: those are made from the current market.
 
 use crate::core::Service;
-use crate::core::api::Meaning;
+use crate::core::api::Prepared;
 use crate::http::{Request, RequestBody, RequestOffsets};
 
-/// Heads that are kept. As many clients as are likely to ask at the same time.
+/// Heads that are kept: as many as there are clients that are likely to poll at the same time.
 const PLACES: usize = 256;
 
-/// Longest head that is kept: what browsers send, with cookies. All places together take less than
+/// The longest head that is kept: what browsers send, with cookies. All places together take less than
 /// half a megabyte.
 const HEAD_BYTES: usize = 1536;
 
-/// Bytes of a head that say which place is its: most of a request line, or all of a short head.
-const MARK_BYTES: usize = 128;
+/// Bytes of a head that select its place: most of a request line, or all of a short head.
+const KEY_BYTES: usize = 128;
 
 /// See the module's page.
 #[derive(Debug)]
-pub struct Familiar {
+pub struct HeadCache {
     places: Box<[Place]>,
 }
 
 #[derive(Debug, Default)]
 struct Place {
-    /// The mark of all of the head that asked for this place last.
+    /// The hash of the whole head that asked for this place last.
     last: u64,
-    known: Option<Box<Known>>,
+    entry: Option<Box<Entry>>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct Entry {
     head: Box<[u8]>,
     request: RequestOffsets,
-    meaning: Option<Understood>,
+    prepared: Option<Valid>,
 }
 
-/// What a request means at one listener, as of one version of the catalog.
+/// A prepared request, and for which listener and version of the catalog it is valid.
 #[derive(Debug)]
-struct Understood {
+struct Valid {
     service: Service,
     catalog: u64,
-    meaning: Meaning,
+    prepared: Prepared,
 }
 
-/// A place that holds, or may come to hold, a head.
+/// Selects the place of a head.
 #[derive(Clone, Copy, Debug)]
-pub struct Mark(u64);
+pub struct HeadKey(u64);
 
-impl Familiar {
-    /// Nothing is known yet.
-    pub fn new() -> Familiar {
-        Familiar {
+/// A head that was found in the cache.
+pub struct CachedHead<'a>(pub &'a mut HeadCache, pub HeadKey);
+
+impl HeadCache {
+    /// An empty cache.
+    pub fn new() -> HeadCache {
+        HeadCache {
             places: (0..PLACES).map(|_| Place::default()).collect(),
         }
     }
 
-    /// The request at the begin of `bytes`, which have this mark, and the length of its head, if
-    /// that is known.
+    /// The request at the start of `bytes`, which have this key, and the length of its head.
     #[inline]
-    pub fn find<'a>(&self, mark: Mark, bytes: &'a [u8]) -> Option<(Request<'a>, usize)> {
-        let known = self.place(mark).known.as_deref()?;
-        let head = bytes.get(..known.head.len())?;
-        (*head == *known.head).then(|| (known.request.request(head), head.len()))
+    pub fn find<'a>(&self, key: HeadKey, bytes: &'a [u8]) -> Option<(Request<'a>, usize)> {
+        let entry = self.entry(key)?;
+        let head = bytes.get(..entry.head.len())?;
+        (*head == *entry.head).then(|| (entry.request.request(head), head.len()))
     }
 
-    /// Takes note of a head that was parsed because it was not found. What a body follows is not
-    /// kept: nobody needs to send one here.
-    pub fn met(&mut self, mark: Mark, request: &Request<'_>, head: &[u8]) {
-        let place = &mut self.places[mark.0 as usize % PLACES];
-        // Heads that differ behind their marks alone ask for the same place, each of them once.
-        let all = mix_all(head);
-        let came_before = std::mem::replace(&mut place.last, all) == all;
+    /// Notes a head that was parsed because it was not found. A head that a body follows is not kept: no
+    /// client needs to send one.
+    pub fn note(&mut self, key: HeadKey, request: &Request<'_>, head: &[u8]) {
+        let place = &mut self.places[key.0 as usize % PLACES];
+        // Heads that differ only behind their first bytes ask for the same place, each of them once.
+        let hash = hash(head);
+        let came_before = std::mem::replace(&mut place.last, hash) == hash;
         if !came_before || head.len() > HEAD_BYTES || request.body != RequestBody::None {
             return;
         }
-        place.known = RequestOffsets::new(request, head).map(|request| {
-            Box::new(Known {
+        place.entry = RequestOffsets::new(request, head).map(|request| {
+            Box::new(Entry {
                 head: head.into(),
                 request,
-                meaning: None,
+                prepared: None,
             })
         });
     }
 
-    /// What a head that was found means, if that was understood before and still holds.
-    pub fn meaning(&self, mark: Mark, service: Service, catalog: u64) -> Option<&Meaning> {
-        let understood = self.place(mark).known.as_deref()?.meaning.as_ref()?;
-        let holds = understood.catalog == catalog && understood.service == service;
-        holds.then_some(&understood.meaning)
+    fn entry(&self, key: HeadKey) -> Option<&Entry> {
+        self.places[key.0 as usize % PLACES].entry.as_deref()
+    }
+}
+
+impl CachedHead<'_> {
+    /// The prepared request, if there is one that is still valid.
+    #[inline]
+    pub fn prepared(&self, service: Service, catalog: u64) -> Option<&Prepared> {
+        let valid = self.0.entry(self.1)?.prepared.as_ref()?;
+        let holds = valid.catalog == catalog && valid.service == service;
+        holds.then_some(&valid.prepared)
     }
 
-    /// Keeps what a head that was found means.
-    pub fn understand(&mut self, mark: Mark, service: Service, catalog: u64, meaning: Meaning) {
-        if let Some(known) = &mut self.places[mark.0 as usize % PLACES].known {
-            known.meaning = Some(Understood {
+    /// Keeps the prepared request.
+    pub fn keep(&mut self, service: Service, catalog: u64, prepared: Prepared) {
+        if let Some(entry) = &mut self.0.places[self.1.0 as usize % PLACES].entry {
+            entry.prepared = Some(Valid {
                 service,
                 catalog,
-                meaning,
+                prepared,
             });
         }
     }
+}
 
-    fn place(&self, mark: Mark) -> &Place {
-        &self.places[mark.0 as usize % PLACES]
+impl HeadKey {
+    /// The key of the bytes that begin with a head.
+    #[inline]
+    pub fn of(bytes: &[u8]) -> HeadKey {
+        HeadKey(hash(&bytes[..bytes.len().min(KEY_BYTES)]))
     }
 }
 
-impl Mark {
-    /// Of the bytes that begin with a head: tells heads apart, for the most part.
-    pub fn of(bytes: &[u8]) -> Mark {
-        Mark(mix_all(&bytes[..bytes.len().min(MARK_BYTES)]))
-    }
-}
-
-/// One number for all of these bytes: tells them from others, for the most part.
+/// A hash of these bytes. It is not secret: a collision costs a parse and nothing else.
 #[inline]
-fn mix_all(bytes: &[u8]) -> u64 {
+fn hash(bytes: &[u8]) -> u64 {
     /// Odd, and about half of its bits are set: the golden ratio's digits.
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mix = |mark: u64, word: u64| (mark ^ word).wrapping_mul(FACTOR).rotate_left(29);
-    // The last eight overlap those before them. No head is shorter.
+    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(FACTOR).rotate_left(29);
+    // The last eight bytes overlap those before them. No head is shorter.
     let last = bytes.last_chunk().copied().unwrap_or_default();
     let words = bytes.as_chunks().0.iter().chain([&last]);
     let words = words.map(|word| u64::from_le_bytes(*word));
@@ -142,19 +148,19 @@ mod tests {
     use crate::interval::Interval;
     use crate::market::{ChartSpec, SymbolId};
 
-    fn look(familiar: &mut Familiar, raw: &[u8]) -> bool {
+    fn look(cache: &mut HeadCache, raw: &[u8]) -> bool {
         let limits = HeadLimits::from(&Limits::default());
         let Ok(Parsed::Complete { request, used }) = parse(raw, &limits) else {
             panic!("a request");
         };
-        let mark = Mark::of(raw);
-        match familiar.find(mark, raw) {
+        let key = HeadKey::of(raw);
+        match cache.find(key, raw) {
             Some(found) => {
                 assert_eq!(found, (request, used));
                 true
             }
             None => {
-                familiar.met(mark, &request, &raw[..used]);
+                cache.note(key, &request, &raw[..used]);
                 false
             }
         }
@@ -162,51 +168,51 @@ mod tests {
 
     #[test]
     fn a_head_is_known_from_its_third_time_on() {
-        let mut familiar = Familiar::new();
+        let mut cache = HeadCache::new();
         let raw = b"GET /a?b=c HTTP/1.1\r\nHost: h\r\nIf-None-Match: \"x\"\r\n\r\n";
-        let times: Vec<bool> = (0..4).map(|_| look(&mut familiar, raw)).collect();
+        let times: Vec<bool> = (0..4).map(|_| look(&mut cache, raw)).collect();
         assert_eq!(times, [false, false, true, true]);
         let other = b"GET /a?b=d HTTP/1.1\r\nHost: h\r\nIf-None-Match: \"x\"\r\n\r\n";
-        assert!(!look(&mut familiar, other));
+        assert!(!look(&mut cache, other));
     }
 
     #[test]
     fn a_head_is_known_only_byte_for_byte_to_its_end() {
-        let mut familiar = Familiar::new();
-        let path = "x".repeat(MARK_BYTES);
+        let mut cache = HeadCache::new();
+        let path = "x".repeat(KEY_BYTES);
         let head = |agent: &str| format!("GET /{path} HTTP/1.1\r\nHost: h\r\nUser-Agent: {agent}");
         for _ in 0..3 {
-            look(&mut familiar, format!("{}\r\n\r\n", head("a")).as_bytes());
+            look(&mut cache, format!("{}\r\n\r\n", head("a")).as_bytes());
         }
         assert!(look(
-            &mut familiar,
+            &mut cache,
             format!("{}\r\n\r\n", head("a")).as_bytes()
         ));
         assert!(!look(
-            &mut familiar,
+            &mut cache,
             format!("{}\r\n\r\n", head("b")).as_bytes()
         ));
         let part = head("a");
-        let found = familiar.find(Mark::of(part.as_bytes()), part.as_bytes());
+        let found = cache.find(HeadKey::of(part.as_bytes()), part.as_bytes());
         assert_eq!(found, None, "a part of a head is none");
     }
 
     #[test]
-    fn heads_that_differ_behind_their_marks_do_not_pass_for_one_that_comes_again() {
-        let mut familiar = Familiar::new();
-        let path = "x".repeat(MARK_BYTES);
+    fn heads_that_differ_behind_their_keys_do_not_pass_for_one_that_comes_again() {
+        let mut cache = HeadCache::new();
+        let path = "x".repeat(KEY_BYTES);
         let head = |number: u8| format!("GET /{path} HTTP/1.1\r\nHost: h\r\nX: {number}\r\n\r\n");
-        (0..9).for_each(|number| _ = look(&mut familiar, head(number).as_bytes()));
-        let place = familiar.place(Mark::of(head(0).as_bytes()));
-        assert!(place.known.is_none(), "none has come twice");
+        (0..9).for_each(|number| _ = look(&mut cache, head(number).as_bytes()));
+        let entry = cache.entry(HeadKey::of(head(0).as_bytes()));
+        assert!(entry.is_none(), "none has come twice");
     }
 
     #[test]
-    fn what_a_head_means_holds_at_one_listener_until_the_catalog_changes() {
-        let mut familiar = Familiar::new();
+    fn a_prepared_request_holds_at_one_listener_until_the_catalog_changes() {
+        let mut cache = HeadCache::new();
         let raw = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
-        (0..3).for_each(|_| _ = look(&mut familiar, raw));
-        let mark = Mark::of(raw);
+        (0..3).for_each(|_| _ = look(&mut cache, raw));
+        let key = HeadKey::of(raw);
         let spec = ChartSpec {
             interval: Interval::H1,
             from: None,
@@ -215,11 +221,12 @@ mod tests {
             fill_previous: false,
             quoted: false,
         };
-        let meaning = Meaning::Chart(Asked::new(SymbolId(1), spec, None));
-        assert!(familiar.meaning(mark, Service::Api, 7).is_none());
-        familiar.understand(mark, Service::Api, 7, meaning);
-        assert!(familiar.meaning(mark, Service::Api, 7).is_some());
-        assert!(familiar.meaning(mark, Service::Both, 7).is_none());
-        assert!(familiar.meaning(mark, Service::Api, 8).is_none());
+        let prepared = Prepared::Chart(Asked::new(SymbolId(1), spec, None));
+        let mut cached = CachedHead(&mut cache, key);
+        assert!(cached.prepared(Service::Api, 7).is_none());
+        cached.keep(Service::Api, 7, prepared);
+        assert!(cached.prepared(Service::Api, 7).is_some());
+        assert!(cached.prepared(Service::Both, 7).is_none());
+        assert!(cached.prepared(Service::Api, 8).is_none());
     }
 }

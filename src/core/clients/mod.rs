@@ -1,81 +1,74 @@
-//! All clients' connections, and what they share.
+//! All client connections.
 //!
-//! [`Clients`] owns the connections and the limits on all of them together; [`Shared`] what a single
-//! connection works with: caches, rate limits, deferred responses. Their methods stand by subject:
-//! `accepting`, `serving` (requests and their responses), `request_body`, `waiting` (deferred
-//! responses), `fairness`, `closing`, `figures`.
+//! [`Clients`] owns the table of connections and passes each of them to the part that acts on it:
+//!
+//! - `connection`: the life of one connection, from accept to close; which deadline closes it, and why.
+//! - `accepting`: the limits on the number of connections (`address_counts`).
+//! - `sweeping`: deadlines, and the limits on the bytes of all connections.
+//! - `reading`: requests (`head_cache`) and the order in which they are served (`fairness`).
+//! - `responses`: responses, at once or later (`admission`, `rate_limiter`, `access_log`, `pending`,
+//!   `deferred`).
+//!
+//! # To add a limit
+//!
+//! 1. In `config/limits.rs`: one entry in the table; the recipe there says what belongs to it.
+//! 2. In the part that owns what it bounds (see above): the check against `cx.config.limits`.
+//! 3. If it closes connections: in `core/event.rs`, a [`CloseReason`](crate::core::CloseReason) with its
+//!    name, and its row in `src/docs/operations.md`.
+//! 4. A test in `tests/loopback/hostile.rs` or `tests/requests/limits.rs`.
 
 mod accepting;
 mod access_log;
 mod address_counts;
 mod admission;
-mod closing;
 mod connection;
 mod deferred;
 mod fairness;
-mod figures;
 mod head_cache;
+mod pending;
 mod rate_limiter;
-mod request_body;
-mod serving;
-mod waiting;
+mod reading;
+mod responses;
+mod sweeping;
 
 use crate::config::Config;
-use crate::core::api::compressed_cache::Packing;
-use crate::core::{Context, DEMO_CLIENTS, Event, LOBBY, ProcessFacts};
+use crate::core::{Census, Context, Event, ProcessFacts, Service, Status};
+use crate::core::{CloseReason, api};
 use crate::demo::Demo;
-use crate::http::{Outgoing, Output, Stamp};
+use crate::http::Outgoing;
+use crate::market::SeriesKey;
 use crate::table::{Key, Table};
 use crate::time::{Mono, UnixMs};
-use accepting::Silent;
-use access_log::Access;
-use address_counts::Guests;
-use admission::Gate;
-use connection::Session;
-use deferred::Longs;
-use fairness::Turns;
-use head_cache::Familiar;
-use std::collections::VecDeque;
-pub use waiting::Wish;
+use accepting::{Accepted, Acceptor};
+pub use accepting::{DEMO_CLIENTS, LOBBY};
+use connection::{Connection, Phase};
+use reading::RequestReader;
+use responses::Responses;
+pub use responses::Wish;
+use std::net::IpAddr;
+use std::ops::Range;
+use sweeping::Sweeper;
+
+/// Bytes that clients must have held for it to be worth giving memory back.
+const CROWD_BYTES: u64 = 8 * 1024 * 1024;
+
+/// Seconds after which a client that was refused may try again.
+const RETRY_REFUSED_S: u32 = 1;
 
 /// See the module's page.
 pub struct Clients {
-    pub sessions: Table<Session>,
-    pub shared: Shared,
-    pub silent: Silent,
-    /// Clients by their address, where that has a cap.
-    pub guests: Guests,
-    /// Connections to the demo exchange: it is nobody's service, and counts for nothing else.
-    pub demo_open: usize,
-    /// The most that clients held since memory was last given back.
-    pub most_held: u64,
-    pub next_sweep: Mono,
-    /// Where the sweep goes on.
-    pub swept: usize,
-    pub shed_at: Mono,
-}
-
-/// See the module's page.
-pub struct Shared {
-    pub longs: Longs,
-    pub packing: Packing,
-    pub turns: Turns,
-    pub wishes: VecDeque<Wish>,
-    pub gate: Gate,
-    pub access: Access,
-    pub familiar: Familiar,
-    pub stamp: Stamp,
-    /// Lent to the next answer.
-    pub spare: Output,
-    pub demo: Option<Demo>,
-    /// Reused for the demo exchange's bodies.
-    pub scratch: Vec<u8>,
-    pub boot: u64,
-    pub facts: fn() -> ProcessFacts,
+    connections: Table<Connection>,
+    acceptor: Acceptor,
+    sweeper: Sweeper,
+    reader: RequestReader,
+    /// The kind of work that is next.
+    next_work: usize,
+    /// The most bytes that clients held since memory was last given back.
+    peak_bytes: u64,
 }
 
 impl Clients {
-    /// No clients yet. `first`: the lowest index of their keys.
+    /// No connections yet. `first`: the lowest index of their keys.
     pub fn new(
         config: &Config,
         demo: Option<Demo>,
@@ -83,84 +76,217 @@ impl Clients {
         boot: u64,
         (first, now): (usize, Mono),
     ) -> Clients {
-        let limits = &config.limits;
+        let most = config.limits.max_connections + LOBBY + DEMO_CLIENTS;
         Clients {
-            sessions: Table::behind(first, limits.max_connections + LOBBY + DEMO_CLIENTS),
-            shared: Shared {
-                longs: Longs::new(limits.max_connections, limits.long_answers),
-                packing: Packing::new(limits.packed_bytes),
-                turns: Turns::default(),
-                wishes: VecDeque::new(),
-                gate: Gate::new(config),
-                access: Access::new(),
-                familiar: Familiar::new(),
-                stamp: Stamp::new(boot),
-                spare: Output::default(),
-                demo,
-                scratch: Vec::new(),
-                boot,
-                facts,
-            },
-            silent: Silent::default(),
-            guests: Guests::default(),
-            demo_open: 0,
-            most_held: 0,
-            next_sweep: now,
-            swept: 0,
-            shed_at: now,
+            connections: Table::behind(first, most),
+            acceptor: Acceptor::default(),
+            sweeper: Sweeper::new(now),
+            reader: RequestReader::new(Responses::new(config, demo, facts, boot)),
+            next_work: 0,
+            peak_bytes: 0,
         }
     }
 
-    /// Whether a key may be that of a client: every other one is of a connection to an exchange.
+    /// True if a key may be that of a client. Every other key is that of a connection to an exchange.
     #[inline]
     pub fn may_own(&self, key: Key) -> bool {
-        self.sessions.may_own(key)
+        self.connections.may_own(key)
     }
 
-    /// Takes in what happened to a client's connection.
-    #[inline]
-    pub fn handle(&mut self, key: Key, event: Event<'_>, cx: &mut Context) {
-        if let Some(session) = self.sessions.get_mut(key) {
-            self.shared.handle(key, session, event, cx);
+    /// Accepts a connection, which counts for its address if that is known and has a limit. `None`: there
+    /// is no room even to refuse it.
+    pub fn accept(
+        &mut self,
+        peer: Option<IpAddr>,
+        service: Service,
+        cx: &mut Context,
+    ) -> Option<Key> {
+        match self
+            .acceptor
+            .accept(&mut self.connections, peer, service, cx)?
+        {
+            Accepted::Served(key) => Some(key),
+            Accepted::Refused(key) => {
+                let connection = self.connections.get_mut(key)?;
+                let responses = &mut self.reader.responses;
+                cx.stats.http.rejected += 1;
+                let error = api::Error::unavailable("Too many connections.", RETRY_REFUSED_S);
+                responses.fail(connection, &error, CloseReason::Refused, None, cx);
+                connection.recount(&mut cx.stats.http);
+                Some(key)
+            }
         }
     }
 
-    /// Bytes to be sent to a client now, and whether bytes from it are welcome.
+    /// The socket of a connection is dropped.
+    pub fn closed(&mut self, key: Key, cx: &mut Context) {
+        if let Some(connection) = self.connections.remove(key) {
+            self.reader.responses.deferred.forget(key);
+            self.acceptor.closed(&connection, cx);
+        }
+    }
+
+    /// Handles an event of a connection.
+    #[inline]
+    pub fn handle(&mut self, key: Key, event: Event<'_>, cx: &mut Context) {
+        if let Some(connection) = self.connections.get_mut(key) {
+            self.reader.handle(connection, event, cx);
+        }
+    }
+
+    /// The bytes to be sent to a client now, and whether the driver may read from it.
     #[inline]
     pub fn interest(&self, key: Key) -> (Outgoing<'_>, bool) {
-        match self.sessions.get(key) {
-            Some(session) => (session.output.pending(), session.wants_read()),
+        match self.connections.get(key) {
+            Some(connection) => (connection.output.pending(), connection.wants_read()),
             None => (Outgoing::from(&[][..]), false),
         }
     }
 
-    /// Sets the date of responses. `true`: it has changed, once a second.
+    /// Sets the date of responses. Returns true once a second, if it has changed.
     #[inline]
     pub fn set_date(&mut self, now: UnixMs) -> bool {
-        self.shared.stamp.refresh(now)
+        self.reader.responses.stamp.refresh(now)
     }
 
     /// What all responses have cost so far. It only rises.
     #[inline]
     pub fn spent(&self) -> u64 {
-        self.shared.turns.spent()
+        self.reader.queue.spent()
     }
 
-    /// Whether a client has waited for candles as long as it may: [`Clients::wake`] is wanted.
+    /// Handles deadlines and the limits on the bytes of all connections.
+    pub fn handle_timeout(&mut self, cx: &mut Context) {
+        let is_due = self.sweeper.due() <= cx.now.mono && self.is_swept();
+        let responses = &mut self.reader.responses;
+        if is_due && self.sweeper.sweep(&mut self.connections, responses, cx) {
+            responses.compressed.sweep();
+        }
+        self.sweeper.shed(&mut self.connections, cx);
+    }
+
+    /// When [`Clients::handle_timeout`] or [`Clients::wake`] is due.
+    pub fn due(&self) -> Mono {
+        let sweep = if self.is_swept() {
+            self.sweeper.due()
+        } else {
+            Mono::NEVER
+        };
+        let deferred = self.reader.responses.deferred.next_due();
+        sweep.min(deferred.unwrap_or(Mono::NEVER))
+    }
+
+    /// True if there is something that a sweep looks at.
+    fn is_swept(&self) -> bool {
+        !self.connections.is_empty() || self.reader.responses.compressed.is_keeping()
+    }
+
+    /// Closes the connections that are between two requests: marketd stops.
+    pub fn shut_down(&mut self, cx: &mut Context) {
+        sweeping::part_all(&mut self.connections, &mut self.reader.responses, cx);
+    }
+
+    /// True if [`Clients::work`] has something to do.
+    pub fn has_work(&self) -> bool {
+        let responses = &self.reader.responses;
+        !self.reader.queue.is_empty()
+            || responses.deferred.has_work()
+            || responses.compressed.has_work()
+    }
+
+    /// Does one slice of work: the next requests of a queued connection, a part of a deferred response, or
+    /// a part of a compressed body, each in turn. Returns false if there is nothing to do.
+    pub fn work(&mut self, cx: &mut Context) -> bool {
+        let Clients {
+            connections,
+            reader,
+            ..
+        } = self;
+        for _ in 0..3 {
+            self.next_work = (self.next_work + 1) % 3;
+            match self.next_work {
+                0 if reader.responses.compressed.has_work() => {
+                    reader.responses.step_compression(connections);
+                }
+                1 if !reader.queue.is_empty() => reader.step_queue(connections, cx),
+                2 if reader.responses.deferred.has_work() => {
+                    reader.responses.step_deferred(connections, cx);
+                }
+                _ => continue,
+            }
+            return true;
+        }
+        false
+    }
+
+    /// True if a response has waited for candles as long as it may: [`Clients::wake`] is due.
     #[inline]
     pub fn has_waited_enough(&self, now: Mono) -> bool {
-        self.shared.longs.is_due(now)
+        let due = self.reader.responses.deferred.next_due();
+        due.is_some_and(|due| due <= now)
     }
 
-    /// What a client waits for and is to be had brought, once.
+    /// The candles that a client waits for and that nobody has asked for yet.
     #[inline]
     pub fn next_wish(&mut self) -> Option<Wish> {
-        self.shared.wishes.pop_front()
+        self.reader.responses.wishes.pop_front()
     }
 
-    /// Whether one of the steps has something to do.
-    pub fn has_work(&self) -> bool {
-        let shared = &self.shared;
-        shared.turns.is_waiting() || shared.longs.has_work() || shared.packing.has_work()
+    /// The candles that this client's response waits for will not come: it is made without them.
+    pub fn go_without(&mut self, key: Key) {
+        let deferred = &mut self.reader.responses.deferred;
+        deferred.go_without(key, &mut self.connections);
+    }
+
+    /// Too many wait for the history file: this client's response is not made.
+    pub fn refuse(&mut self, key: Key, cx: &mut Context) {
+        if let Some(connection) = self.connections.get_mut(key) {
+            (self.reader.responses).refuse_deferred(connection, cx);
+        }
+    }
+
+    /// Looks again at the responses that wait for candles. `comes`: true if these slots of a series are on
+    /// their way.
+    pub fn wake(&mut self, comes: impl Fn(SeriesKey, &Range<i64>) -> bool, cx: &Context) {
+        let responses = &mut self.reader.responses;
+        responses.wake(&mut self.connections, comes, cx);
+    }
+
+    /// Counts the connections; those to exchanges are left out.
+    pub fn census(&self) -> Census {
+        let count = |is_counted: fn(&Connection) -> bool| {
+            let all = self.connections.iter();
+            all.filter(|(_, connection)| is_counted(connection)).count()
+        };
+        Census {
+            clients: self.connections.len(),
+            in_flight: count(Connection::is_busy),
+            long_answers: count(|it| matches!(it.phase, Phase::Waiting(_))),
+            ..Census::default()
+        }
+    }
+
+    /// Counts one turn of the loop.
+    pub fn note_turn(&mut self, took_us: u64, stats: &mut Status) {
+        let RequestReader {
+            queue, responses, ..
+        } = &mut self.reader;
+        stats.http.durations.end_turn(took_us);
+        responses.access_log.end_turn(took_us);
+        stats.queues.clients += queue.len();
+        (stats.queues.held, stats.queues.running) = responses.deferred.depths();
+        (stats.queues.packing, stats.packed_bytes) = responses.compressed.depths();
+    }
+
+    /// True if clients hold less than a quarter of the most that they held since the last time, so that
+    /// memory is worth giving back.
+    pub fn has_shrunk(&mut self, stats: &Status) -> bool {
+        let held = stats.http.held + stats.http.pending;
+        self.peak_bytes = self.peak_bytes.max(held);
+        let has_shrunk = self.peak_bytes >= CROWD_BYTES && held < self.peak_bytes / 4;
+        if has_shrunk {
+            self.peak_bytes = held;
+        }
+        has_shrunk
     }
 }

@@ -1,16 +1,16 @@
-//! The rate limit: how many requests each client address has left.
+//! The rate limiter: how many requests each client address has left.
 //!
-//! Each address has a bucket of requests that fills at an even pace. Owns a fixed number of places
-//! for the buckets that are not full; a full one is the same as none, and its place is free. An
-//! address may stand in any of eight places, which a hash with a secret of this run says, so that a
-//! look-up takes the same time however many there are.
+//! Each address has a bucket of requests that fills at an even pace. Owns a fixed number of places for the
+//! buckets that are not full; a full bucket is the same as none, so its place is free. A hash with a secret
+//! of this run selects eight places for an address. So a look-up takes the same time however many addresses
+//! there are.
 //!
-//! Where all eight are taken, the bucket that is nearest to full makes place. So nobody is turned
-//! away because of others, however many addresses somebody has; who has used up the most is
-//! forgotten last; and what a flood of addresses gains, a few requests each, is counted. The way
-//! not taken: one bucket for all who find no place would let the flood lock them out.
+//! If all eight places are taken, the bucket that is nearest to full is dropped. So no client is refused
+//! because of others, however many addresses somebody has, and the address that has used up most is
+//! forgotten last. What a flood of addresses gains, a few requests each, is counted. The alternative, one
+//! bucket for all addresses that find no place, would let the flood lock them out.
 //!
-//! It never knows what is asked for, and says nothing to anybody.
+//! It never knows what a request is for, and never responds.
 
 use crate::config::Limits;
 use crate::core::clients::address_counts::network;
@@ -19,18 +19,18 @@ use crate::time::Mono;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Places that an address may stand in: four lines of a processor's cache.
+/// Places for one address: four lines of a processor's cache.
 const WAYS: usize = 8;
 
 const MINUTE_US: u64 = 60_000_000;
 
 /// See the module's page.
 #[derive(Debug)]
-pub struct Rates {
-    /// Empty where there is no limit.
+pub struct RateLimiter {
+    /// Empty if there is no limit.
     sets: Box<[[Bucket; WAYS]]>,
     secret: RandomState,
-    /// Time in which one request comes back, in microseconds.
+    /// Microseconds in which one request comes back.
     each_us: u64,
     /// Requests of a full bucket.
     burst: u32,
@@ -38,49 +38,49 @@ pub struct Rates {
 
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
-    whose: IpAddr,
+    address: IpAddr,
     /// When it will be full.
     full_at: Mono,
 }
 
-/// What came of asking for one request.
+/// What came of taking one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// What is left, for the answer's head.
+    /// What is left, for the head of the response.
     pub quota: Quota,
-    /// Seconds after which there will be one again, where there was none.
+    /// `Some` if the bucket was empty: seconds until there is one again.
     pub retry_s: Option<u32>,
-    /// Whether another address has been forgotten for this one.
+    /// True if another address was forgotten for this one.
     pub forgot: bool,
 }
 
-impl Rates {
-    /// Full buckets for everybody, or no limit.
-    pub fn new(limits: &Limits) -> Rates {
+impl RateLimiter {
+    /// A limiter in which every bucket is full, or no limit.
+    pub fn new(limits: &Limits) -> RateLimiter {
         let pace = u64::from(limits.requests_per_minute);
         let sets = match pace {
             0 => 0,
             _ => limits.request_addresses.div_ceil(WAYS),
         };
         let free = Bucket {
-            whose: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             full_at: Mono(0),
         };
-        Rates {
+        RateLimiter {
             sets: vec![[free; WAYS]; sets].into_boxed_slice(),
             secret: RandomState::new(),
-            // Rounded up: the pace is never above the one that was asked for.
+            // Rounded up: the pace is never above the configured one.
             each_us: MINUTE_US.div_ceil(pace.max(1)),
             burst: limits.request_burst,
         }
     }
 
-    /// Whether there is a limit.
+    /// True if there is a limit.
     pub fn is_on(&self) -> bool {
         !self.sets.is_empty()
     }
 
-    /// Takes one request out of an address's bucket, if there is one.
+    /// Takes one request out of an address's bucket, unless it is empty.
     pub fn take(&mut self, address: IpAddr, now: Mono) -> Taken {
         let each_us = self.each_us;
         let whole_us = u64::from(self.burst) * each_us;
@@ -98,7 +98,7 @@ impl Rates {
         }
         let retry_s = seconds(taken_us - whole_us);
         Taken {
-            // The draft wants the two of one answer to mean the same moment.
+            // The draft wants both of them to mean the same moment.
             quota: self.quota(0, retry_s),
             retry_s: Some(retry_s),
             forgot,
@@ -113,12 +113,12 @@ impl Rates {
         }
     }
 
-    /// The bucket of an address, which may take the place of another one that is not full.
-    fn bucket(&mut self, whose: IpAddr, now: Mono) -> (&mut Bucket, bool) {
-        let hash = self.secret.hash_one(whose);
+    /// The bucket of an address, and whether another one that was not full was dropped for it.
+    fn bucket(&mut self, address: IpAddr, now: Mono) -> (&mut Bucket, bool) {
+        let hash = self.secret.hash_one(address);
         let set = (hash % self.sets.len() as u64) as usize;
         let set = &mut self.sets[set];
-        let own = set.iter().position(|bucket| bucket.whose == whose);
+        let own = set.iter().position(|bucket| bucket.address == address);
         let place = own.unwrap_or_else(|| {
             let fullest = (0..WAYS).min_by_key(|at| set[*at].full_at);
             fullest.expect("a set has several places")
@@ -129,14 +129,14 @@ impl Rates {
         }
         let forgot = bucket.full_at > now;
         *bucket = Bucket {
-            whose,
+            address,
             full_at: now,
         };
         (bucket, forgot)
     }
 }
 
-/// In whole seconds, rounded up: who waits so long has waited long enough.
+/// In whole seconds, rounded up, so that it is always long enough.
 fn seconds(us: u64) -> u32 {
     u32::try_from(us.div_ceil(1_000_000)).unwrap_or(u32::MAX)
 }
@@ -148,8 +148,8 @@ mod tests {
     use std::collections::HashMap;
     use std::net::Ipv6Addr;
 
-    fn rates(per_minute: u32, burst: u32, addresses: usize) -> Rates {
-        Rates::new(&Limits {
+    fn rates(per_minute: u32, burst: u32, addresses: usize) -> RateLimiter {
+        RateLimiter::new(&Limits {
             requests_per_minute: per_minute,
             request_burst: burst,
             request_addresses: addresses,

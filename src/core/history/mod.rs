@@ -1,76 +1,47 @@
 //! What is in the history file, on its way there, and on its way back.
 //!
-//! Owns the batch of changes that is gathered for the next flush, the candles that are being read
-//! back for clients, and the judgement of how the file does. It talks to the disk thread by
-//! [`Action::Store`] and [`History::answered`] alone, and never waits for it: with a file that fails,
-//! or with none, the core goes on from memory.
+//! [`History`] conducts its parts: `file_state` (whether the file can be used), `writer` (the batches),
+//! `reads` (candles for clients), `eviction`, `refill`, `saved_quotes` and `saved_rules`. It talks to
+//! the disk thread by [`Action::Store`](super::Action::Store) and [`History::handle`] alone, and never
+//! waits for it: with a file that fails, or with none, the core goes on from memory. It does not decide
+//! which candles are requested: `sources` does, by what the charts have archived.
 //!
-//! It never decides what is fetched; `sources` asks the charts what is archived.
-//!
-//! ```text
-//! Off                               without a file
-//! Loading -> On                     what the file holds has been told
-//! Loading, On -> Failing -> Loading the file cannot be used for now: every flush tries again
-//!             -> GivenUp            it is damaged: nothing is written to it any more
-//! any -> Closing -> Closed          at the end
-//! ```
-//!
-//! What is written is [archived](crate::market::Series::archived) from the moment of its
-//! acknowledgement on, and not before: what is lost with the process is unknown afterwards, and so
-//! fetched again. What is to be changed in the file is not archived until that is done, and with a
-//! file that cannot be read nothing is: what memory lets go of is fetched again.
+//! What is written is [archived](crate::market::Series::archived) once it is acknowledged, and not
+//! before: what is lost with the process is unknown afterwards, and is requested again. What is to be
+//! changed in the file is not archived until that is done. While the file cannot be read, nothing is
+//! archived: what memory drops is requested again.
 
-mod evict;
-mod flush;
+mod eviction;
+mod file_state;
 mod names;
-mod open;
-mod quotes;
-mod recall;
+mod reads;
 mod refill;
-mod rules;
-#[cfg(test)]
+mod saved_quotes;
+mod saved_rules;
+#[cfg(all(test, feature = "sqlite"))]
 mod tests;
+mod work;
+mod writer;
 
-use super::Action;
 use crate::core::context::Context;
-use crate::history::{Answer, Batch, Changes, Job};
+use crate::history::{Changes, Loaded, OpenError, Reply, StoreError, Unwritten, Written};
+use crate::job_queue::JobQueue;
 use crate::log_targets::HISTORY;
 use crate::market::{SeriesKey, SourceId};
 use crate::time::{Mono, Now};
-use evict::Eviction;
-use flush::{STALLED, Writing};
-use names::name_of;
-use open::take_head;
-use quotes::SavedQuotes;
-use recall::Recalls;
-use refill::Refill;
-use rules::SavedRules;
-use std::collections::BTreeMap;
+use eviction::Evictions;
+use file_state::FileState;
+pub use file_state::HAS_FILES;
+use names::{archive_head, unarchive};
+pub use reads::ReadStart;
+use reads::Reads;
+use refill::Missing;
+use saved_quotes::SavedQuotes;
 use std::ops::Range;
 use std::time::Duration;
-
-/// From the first change to its flush: what a whole round of polls brings shares one transaction,
-/// and a closed candle is on disk well within two seconds.
-const FLUSH: Duration = Duration::from_secs(1);
-
-/// Longest pause after a write that failed: a disk with room again is noticed this soon.
-const RETRY_MAX: Duration = Duration::from_secs(30);
-
-/// Weight of the changes that wait for the disk, or are being written: some 10 MB. Above it no
-/// candles are asked for, so that nothing that was asked for has to be dropped: on top comes at most
-/// a page for each connection to an exchange. While the disk fails, what comes beyond is left out,
-/// and is written from memory later ([`refill`]).
-const PENDING: usize = 50_000;
-
-/// Weight from which on a batch is written at once, not after [`FLUSH`]: some 50 ms of the disk
-/// thread, for which reads wait.
-const HEAVY: usize = PENDING / 8;
-
-/// For telling what the file holds. On a slower disk the exchanges are asked without waiting for it.
-const LOADING: Duration = Duration::from_secs(30);
-
-/// Between two looks for candles that are older than what is kept.
-const SWEEP: Duration = Duration::from_secs(60);
+use work::Work;
+pub use writer::Pace;
+use writer::Writer;
 
 /// For the last flush and the closing of the file, once the clients are gone.
 const CLOSING: Duration = Duration::from_secs(10);
@@ -78,202 +49,133 @@ const CLOSING: Duration = Duration::from_secs(10);
 /// See the module's page.
 #[derive(Debug)]
 pub struct History {
-    state: State,
-    /// Until when the load is waited for.
-    load_by: Option<Mono>,
-    /// When a load that failed is tried again.
-    reload_at: Option<Mono>,
-    batch: Box<Batch>,
-    /// What is being written, as ranges: the candles are with the disk thread.
-    writing: Option<Writing>,
-    writes: u64,
-    flush_at: Option<Mono>,
-    failures: u32,
-    /// Whether the write that is under way takes very long.
-    stalled: bool,
-    /// Whether changes were left out since the last refill began, or the file has gone.
-    missed: bool,
-    refill: Option<Refill>,
-    /// The write after which a file that had gone holds again what memory does.
-    mended_by: Option<u64>,
-    /// Whether more is stored than when somebody last looked.
-    news: bool,
-    /// Size of the file.
-    bytes: u64,
-    recalls: Recalls,
+    file: FileState,
+    writer: Writer,
+    reads: Reads,
+    evictions: Evictions,
     quotes: SavedQuotes,
-    rules: SavedRules,
-    evicting: BTreeMap<SeriesKey, Eviction>,
-    sweep_at: Mono,
+    work: JobQueue<Work>,
+    /// What the file lacks and memory holds.
+    missing: Missing,
+    /// True if more is stored than at the last call of [`History::has_news`].
+    has_news: bool,
     close_by: Option<Mono>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Off,
-    Loading,
-    On,
-    Failing,
-    GivenUp,
-    Closing,
-    Closed,
-}
-
-/// Which candles may be asked of an exchange, as far as the disk keeps up. The greater, the more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Pace {
-    /// None.
-    Hold,
-    /// Those that clients wait for, and the newest: the disk fails, and the service goes on.
-    Seen,
-    /// All.
-    Free,
 }
 
 impl History {
     /// Without a file.
     pub fn new(now: Now) -> History {
         History {
-            state: State::Off,
-            load_by: None,
-            reload_at: None,
-            batch: Box::default(),
-            writing: None,
-            writes: 0,
-            flush_at: None,
-            failures: 0,
-            stalled: false,
-            missed: false,
-            refill: None,
-            mended_by: None,
-            news: false,
-            bytes: 0,
-            recalls: Recalls::default(),
+            file: FileState::new(),
+            writer: Writer::default(),
+            reads: Reads::default(),
+            evictions: Evictions::new(now.mono),
             quotes: SavedQuotes::new(now.mono),
-            rules: SavedRules::default(),
-            evicting: BTreeMap::new(),
-            sweep_at: now.mono + SWEEP,
+            work: JobQueue::default(),
+            missing: Missing::default(),
+            has_news: false,
             close_by: None,
         }
     }
 
-    /// There is a file, which the disk thread has opened, or has tried to.
-    pub fn begin(&mut self, opened: Answer, cx: &mut Context) {
-        self.state = State::Failing;
+    /// There is a file. The disk thread has opened it, or has tried to.
+    pub fn begin(&mut self, opened: Reply, cx: &mut Context) {
+        self.file.begin();
         cx.stats.history.enabled = true;
-        self.answered(opened, cx);
+        self.handle(opened, cx);
     }
 
-    /// Whether what the file holds is still to be told: nothing is asked of an exchange that may be
-    /// in it.
-    fn is_loading(&self) -> bool {
-        self.state == State::Loading && self.load_by.is_some()
-    }
-
-    /// Which candles may be asked for now.
+    /// Which candles may be requested now.
     pub fn pace(&self) -> Pace {
-        match (self.is_loading(), self.has_room(), self.fails()) {
-            (true, _, _) => Pace::Hold,
-            (false, true, _) => Pace::Free,
-            (false, false, true) => Pace::Seen,
-            (false, false, false) => Pace::Hold,
+        match (self.writer.has_room(), self.is_failing()) {
+            _ if self.file.is_awaited() => Pace::Hold,
+            (true, _) => Pace::Free,
+            (false, true) => Pace::Seen,
+            (false, false) => Pace::Hold,
         }
     }
 
-    /// Whether more is stored than at the last call.
+    /// True if more is stored than at the last call.
     pub fn has_news(&mut self) -> bool {
-        std::mem::take(&mut self.news)
+        std::mem::take(&mut self.has_news)
     }
 
-    /// Whether the disk does not take what waits for it, for now.
-    fn fails(&self) -> bool {
-        let is_well = self.state == State::On || self.is_loading();
-        !is_well || self.failures > 0 || self.stalled
+    /// True if the disk does not take what waits for it, for now.
+    fn is_failing(&self) -> bool {
+        let is_well = self.file.is_on() || self.file.is_awaited();
+        !is_well || self.writer.is_failing()
     }
 
-    /// Whether what leaves memory of this series can be had again from the file.
+    /// True if what leaves memory of this series can be read again from the file.
     pub fn keeps(&self, key: SeriesKey, cx: &Context) -> bool {
-        self.state == State::On && self.has_place() && self.is_for(key, cx)
+        self.file.is_on() && self.takes_more() && self.is_for(key, cx)
     }
 
-    /// Whether this series is one for the file, which grows for clients' wishes only so far.
+    /// True if this series is one for the file, which grows for clients' requests only so far.
     pub fn is_for(&self, key: SeriesKey, cx: &Context) -> bool {
-        let is_small = self.bytes < cx.config.limits.history_bytes;
-        self.state != State::Off && (is_small || cx.market.catalog.is_named(key.source, key.symbol))
+        self.file.is_for(key, cx)
     }
 
-    /// Whether changes are taken. What was asked for before there was too much still finds a place,
-    /// unless the disk fails.
-    fn has_place(&self) -> bool {
-        self.has_room() || !self.fails()
+    /// True if changes are taken. What was requested before there was too much is taken as well, unless
+    /// the disk fails.
+    fn takes_more(&self) -> bool {
+        self.writer.has_room() || !self.is_failing()
     }
 
-    /// A source's market list has come: restored quotes of what it tracks are put back, and what it
-    /// says of orders is saved.
-    pub fn listed(&mut self, source: SourceId) {
-        self.quotes.listed(source);
-        self.rules.listed(source);
-    }
-
-    /// Whether the file is closed, or there was none.
+    /// True if the file is closed, or there was none.
     pub fn is_closed(&self) -> bool {
-        matches!(self.state, State::Off | State::Closed)
+        self.file.is_closed()
     }
 
-    /// What is to be changed of a series with the next flush. `None`: nothing is written now.
+    /// The market list of a source has come: its saved quotes are put back, and its rules are saved.
+    pub fn listed(&mut self, source: SourceId) {
+        let restore = self.quotes.listed(source);
+        self.work.push(restore.map(Work::RestoreQuotes));
+        self.work.push([Work::SaveRules(source, 0)]);
+    }
+
+    /// The changes of a series for the next flush. `None`: nothing is written now.
     pub fn changes(&mut self, key: SeriesKey, cx: &Context) -> Option<&mut Changes> {
         if !self.is_for(key, cx) {
             return None;
         }
-        if !self.has_place() {
-            self.missed = true;
-            return None;
-        }
-        if self.failures == 0 && self.batch.weight() >= HEAVY {
-            self.flush_at = Some(cx.now.mono);
-        }
-        self.any_changes(key, cx)
+        let takes_more = self.takes_more();
+        self.missing.is_some |= !takes_more;
+        let is_taken = takes_more && self.file.takes_changes();
+        is_taken.then(|| self.writer.changes(key, cx))
     }
 
-    /// These slots are not to be believed any more. Said however much waits: it weighs nothing
-    /// beside what it is about.
+    /// These slots are not valid any more. Taken however much waits, because it weighs little.
     pub fn forget(&mut self, key: SeriesKey, slots: Range<i64>, cx: &Context) {
-        if let Some(changes) = self.any_changes(key, cx) {
-            changes.forget(slots);
+        if self.file.takes_changes() {
+            self.writer.changes(key, cx).forget(slots);
         }
     }
 
-    fn any_changes(&mut self, key: SeriesKey, cx: &Context) -> Option<&mut Changes> {
-        if !matches!(self.state, State::Loading | State::On | State::Failing) {
-            return None;
+    /// Reads those of these slots that are archived and not in memory; the series is open.
+    pub fn read(&mut self, key: SeriesKey, slots: &Range<i64>, cx: &mut Context) -> ReadStart {
+        match self.file.is_on() {
+            true => self.reads.read(key, slots, cx),
+            false => ReadStart::Nothing,
         }
-        self.flush_at.get_or_insert(cx.now.mono + FLUSH);
-        Some(self.batch.of(&name_of(key, cx)))
     }
 
-    fn has_room(&self) -> bool {
-        let writing = self.writing.as_ref().map_or(0, |writing| writing.weight);
-        writing + self.batch.weight() < PENDING
+    /// True if some of these slots are being read.
+    pub fn is_reading(&self, key: SeriesKey, slots: &Range<i64>) -> bool {
+        self.reads.is_reading(key, slots)
     }
 
     /// When [`History::handle_timeout`] is wanted.
     pub fn due(&self) -> Option<Mono> {
-        match self.state {
-            State::Off | State::Closed => None,
-            State::Closing => self.close_by,
-            state => {
-                let flush = self.flush_at.filter(|_| self.may_flush());
-                let stall = self.writing.as_ref().and_then(|writing| writing.stalls_at);
-                let load = match state {
-                    State::Loading => self.load_by,
-                    State::Failing => self.reload_at,
-                    _ => None,
-                };
-                let rest = [Some(self.sweep_at), self.quotes.due(), self.close_by];
-                let all = [flush, stall, load].into_iter().chain(rest);
-                all.flatten().min()
-            }
-        }
+        let goes_on = !self.is_closed() && !self.file.is_closing();
+        let all = [
+            self.writer.due(!self.file.is_loading()),
+            self.file.due(),
+            self.quotes.due(),
+            Some(self.evictions.due),
+        ];
+        let all = all.into_iter().flatten().filter(|_| goes_on);
+        all.chain(self.close_by.filter(|_| !self.is_closed())).min()
     }
 
     /// Time has passed.
@@ -282,143 +184,217 @@ impl History {
             return;
         }
         if self.close_by.is_some_and(|by| by <= cx.now.mono) {
-            log::error!(target: HISTORY, "the disk takes too long: what was not written yet is lost");
-            self.state = State::Closed;
-            return;
+            log::error!(target: HISTORY, "the disk takes too long: what is not written yet is lost");
+            return self.file.closed();
         }
-        if self.sweep_at <= cx.now.mono {
-            self.sweep_at = cx.now.mono + SWEEP;
-            self.evict(cx);
-        }
-        self.quotes.begin(cx.now);
-        self.watch_disk(cx);
-        if self.flush_at.is_some_and(|at| at <= cx.now.mono) {
-            self.flush(cx, Some(cx.now.mono + STALLED));
+        self.evictions.handle_timeout(self.file.is_on(), cx);
+        let round = self.quotes.begin(cx);
+        self.work.push(round.map(Work::SaveQuotes));
+        self.writer.check_stall(cx);
+        self.file.handle_timeout(cx);
+        if self.writer.is_due(cx.now) {
+            self.flush(cx);
         }
     }
 
-    /// What the disk has not done in its time.
-    fn watch_disk(&mut self, cx: &mut Context) {
-        let is_due = |at: &mut Mono| *at <= cx.now.mono;
-        let writing = self.writing.as_mut();
-        if writing.is_some_and(|writing| writing.stalls_at.take_if(is_due).is_some()) {
-            log::error!(target: HISTORY, "the disk takes very long to write");
-            cx.stats.history.write_failed = true;
-            cx.stats.history.why = "the disk takes very long to write".to_string();
-            self.stalled = true;
-        }
-        if self.state == State::Loading && self.load_by.take_if(is_due).is_some() {
-            log::warn!(target: HISTORY, "the disk takes very long to read: not waiting for it any more");
-        }
-        if self.state == State::Failing && self.reload_at.take_if(is_due).is_some() {
-            self.state = State::Loading;
-            cx.actions.push_back(Action::Store(Job::Load));
+    /// Writes what is gathered, unless a batch is being written, or the file tells what it held before.
+    fn flush(&mut self, cx: &mut Context) {
+        if !self.file.is_loading() {
+            let batch = self.writer.flush(self.close_by.is_some(), cx.now);
+            let send = batch.map(|batch| Work::SendBatch(batch, None));
+            self.work.push(send);
+            self.finish_batch(cx);
         }
     }
 
-    /// Whether [`History::work`] has something to do.
+    /// True if [`History::work`] has something to do.
     pub fn has_work(&self) -> bool {
-        self.quotes.is_returning()
-            || self.is_writing_on()
-            || self.quotes.is_saving() && self.has_place()
-            || self.rules.is_saving() && self.takes_rules()
-            || self.is_refilling()
+        HAS_FILES && self.work.next(|work| self.can_step(work)).is_some()
     }
 
-    /// Whether quotes and rules are written now, or as soon as the file is open.
-    fn writes(&self) -> bool {
-        matches!(self.state, State::Loading | State::On | State::Failing)
-    }
-
-    fn takes_rules(&self) -> bool {
-        self.state == State::On && self.has_room()
-    }
-
-    /// Does one slice of the quotes that come back, and one for the batch that is under way, or of
-    /// what is to be saved.
+    /// Steps the next job once.
     pub fn work(&mut self, cx: &mut Context) {
-        if self.quotes.is_returning() {
-            self.quotes.put_back(&mut cx.market, cx.now);
-        }
-        if self.is_writing_on() {
-            return self.write_on(cx);
-        }
-        if self.quotes.is_saving() && (!self.writes() || !self.has_place()) {
-            return self.quotes.skip(cx.now);
-        }
-        let mut gathered = self.quotes.gather(cx, &mut self.batch);
-        if self.takes_rules() {
-            gathered |= self.rules.gather(cx, &mut self.batch);
-        }
-        if self.is_refilling() {
-            self.refill_on(cx);
-            gathered |= !self.batch.is_empty();
-        }
-        if gathered {
-            self.flush_at.get_or_insert(cx.now.mono + FLUSH);
+        self.step(|_| true, cx);
+    }
+
+    /// True if a job can go on now.
+    fn can_step(&self, work: &Work) -> bool {
+        let has_room = self.file.is_on() && self.writer.has_room();
+        match work {
+            Work::RestoreQuotes(_) | Work::ArchiveBatch(_) => true,
+            Work::SendBatch(..) => !self.file.is_loading(),
+            Work::SaveQuotes(_) => self.takes_more(),
+            Work::SaveRules(..) => has_room,
+            Work::Refill(_) => has_room && !self.is_failing(),
         }
     }
 
-    /// Begins the end: the last quotes are saved, and what waits is written at once.
+    /// Steps the next of the chosen jobs that can go on. `false`: none can.
+    fn step(&mut self, is_chosen: fn(&Work) -> bool, cx: &mut Context) -> bool {
+        let can_step = |work: &Work| is_chosen(work) && self.can_step(work);
+        let Some(mut work) = self.work.next(can_step).and_then(|at| self.work.take(at)) else {
+            return false;
+        };
+        let batch = &mut self.writer.batch;
+        let is_done = match &mut work {
+            Work::RestoreQuotes(back) => self.quotes.put_back(back, cx),
+            Work::SendBatch(batch, after) => self.writer.send(batch, after, cx),
+            Work::ArchiveBatch(extents) => {
+                // The file may have become unreadable since, or may be loading again.
+                let is_readable = self.file.is_on() || self.file.is_loading();
+                let is_done = self.writer.archive(extents, is_readable, cx);
+                self.has_news |= is_done;
+                is_done
+            }
+            Work::SaveQuotes(_) if !self.file.takes_changes() => {
+                self.quotes.end(cx.now);
+                true
+            }
+            Work::SaveQuotes(round) => self.quotes.save(round, cx, batch),
+            Work::SaveRules(source, from) => saved_rules::save(*source, from, cx, batch),
+            Work::Refill(refill) => {
+                let is_done = refill.step(|key| self.file.is_for(key, cx), batch, cx);
+                if is_done {
+                    self.missing.refilled(&self.writer, cx);
+                }
+                is_done
+            }
+        };
+        if !work.is_batch() && !self.writer.batch.is_empty() {
+            self.writer.flush_soon(cx.now);
+        }
+        if !is_done {
+            self.work.put_back(work);
+        }
+        true
+    }
+
+    /// At the end no client is held up any more: the batch is sent, or archived, at once.
+    fn finish_batch(&mut self, cx: &mut Context) {
+        while self.close_by.is_some() && self.step(Work::is_batch, cx) {}
+    }
+
+    /// Begins to write from memory what was left out, if the disk takes it.
+    fn catch_up(&mut self) {
+        let is_well = self.file.is_on() && !self.is_failing();
+        let refill = self.missing.begin_refill(is_well);
+        self.work.push(refill.map(Work::Refill));
+    }
+
+    /// Begins the end: the last quotes are saved, and what is gathered is written at once.
     pub fn shut_down(&mut self, cx: &mut Context) {
         if self.is_closed() || self.close_by.is_some() {
             return;
         }
         self.close_by = Some(cx.now.mono + cx.config.limits.shutdown + CLOSING);
-        if self.state != State::GivenUp {
-            self.quotes.gather_all(cx, &mut self.batch);
+        if !self.file.is_given_up() {
+            self.quotes.save_all(cx, &mut self.writer.batch);
         }
-        self.finish_stage(cx);
-        self.flush(cx, None);
+        self.finish_batch(cx);
+        self.flush(cx);
     }
 
-    /// Closes the file, when nobody brings anything any more. Goes on with the answers.
+    /// Closes the file, when nothing more will come. Called again until it is closed.
     pub fn close(&mut self, cx: &mut Context) {
-        if self.is_closed() || self.state == State::Closing || self.writing.is_some() {
+        if self.is_closed() || self.file.is_closing() || self.writer.is_writing() {
             return;
         }
-        if self.missed && self.is_loading() {
-            // The file has just been made anew: the answer to the load leads here again.
+        if self.missing.is_some && self.file.is_awaited() {
+            // The file has just been created anew, and is filled once it is loaded.
             return;
         }
-        while self.is_refilling() {
-            self.refill_on(cx);
+        while self.step(Work::is_refill, cx) {}
+        let batch = &self.writer.batch;
+        if !batch.is_empty() && !self.writer.has_failed() && !self.file.is_given_up() {
+            return self.flush(cx);
         }
-        if !self.batch.is_empty() && self.failures == 0 && self.state != State::GivenUp {
-            // While the file still tells what it holds, the answer to that leads here again.
-            return self.flush(cx, None);
+        if !batch.is_empty() {
+            let left = batch.weight();
+            log::error!(target: HISTORY, "not written, and lost changes={left}");
         }
-        if !self.batch.is_empty() {
-            let left = self.batch.weight();
-            log::error!(target: HISTORY, "{left} changes could not be written, and are lost");
-        }
-        self.state = State::Closing;
-        cx.actions.push_back(Action::Store(Job::Stop));
+        self.file.close(cx);
     }
 
-    /// Takes in what the disk thread says. Whether clients may have waited for it.
-    pub fn answered(&mut self, answer: Answer, cx: &mut Context) -> bool {
-        match answer {
-            Answer::Opened(opened) => self.opened(opened, cx),
-            Answer::Failed(error) => self.failed(&error, cx),
-            Answer::Heads(heads) => heads.into_iter().for_each(|head| take_head(head, cx)),
-            Answer::Quotes(list) => self.quotes.restore(list, cx),
-            Answer::Markets(list) => rules::restore(list, cx),
-            Answer::Loaded(result) => self.load_ended(result, cx),
-            Answer::Rows { ticket, result } => return self.recalled(ticket, result, cx),
-            Answer::Written { number, result } => self.written(number, result, cx),
-            Answer::Evicted {
+    /// Takes in a message of the disk thread. `true`: clients may have waited for it.
+    pub fn handle(&mut self, reply: Reply, cx: &mut Context) -> bool {
+        match reply {
+            Reply::Opened(opened) => self.file.opened(opened, cx),
+            Reply::Failed(error) => self.failed(&error, cx),
+            Reply::Heads(heads) => heads.into_iter().for_each(|head| archive_head(head, cx)),
+            Reply::Quotes(list) => self.quotes.restore(list, cx),
+            Reply::Markets(list) => saved_rules::restore(list, cx),
+            Reply::Loaded(result) => self.loaded(&result, cx),
+            Reply::Rows { ticket, result } => {
+                let Some((key, unsound)) = self.reads.came(ticket, result, cx) else {
+                    return false;
+                };
+                for slot in unsound {
+                    self.forget(key, slot..slot.saturating_add(1), cx);
+                }
+                return true;
+            }
+            Reply::Written { number, result } => self.written(number, result, cx),
+            Reply::Evicted {
                 series,
                 before,
                 result,
-            } => self.evicted(&series, before, result, cx),
-            Answer::Stopped(result) => {
+            } => {
+                self.has_news |= result.is_ok();
+                self.evictions.ended(&series, before, result, cx);
+            }
+            Reply::Stopped(result) => {
                 if let Err(error) = result {
-                    log::warn!(target: HISTORY, "the file is not closed in good order: {error}");
+                    log::warn!(target: HISTORY, "the file is not closed cleanly: {error}");
                 }
-                self.state = State::Closed;
+                self.file.closed();
             }
         }
         false
+    }
+
+    fn failed(&mut self, error: &OpenError, cx: &mut Context) {
+        self.file.failed(error, cx);
+        if matches!(error, OpenError::Gone { .. }) {
+            // What was acknowledged is not there any more.
+            self.writer.forget_acknowledged();
+            self.work
+                .retain(|work| !matches!(work, Work::ArchiveBatch(_) | Work::Refill(_)));
+            self.missing.file_gone();
+        }
+        // Nothing can be read from it. It tells what it holds once it is open again.
+        cx.stats.history.stored.clear();
+        cx.market.charts.forget_archives();
+        if self.file.is_given_up() {
+            self.writer.give_up();
+        }
+    }
+
+    fn loaded(&mut self, result: &Result<Loaded, StoreError>, cx: &mut Context) {
+        let restores = self.quotes.loaded();
+        self.work.push(restores.map(Work::RestoreQuotes));
+        if self.file.loaded(result, cx.now) {
+            // What is to be changed in the file is not archived until that is done.
+            unarchive(&self.writer.batch, cx);
+            let unsent = self.work.iter().filter_map(Work::unsent);
+            unsent.for_each(|batch| unarchive(batch, cx));
+            self.catch_up();
+            self.has_news = true;
+            self.finish_batch(cx);
+        }
+    }
+
+    fn written(&mut self, number: u64, result: Result<Written, Unwritten>, cx: &mut Context) {
+        if let Some(extents) = self.writer.written(number, result, cx) {
+            self.work.push([Work::ArchiveBatch(extents)]);
+            self.missing.written(number, cx);
+            self.catch_up();
+            self.finish_batch(cx);
+        }
+        if self.file.is_given_up() {
+            self.writer.give_up();
+        }
+        if !self.writer.batch.is_empty() {
+            self.writer.flush_soon(cx.now);
+        }
     }
 }

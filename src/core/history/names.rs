@@ -1,16 +1,14 @@
-//! Names in the file, numbers in the core.
-//!
-//! Owns the way between them. What the file names of sources that are no longer configured has no
-//! number.
+//! The names of series and quotes in the file, and their keys in the core. What the file names of
+//! sources that are no longer configured has no key: it is kept, and not served.
 
 use crate::config::Config;
 use crate::core::context::Context;
-use crate::history::{Changes, Fate, SeriesName};
-use crate::market::{SeriesKey, SourceId};
+use crate::history::{Batch, Changes, Extent, Fate, Head, QuoteName, SeriesName};
+use crate::market::{SeriesKey, SourceId, SymbolId};
 use std::ops::Range;
 
 /// The ranges of these series of a batch, in their order.
-pub(super) fn ranges_of<'b>(
+pub fn ranges_of<'b>(
     series: impl Iterator<Item = (&'b SeriesName, &'b Changes)>,
     cx: &mut Context,
 ) -> Vec<(SeriesKey, Range<i64>, Fate)> {
@@ -23,7 +21,35 @@ pub(super) fn ranges_of<'b>(
     all
 }
 
-pub(super) fn key_of(name: &SeriesName, cx: &mut Context) -> Option<SeriesKey> {
+/// What a batch changes is not archived.
+pub fn unarchive(batch: &Batch, cx: &mut Context) {
+    for (key, slots, _) in ranges_of(batch.series.iter(), cx) {
+        cx.market.charts.unarchive(key, slots);
+    }
+}
+
+/// Notes what the file holds of a series, in figures.
+pub fn note_extent(name: &SeriesName, extent: Extent, cx: &mut Context) {
+    if let Some(key) = key_of(name, cx) {
+        cx.stats.history.stored.set(key, extent);
+    }
+}
+
+/// Archives what the file holds of a series.
+pub fn archive_head(head: Head, cx: &mut Context) {
+    let Some(key) = key_of(&head.series, cx) else {
+        return;
+    };
+    cx.stats.history.stored.set(key, head.extent);
+    // If there are too many pieces, the newest count.
+    for slots in head.covered.into_iter().rev() {
+        cx.market.charts.archive(key, slots);
+    }
+    cx.market.charts.restored(key);
+}
+
+/// The key of a series.
+pub fn key_of(name: &SeriesName, cx: &mut Context) -> Option<SeriesKey> {
     Some(SeriesKey {
         source: source_of(&name.source, &cx.config)?,
         symbol: cx.market.catalog.number_of(&name.symbol)?,
@@ -31,15 +57,26 @@ pub(super) fn key_of(name: &SeriesName, cx: &mut Context) -> Option<SeriesKey> {
     })
 }
 
-pub(super) fn source_of(id: &str, config: &Config) -> Option<SourceId> {
+/// The number of a source.
+pub fn source_of(id: &str, config: &Config) -> Option<SourceId> {
     let at = config.sources.iter().position(|source| source.id == id)?;
     Some(SourceId(at as u16))
 }
 
-pub(super) fn name_of(key: SeriesKey, cx: &Context) -> SeriesName {
+/// The name of a series.
+pub fn name_of(key: SeriesKey, cx: &Context) -> SeriesName {
+    let QuoteName { source, symbol } = quote_name(key.source, key.symbol, cx);
     SeriesName {
-        source: cx.config.sources[key.source.index()].id.as_str().into(),
-        symbol: cx.market.catalog.name(key.symbol).as_str().into(),
+        source,
+        symbol,
         interval: key.interval,
+    }
+}
+
+/// The name of a quote, or of the rules of a market.
+pub fn quote_name(source: SourceId, symbol: SymbolId, cx: &Context) -> QuoteName {
+    QuoteName {
+        source: cx.config.sources[source.index()].id.as_str().into(),
+        symbol: cx.market.catalog.name(symbol).as_str().into(),
     }
 }

@@ -1,14 +1,15 @@
-//! Writing from memory what the file lacks.
+//! Writes from memory what the file lacks.
 //!
-//! Owns the cursor of a walk over the series in memory. What is covered there and not archived goes
-//! into the next batches, slice by slice and while there is room. A walk begins when changes were left
-//! out, because the disk failed for long, and when the file has gone and another one is open.
-//!
-//! It never asks an exchange: what memory has let go of is unknown, and fetched again as such.
+//! [`Missing`] owns whether the file lacks something: changes were left out because the disk failed for
+//! long, or the file has gone and another one is open. [`Refill`] is the cursor of a walk over the
+//! series in memory. What is covered there and not archived goes into the next batches, slice by slice
+//! and while there is room. Nothing is requested: what memory has dropped is unknown, and is requested
+//! as such.
 
 use super::names::name_of;
-use super::{History, State};
+use super::writer::Writer;
 use crate::core::context::Context;
+use crate::history::Batch;
 use crate::log_targets::HISTORY;
 use crate::market::{Series, SeriesKey};
 use std::ops::Range;
@@ -18,75 +19,92 @@ const SLOTS_A_SLICE: i64 = 128;
 
 /// See the module's page.
 #[derive(Debug, Default)]
-pub(super) struct Refill {
-    /// The last series that is done.
-    behind: Option<SeriesKey>,
-    /// In the one behind it, the first slot that is not.
-    from: Option<(SeriesKey, i64)>,
+pub struct Missing {
+    /// True if something is missing for which no refill has begun.
+    pub is_some: bool,
+    /// The batch with which a file that had gone holds again what memory does.
+    restored_by: Option<u64>,
 }
 
-impl History {
-    /// Begins a walk, if one is needed and the disk takes what comes of it.
-    pub(super) fn catch_up(&mut self) {
-        if self.state == State::On && !self.fails() && std::mem::take(&mut self.missed) {
-            self.refill = Some(Refill::default());
+impl Missing {
+    /// The file has gone: it lacks everything.
+    pub fn file_gone(&mut self) {
+        self.is_some = true;
+        self.restored_by = None;
+    }
+
+    /// The refill to begin, if one is needed and the disk is well.
+    pub fn begin_refill(&mut self, is_well: bool) -> Option<Refill> {
+        (is_well && std::mem::take(&mut self.is_some)).then(Refill::default)
+    }
+
+    /// All that memory holds is on its way to the file.
+    pub fn refilled(&mut self, writer: &Writer, cx: &mut Context) {
+        match writer.batch.is_empty() && !writer.is_writing() {
+            true => restored(cx),
+            false => self.restored_by = Some(writer.last_number()),
         }
     }
 
-    /// Whether [`History::refill_on`] has something to do.
-    pub(super) fn is_refilling(&self) -> bool {
-        self.refill.is_some() && self.state == State::On && !self.fails() && self.has_room()
+    /// A batch is on disk.
+    pub fn written(&mut self, number: u64, cx: &mut Context) {
+        if self.restored_by.take_if(|by| *by <= number).is_some() {
+            restored(cx);
+        }
     }
+}
 
-    /// Does one slice. The caller sees to it that the batch is flushed.
-    pub(super) fn refill_on(&mut self, cx: &mut Context) {
-        let Some(mut refill) = self.refill.take() else {
-            return;
-        };
-        let Some(series) = cx.market.charts.behind(refill.behind) else {
-            return self.refilled(cx);
+/// All that memory holds is on disk.
+fn restored(cx: &mut Context) {
+    if std::mem::take(&mut cx.stats.history.lost) {
+        log::info!(target: HISTORY, "what memory holds is on disk again");
+    }
+}
+
+/// A walk over the series in memory.
+#[derive(Debug, Default)]
+pub struct Refill {
+    /// The last series that is done.
+    behind: Option<SeriesKey>,
+    /// In the one behind it, the first slot that is not.
+    from: Option<i64>,
+}
+
+impl Refill {
+    /// Does one slice. `true`: all that memory holds is on its way.
+    pub fn step(
+        &mut self,
+        is_for_file: impl FnOnce(SeriesKey) -> bool,
+        batch: &mut Batch,
+        cx: &Context,
+    ) -> bool {
+        let Some(series) = cx.market.charts.behind(self.behind) else {
+            return true;
         };
         let key = series.key();
-        let from = refill.from.filter(|(of, _)| *of == key);
-        let slots = match self.is_for(key, cx) {
-            true => unwritten(series, from.map_or(i64::MIN, |(_, slot)| slot)),
+        let slots = match is_for_file(key) {
+            true => unwritten(series, self.from.unwrap_or(i64::MIN)),
             false => None,
         };
         if let Some(slots) = slots {
-            let name = name_of(key, cx);
-            let changes = self.batch.of(&name);
+            let changes = batch.of(&name_of(key, cx));
             // The file may hold there what the exchange has revised since.
             changes.forget(slots.clone());
             let candles = series.candles(&slots).into_iter();
             let candles = candles.map(|(slot, candle)| (slot, Some(candle)));
             changes.answered(slots.clone(), candles);
-            refill.from = Some((key, slots.end));
+            self.from = Some(slots.end);
         } else {
-            refill.behind = Some(key);
+            (self.behind, self.from) = (Some(key), None);
         }
-        self.refill = Some(refill);
-    }
-
-    /// All that memory holds is on its way.
-    fn refilled(&mut self, cx: &mut Context) {
-        if self.batch.is_empty() && self.writing.is_none() {
-            return self.mended(cx);
-        }
-        self.mended_by = Some(self.writes + u64::from(!self.batch.is_empty()));
-    }
-
-    /// All that memory holds is on disk.
-    pub(super) fn mended(&mut self, cx: &mut Context) {
-        if std::mem::take(&mut cx.stats.history.lost) {
-            log::info!(target: HISTORY, "what memory holds is on disk again");
-        }
+        false
     }
 }
 
 /// The first slots, from this one on, that are in memory and not in the file.
 fn unwritten(series: &Series, from: i64) -> Option<Range<i64>> {
     let covered = series.covered().within(from..i64::MAX);
-    let missing = covered.flat_map(|part| series.archived().missing(part));
-    let first = { missing }.next()?;
+    let mut missing = covered.flat_map(|part| series.archived().missing(part));
+    let first = missing.next()?;
     Some(first.start..first.end.min(first.start + SLOTS_A_SLICE))
 }

@@ -1,11 +1,10 @@
-//! A source's addresses: where its exchange, or the proxy on the way to it, can be reached.
+//! The addresses of a source's exchange, or of the proxy in front of it.
 //!
-//! Owns the list, which of it is tried first, and when the name is looked up again: after five
-//! minutes, and when a connection fails; never more than once at a time, and never so that a poll
-//! has to wait while any address is known. The last good addresses are kept for ever: most troubles
-//! of name servers pass, and most addresses stay.
-//!
-//! It never looks anything up itself, and an address that is written as such is never looked up.
+//! [`Addresses`] owns the list, which address is tried first, and when the name is looked up again:
+//! after five minutes, and when a connection fails; never more than once at a time, and no poll waits
+//! for it while an address is known. The last good addresses are kept for ever: most failures of name
+//! servers pass, and most addresses stay. A numeric address is never looked up. The driver does the
+//! look-up.
 
 use crate::time::{Mono, Now};
 use std::collections::VecDeque;
@@ -15,8 +14,8 @@ use std::time::Duration;
 /// Addresses of a name are looked up again after this.
 const AGE: Duration = Duration::from_secs(300);
 
-/// Between two look-ups of a name that has addresses: while an exchange is down, its name is asked
-/// for with the polls, and a name server is nobody to hammer either.
+/// Between two look-ups of a name that has addresses: while an exchange is down, its name is looked up
+/// with the polls, and name servers are not to be flooded either.
 const REST: Duration = Duration::from_secs(5);
 
 /// See the module's page.
@@ -26,18 +25,18 @@ pub struct Addresses {
     /// The one to try first: the last that worked.
     first: usize,
     is_literal: bool,
-    /// Whether a look-up is under way.
+    /// True while a look-up is under way.
     asked: bool,
-    /// From here on they are no longer trusted to be all.
+    /// From then on the list may be out of date.
     old_from: Mono,
     /// No look-up before this.
     rest_until: Mono,
-    /// Whether the last look-up found nothing.
+    /// True if the last look-up found nothing.
     in_vain: bool,
 }
 
 impl Addresses {
-    /// The address of a host that is written as one, else none yet.
+    /// The address of a numeric host; none yet of a name.
     pub fn of(host: &str, port: u16) -> Addresses {
         let literal = host.parse::<IpAddr>().ok();
         Addresses {
@@ -50,19 +49,19 @@ impl Addresses {
         }
     }
 
-    /// Whether none is known.
+    /// True if none is known.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// All of them, in the order in which they are to be tried: the last that worked, then those
-    /// behind it, then those before it.
+    /// All of them in the order in which they are tried: the last that worked, then those behind it, then
+    /// those before it.
     pub fn in_order(&self) -> VecDeque<SocketAddr> {
         let (before, from) = self.list.split_at(self.first.min(self.list.len()));
         from.iter().chain(before).copied().collect()
     }
 
-    /// Whether the name is to be looked up now. Then it counts as asked for.
+    /// True if the name is to be looked up now. Then the look-up counts as begun.
     pub fn look_up(&mut self, now: Now) -> bool {
         let old = self.old_from <= now.mono && self.rest_until <= now.mono;
         let ask = !self.is_literal && !self.asked && (old || self.list.is_empty());
@@ -70,14 +69,14 @@ impl Addresses {
         ask
     }
 
-    /// An address did not lead to its end: perhaps the name has moved.
+    /// No connection to an address: the name may have moved.
     pub fn doubt(&mut self) {
         self.old_from = Mono::default();
     }
 
-    /// This one led to its end.
+    /// A connection to this address was opened.
     pub fn worked(&mut self, address: SocketAddr) {
-        // It may have left the list while it was connected to.
+        // It may have left the list meanwhile.
         let at = self.list.iter().position(|known| *known == address);
         self.first = at.unwrap_or(self.first);
     }
@@ -96,7 +95,7 @@ impl Addresses {
         self.rest_until = now.mono + REST;
     }
 
-    /// The look-up has found nothing. Answers whether that is news.
+    /// The look-up has found nothing. `true`: the one before had found some.
     pub fn not_found(&mut self, now: Now) -> bool {
         self.asked = false;
         self.rest_until = now.mono + REST;
@@ -104,8 +103,8 @@ impl Addresses {
     }
 }
 
-/// The same addresses, with those of the two families in turn, the family of the first one first
-/// (RFC 8305, 4): where one family is broken, as IPv6 is in many a network, it costs one attempt.
+/// The same addresses, with the two families in turn, that of the first address first (RFC 8305, 4): if
+/// one family is broken, as IPv6 is in many networks, it costs one attempt.
 fn alternating(list: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let leading = list.first().is_some_and(SocketAddr::is_ipv6);
     let (first, second): (Vec<_>, Vec<_>) =

@@ -1,15 +1,13 @@
-//! What may still be asked of one exchange: a bucket of the exchange's own units.
+//! How much may still be requested from one exchange: a token bucket in the exchange's own units.
 //!
-//! Owns the count of units at hand. They come back steadily; each request takes what it costs.
-//! The bucket stays below the exchange's limit by a margin: within any span of the limit's length,
-//! at most what the bucket holds and what comes back in that span is spent, which is
-//! `PERCENT_BURST` and `PERCENT_RATE` percent of the limit together.
+//! [`Budget`] owns the count of units at hand. They come back steadily; each request takes what it
+//! costs. The bucket stays below the exchange's limit by a margin: within any span of the limit's length
+//! at most what the bucket holds and what comes back in that span is spent, which is `PERCENT_BURST` and
+//! `PERCENT_RATE` percent of the limit together.
 //!
-//! While others wait for a tight budget, quotes get half of what comes back, and the others the
-//! other half (`Share`): a source whose round of quotes eats its whole budget would otherwise
-//! never show a chart.
-//!
-//! It never asks anything and never waits: it says when a request may go.
+//! If the budget is tight, quotes get half of what comes back while other requests wait, and those the
+//! other half ([`Share`]): otherwise a source whose round of quotes takes the whole budget would never
+//! show a chart.
 
 use crate::exchange::Budget as Limit;
 use crate::time::Mono;
@@ -22,8 +20,7 @@ const PERCENT_BURST: u64 = 12;
 /// exchange's differ, requests arrive bunched, and others may ask from the same address.
 const PERCENT_RATE: u64 = 80;
 
-/// Longest wait that a request of a sound dialect can meet, so that no arithmetic on hostile
-/// figures goes further.
+/// Longest wait for a request of a sound dialect. It bounds the arithmetic on hostile figures.
 const LONGEST: Duration = Duration::from_secs(3600);
 
 /// Parts of a unit that are counted: a unit a minute comes back as 16 a millisecond.
@@ -32,17 +29,17 @@ const PARTS: u64 = 1_000_000;
 /// See the module's page.
 #[derive(Clone, Debug)]
 pub struct Budget {
-    /// Of the limit, in units, and the span in which they may be spent.
+    /// The exchange's limit: so many units in this span.
     limit: u32,
     span: Duration,
-    /// Most parts at hand.
+    /// The most parts that the bucket holds.
     most: u64,
     /// Parts at hand at `since`.
     parts: u64,
     since: Mono,
     /// Units spent since the start.
     spent: u64,
-    /// Who asked last while both waited.
+    /// For whom units were spent last.
     turn: Share,
 }
 
@@ -56,8 +53,8 @@ pub enum Share {
 }
 
 impl Budget {
-    /// A full bucket. It holds at least `dearest`, the cost of the dearest request, which could
-    /// never go otherwise.
+    /// A full bucket. It holds at least `dearest`, the cost of the dearest request, which could never be
+    /// sent otherwise.
     pub fn new(limit: Limit, dearest: u32, now: Mono) -> Budget {
         let burst = u64::from(limit.units) * PARTS * PERCENT_BURST / 100;
         let most = burst.max(u64::from(dearest) * PARTS).max(PARTS);
@@ -72,7 +69,7 @@ impl Budget {
         }
     }
 
-    /// When a request of this cost may go: now or later.
+    /// When a request of this cost may be sent: now or later.
     pub fn ready_at(&self, cost: u32, now: Mono) -> Mono {
         let wanted = (u64::from(cost) * PARTS).min(self.most);
         let missing = wanted.saturating_sub(self.at_hand(now));
@@ -84,7 +81,7 @@ impl Budget {
         now + wait.min(LONGEST)
     }
 
-    /// Takes the cost of a request that goes now.
+    /// Takes the cost of a request that is sent now.
     pub fn spend(&mut self, cost: u32, share: Share, now: Mono) {
         self.parts = self.at_hand(now).saturating_sub(u64::from(cost) * PARTS);
         self.since = self.since.max(now);
@@ -92,7 +89,7 @@ impl Budget {
         self.turn = share;
     }
 
-    /// Whose turn it is, when both wait: the other's than last time.
+    /// Whose turn it is if both wait: not the last one's.
     pub fn turn(&self) -> Share {
         match self.turn {
             Share::Quotes => Share::Rest,
@@ -100,27 +97,27 @@ impl Budget {
         }
     }
 
-    /// Whether quotes every `every`, of this cost, take more than half of what comes back.
+    /// True if quotes of this cost, each `every`, take more than half of what comes back.
     pub fn is_tight(&self, cost: u32, every: Duration) -> bool {
         let back = u128::from(self.rate()) * every.as_micros() / 1_000_000;
         u128::from(cost) * u128::from(PARTS) * 2 > back
     }
 
-    /// The exchange says how many units it has counted in the current span: where that is more
-    /// than was spent here, somebody else asks from the same address, and the bucket gives way.
-    pub fn heed_used(&mut self, used: u64, now: Mono) {
-        self.heed_left(u64::from(self.limit).saturating_sub(used), now);
+    /// The exchange tells how many units it has counted in the current span. If that is more than was
+    /// spent here, another program uses the same address, and the bucket gives way.
+    pub fn note_used(&mut self, used: u64, now: Mono) {
+        self.note_left(u64::from(self.limit).saturating_sub(used), now);
     }
 
-    /// The exchange says how many units are left in the current span. The margin is kept.
-    pub fn heed_left(&mut self, left: u64, now: Mono) {
+    /// The exchange tells how many units are left in the current span. The margin is kept.
+    pub fn note_left(&mut self, left: u64, now: Mono) {
         let margin = u64::from(self.limit) * (100 - PERCENT_BURST - PERCENT_RATE) / 100;
         let usable = left.saturating_sub(margin).saturating_mul(PARTS);
         self.parts = self.at_hand(now).min(usable);
         self.since = self.since.max(now);
     }
 
-    /// Units at hand, whole ones.
+    /// Whole units at hand.
     pub fn left(&self, now: Mono) -> u64 {
         self.at_hand(now) / PARTS
     }
@@ -189,13 +186,13 @@ mod tests {
         let start = Mono(0);
         let mut budget = Budget::new(limit(1000, 60), 10, start);
         assert_eq!(budget.left(start), 120);
-        budget.heed_used(100, start);
+        budget.note_used(100, start);
         assert_eq!(budget.left(start), 120);
-        budget.heed_used(870, start);
+        budget.note_used(870, start);
         assert_eq!(budget.left(start), 50);
-        budget.heed_left(0, start);
+        budget.note_left(0, start);
         assert_eq!(budget.left(start), 0);
-        budget.heed_left(1000, start);
+        budget.note_left(1000, start);
         assert_eq!(budget.left(start), 0, "a better figure gives nothing back");
         assert!(budget.ready_at(10, start) > start);
     }

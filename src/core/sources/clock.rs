@@ -1,146 +1,139 @@
-//! The exchange's time: measured, and measured again as soon as something speaks against it.
+//! The exchange's time: measured, and measured again as soon as something contradicts it.
 //!
-//! Owns the judgement of whether the exchange's time is known. It follows our monotonic clock from the
-//! last time that it was told. That is in doubt before it was told first; when the machine's two
-//! clocks have moved against each other (it slept, it was paused, its clock was set); and when an
-//! answer carries a time that the exchange cannot have reached yet, or has left behind. While it is in
-//! doubt no candles are asked for, quotes change no candle, and no chart that ends now is complete.
+//! [`ExchangeClock`] decides whether the exchange's time is known. From the last time that the exchange
+//! told it, it follows our monotonic clock. It is in doubt before it was told first; when the machine's
+//! two clocks have moved against each other (it slept, it was paused, its clock was set); and when a
+//! response carries a time that the exchange cannot have reached yet, or has left behind. While it is
+//! in doubt no candles are requested, quotes change no candle, and no chart that ends now is complete.
 
-use super::source::Source;
 use crate::core::context::Context;
 use crate::core::history::History;
+use crate::core::sources::candle_plans::CandlePlans;
 use crate::interval::Stored;
 use crate::log_targets::SOURCE;
-use crate::market::Market;
+use crate::market::{Market, SourceId};
 use crate::time::{Mono, Now, UnixMs};
 use std::time::Duration;
 
-/// A difference between the exchange's clock and ours that is worth a line in the log, and that makes
-/// the newest candles due.
+/// A difference between the exchange's clock and ours that is logged, and that makes the newest
+/// candles due.
 const CLOCK_OFFSET_MS: i64 = 2000;
 
-/// So far the time in an answer may be from the exchange's time as we know it. Its servers' clocks
+/// How far the time in a response may be from the exchange's time as we know it. Its servers' clocks
 /// differ by less, and a `Date` has whole seconds.
 const CONTRADICTION_MS: i64 = 5000;
 
-/// After the exchange has told the same time as before, what spoke against it counts for nothing for so
-/// long, unless it speaks of more: some answers carry times of another kind.
+/// After the exchange has told the same time as before, what contradicted it is ignored for this long,
+/// unless it contradicts by more: some responses carry times of another kind.
 const CONFIRMED: Duration = Duration::from_secs(600);
 
-/// Before the next try of a reading that failed: nothing is complete without it.
+/// Before the next try of a reading that failed, if the time is in doubt: no chart is complete without
+/// it.
 const RETRY: Duration = Duration::from_secs(5);
+
+/// Between two readings: clocks of machines drift by seconds a day.
+const HOURLY: Duration = Duration::from_secs(3600);
 
 /// See the module's page.
 #[derive(Debug)]
-pub(super) struct ExchangeClock {
+pub struct ExchangeClock {
+    source: SourceId,
     /// When it is read next.
-    pub(super) due: Mono,
+    pub due: Mono,
     /// Since when it is in doubt.
-    doubted: Option<Mono>,
-    /// When the exchange last told its time; before that, when this began.
+    in_doubt_since: Option<Mono>,
+    /// When the exchange last told its time; before that, when this process began.
     told_at: Mono,
     /// When it was last set to another time.
     moved_at: Mono,
-    /// What speaks against it, and how far off it says that the clock is.
-    against: Option<(Sign, i64)>,
-    /// What spoke against it, by its kind, and was not confirmed; and until when that counts for
-    /// nothing.
+    /// What contradicts it, and by how much.
+    contradiction: Option<(Sign, i64)>,
+    /// By kind: a contradiction that was not confirmed, and until when it is ignored.
     refuted: [(i64, Mono); 3],
     /// The newest time of the last poll of all quotes.
     newest: Option<UnixMs>,
-    /// How far the `Date` of its answers is ahead of its time, at most.
+    /// How far the `Date` of responses is ahead, at most.
     date_ahead: Option<i64>,
 }
 
-/// What may speak against the exchange's time as we know it.
+/// What may contradict the exchange's time as we know it.
 #[derive(Clone, Copy, Debug)]
 enum Sign {
-    /// A time in an answer that is still to come.
+    /// A time in a response that is still to come.
     Ahead,
     /// The newest quote, which is older than the one before.
     Back,
-    /// The `Date` of an answer, further ahead than before.
+    /// The `Date` of a response, further ahead than before.
     Date,
 }
 
 impl Sign {
     fn text(self) -> &'static str {
         match self {
-            Sign::Ahead => "an answer's own time is ahead",
+            Sign::Ahead => "a time in a response is ahead",
             Sign::Back => "the newest quote went back",
-            Sign::Date => "the date of an answer is ahead",
+            Sign::Date => "the date of a response is ahead",
         }
     }
 }
 
 impl ExchangeClock {
-    /// A clock that is to be read at once.
-    pub(super) fn new(now: Mono) -> ExchangeClock {
+    /// A clock that is read at once.
+    pub fn new(source: SourceId, now: Mono) -> ExchangeClock {
         ExchangeClock {
+            source,
             due: now,
-            doubted: Some(now),
+            in_doubt_since: Some(now),
             told_at: now,
             moved_at: Mono(0),
-            against: None,
+            contradiction: None,
             refuted: [(0, now); 3],
             newest: None,
             date_ahead: None,
         }
     }
 
-    /// Whether the exchange's time is not known.
-    pub(super) fn is_in_doubt(&self) -> bool {
-        self.doubted.is_some()
+    /// True if the exchange's time is not known.
+    pub fn is_in_doubt(&self) -> bool {
+        self.in_doubt_since.is_some()
     }
 
-    /// Whether what was asked then is judged by another time than it was asked at.
-    pub(super) fn is_overtaken(&self, sent_at: Mono) -> bool {
-        self.doubted.is_some_and(|since| sent_at <= since) || sent_at < self.moved_at
-    }
-}
-
-impl Source {
-    /// Tells that the machine's clocks have moved against each other: it slept, or one was set. What
-    /// is on its way may have been said long ago.
-    pub fn clocks_moved(&mut self, cx: &mut Context) {
-        for lane in 0..self.lanes.len() {
-            if self.lanes[lane].asking.is_some() {
-                self.hang_up(lane, cx);
-                self.put_back(lane, cx.now);
-            }
-        }
-        self.drop_staged(cx.now);
-        self.doubt_clock(cx);
+    /// The exchange's time, if it is known.
+    pub fn known_time(&self, cx: &Context) -> Option<UnixMs> {
+        (!self.is_in_doubt()).then(|| cx.exchange_time(self.source))
     }
 
-    /// Nobody knows what time it is there: it is asked at once.
-    fn doubt_clock(&mut self, cx: &mut Context) {
-        self.clock.doubted = Some(cx.now.mono);
-        self.clock.due = cx.now.mono;
-        self.clock.newest = None;
-        self.clock.date_ahead = None;
-        cx.market.charts.doubt_clock(self.id, true);
-        self.wake = Some(cx.now.mono);
+    /// True if what was requested then is judged by another time than it was requested at.
+    pub fn is_overtaken(&self, sent_at: Mono) -> bool {
+        self.in_doubt_since.is_some_and(|since| sent_at <= since) || sent_at < self.moved_at
     }
 
-    /// An answer speaks against what is known of the exchange's time.
+    /// The time is not known from now on, and is read at once.
+    pub fn doubt(&mut self, cx: &mut Context) {
+        self.in_doubt_since = Some(cx.now.mono);
+        self.due = cx.now.mono;
+        self.newest = None;
+        self.date_ahead = None;
+        cx.market.charts.doubt_clock(self.source, true);
+    }
+
     fn contradict(&mut self, sign: Sign, ms: i64, cx: &mut Context) {
-        let (refuted, until) = self.clock.refuted[sign as usize];
+        let (refuted, until) = self.refuted[sign as usize];
         let is_refuted = cx.now.mono < until && ms <= refuted + CONTRADICTION_MS;
-        if self.clock.is_in_doubt() || is_refuted {
+        if self.is_in_doubt() || is_refuted {
             return;
         }
-        self.clock.against = Some((sign, ms));
-        let (id, what) = (&self.config.id, sign.text());
-        log::info!(target: SOURCE, "{id}: {what} by {ms} ms: asking for the exchange's time");
-        self.doubt_clock(cx);
+        self.contradiction = Some((sign, ms));
+        let (id, what) = (&cx.stats[self.source].id, sign.text());
+        log::info!(target: SOURCE, "{id}: clock in doubt reason={what:?} ms={ms}");
+        self.doubt(cx);
     }
 
-    /// The newest time of an answer. `is_poll`: of all quotes, which never goes back.
-    pub(super) fn heed_time(&mut self, newest: UnixMs, is_poll: bool, cx: &mut Context) {
-        let ahead = newest - cx.stats[self.id].exchange_time(cx.now);
+    /// Compares the newest time of a response. `is_poll`: of all quotes, which never goes back.
+    pub fn check_time(&mut self, newest: UnixMs, is_poll: bool, cx: &mut Context) {
+        let ahead = newest - cx.exchange_time(self.source);
         let before = match is_poll {
-            true => self.clock.newest.replace(newest),
+            true => self.newest.replace(newest),
             false => None,
         };
         let back = before.map_or(0, |before| before - newest);
@@ -151,98 +144,98 @@ impl Source {
         }
     }
 
-    /// The `Date` of an answer. One from a cache is old: only what lies ahead speaks against the clock,
-    /// and only by how much more than before, for the servers in front may have a clock of their own.
-    pub(super) fn heed_date(&mut self, date: UnixMs, cx: &mut Context) {
-        if self.clock.is_in_doubt() {
+    /// Compares the `Date` of a response. One from a cache is old: only what lies ahead contradicts the
+    /// clock, and only by how much more than before, because the servers in front may have a clock of
+    /// their own.
+    pub fn check_date(&mut self, date: UnixMs, cx: &mut Context) {
+        if self.is_in_doubt() {
             return;
         }
-        let ahead = date - cx.stats[self.id].exchange_time(cx.now);
-        let before = *self.clock.date_ahead.get_or_insert(ahead);
-        self.clock.date_ahead = Some(before.max(ahead));
+        let ahead = date - cx.exchange_time(self.source);
+        let before = *self.date_ahead.get_or_insert(ahead);
+        self.date_ahead = Some(before.max(ahead));
         if ahead - before > CONTRADICTION_MS {
             self.contradict(Sign::Date, ahead - before, cx);
         }
     }
 
+    /// The exchange is being asked for its time.
+    pub fn sent(&mut self, now: Now) {
+        self.due = now.mono + HOURLY;
+    }
+
     /// The exchange's time could not be had.
-    pub(super) fn clock_failed(&mut self, retry: Duration, now: Now) {
-        self.clock.due = match self.clock.is_in_doubt() {
+    pub fn failed(&mut self, retry: Duration, now: Now) {
+        self.due = match self.is_in_doubt() {
             true => now.mono + RETRY,
             false => now.mono + retry,
         };
     }
 
-    /// The exchange's time has come; it was asked then. It was taken before the answer left, so it is a
-    /// lower bound, by at most one round trip.
-    pub(super) fn set_clock(
+    /// The exchange's time has come; it was asked then. It was taken before the response left, so it is
+    /// a lower bound, by at most one round trip.
+    pub fn set(
         &mut self,
         time: UnixMs,
         asked: Mono,
+        plans: &mut CandlePlans,
         history: &mut History,
         cx: &mut Context,
     ) {
-        if self.clock.doubted.is_some_and(|since| asked < since) {
+        if self.in_doubt_since.is_some_and(|since| asked < since) {
             // It was told before it came into doubt.
-            self.clock.due = cx.now.mono;
+            self.due = cx.now.mono;
             return;
         }
-        let before = cx.stats[self.id].exchange_time(cx.now);
-        cx.stats[self.id].clock = Some(time.0 - (cx.now.mono.0 / 1000) as i64);
-        let has_moved = (time - before).abs() > CLOCK_OFFSET_MS;
+        let before = cx.exchange_time(self.source);
+        cx.stats[self.source].clock = Some(time.0 - (cx.now.mono.0 / 1000) as i64);
         if before - time > CLOCK_OFFSET_MS {
             // Since it was last set, slots may have been taken for closed that were not.
-            let elapsed = cx.now.mono.since(self.clock.told_at).as_millis() as i64;
-            for (key, slot) in cx.market.charts.doubt(self.id, time - elapsed) {
+            let elapsed = cx.now.mono.since(self.told_at).as_millis() as i64;
+            for (key, slot) in cx.market.charts.doubt(self.source, time - elapsed) {
                 history.forget(key, slot..i64::MAX, cx);
             }
         }
-        if has_moved {
-            cx.market.charts.forget_silences(self.id);
-            self.fetches.hurry(cx.now);
-            self.clock.moved_at = cx.now.mono;
-            self.clock.against = None;
+        if (time - before).abs() > CLOCK_OFFSET_MS {
+            cx.market.charts.forget_silences(self.source);
+            plans.refresh_all(cx.now);
+            self.moved_at = cx.now.mono;
+            self.contradiction = None;
         }
-        if let Some((sign, ms)) = self.clock.against.take() {
-            self.clock.refuted[sign as usize] = (ms, cx.now.mono + CONFIRMED);
+        if let Some((sign, ms)) = self.contradiction.take() {
+            self.refuted[sign as usize] = (ms, cx.now.mono + CONFIRMED);
         }
-        self.clock.told_at = cx.now.mono;
-        let was_in_doubt = self.clock.doubted.take().is_some();
-        cx.market.charts.doubt_clock(self.id, false);
-        if was_in_doubt {
-            self.begin_forming(cx);
+        self.told_at = cx.now.mono;
+        cx.market.charts.doubt_clock(self.source, false);
+        if self.in_doubt_since.take().is_some() {
+            self.begin_forming(plans, cx);
         }
-        self.tell_offset(cx.now.unix - time);
+        self.log_offset(cx);
     }
 
-    fn tell_offset(&self, offset: i64) {
+    /// Which slots are forming is known from now on: the quotes that came before begin them.
+    fn begin_forming(&self, plans: &CandlePlans, cx: &mut Context) {
+        let exchange = cx.exchange_time(self.source);
+        let Market { quotes, charts, .. } = &mut cx.market;
+        for key in plans.series().filter(|key| key.interval == Stored::M1) {
+            if let Some(quote) = quotes.of(self.source, key.symbol)
+                && !quote.stale()
+            {
+                charts.tick(self.source, key.symbol, &quote.ticker.last, exchange);
+            }
+        }
+    }
+
+    fn log_offset(&self, cx: &Context) {
+        let offset = cx.now.unix - cx.exchange_time(self.source);
         if offset.abs() > CLOCK_OFFSET_MS {
             log::warn!(
                 target: SOURCE,
                 "{}: this machine's clock is {} ms {} the exchange's; candles follow the exchange's",
-                self.config.id,
+                cx.stats[self.source].id,
                 offset.abs(),
                 if offset > 0 { "ahead of" } else { "behind" },
             );
         }
-    }
-
-    /// Which slots are forming is known from now on: the quotes that came before begin them.
-    fn begin_forming(&mut self, cx: &mut Context) {
-        let exchange = cx.stats[self.id].exchange_time(cx.now);
-        let Market { quotes, charts, .. } = &mut cx.market;
-        for key in self.fetches.series() {
-            if let Some(quote) = quotes.of(self.id, key.symbol)
-                && !quote.stale()
-                && key.interval == Stored::M1
-            {
-                charts.tick(self.id, key.symbol, &quote.ticker.last, exchange);
-            }
-        }
-    }
-
-    /// The exchange's time, where it is known.
-    pub(super) fn known_time(&self, cx: &Context) -> Option<UnixMs> {
-        (!self.clock.is_in_doubt()).then(|| cx.stats[self.id].exchange_time(cx.now))
     }
 }

@@ -1,16 +1,16 @@
-//! Failover: who answers for which symbol, when several sources quote it.
+//! Failover: from which source each symbol is served, when several quote it.
 //!
-//! Owns the source that last had the first fresh quote of each symbol, and what is still to be
-//! told of those that changed. It looks when quotes have turned stale or fresh, never while a
-//! client waits: which quote answers is [`Quotes::best`](crate::market::Quotes::best)'s to say.
+//! [`Failover`] owns the source that last had the first fresh quote of each symbol, and the moves that
+//! are not logged yet. It looks when quotes have become stale or fresh, never while a client waits:
+//! [`Quotes::best`](crate::market::Quotes::best) decides which quote is served.
 //!
-//! A symbol *moves on* when its source has no fresh quote of it and a later one has; it *returns*
-//! when a source answers again that it had moved on from. No move is: a symbol whose quotes are
-//! all stale, one that its source no longer lists, and, at the start, an earlier source that is
-//! heard only after a later one.
+//! A symbol *moves on* when its source has no fresh quote of it and a later one has. It *returns* when
+//! a source from which it had moved on has a fresh quote again. These do not count as failover: a symbol
+//! whose quotes are all stale, one that its source no longer lists, and, at the start, an earlier source
+//! whose quotes come only after those of a later one.
 //!
-//! Each move is counted at once. Those between the same two sources are told together: quotes of
-//! one poll turn stale some milliseconds apart, those of a round of single requests over seconds.
+//! Each move is counted at once. Moves between the same two sources are logged together: the quotes of
+//! one poll become stale some milliseconds apart, those of a round of single requests over seconds.
 
 use crate::core::stats::SourceStatus;
 use crate::log_targets::FAILOVER;
@@ -18,12 +18,12 @@ use crate::market::{Market, SourceId, SymbolId};
 use crate::time::Mono;
 use std::time::Duration;
 
-/// From the first move of an event to the line in the log: as long as its other moves may take,
-/// and no longer than somebody who watches the log will wait.
+/// From the first of some moves to their log line: as long as the others may take, and no longer than
+/// somebody who watches the log will wait.
 const GATHER: Duration = Duration::from_secs(1);
 
-/// From one line about two sources to the next one of the same kind: a market that comes and goes
-/// does not flood the log.
+/// From one log line about two sources to the next of the same kind: a market that comes and goes does
+/// not flood the log.
 const QUIET: Duration = Duration::from_secs(30);
 
 /// Symbols that one slice looks at: some 50 microseconds.
@@ -38,7 +38,7 @@ pub struct Failover {
     looking: Option<Look>,
     /// By symbol.
     holders: Vec<Option<Holder>>,
-    stories: Vec<Story>,
+    reports: Vec<MoveReport>,
 }
 
 /// A look at every symbol, some of them at a time.
@@ -51,64 +51,66 @@ struct Look {
     version: u64,
 }
 
-/// Who answers for a symbol.
+/// From which source a symbol is served.
 #[derive(Clone, Copy, Debug)]
 struct Holder {
     /// The source with the first fresh quote, when there last was one.
     now: SourceId,
-    /// The earliest one in the order of failover that ever was it.
+    /// The earliest in the order of failover that ever had it.
     first: SourceId,
 }
 
-/// What happens between two sources.
+/// How a symbol moves between two sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Plot {
-    /// The one that comes earlier in the order of failover.
+struct Move {
+    /// The one that is earlier in the order of failover.
     earlier: SourceId,
     later: SourceId,
-    /// Whether symbols come back to the earlier one, or leave it.
+    /// True if symbols return to the earlier one; false if they leave it.
     returns: bool,
 }
 
+/// Moves of one kind, for the log.
 #[derive(Debug)]
-struct Story {
-    plot: Plot,
-    /// Moves that are not told yet.
+struct MoveReport {
+    moved: Move,
+    /// Moves that are not logged yet.
     symbols: usize,
-    /// When those are told; without any, before when no more are.
+    /// When those are logged. Without any: the next are not logged before.
     due: Mono,
 }
 
 impl Failover {
-    /// Looks who answers for which symbol, where that may have changed, and tells the log. `applies`:
-    /// whether tickers are only half applied, which would be told in two halves. `true`: it has looked.
+    /// Looks from which source each symbol is served, if that may have changed, and logs the moves.
+    /// While a response is only half applied (`is_applying`), it waits, so that its moves are logged
+    /// together. `true`: it has looked.
     pub fn watch(
         &mut self,
         market: &Market,
         sources: &mut [SourceStatus],
-        applies: impl FnOnce() -> bool,
+        is_applying: impl FnOnce() -> bool,
         now: Mono,
     ) -> bool {
         let quotes = &market.quotes;
         let is_behind = self.looking.is_some() || self.seen != quotes.turned();
-        let looks = is_behind && !quotes.is_flipping() && !applies();
+        let looks = is_behind && !quotes.is_flipping() && !is_applying();
         if looks {
             self.look(market, sources, now);
         }
-        for line in self.tell(sources, now) {
+        for line in self.lines(sources, now) {
             log::warn!(target: FAILOVER, "{line}");
         }
         looks
     }
 
-    /// When there is something to tell, or a look goes on.
+    /// When there is something to log, or a look goes on.
     pub fn next_due(&self) -> Option<Mono> {
-        let untold = self.stories.iter().filter(|story| story.symbols > 0);
-        let untold = untold.map(|story| story.due);
-        untold.chain(self.looking.map(|look| look.since)).min()
+        let unlogged = self.reports.iter().filter(|report| report.symbols > 0);
+        let unlogged = unlogged.map(|report| report.due);
+        unlogged.chain(self.looking.map(|look| look.since)).min()
     }
 
-    /// Looks at some of the symbols, and counts those that have moved. What turns meanwhile is
+    /// Looks at some of the symbols, and counts those that have moved. Quotes that change meanwhile are
     /// looked at again.
     fn look(&mut self, market: &Market, sources: &mut [SourceStatus], now: Mono) {
         let (quotes, catalog) = (&market.quotes, &market.catalog);
@@ -129,27 +131,27 @@ impl Failover {
         look.from += SYMBOLS_A_SLICE;
         self.looking = (known.len() > SYMBOLS_A_SLICE).then_some(look);
         for symbol in known.iter().take(SYMBOLS_A_SLICE) {
-            if let Some(plot) = self.judge(*symbol, market) {
+            if let Some(moved) = self.judge(*symbol, market) {
                 log::debug!(
                     target: FAILOVER,
                     "moved symbol={} earlier={} later={} returns={}",
                     catalog.name(*symbol).as_str(),
-                    sources[plot.earlier.index()].id,
-                    sources[plot.later.index()].id,
-                    plot.returns,
+                    sources[moved.earlier.index()].id,
+                    sources[moved.later.index()].id,
+                    moved.returns,
                 );
-                let earlier = &mut sources[plot.earlier.index()];
-                match plot.returns {
+                let earlier = &mut sources[moved.earlier.index()];
+                match moved.returns {
                     true => earlier.returns += 1,
                     false => earlier.failovers += 1,
                 }
-                self.note(plot, now);
+                self.note(moved, now);
             }
         }
     }
 
     /// How a symbol has moved since it was last looked at.
-    fn judge(&mut self, symbol: SymbolId, market: &Market) -> Option<Plot> {
+    fn judge(&mut self, symbol: SymbolId, market: &Market) -> Option<Move> {
         let sources = market.catalog.sources_of(symbol);
         let best = market.quotes.best(sources, symbol);
         let best = best.filter(|quote| !quote.stale())?.source;
@@ -162,12 +164,12 @@ impl Failover {
         *place = Some(Holder { now: best, first });
         let Holder { now, first } = was?;
         match () {
-            () if best > now => Some(Plot {
+            () if best > now => Some(Move {
                 earlier: now,
                 later: best,
                 returns: false,
             }),
-            () if best < now && best >= first => Some(Plot {
+            () if best < now && best >= first => Some(Move {
                 earlier: best,
                 later: now,
                 returns: true,
@@ -176,42 +178,42 @@ impl Failover {
         }
     }
 
-    fn note(&mut self, plot: Plot, now: Mono) {
-        let known = self.stories.iter_mut().find(|story| story.plot == plot);
+    fn note(&mut self, moved: Move, now: Mono) {
+        let known = self.reports.iter_mut().find(|report| report.moved == moved);
         match known {
-            Some(story) => {
-                if story.symbols == 0 {
-                    story.due = story.due.max(now + GATHER);
+            Some(report) => {
+                if report.symbols == 0 {
+                    report.due = report.due.max(now + GATHER);
                 }
-                story.symbols += 1;
+                report.symbols += 1;
             }
-            None => self.stories.push(Story {
-                plot,
+            None => self.reports.push(MoveReport {
+                moved,
                 symbols: 1,
                 due: now + GATHER,
             }),
         }
     }
 
-    /// Lines for the log that are due.
-    fn tell(&mut self, sources: &[SourceStatus], now: Mono) -> Vec<String> {
+    /// The log lines that are due.
+    fn lines(&mut self, sources: &[SourceStatus], now: Mono) -> Vec<String> {
         let mut lines = Vec::new();
-        for story in &mut self.stories {
-            if story.symbols > 0 && story.due <= now {
-                let count = std::mem::take(&mut story.symbols);
-                story.due = now + QUIET;
-                lines.push(line(&story.plot, count, sources));
+        for report in &mut self.reports {
+            if report.symbols > 0 && report.due <= now {
+                let count = std::mem::take(&mut report.symbols);
+                report.due = now + QUIET;
+                lines.push(line(&report.moved, count, sources));
             }
         }
         lines
     }
 }
 
-fn line(plot: &Plot, count: usize, sources: &[SourceStatus]) -> String {
-    let earlier = &sources[plot.earlier.index()].id;
-    let later = &sources[plot.later.index()].id;
+fn line(moved: &Move, count: usize, sources: &[SourceStatus]) -> String {
+    let earlier = &sources[moved.earlier.index()].id;
+    let later = &sources[moved.later.index()].id;
     let markets = if count == 1 { "market" } else { "markets" };
-    match plot.returns {
+    match moved.returns {
         true => format!("{earlier}: answers again for {count} {markets}, in place of {later}"),
         false => format!("{earlier}: stale, {count} {markets} answered by {later}"),
     }
@@ -293,7 +295,7 @@ mod tests {
             assert!(applied.is_ok(), "{applied:?}");
         }
 
-        /// Lets seconds pass in which these are polled. What was told.
+        /// Lets seconds pass in which these are polled. Returns what was logged.
         fn pass(&mut self, seconds: u64, polled: &[SourceId]) -> Vec<String> {
             let mut lines = Vec::new();
             for _ in 0..seconds {
@@ -310,7 +312,7 @@ mod tests {
             let now = self.now.mono;
             self.market.quotes.flip(self.now);
             self.failover.look(&self.market, &mut self.sources, now);
-            self.failover.tell(&self.sources, now)
+            self.failover.lines(&self.sources, now)
         }
 
         /// Failovers and returns by source.
@@ -399,7 +401,7 @@ mod tests {
         check_looks(&mut bench, [SYMBOLS_A_SLICE, 2 * SYMBOLS_A_SLICE, count]);
         assert_eq!(bench.failover.seen, bench.market.quotes.turned());
         bench.now.mono = Mono(17_000_000);
-        let lines = bench.failover.tell(&bench.sources, bench.now.mono);
+        let lines = bench.failover.lines(&bench.sources, bench.now.mono);
         assert_eq!(lines, [format!("a: stale, {count} markets answered by b")]);
         assert_eq!(bench.failover.next_due(), None);
     }

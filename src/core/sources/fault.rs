@@ -1,12 +1,12 @@
-//! Why a request to an exchange failed, in words, and what that says about.
+//! Why a request to an exchange failed, in words, and whose fault that is.
 
 use crate::core::Broken;
-use crate::core::sources::dial::Refusal;
+use crate::core::sources::connecting::ProxyError;
 use crate::exchange::{ReadError, RefusalKind};
 use crate::http::{BodyError, DecompressError, Fields, ResponseError, RetryAfter};
 use std::fmt;
 
-/// Bytes of an unknown encoding's name that are told: more than any name has.
+/// Bytes of an unknown encoding's name that are shown: more than any name has.
 const ENCODING_TOLD: usize = 40;
 
 /// Why a request failed.
@@ -14,24 +14,24 @@ const ENCODING_TOLD: usize = 40;
 pub enum Fault {
     /// The name has no addresses.
     Resolve(String),
-    /// No address led to a connection: what could not be done with the last one, and why.
-    Dial(&'static str, Broken),
-    /// The proxy does not let us through.
-    Proxy(Refusal),
+    /// No address could be connected to: what failed with the last one, and why.
+    Connect(&'static str, Broken),
+    /// The proxy opens no tunnel.
+    Proxy(ProxyError),
     /// The connection broke.
     Broken(Broken),
-    /// The exchange closed before the answer's end.
+    /// The exchange closed before the end of the response.
     CutShort,
-    /// It took too long; what could not be done so long, where it never came to the request.
+    /// It took too long; what had not been done, if the request was never sent.
     Timeout(Option<&'static str>),
-    /// The answer's head is malformed.
+    /// The head of the response is malformed.
     Head(ResponseError),
-    /// The answer's framing is malformed, or it is too large.
+    /// The framing of the response is malformed, or it is too large.
     Framing(BodyError),
-    /// The body is packed in something that cannot be taken off it: the exchange's word for it.
+    /// The body has an encoding that cannot be decoded: its name.
     Encoding(String),
-    /// The body is packed in what was asked for, and cannot be unpacked.
-    Unpacking(DecompressError),
+    /// The body has the encoding that was asked for, and cannot be decompressed.
+    Decompress(DecompressError),
     /// The body is not what this exchange sends, or says that the request failed.
     Body {
         /// What is wrong with it, or what it says.
@@ -52,7 +52,7 @@ pub enum Fault {
     },
     /// A list without any item.
     Empty,
-    /// More items than there are slots or markets to be told of.
+    /// More items than there are slots or markets.
     TooMany,
 }
 
@@ -60,7 +60,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Fault::Resolve(why) => f.write_str(why),
-            Fault::Dial(what, why) => write!(f, "{what}: {why}"),
+            Fault::Connect(what, why) => write!(f, "{what}: {why}"),
             Fault::Proxy(why) => write!(f, "no tunnel through the proxy: {why}"),
             Fault::Broken(why) => write!(f, "connection lost: {why}"),
             Fault::CutShort => f.write_str("the connection was closed before the answer's end"),
@@ -72,7 +72,7 @@ impl fmt::Display for Fault {
                 f,
                 "the answer is encoded in \"{name}\", which cannot be read here"
             ),
-            Fault::Unpacking(error) => write!(f, "malformed answer: {error}"),
+            Fault::Decompress(error) => write!(f, "malformed answer: {error}"),
             Fault::Body { error, .. } => write!(f, "{error}"),
             Fault::Status {
                 status, message, ..
@@ -86,21 +86,21 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What a fault says about.
+/// Whose fault a failure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blame {
-    /// The exchange as a whole: ask nothing of it for a while.
+    /// The exchange's as a whole: nothing is requested for a while.
     Source,
-    /// It lets nothing in: the same, whatever was asked.
+    /// The exchange has banned this address: the same.
     Ban,
-    /// It refuses to be asked so often: the same, and counted apart.
+    /// Too many requests: the same, and counted separately.
     RateLimit,
-    /// This one request.
+    /// This one request's.
     Call,
 }
 
 impl Fault {
-    /// A body that cannot be unpacked, of an answer with these fields.
+    /// The fault of a response with these fields, whose body cannot be decoded.
     pub fn encoding(fields: Fields<'_>) -> Fault {
         let is_meant = |name: &[u8]| name.eq_ignore_ascii_case(b"content-encoding");
         let values = fields.filter(|(name, _)| is_meant(name));
@@ -110,12 +110,12 @@ impl Fault {
         Fault::Encoding(told.escape_ascii().to_string())
     }
 
-    /// Whether the exchange could be reached, and answered, or took too long to.
+    /// True if the exchange was reached, and responded or took too long to.
     pub fn is_answer(&self) -> bool {
         matches!(self, Fault::Status { .. } | Fault::Timeout(None))
     }
 
-    /// How long the exchange asks to be left alone.
+    /// How long the exchange asks to wait.
     pub fn retry_after(&self) -> Option<RetryAfter> {
         match self {
             Fault::Status { retry_after, .. } | Fault::Body { retry_after, .. } => *retry_after,
@@ -123,7 +123,7 @@ impl Fault {
         }
     }
 
-    /// What this fault says about.
+    /// Whose fault it is.
     pub fn blame(&self) -> Blame {
         let kind = match self {
             Fault::Status { kind, .. } => *kind,

@@ -1,33 +1,38 @@
-//! The exchanges: what is asked of each, and when.
+//! The exchanges: what is requested of each, and when.
 //!
 //! [`Sources`] owns one [`Source`](source::Source) for each configured exchange, the table of their
-//! connections, and failover between them. `source` is the page to begin with: one exchange's schedule,
-//! its connections, its budget and its back-off.
+//! connections, and failover between them. `source` is the file to begin with: it conducts one
+//! exchange's `schedule` (from which `planner` chooses), `connections`, `jobs` and back-off. The life of
+//! a request is in `request`, from top to bottom.
 //!
-//! It never serves a client and never keeps a price: what is read goes to the market.
+//! No client is served here and no price is kept: what is read goes to the market.
 
 mod addresses;
+mod backfill_progress;
+mod backoff;
 mod budget;
-mod candles;
+mod candle_page;
+mod candle_plans;
 mod clock;
-mod dial;
+mod connecting;
+mod connections;
 mod failover;
 mod fault;
-mod fetches;
-mod outcome;
-mod progress;
-mod round;
+mod jobs;
+mod planner;
+mod quote_round;
+mod request;
 mod schedule;
+mod series_plan;
 mod source;
 mod staged;
 mod task;
-mod upstream;
-mod wire;
 
 use crate::config::Config;
 use crate::core::history::History;
-use crate::core::{Context, Event};
+use crate::core::{Action, Context, Event};
 use crate::http::Outgoing;
+use crate::log_targets::SOURCE;
 use crate::market::{SeriesKey, SourceId};
 use crate::rng::Rng;
 use crate::table::{Key, Table};
@@ -37,26 +42,26 @@ use source::Source;
 use std::net::SocketAddr;
 use std::ops::Range;
 
-/// A connection to an exchange: whose it is, and which of its connections.
-#[derive(Debug)]
-struct Upstream {
+/// Whose connection it is, and which of its connections.
+#[derive(Clone, Copy, Debug)]
+struct ConnectionOwner {
     source: SourceId,
-    lane: usize,
+    conn: usize,
 }
 
 /// All exchanges. See the module's page.
 pub struct Sources {
     /// By `SourceId`.
     all: Vec<Source>,
-    connections: Table<Upstream>,
-    /// The one behind the source that worked last.
-    worked: usize,
+    connections: Table<ConnectionOwner>,
+    /// The place behind the source that worked last.
+    next_to_work: usize,
     failover: Failover,
 }
 
 impl Sources {
-    /// The connections that all exchanges may have. One that reconnects holds two places until the
-    /// driver has let the old one go.
+    /// The connections that all exchanges may have. One that reconnects has two entries until the
+    /// driver has closed the old socket.
     pub fn capacity(config: &Config) -> usize {
         2 * config.limits.lanes_per_source * config.sources.len()
     }
@@ -70,12 +75,12 @@ impl Sources {
                 .map(|id| Source::new(id, config, rng.next_u64(), now))
                 .collect(),
             connections: Table::new(Sources::capacity(config)),
-            worked: 0,
+            next_to_work: 0,
             failover: Failover::default(),
         }
     }
 
-    /// How many connections there are.
+    /// The number of connections.
     pub fn connections(&self) -> usize {
         self.connections.len()
     }
@@ -89,21 +94,35 @@ impl Sources {
         history: &mut History,
         cx: &mut Context,
     ) -> bool {
-        let Some(&Upstream { source, lane }) = self.connections.get(key) else {
+        let Some(&ConnectionOwner { source, conn }) = self.connections.get(key) else {
             return false;
         };
-        let Sources {
-            all, connections, ..
-        } = self;
-        all[source.index()].handle(lane, key, event, connections, history, cx)
+        let has_ended = self.all[source.index()].handle(conn, key, event, history, cx);
+        self.open_connections(source, cx);
+        has_ended
     }
 
-    /// The socket of a connection has been let go.
+    /// Opens the connections that a source wants after it has acted.
+    fn open_connections(&mut self, source: SourceId, cx: &mut Context) {
+        let connections = &mut self.all[source.index()].connections;
+        for conn in 0..connections.len() {
+            if let Some(address) = connections.to_open(conn) {
+                let key = self.connections.insert(ConnectionOwner { source, conn });
+                let key = key.expect("the table has two entries for every connection");
+                connections.opening(conn, key);
+                let id = &cx.stats[source].id;
+                log::debug!(target: SOURCE, "connect source={id} address={address}");
+                cx.actions.push_back(Action::Connect(key, address));
+            }
+        }
+    }
+
+    /// The socket of a connection is closed.
     pub fn closed(&mut self, key: Key) {
         self.connections.remove(key);
     }
 
-    /// Takes in the addresses of a source's host.
+    /// Takes in the addresses of a source's host, or why there are none.
     pub fn resolved(
         &mut self,
         source: SourceId,
@@ -111,21 +130,24 @@ impl Sources {
         history: &mut History,
         cx: &mut Context,
     ) {
-        self.all[source.index()].resolved(addresses, &mut self.connections, history, cx);
+        self.all[source.index()].resolved(addresses, history, cx);
+        self.open_connections(source, cx);
     }
 
     /// Starts and gives up what is due. `true`: a request has ended.
     pub fn handle_timeout(&mut self, history: &mut History, cx: &mut Context) -> bool {
-        let mut ended = false;
+        let mut has_ended = false;
         if cx.stats.stopping {
-            return ended;
+            return has_ended;
         }
-        for source in &mut self.all {
+        for at in 0..self.all.len() {
+            let source = &mut self.all[at];
             if source.wake_at().is_some_and(|at| at <= cx.now.mono) {
-                ended |= source.handle_timeout(&mut self.connections, history, cx);
+                has_ended |= source.handle_timeout(history, cx);
+                self.open_connections(SourceId(at as u16), cx);
             }
         }
-        ended
+        has_ended
     }
 
     /// When [`Sources::handle_timeout`] is wanted.
@@ -133,60 +155,70 @@ impl Sources {
         self.all.iter().filter_map(Source::wake_at).min()
     }
 
-    /// Whether [`Sources::work`] has something to do.
+    /// True if [`Sources::work`] has something to do.
     pub fn has_work(&self) -> bool {
         self.all.iter().any(Source::has_work)
     }
 
-    /// Does one slice of the long work of one source, each in its turn: one that always has something
-    /// to do does not hold up the others. `true`: a response is wholly in the market.
+    /// Steps a job of one source, each source in its turn, so that one that always has something to do
+    /// does not hold up the others. `true`: a request has ended, or its response is completely in the
+    /// market.
     pub fn work(&mut self, history: &mut History, cx: &mut Context) -> bool {
         let count = self.all.len();
-        let places = (0..count).map(|step| (self.worked + step) % count);
-        let Some(at) = { places }.find(|at| self.all[*at].has_work()) else {
+        let mut places = (0..count).map(|step| (self.next_to_work + step) % count);
+        let Some(at) = places.find(|at| self.all[*at].has_work()) else {
             return false;
         };
-        self.worked = at + 1;
-        self.all[at].work(&mut self.connections, history, cx)
+        self.next_to_work = at + 1;
+        let has_ended = self.all[at].work(history, cx);
+        self.open_connections(SourceId(at as u16), cx);
+        has_ended
     }
 
-    /// Responses that have been read and are not yet wholly in the market.
+    /// Responses that are read and not yet completely in the market.
     pub fn staged(&self) -> usize {
         self.all.iter().map(Source::staged).sum()
     }
 
-    /// Bytes to be sent on a connection now.
+    /// Bytes to send on a connection now.
     pub fn outgoing(&self, key: Key) -> Outgoing<'_> {
         match self.connections.get(key) {
-            Some(it) => self.all[it.source.index()].outgoing(it.lane, key).into(),
+            Some(it) => self.all[it.source.index()]
+                .connections
+                .outgoing(it.conn, key)
+                .into(),
             None => Outgoing::from(&[][..]),
         }
     }
 
-    /// Whether bytes from this connection are welcome now.
+    /// True if bytes from this connection are welcome now.
     pub fn wants_read(&self, key: Key) -> bool {
-        let upstream = self.connections.get(key);
-        upstream.is_some_and(|it| self.all[it.source.index()].wants_read(it.lane, key))
+        let owner = self.connections.get(key);
+        owner.is_some_and(|it| {
+            self.all[it.source.index()]
+                .connections
+                .wants_read(it.conn, key)
+        })
     }
 
-    /// Has a series followed, which a client asks for. `false`: there is no room for one more.
+    /// Follows a series that a client requests. `false`: there is no room for one more.
     pub fn follow(&mut self, series: SeriesKey, cx: &mut Context) -> bool {
         self.all[series.source.index()].follow(series, cx)
     }
 
-    /// Has candles fetched for a client. `false`: nothing comes of it.
-    pub fn ask(&mut self, series: SeriesKey, slots: &Range<i64>, cx: &mut Context) -> bool {
+    /// Requests candles for a client. `false`: none will come.
+    pub fn ask(&mut self, series: SeriesKey, slots: &Range<i64>, cx: &Context) -> bool {
         self.all[series.source.index()].ask(series, slots, cx)
     }
 
-    /// Whether some of these slots are asked for, or will be.
+    /// True if a client waits for some of these slots.
     pub fn is_asking(&self, series: SeriesKey, slots: &Range<i64>) -> bool {
         self.all[series.source.index()].is_asking(series, slots)
     }
 
     /// There is room in the history again: what has waited for that is due.
-    pub fn hurry(&mut self, now: Now) {
-        self.all.iter_mut().for_each(|it| it.hurry(now));
+    pub fn wake_up(&mut self, now: Now) {
+        self.all.iter_mut().for_each(|it| it.wake_up(now));
     }
 
     /// The history file holds more, or less, than before.
@@ -197,13 +229,15 @@ impl Sources {
     /// The machine's clocks have moved against each other.
     pub fn clocks_moved(&mut self, cx: &mut Context) {
         self.all.iter_mut().for_each(|it| it.clocks_moved(cx));
+        self.watch_failover(cx);
     }
 
-    /// Looks who answers for which symbol, where that may have changed. `true`: it has looked.
+    /// Looks which source is the first with a fresh quote of each symbol, if that may have changed.
+    /// `true`: it has looked.
     pub fn watch_failover(&mut self, cx: &mut Context) -> bool {
         let Sources { all, failover, .. } = self;
-        let applies = || all.iter().any(Source::has_work);
-        failover.watch(&cx.market, &mut cx.stats.sources, applies, cx.now.mono)
+        let is_applying = || all.iter().any(|source| source.staged() > 0);
+        failover.watch(&cx.market, &mut cx.stats.sources, is_applying, cx.now.mono)
     }
 
     /// When [`Sources::watch_failover`] is wanted.

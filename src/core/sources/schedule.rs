@@ -1,333 +1,182 @@
-//! When a source is asked for what.
+//! When what is requested of one exchange.
 //!
-//! Owns the order of urgency and the arithmetic of ticks. It never touches a connection: a task
-//! that starts is handed to its lane.
+//! [`Schedule`] owns when each kind of task is due next, what has to be known before (the market list,
+//! the exchange's clock), the exchange's budget and the back-off. A tick is planned from the last due
+//! time; a missed one is skipped, never queued. `planner` chooses from it.
 
-use super::source::Source;
-use crate::core::Action;
 use crate::core::context::Context;
-use crate::core::history::History;
-use crate::core::history::Pace;
-use crate::core::sources::Upstream;
-use crate::core::sources::budget::Share;
-use crate::core::sources::fetches::{Page, SILENT_FOR_MS, Urgency, widened};
-use crate::core::sources::task::{Task, describe, time_for};
-use crate::core::sources::upstream::{Asking, Lane, open_times};
-use crate::core::stats::on_wall;
-use crate::exchange::{Call, Caps, Meter, Reading};
-use crate::http::write_request;
-use crate::interval::Stored;
-use crate::log_targets::SOURCE;
-use crate::market::{Market, REREAD, Series, SeriesKey, SymbolId};
-use crate::table::Table;
-use crate::time::{Mono, UnixMs};
-use std::ops::Range;
+use crate::core::sources::backoff::Backoff;
+use crate::core::sources::budget::{Budget, Share};
+use crate::core::sources::candle_plans::CandlePlans;
+use crate::core::sources::clock::ExchangeClock;
+use crate::core::sources::quote_round::{QuoteRound, RoundEnd};
+use crate::core::sources::task::{Profile, Task};
+use crate::core::stats::{SourceState, on_wall};
+use crate::exchange::Meter;
+use crate::market::SymbolId;
+use crate::time::Mono;
 use std::time::Duration;
 
-/// Between two readings of the market list, and of the exchange's clock. Listings change a few
-/// times a day; clocks of machines drift by seconds a day.
+/// Between two readings of the market list: listings change a few times a day.
 const HOURLY: Duration = Duration::from_secs(3600);
 
-/// Candles in a row by which a series counts as followed, at the least: a client's one look into the
-/// past is mostly shorter, also where hardly anything is fetched unasked.
-const FOLLOWED: i64 = 1000;
+/// Before the next try of an hourly task that failed.
+const HOURLY_RETRY: Duration = Duration::from_secs(60);
 
-impl Source {
-    /// Starts every task that is due and has a free lane, then works out when to look again.
-    pub(super) fn start_due(
-        &mut self,
-        conns: &mut Table<Upstream>,
-        history: &mut History,
-        cx: &mut Context,
-    ) {
-        self.begin_round(cx);
-        let mut next = None;
-        while let Some(lane) = self.lanes.iter().position(|lane| lane.asking.is_none()) {
-            match self.plan(history, cx) {
-                Some((when, task)) if when <= cx.now.mono => {
-                    self.start(lane, task, conns, cx);
-                }
-                planned => {
-                    if let Some((when, task)) = &planned {
-                        log::debug!(
-                            target: SOURCE,
-                            "planned source={} what={:?} in_ms={}",
-                            self.config.id,
-                            describe(task, &cx.market),
-                            when.since(cx.now.mono).as_millis(),
-                        );
-                    }
-                    next = planned.map(|(when, _)| when);
-                    break;
-                }
-            }
+/// See the module's page.
+pub struct Schedule {
+    /// When all quotes are due, or the next round of them.
+    pub quotes_due: Mono,
+    /// When the market list is due.
+    pub list_due: Mono,
+    /// True once the first market list is in place.
+    pub has_list: bool,
+    /// Quotes market by market, if the exchange has no call for all of them.
+    pub round: QuoteRound,
+    /// Candles.
+    pub candles: CandlePlans,
+    /// The exchange's clock.
+    pub clock: ExchangeClock,
+    /// What may still be asked.
+    pub budget: Budget,
+    /// How long the source is left alone.
+    pub backoff: Backoff,
+}
+
+impl Schedule {
+    /// The market list and the clock are due at once.
+    pub fn new(profile: &Profile, seed: u64, now: Mono) -> Schedule {
+        Schedule {
+            quotes_due: now,
+            list_due: now,
+            has_list: false,
+            round: QuoteRound::default(),
+            candles: CandlePlans::new(profile),
+            clock: ExchangeClock::new(profile.id, now),
+            budget: Budget::new(profile.limit, profile.dearest(), now),
+            backoff: Backoff::new(profile, seed, now),
         }
-        let deadlines = self.lanes.iter().filter_map(Lane::due);
-        let waits_for_round = !self.dialect.tickers_at_once() && self.has_list;
-        let round =
-            (waits_for_round && self.round.is_over()).then(|| self.tickers.max(self.backoff_until));
-        let down = self.down_at(cx);
-        self.wake = deadlines.chain(next).chain(round).chain(down).min();
-        cx.stats[self.id].next_poll = self.tickers.max(self.backoff_until);
-        cx.stats[self.id].next_poll_at = Some(on_wall(cx.stats[self.id].next_poll, cx.now));
-        cx.stats[self.id].budget_left = self.budget.left(cx.now.mono);
     }
 
-    /// The most urgent task that may start now, or else the first that may start later.
-    fn plan(&self, history: &History, cx: &Context) -> Option<(Mono, Task)> {
-        let busy = self
-            .lanes
-            .iter()
-            .filter(|lane| lane.asking.is_some())
-            .count();
-        // A failing source gets one request at a time.
-        if self.failures > 0 && busy > 0 || !self.applying.is_empty() {
-            return None;
-        }
-        // One lane stays free for quotes, unless there is but one.
-        let spare = busy + 1 < self.lanes.len() || self.lanes.len() == 1;
-        let in_doubt = self.clock.is_in_doubt();
-        let goes_on = !cx.stats.stopping;
-        let offer = |wanted: bool, due: Mono, task: Task| {
-            (wanted && goes_on && !self.is_under_way(&task)).then_some((due, task))
-        };
-        let page = spare.then(|| self.next_page(history, cx)).flatten();
-        let page_of = |history: bool| {
-            let page = page.as_ref()?;
-            if cx.stats.stopping && page.urgency != Urgency::Asked {
-                return None;
-            }
-            let (series, slots) = (page.series, page.slots.clone());
-            let is_history = page.urgency >= Urgency::Hole;
-            (is_history == history).then_some((page.when, Task::Candles { series, slots }))
-        };
-        // The order is that of urgency.
-        let offers = [
-            offer(!self.has_list, self.markets, Task::Markets),
-            self.next_quotes().filter(|_| goes_on),
-            offer(spare && in_doubt, self.clock.due, Task::Time),
-            page_of(false),
-            offer(spare && self.has_list, self.markets, Task::Markets),
-            offer(spare && !in_doubt, self.clock.due, Task::Time),
-            (spare && goes_on).then(|| self.next_stats()).flatten(),
-            page_of(true),
-        ];
-        let gate = |(due, task): (Mono, Task)| (due.max(self.backoff_until), task);
-        let mut offers: Vec<(Mono, Task)> = offers.into_iter().flatten().map(gate).collect();
-        // Of several that are due, the most urgent: the first of the least.
-        let next = |offers: &[(Mono, Task)]| {
-            let places = 0..offers.len();
-            places.min_by_key(|at| offers[*at].0.max(cx.now.mono))
-        };
-        let (mut when, mut task) = offers.remove(next(&offers)?);
-        if let Some(rest) = next(&offers)
-            && offers[rest].0 <= cx.now.mono
-            && self.must_share(&task, cx)
-        {
-            (when, task) = offers.swap_remove(rest);
-        }
-        Some((when.max(self.affordable_at(&task, cx)), task))
+    /// When the next quotes are due, the back-off included.
+    pub fn next_quotes(&self) -> Mono {
+        self.quotes_due.max(self.backoff.until)
     }
 
-    /// Begins a round of quotes when it is due, where they are asked for market by market.
-    fn begin_round(&mut self, cx: &Context) {
-        let is_due = self.has_list && self.tickers.max(self.backoff_until) <= cx.now.mono;
-        if self.dialect.tickers_at_once() || !is_due || !self.round.is_over() {
+    /// Begins a round of quotes if one is due and the last one is over.
+    pub fn begin_round(&mut self, profile: &Profile, cx: &Context) {
+        let is_due = self.has_list && self.next_quotes() <= cx.now.mono;
+        if profile.dialect.tickers_at_once() || !is_due || !self.round.is_over() {
             return;
         }
-        self.tickers = next_tick(self.tickers, self.config.poll, cx.now.mono);
+        self.quotes_due = next_tick(self.quotes_due, profile.config.poll, cx.now.mono);
         let catalog = &cx.market.catalog;
-        let listed = |symbol: &SymbolId| catalog.listing(self.id, *symbol).is_some();
-        let symbols = catalog.known().iter().copied().filter(listed).collect();
+        let is_listed = |symbol: &SymbolId| catalog.listing(profile.id, *symbol).is_some();
+        let symbols = catalog.known().iter().copied().filter(is_listed).collect();
         self.round
-            .begin(symbols, self.dialect.has_stats(), cx.now.mono);
+            .begin(symbols, profile.dialect.has_stats(), cx.now.mono);
     }
 
-    /// The next request for quotes: of all markets, or of the next one of the round.
-    fn next_quotes(&self) -> Option<(Mono, Task)> {
-        if !self.has_list {
-            return None;
-        }
-        if !self.dialect.tickers_at_once() {
-            return Some((Mono::default(), Task::Ticker(self.round.next()?)));
-        }
-        (!self.is_under_way(&Task::Tickers)).then_some((self.tickers, Task::Tickers))
-    }
-
-    fn next_stats(&self) -> Option<(Mono, Task)> {
-        let (due, symbol) = self.round.next_stats()?;
-        let task = Task::Stats(symbol);
-        (!self.is_under_way(&task)).then_some((due, task))
-    }
-
-    /// Whether quotes have to let somebody else go first: the budget is tight, and they went last.
-    fn must_share(&self, task: &Task, cx: &Context) -> bool {
-        task.is_quotes() && self.budget.turn() == Share::Rest && self.is_tight(cx)
-    }
-
-    /// When the budget has what a task costs. The others leave what the next quotes will cost,
-    /// unless quotes alone keep the budget busy.
-    fn affordable_at(&self, task: &Task, cx: &Context) -> Mono {
-        let cost = self.cost(task, cx);
-        let reserve = match task.is_quotes() || self.is_tight(cx) {
-            true => 0,
-            false => self.quotes_cost(cx),
-        };
-        self.budget.ready_at(cost + reserve, cx.now.mono)
-    }
-
-    /// Whether quotes alone take more than half of the budget.
-    fn is_tight(&self, cx: &Context) -> bool {
-        let requests = match self.dialect.tickers_at_once() {
-            true => 1,
-            false => self.round.len(),
-        };
-        let cost = self.quotes_cost(cx).saturating_mul(requests);
-        self.budget.is_tight(cost, self.config.poll)
-    }
-
-    /// Cost of one request for quotes.
-    fn quotes_cost(&self, cx: &Context) -> u32 {
-        match (self.dialect.tickers_at_once(), self.round.next()) {
-            (true, _) => self.cost(&Task::Tickers, cx),
-            (false, Some(symbol)) => self.cost(&Task::Ticker(symbol), cx),
-            (false, None) => 1,
-        }
-    }
-
-    fn cost(&self, task: &Task, cx: &Context) -> u32 {
-        let exchange = cx.stats[self.id].exchange_time(cx.now);
-        self.dialect.cost(&self.call(task, &cx.market, exchange))
-    }
-
-    /// The next page of candles. None before the list has come, which tells their names, and
-    /// while the clock is in doubt, which tells which of them are closed; and none while the history
-    /// file is still to tell which of them are there, or has too much to write.
-    fn next_page(&self, history: &History, cx: &Context) -> Option<Page> {
-        let pace = history.pace();
-        let waits = pace == Pace::Hold || self.is_under_way(&Task::Time);
-        if !self.has_list || self.clock.is_in_doubt() || waits {
-            return None;
-        }
-        let exchange = cx.stats[self.id].exchange_time(cx.now);
-        let rows = |interval: Stored| self.page_rows(interval);
-        let newest = |key: &SeriesKey| {
-            let current = key.interval.slot_of(exchange);
-            let covered = (cx.market.charts.get(*key)).and_then(Series::newest_known);
-            let page = i64::try_from(rows(key.interval)).unwrap_or(i64::MAX);
-            let end = covered.map_or(current.saturating_sub(page), |last| last + 1);
-            // What is older than what is kept would leave at once.
-            let floor = current.saturating_sub(cx.market.charts.keep(key.interval));
-            (end.max(floor + REREAD), current)
-        };
-        let part = |key: &SeriesKey, range: &Range<i64>| {
-            let (series, current) = (cx.market.charts.get(*key)?, key.interval.slot_of(exchange));
-            let part = series
-                .askable(range.clone(), exchange, SILENT_FOR_MS)
-                .pop()?;
-            Some(widened(series, part, current, rows(key.interval)))
-        };
-        let page = self.fetches.next(cx.now, rows, newest, part)?;
-        (pace == Pace::Free || page.urgency <= Urgency::Live).then_some(page)
-    }
-
-    /// Rows of a page of candles.
-    pub(super) fn page_rows(&self, interval: Stored) -> usize {
-        self.fetches.page_rows(interval, self.dialect.page().rows)
-    }
-
-    fn is_under_way(&self, task: &Task) -> bool {
-        let same = |asking: &Asking| asking.task.is_like(task);
-        self.lanes
-            .iter()
-            .any(|lane| lane.asking.as_deref().is_some_and(same))
-    }
-
-    fn start(&mut self, lane: usize, task: Task, conns: &mut Table<Upstream>, cx: &mut Context) {
-        match &task {
-            Task::Tickers => self.tickers = next_tick(self.tickers, self.config.poll, cx.now.mono),
-            Task::Ticker(symbol) => self.round.began(*symbol),
-            Task::Stats(symbol) => self.round.began_stats(*symbol, cx.now.mono),
+    /// A request for this task is being sent: sets when the task is due next, and pays for it.
+    pub fn sent(&mut self, profile: &Profile, task: &Task, cx: &mut Context) {
+        let now = cx.now.mono;
+        match task {
+            Task::Tickers => self.quotes_due = next_tick(self.quotes_due, profile.config.poll, now),
+            Task::Ticker(symbol) => self.round.sent(*symbol),
+            Task::Stats(symbol) => self.round.sent_stats(*symbol, now),
             Task::Markets => {
-                self.markets = cx.now.mono + HOURLY;
-                cx.market.catalog.begin_list(self.id);
+                self.list_due = now + HOURLY;
+                cx.market.catalog.begin_list(profile.id);
             }
-            Task::Time => self.clock.due = cx.now.mono + HOURLY,
-            Task::Candles { series, slots } => {
-                let current = series
-                    .interval
-                    .slot_of(cx.stats[self.id].exchange_time(cx.now));
-                let depth = cx.config.history.of(series.interval);
-                let floor = current.saturating_sub(depth.keep);
-                self.fetches.began(*series, slots.clone(), || {
-                    let series = cx.market.charts.get(*series)?;
-                    series.reach(floor, depth.backfill.max(FOLLOWED))
-                });
-            }
+            Task::Time => self.clock.sent(cx.now),
+            Task::Candles { series, slots } => self.candles.sent(*series, slots.clone(), cx),
         }
-        let exchange = cx.stats[self.id].exchange_time(cx.now);
-        let call = self.call(&task, &cx.market, exchange);
-        let target = format!("{}{}", self.url.path, self.dialect.target(&call));
-        let reading = Reading::new(self.dialect, &call, Caps::from(&cx.config.limits));
-        let mut request = Vec::with_capacity(256);
-        write_request(&mut request, &self.url.authority(), &target);
-        let deadline = cx.now.mono + time_for(&task, self.config.timeout);
         let share = match task.is_quotes() {
             true => Share::Quotes,
             false => Share::Rest,
         };
-        self.budget
-            .spend(self.dialect.cost(&call), share, cx.now.mono);
-        let meter = self.dialect.meter().map(|meter| match meter {
-            Meter::Used(name) | Meter::Left(name) => name,
-        });
-        log::debug!(
-            target: SOURCE,
-            "request source={} what={:?} target={target:?} cost={} budget_left={}",
-            self.config.id,
-            describe(&task, &cx.market),
-            self.dialect.cost(&call),
-            self.budget.left(cx.now.mono),
-        );
-        let asking = Asking::new(task, reading, request, meter, (cx.now.mono, deadline));
-        cx.stats[self.id].polls += 1;
-        cx.stats[self.id].budget_spent = self.budget.spent();
-        let place = &mut self.lanes[lane];
-        place.asking = Some(Box::new(asking));
-        match place.conn {
-            Some(key) => {
-                place.asking.as_mut().expect("set just above").fresh = false;
-                cx.actions.push_back(Action::Flush(key));
-            }
-            None => self.connect(lane, conns, cx),
+        self.budget.spend(profile.cost(task, cx), share, now);
+        cx.stats[profile.id].polls += 1;
+        cx.stats[profile.id].budget_spent = self.budget.spent();
+    }
+
+    /// A request has come to nothing through nobody's fault: its task is due again, at once.
+    pub fn put_back(&mut self, task: &Task, now: Mono) {
+        match task {
+            Task::Tickers => self.quotes_due = now,
+            Task::Ticker(symbol) => self.round.put_back(*symbol),
+            Task::Stats(symbol) => self.round.put_back_stats(*symbol, now),
+            Task::Markets => self.list_due = now,
+            Task::Time => self.clock.due = now,
+            Task::Candles { series, .. } => self.candles.put_back(*series),
         }
     }
 
-    fn call<'m>(&self, task: &Task, market: &'m Market, exchange: UnixMs) -> Call<'m> {
-        let listing = |symbol: SymbolId| market.catalog.listing(self.id, symbol);
+    /// A request has failed: sets when its task is due again.
+    pub fn failed(&mut self, profile: &Profile, task: &Task, cx: &mut Context) {
         match task {
-            Task::Ticker(symbol) => Call::Ticker {
-                id: listing(*symbol).map_or("", |listing| &listing.ticker_id),
-            },
-            Task::Stats(symbol) => Call::Stats {
-                id: listing(*symbol).map_or("", |listing| &listing.ticker_id),
-            },
-            Task::Markets => Call::Markets,
-            Task::Time => Call::Time,
-            Task::Tickers => Call::Tickers,
-            Task::Candles { series, slots } => {
-                let id = listing(series.symbol).map_or("", |listing| listing.candle_id());
-                let (from, to) = open_times(series.interval, slots);
-                Call::Candles {
-                    id,
-                    interval: series.interval,
-                    from,
-                    to,
-                    limit: self.dialect.page().rows,
-                    now: exchange,
-                }
+            Task::Candles { series, .. } => self.candles.failed(*series, cx.now),
+            Task::Markets => {
+                // Without a first list nothing is served: then only the back-off counts.
+                self.list_due = match self.has_list {
+                    true => cx.now.mono + HOURLY_RETRY,
+                    false => cx.now.mono,
+                };
+                cx.market.catalog.abandon_list(profile.id);
+            }
+            Task::Time => self.clock.failed(HOURLY_RETRY, cx.now),
+            Task::Ticker(_) => self.market_ended(profile, false, cx),
+            Task::Tickers | Task::Stats(_) => {}
+        }
+    }
+
+    /// Nothing is served without quotes, and there are no quotes without the list: their faults are
+    /// the whole source's.
+    pub fn is_vital(&self, task: &Task) -> bool {
+        *task == Task::Tickers || *task == Task::Markets && !self.has_list
+    }
+
+    /// One market of a round has been answered well, or not: the last one ends the round.
+    pub fn market_ended(&mut self, profile: &Profile, is_good: bool, cx: &mut Context) {
+        match self.round.ended(is_good) {
+            RoundEnd::NotYet => return,
+            RoundEnd::WithQuotes => cx.market.quotes.end_poll(profile.id, cx.now),
+            // The exchange answers, and has none of the markets: nothing is waited for, and the source
+            // must not pass for up.
+            RoundEnd::WithoutQuotes => {
+                cx.stats[profile.id].state = SourceState::Backoff;
+                cx.stats[profile.id]
+                    .failing_since
+                    .get_or_insert(cx.now.unix);
             }
         }
+        cx.stats[profile.id].quotes_polled = true;
+    }
+
+    /// The head of a response tells how the budget stands.
+    pub fn metered(&mut self, profile: &Profile, units: u64, cx: &mut Context) {
+        match profile.dialect.meter() {
+            Some(Meter::Used(_)) => self.budget.note_used(units, cx.now.mono),
+            Some(Meter::Left(_)) => self.budget.note_left(units, cx.now.mono),
+            None => {}
+        }
+        cx.stats[profile.id].budget_left = self.budget.left(cx.now.mono);
+    }
+
+    /// The first market list is in place: quotes are due.
+    pub fn first_list(&mut self, cx: &mut Context) {
+        self.has_list = true;
+        self.quotes_due = cx.now.mono;
+        self.backoff.recovered(cx);
+    }
+
+    /// Writes down what metrics and health report of it.
+    pub fn report(&self, profile: &Profile, cx: &mut Context) {
+        let (now, next) = (cx.now, self.next_quotes());
+        let status = &mut cx.stats[profile.id];
+        status.next_poll = next;
+        status.next_poll_at = Some(on_wall(next, now));
+        status.budget_left = self.budget.left(now.mono);
     }
 }
 

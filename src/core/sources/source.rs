@@ -1,249 +1,375 @@
-//! One source: what is asked of its exchange, and when.
+//! One source: one exchange that is polled.
 //!
-//! Owns the source's lanes, its schedule, its back-off and its addresses. A task starts when it is
-//! due, a lane is free and the source is not backing off; the most urgent one first:
+//! [`Source`] conducts its parts: it starts what `planner` chooses from the [`Schedule`], sends it on
+//! its [`Connections`], and turns each response into a [`Job`]. A failure changes
+//! nothing that is served. While a source fails, one request at a time is tried, and after each
+//! failure nothing until the back-off is over.
 //!
-//! 1. at the start the market list and the exchange's clock: nothing else makes sense before;
-//! 2. quotes, on `pollMs`; one lane is kept free for them;
-//! 3. candles that a client waits for, then the newest of each followed series;
-//! 4. the market list and the clock, hourly;
-//! 5. what is missing between candles that are known, then the configured depth of history.
-//!
-//! A tick is planned from the last due time; a missed one is skipped, never queued. While a source
-//! fails, one request at a time is tried, and after each that fails nothing until the back-off's
-//! next step is over.
-//!
-//! Every request takes its cost from the source's budget, and waits until that has it.
-//!
-//! It never serves anybody and never keeps a price: what it reads goes to the market at once, in
-//! slices ([`Source::work`]), after its body has parsed to its end.
+//! It serves no client and keeps no price: what it reads goes to the market, in slices
+//! ([`Source::work`]), after its body has parsed to its end.
 
-use crate::config::{Config, SourceConfig, Url};
-use crate::core::Broken;
+use crate::config::Config;
+use crate::core::Event;
 use crate::core::context::Context;
 use crate::core::history::History;
-use crate::core::sources::Upstream;
-use crate::core::sources::addresses::Addresses;
-use crate::core::sources::budget::Budget;
-use crate::core::sources::clock::ExchangeClock;
-use crate::core::sources::dial::Route;
-use crate::core::sources::fault::Fault;
-use crate::core::sources::fetches::{Fetches, SILENT_FOR_MS};
-use crate::core::sources::outcome::Applying;
-use crate::core::sources::progress::Progress;
-use crate::core::sources::round::Round;
-use crate::core::sources::upstream::Lane;
-use crate::core::stats::SourceState;
-use crate::exchange::{Budget as Limit, Call, Dialect};
-use crate::log_targets::{FETCH, SOURCE};
-use crate::market::{SeriesKey, SourceId};
-use crate::rng::Rng;
-use crate::table::Table;
-use crate::time::{Mono, Now};
-use std::collections::VecDeque;
-use std::io::ErrorKind;
-use std::ops::Range;
-use std::time::Duration;
-
-/// The demo exchange speaks Binance's dialect, and is nobody's but ours.
-const DEMO_BUDGET: Limit = Limit {
-    units: 1_000_000,
-    per: Duration::from_secs(1),
+use crate::core::sources::backfill_progress::BackfillProgress;
+use crate::core::sources::connections::{Connections, Ended};
+use crate::core::sources::fault::{Blame, Fault};
+use crate::core::sources::jobs::{
+    Job, apply, apply_tickers, drop_quotes, drop_records, follow_named, refresh_list,
 };
+use crate::core::sources::planner::Planner;
+use crate::core::sources::request::RequestInFlight;
+use crate::core::sources::schedule::Schedule;
+use crate::core::sources::task::{Profile, Task};
+use crate::durations::POLL_BOUNDS_US;
+use crate::job_queue::JobQueue;
+use crate::log_targets::SOURCE;
+use crate::market::{SeriesKey, SourceId};
+use crate::table::Key;
+use crate::time::{Mono, Now};
+use std::net::SocketAddr;
+use std::ops::Range;
 
 /// See the module's page.
 pub struct Source {
-    pub(super) id: SourceId,
-    pub(super) config: SourceConfig,
-    pub(super) dialect: &'static Dialect,
-    pub(super) url: Url,
-    pub(super) route: Route,
-    pub(super) addresses: Addresses,
-    pub(super) lanes: Vec<Lane>,
-    /// When quotes and the market list are due.
-    pub(super) tickers: Mono,
-    pub(super) markets: Mono,
-    pub(super) clock: ExchangeClock,
-    pub(super) has_list: bool,
-    /// Where the exchange has no call for all quotes.
-    pub(super) round: Round,
-    pub(super) fetches: Fetches,
-    pub(super) budget: Budget,
-    pub(super) failures: u32,
-    /// When the running back-off began, and until when nothing is asked.
-    pub(super) backoff_since: Mono,
-    pub(super) backoff_until: Mono,
-    /// When quotes last came; before that, when this began.
-    pub(super) well_at: Mono,
-    pub(super) progress: Progress,
-    pub(super) rng: Rng,
-    /// Answers whose items are on their way into the market, in their order. An answer that comes
-    /// while another one is applied waits for its turn.
-    pub(super) applying: VecDeque<Applying>,
-    /// When [`Source::handle_timeout`] is wanted; worked out after each change.
-    pub(super) wake: Option<Mono>,
+    profile: Profile,
+    pub(super) connections: Connections,
+    schedule: Schedule,
+    jobs: JobQueue<Job>,
+    progress: BackfillProgress,
+    /// When [`Source::handle_timeout`] is wanted; recomputed after each change.
+    wake_at: Option<Mono>,
 }
 
 impl Source {
-    /// A poller whose first task is due at once.
+    /// A source whose first task is due at once. `seed` is that of its jitter.
     ///
     /// # Panics
-    /// When the source's dialect does not exist, or it has no address: the configuration has been
-    /// checked.
+    /// If the source's dialect does not exist, or it has no address: the configuration is checked
+    /// before.
     pub fn new(id: SourceId, config: &Config, seed: u64, now: Now) -> Source {
-        let source = config.sources[usize::from(id.0)].clone();
-        let dialect = Dialect::by_name(source.spoken()).expect("dialects have been checked");
-        let own = || Url::parse(dialect.base_url()).expect("a dialect's own address is sound");
-        let url = source.url.clone().unwrap_or_else(own);
-        let route = Route::new(&url, source.proxy.clone());
-        if let Some(proxy) = route.proxy() {
-            log::info!(target: SOURCE, "{}: through the proxy {proxy}", source.id);
-        }
-        let (host, port) = route.first();
-        let lanes = config.limits.lanes_per_source.max(1);
-        let limit = match config.demo_source() {
-            Some(demo) if demo == id.index() => DEMO_BUDGET,
-            _ => dialect.budget(),
-        };
+        let profile = Profile::new(id, config);
+        let count = config.limits.lanes_per_source.max(1);
         Source {
-            id,
-            dialect,
-            addresses: Addresses::of(host, port),
-            route,
-            url,
-            lanes: (0..lanes).map(|_| Lane::default()).collect(),
-            tickers: now.mono,
-            markets: now.mono,
-            clock: ExchangeClock::new(now.mono),
-            has_list: false,
-            round: Round::default(),
-            fetches: Fetches::default(),
-            budget: Budget::new(limit, dearest(dialect), now.mono),
-            failures: 0,
-            backoff_since: now.mono,
-            backoff_until: now.mono,
-            well_at: now.mono,
-            progress: Progress::new(now.mono),
-            rng: Rng::new(seed),
-            applying: VecDeque::new(),
-            wake: Some(now.mono),
-            config: source,
+            connections: Connections::new(&profile, count),
+            schedule: Schedule::new(&profile, seed, now.mono),
+            jobs: JobQueue::default(),
+            progress: BackfillProgress::new(now.mono),
+            wake_at: Some(now.mono),
+            profile,
         }
     }
 
     /// When [`Source::handle_timeout`] is wanted next.
     pub fn wake_at(&self) -> Option<Mono> {
-        self.wake
+        self.wake_at
     }
 
-    /// Whether [`Source::work`] has something to do.
+    /// True if [`Source::work`] has something to do.
     pub fn has_work(&self) -> bool {
-        !self.applying.is_empty()
-            || self.lanes.iter().any(Lane::is_unpacking)
-            || self.progress.is_counting()
+        !self.jobs.is_empty()
     }
 
-    /// Answers that have been read and are not yet wholly in the market.
+    /// Responses that are read and not yet completely in the market.
     pub fn staged(&self) -> usize {
-        self.applying.len()
+        self.jobs.iter().filter(|job| job.applies()).count()
     }
 
-    /// Asks for those candles of a series that only the exchange can tell of, on a client's behalf.
-    /// `false`: it need not wait, none will come.
-    pub fn ask(&mut self, series: SeriesKey, slots: &Range<i64>, cx: &mut Context) -> bool {
-        let Some(open) = cx.market.charts.get(series) else {
-            return false;
-        };
-        if self.failures > 0 {
-            return false;
+    /// Follows a series from now on. `false`: there are too many, or the exchange does not have it.
+    pub fn follow(&mut self, series: SeriesKey, cx: &mut Context) -> bool {
+        self.schedule.candles.follow(series, cx)
+    }
+
+    /// Requests candles for a client. `false`: none will come, so the client need not wait.
+    pub fn ask(&mut self, series: SeriesKey, slots: &Range<i64>, cx: &Context) -> bool {
+        let is_well = !self.schedule.backoff.is_failing();
+        let is_taken = is_well && self.schedule.candles.ask(series, slots, cx);
+        if is_taken {
+            // It starts at the end of this turn, not while a client is served.
+            self.wake_up(cx.now);
         }
-        // What the exchange no longer tells is not waited for.
-        let current = (series.interval).slot_of(cx.stats[self.id].exchange_time(cx.now));
-        let oldest = self.oldest_slot(current);
-        let exchange = cx.stats[self.id].exchange_time(cx.now);
-        let unknown = slots.start.max(oldest)..slots.end;
-        let unknown = open.askable(unknown, exchange, SILENT_FOR_MS);
-        let (Some(first), Some(last)) = (unknown.first(), unknown.last()) else {
-            return false;
-        };
-        let slots = first.start..last.end;
-        let room = cx.config.limits.chart_fetches;
-        log::debug!(
-            target: FETCH,
-            "wanted by a client source={} symbol={} interval={} slots={}..{}",
-            self.config.id,
-            cx.market.catalog.name(series.symbol).as_str(),
-            series.interval.name(),
-            slots.start,
-            slots.end,
-        );
-        let taken = self.fetches.ask(series, slots, room, cx.now);
-        // The end of this turn starts it, not the midst of serving a client.
-        self.wake = Some(cx.now.mono);
-        taken
+        is_taken
     }
 
-    /// The oldest slot of which the exchange still tells, when `current` is the newest.
-    pub(super) fn oldest_slot(&self, current: i64) -> i64 {
-        let depth = self.dialect.page().depth;
-        depth.map_or(0, |depth| {
-            let depth = i64::try_from(depth).unwrap_or(i64::MAX);
-            current.saturating_sub(depth - 1)
-        })
-    }
-
-    /// Looks again at once for what is due.
-    pub fn hurry(&mut self, now: Now) {
-        self.wake = Some(now.mono);
-    }
-
-    /// Whether some of these candles are asked for and not answered yet.
+    /// True if a client waits for some of these candles.
     pub fn is_asking(&self, series: SeriesKey, slots: &Range<i64>) -> bool {
-        self.fetches.is_asking(series, slots)
+        self.schedule.candles.is_asking(series, slots)
     }
 
-    /// Deadlines that have passed, tasks that are due. `true`: a task has ended.
-    pub fn handle_timeout(
+    /// Looks at once for what is due.
+    pub fn wake_up(&mut self, now: Now) {
+        self.wake_at = Some(now.mono);
+    }
+
+    /// The history file holds more, or less, than before.
+    pub fn note_stored(&mut self, now: Now) {
+        self.jobs.push(self.progress.stored(now).map(Job::Count));
+    }
+
+    /// The machine's clocks have moved against each other: it slept, or one was set. What is on its
+    /// way may have been sent long ago.
+    pub fn clocks_moved(&mut self, cx: &mut Context) {
+        self.put_back_all(|_| true, cx);
+        drop_records(&mut self.jobs, &mut self.schedule, cx.now.mono);
+        self.schedule.clock.doubt(cx);
+        self.wake_up(cx.now);
+    }
+
+    /// Takes in the addresses of the name, or why there are none.
+    pub fn resolved(
         &mut self,
-        conns: &mut Table<Upstream>,
+        addresses: Result<Vec<SocketAddr>, String>,
+        history: &mut History,
+        cx: &mut Context,
+    ) {
+        match addresses {
+            Ok(list) => self.connections.resolved(list, cx),
+            Err(why) => {
+                self.connections.not_resolved(&why, cx);
+                for conn in 0..self.connections.len() {
+                    let ended = self.connections.fail_unresolved(conn, &why, cx);
+                    self.ended(ended, history, cx);
+                }
+            }
+        }
+        self.start_due(history, cx);
+    }
+
+    /// Takes in what happened to a connection. `true`: a request has ended.
+    pub fn handle(
+        &mut self,
+        conn: usize,
+        key: Key,
+        event: Event<'_>,
         history: &mut History,
         cx: &mut Context,
     ) -> bool {
-        let mut ended = false;
-        for lane in 0..self.lanes.len() {
-            let Lane { asking, dial, .. } = &self.lanes[lane];
-            let Some(asking) = asking else { continue };
-            if asking.deadline <= cx.now.mono {
-                let fault = asking.cut(Fault::Timeout(dial.obstacle()));
-                self.hang_up(lane, cx);
-                self.fail(lane, fault, cx);
-                ended = true;
-            } else if dial.until().is_some_and(|until| until <= cx.now.mono) {
-                let why = Broken::Io(ErrorKind::TimedOut);
-                ended |= self.lost(lane, Some(&why), conns, history, cx);
+        let was_in_doubt = self.schedule.clock.is_in_doubt();
+        let handled = self.connections.handle(conn, key, event, cx);
+        if let Some(head) = handled.head {
+            if let Some(date) = head.date {
+                self.schedule.clock.check_date(date, cx);
+            }
+            if let Some(units) = head.metered {
+                self.schedule.metered(&self.profile, units, cx);
             }
         }
-        if self.down_at(cx).is_some_and(|at| at <= cx.now.mono) {
-            cx.stats[self.id].state = SourceState::Down;
+        if let Some(task) = self.connections.decompressing(conn) {
+            let is_quotes = task.is_quotes();
+            self.jobs.push([Job::Decompress { conn, is_quotes }]);
         }
-        self.start_due(conns, history, cx);
-        ended
+        let has_ended = self.ended(handled.ended, history, cx);
+        if has_ended || self.schedule.clock.is_in_doubt() != was_in_doubt {
+            self.start_due(history, cx);
+        }
+        has_ended
     }
 
-    /// When a source that backs off counts as down, whether it is asked again before or not.
-    pub(super) fn down_at(&self, cx: &Context) -> Option<Mono> {
-        let backs_off = cx.stats[self.id].state == SourceState::Backoff;
-        backs_off.then(|| self.well_at + self.config.stale_after)
+    /// Time has passed: gives up what has had its time, and starts what is due. `true`: a request has
+    /// ended.
+    pub fn handle_timeout(&mut self, history: &mut History, cx: &mut Context) -> bool {
+        let mut has_ended = false;
+        for conn in 0..self.connections.len() {
+            let ended = self.connections.handle_timeout(conn, cx);
+            has_ended |= self.ended(ended, history, cx);
+        }
+        self.schedule.backoff.handle_timeout(cx);
+        self.start_due(history, cx);
+        has_ended
     }
-}
 
-/// Cost of the dearest request to this exchange.
-fn dearest(dialect: &Dialect) -> u32 {
-    let tickers = match dialect.tickers_at_once() {
-        true => Call::Tickers,
-        false => Call::Ticker { id: "" },
-    };
-    let calls = [Call::Markets, Call::Time, tickers];
-    let costs = calls.iter().map(|call| dialect.cost(call));
-    costs.max().unwrap_or(1)
+    /// Starts every task that is due and has an idle connection, then works out when to look again.
+    fn start_due(&mut self, history: &mut History, cx: &mut Context) {
+        self.schedule.begin_round(&self.profile, cx);
+        let mut next = None;
+        while let Some(conn) = self.connections.idle() {
+            let planner = Planner {
+                profile: &self.profile,
+                schedule: &self.schedule,
+                connections: &self.connections,
+                pace: history.pace(),
+                cx,
+            };
+            // What has come is applied first: what is due next may depend on it.
+            let planned = match self.staged() {
+                0 => planner.next(),
+                _ => None,
+            };
+            match planned {
+                Some((when, task)) if when <= cx.now.mono => self.start(conn, task, cx),
+                Some((when, task)) => {
+                    log::debug!(
+                        target: SOURCE,
+                        "planned source={} what={:?} in_ms={}",
+                        self.profile.config.id,
+                        task.describe(&cx.market),
+                        when.since(cx.now.mono).as_millis(),
+                    );
+                    next = Some(when);
+                    break;
+                }
+                None => break,
+            }
+        }
+        let schedule = &self.schedule;
+        let has_rounds = !self.profile.dialect.tickers_at_once() && schedule.has_list;
+        let round = (has_rounds && schedule.round.is_over()).then(|| schedule.next_quotes());
+        let all = [
+            self.connections.due(),
+            next,
+            round,
+            schedule.backoff.down_at(cx),
+        ];
+        self.wake_at = all.into_iter().flatten().min();
+        schedule.report(&self.profile, cx);
+    }
+
+    fn start(&mut self, conn: usize, task: Task, cx: &mut Context) {
+        self.schedule.sent(&self.profile, &task, cx);
+        let request = RequestInFlight::new(&self.profile, task, cx);
+        self.connections.send(conn, Box::new(request), cx);
+    }
+
+    /// Steps the next job once. `true`: a response is completely in the market, or a request has ended.
+    pub fn work(&mut self, history: &mut History, cx: &mut Context) -> bool {
+        let next = self.jobs.next(|_| true);
+        let Some(mut job) = next.and_then(|at| self.jobs.take(at)) else {
+            return false;
+        };
+        let (id, schedule) = (self.profile.id, &mut self.schedule);
+        let mut has_ended = false;
+        let is_done = match &mut job {
+            Job::ApplyTickers(tickers) => apply_tickers(id, tickers, schedule, cx),
+            Job::ApplyCandles(page) => {
+                let is_done = page.step(&schedule.clock, &mut schedule.candles, history, cx);
+                if is_done {
+                    let count = self.progress.applied(&schedule.candles, cx.now);
+                    self.jobs.push(count.map(Job::Count));
+                }
+                is_done
+            }
+            Job::RefreshList => {
+                let next = refresh_list(&self.profile, schedule, history, cx);
+                let is_done = next.is_some();
+                self.jobs.push(next.into_iter().flatten());
+                is_done
+            }
+            Job::DropQuotes(symbols) => drop_quotes(id, symbols, cx),
+            Job::FollowNamed(symbols) => follow_named(id, symbols, schedule, cx),
+            Job::Decompress { conn, .. } => {
+                let ended = self.connections.decompress(*conn, cx);
+                let is_done = self.connections.decompressing(*conn).is_none();
+                has_ended = self.ended(ended, history, cx);
+                is_done
+            }
+            Job::Count(count) => count.step(id, &mut self.progress, &schedule.candles, history, cx),
+        };
+        has_ended |= is_done && job.applies();
+        if !is_done {
+            self.jobs.put_back(job);
+        }
+        if has_ended {
+            self.start_due(history, cx);
+        }
+        has_ended
+    }
+
+    /// Takes in how a request has ended. `false`: none has.
+    fn ended(&mut self, ended: Option<Ended>, history: &mut History, cx: &mut Context) -> bool {
+        match ended {
+            None => return false,
+            Some(Ended::Complete(request)) => self.complete(request, history, cx),
+            Some(Ended::Failed(request, fault)) => {
+                self.failed(request.task(), fault, request.began, cx);
+            }
+            Some(Ended::PutBack(task)) => self.schedule.put_back(&task, cx.now.mono),
+        }
+        true
+    }
+
+    /// The response to a request is complete.
+    fn complete(&mut self, request: Box<RequestInFlight>, history: &mut History, cx: &mut Context) {
+        let (task, began) = (request.task().clone(), request.began);
+        let sent_at = request.sent_at.unwrap_or(cx.now);
+        let took = cx.now.mono.since(sent_at.mono);
+        log::debug!(
+            target: SOURCE,
+            "response source={} what={:?} status={} bytes={} ms={}",
+            self.profile.config.id,
+            task.describe(&cx.market),
+            request.status().unwrap_or(0),
+            request.received,
+            took.as_millis(),
+        );
+        let staged = match request.finish() {
+            Ok(staged) => staged,
+            Err(fault) => return self.failed(&task, fault, began, cx),
+        };
+        let status = &mut cx.stats[self.profile.id];
+        status.ok += 1;
+        status.rejected += staged.rejected;
+        status.last_success_at = Some(cx.now.unix);
+        status.last_latency_ms = Some(took.as_millis() as u64);
+        (status.latencies).note(&POLL_BOUNDS_US, took.as_micros() as u64, 1);
+        if task.is_quotes() {
+            self.schedule.backoff.quotes_came(cx);
+            cx.market.quotes.count_rejected(staged.rejected);
+        }
+        match apply(
+            staged,
+            sent_at,
+            &self.profile,
+            &mut self.schedule,
+            history,
+            cx,
+        ) {
+            Ok(job) => self.jobs.push(job),
+            Err(fault) => self.failed(&task, fault, cx.now.mono, cx),
+        }
+    }
+
+    /// A task that began then has failed: it changes nothing that is served.
+    fn failed(&mut self, task: &Task, fault: Fault, began: Mono, cx: &mut Context) {
+        let id = &self.profile.config.id;
+        // An exchange may fail at one market and serve the others.
+        let blame = match fault.blame() {
+            Blame::Source if task.is_of_one_market() && fault.is_answer() => Blame::Call,
+            blame => blame,
+        };
+        let what = task.describe(&cx.market);
+        let text = format!("{what}: {fault}");
+        let status = &mut cx.stats[self.profile.id];
+        status.errors += 1;
+        status.timeouts += u64::from(matches!(fault, Fault::Timeout(_)));
+        status.rate_limited += u64::from(blame == Blame::RateLimit);
+        status.last_error_at = Some(cx.now.unix);
+        let is_news = status.last_error.as_deref() != Some(&text);
+        if is_news || !self.schedule.backoff.is_failing() {
+            log::warn!(target: SOURCE, "{id}: {text}");
+        }
+        log::debug!(
+            target: SOURCE,
+            "failed source={id} what={what:?} blame={blame:?} ms={} error={:?}",
+            cx.now.mono.since(began).as_millis(),
+            fault.to_string(),
+        );
+        status.last_error = Some(text);
+        let is_vital = self.schedule.is_vital(task);
+        self.schedule.failed(&self.profile, task, cx);
+        if is_vital || blame != Blame::Call {
+            self.schedule.backoff.failed(&fault, began, cx);
+            // What has been begun and not sent yet waits as well.
+            self.put_back_all(|request| !request.has_left(), cx);
+            self.schedule.candles.give_up_asked();
+            self.schedule.round.abandon();
+        }
+    }
+
+    /// Ends those requests that are chosen. Their tasks are due again at once.
+    fn put_back_all(&mut self, is_chosen: impl Fn(&RequestInFlight) -> bool, cx: &mut Context) {
+        for task in self.connections.put_back_all(is_chosen, cx) {
+            self.schedule.put_back(&task, cx.now.mono);
+        }
+    }
 }

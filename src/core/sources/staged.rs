@@ -1,7 +1,7 @@
-//! Items of one answer, from the reading to where they wait until its body has parsed to its end.
+//! Items of one response that are read and not yet applied.
 //!
-//! Owns what is kept of each and what is counted, and the bound on how many. It never applies
-//! anything: an answer that breaks off changes nothing that is served.
+//! [`Staged`] owns them until the body has parsed to its end: a response that breaks off changes
+//! nothing that is served. It bounds how many there may be.
 
 use crate::core::sources::task::Task;
 use crate::exchange::{Reject, Sink};
@@ -11,27 +11,27 @@ use crate::record::{Candle, MarketInfo, Stats, Ticker};
 use crate::time::UnixMs;
 use std::collections::VecDeque;
 
-/// Tickers that stand together: below what an allocator asks the system for and gives back at once.
-/// Those of a whole exchange in one piece would be moved as it grows, and be given back, in half a
+/// Tickers in one piece: below the size that an allocator takes from the system and gives back at
+/// once. All tickers of an exchange in one piece would be moved as it grows, and freed, in half a
 /// millisecond each.
 const TICKERS_A_PIECE: usize = 256;
 
-/// Tickers, in their order, in pieces of bounded size.
+/// Tickers in their order, in pieces of bounded size.
 #[derive(Debug, Default)]
 pub struct Tickers {
     /// All are full but the last one.
     pieces: VecDeque<Vec<(SymbolId, Ticker)>>,
     /// The time of those that have none of their own.
-    stamp: Option<UnixMs>,
+    default_time: Option<UnixMs>,
 }
 
 impl Tickers {
-    /// How many there are.
+    /// Their number.
     pub fn len(&self) -> usize {
         self.pieces.iter().map(Vec::len).sum()
     }
 
-    /// The newest time that one of them tells.
+    /// The newest time of one of them.
     pub fn newest(&self) -> Option<UnixMs> {
         let all = self.pieces.iter().flatten();
         all.filter_map(|(_, ticker)| ticker.timestamp).max()
@@ -40,15 +40,15 @@ impl Tickers {
     /// Takes out the first piece.
     pub fn next_piece(&mut self) -> Option<Vec<(SymbolId, Ticker)>> {
         let mut piece = self.pieces.pop_front()?;
-        if self.stamp.is_some() {
+        if self.default_time.is_some() {
             for (_, ticker) in &mut piece {
-                ticker.timestamp = ticker.timestamp.or(self.stamp);
+                ticker.timestamp = ticker.timestamp.or(self.default_time);
             }
         }
         Some(piece)
     }
 
-    /// Whether none is left.
+    /// True if none is left.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
@@ -61,70 +61,71 @@ impl Tickers {
     }
 }
 
-/// Items read and not yet applied.
+/// The items of a response, by the kind of its task.
 #[derive(Debug)]
-pub enum Staged {
-    /// Of tracked markets, and how many there were of all.
+pub enum Items {
+    /// Of tracked markets, and the number of all that came.
     Tickers(Tickers, u64),
-    /// With the exchange's own word on whether each is closed.
+    /// With what the exchange itself says on whether each is closed.
     Candles(Vec<Reported>),
-    /// So many. They stand in the catalog already, which serves none of them before the list ends.
+    /// Their number. They are in the catalog already, which serves none of them before the list ends.
     Markets(usize),
     /// The exchange's clock.
     Time(Option<UnixMs>),
-    /// One market's 24 hours.
+    /// The 24-hour figures of one market.
     Stats(Option<Stats>),
 }
 
-impl Staged {
-    /// Nothing yet, of the kind that this task brings.
-    pub fn nothing_of(task: &Task) -> Staged {
-        match task {
-            Task::Markets => Staged::Markets(0),
-            Task::Time => Staged::Time(None),
-            Task::Tickers | Task::Ticker(_) => Staged::Tickers(Tickers::default(), 0),
-            Task::Stats(_) => Staged::Stats(None),
-            Task::Candles { .. } => Staged::Candles(Vec::new()),
-        }
-    }
-
-    /// Whether a list that cannot be empty is. No candles is a fair answer: nobody traded.
-    pub fn is_empty(&self) -> bool {
-        match self {
-            Staged::Tickers(_, seen) => *seen == 0,
-            Staged::Candles(_) => false,
-            Staged::Markets(count) => *count == 0,
-            Staged::Time(time) => time.is_none(),
-            Staged::Stats(stats) => stats.is_none(),
-        }
-    }
-}
-
-/// Takes items from the reading and stages them.
-pub struct Stager<'a> {
-    /// Whose items they are.
+/// See the module's page.
+#[derive(Debug)]
+pub struct Staged {
+    /// The source that was asked.
     pub source: SourceId,
-    /// Where the market list goes.
-    pub catalog: &'a mut Catalog,
     /// What was asked.
-    pub task: &'a Task,
-    /// Where all else goes.
-    pub staged: &'a mut Staged,
-    /// Items refused so far.
-    pub rejected: &'a mut u64,
-    /// Whether one of them is a candle of nobody knows which slot.
-    pub undated: &'a mut bool,
-    /// The symbol of the ticker that was last asked about.
-    pub wanted: Option<SymbolId>,
+    pub task: Task,
+    /// What has come.
+    pub items: Items,
+    /// Items that were refused.
+    pub rejected: u64,
+    /// True if one of them is a candle whose slot is unknown.
+    pub has_undated: bool,
 }
 
-impl Stager<'_> {
-    /// Whether there are so many items that most of them must be repeated: more than two for each
-    /// symbol, or for each slot of candles. A body of any length is staged in bounded room.
-    pub fn is_overfull(&self) -> bool {
-        match (&*self.staged, self.task) {
-            (Staged::Tickers(list, _), _) => list.len() > 2 * self.catalog.known().len(),
-            (Staged::Candles(list), Task::Candles { slots, .. }) => {
+impl Staged {
+    /// No items yet.
+    pub fn new(source: SourceId, task: Task) -> Staged {
+        Staged {
+            items: match task {
+                Task::Markets => Items::Markets(0),
+                Task::Time => Items::Time(None),
+                Task::Tickers | Task::Ticker(_) => Items::Tickers(Tickers::default(), 0),
+                Task::Stats(_) => Items::Stats(None),
+                Task::Candles { .. } => Items::Candles(Vec::new()),
+            },
+            source,
+            task,
+            rejected: 0,
+            has_undated: false,
+        }
+    }
+
+    /// True if a list that cannot be empty is. Having no candles is sound: nobody traded.
+    pub fn is_empty(&self) -> bool {
+        match &self.items {
+            Items::Tickers(_, seen) => *seen == 0,
+            Items::Candles(_) => false,
+            Items::Markets(count) => *count == 0,
+            Items::Time(time) => time.is_none(),
+            Items::Stats(stats) => stats.is_none(),
+        }
+    }
+
+    /// True if there are so many items that most of them must be repeated: more than two for each
+    /// symbol, or for each slot of candles. So a body of any length is staged in bounded memory.
+    pub fn is_overfull(&self, catalog: &Catalog) -> bool {
+        match (&self.items, &self.task) {
+            (Items::Tickers(list, _), _) => list.len() > 2 * catalog.known().len(),
+            (Items::Candles(list), Task::Candles { slots, .. }) => {
                 list.len() as u64 > 2 * slots.end.abs_diff(slots.start)
             }
             _ => false,
@@ -132,25 +133,35 @@ impl Stager<'_> {
     }
 }
 
+/// Stages the items that a reader finds in a body.
+pub struct Stager<'a> {
+    /// Where they go.
+    pub staged: &'a mut Staged,
+    /// Where the market list goes.
+    pub catalog: &'a mut Catalog,
+    /// The symbol of the ticker that the reader last asked about.
+    pub symbol: Option<SymbolId>,
+}
+
 impl Sink for Stager<'_> {
     fn wants(&mut self, ticker_id: &str) -> bool {
-        if let Staged::Tickers(_, seen) = self.staged {
+        if let Items::Tickers(_, seen) = &mut self.staged.items {
             *seen += 1;
         }
-        self.wanted = self.catalog.by_ticker_id(self.source, ticker_id);
-        self.wanted.is_some()
+        self.symbol = self.catalog.by_ticker_id(self.staged.source, ticker_id);
+        self.symbol.is_some()
     }
 
     fn ticker(&mut self, _ticker_id: &str, ticker: Ticker) {
-        if let (Staged::Tickers(list, _), Some(symbol)) = (&mut *self.staged, self.wanted) {
+        if let (Items::Tickers(list, _), Some(symbol)) = (&mut self.staged.items, self.symbol) {
             list.push(symbol, ticker);
         }
     }
 
     fn candle(&mut self, candle: Candle, closed: Option<bool>) {
-        // Some exchanges answer with more than was asked for.
-        if let (Staged::Candles(list), Task::Candles { series, slots }) =
-            (&mut *self.staged, self.task)
+        // Some exchanges send more than was asked for.
+        if let (Items::Candles(list), Task::Candles { series, slots }) =
+            (&mut self.staged.items, &self.staged.task)
             && slots.contains(&series.interval.slot_of(candle.open_time))
         {
             list.push(Reported { candle, closed });
@@ -158,42 +169,42 @@ impl Sink for Stager<'_> {
     }
 
     fn market(&mut self, info: MarketInfo) {
-        if let Staged::Markets(count) = self.staged {
+        if let Items::Markets(count) = &mut self.staged.items {
             *count += 1;
-            self.catalog.list(self.source, info);
+            self.catalog.list(self.staged.source, info);
         }
     }
 
     fn stats(&mut self, _ticker_id: &str, stats: Stats) {
-        if let Staged::Stats(slot) = self.staged {
+        if let Items::Stats(slot) = &mut self.staged.items {
             *slot = Some(stats);
         }
     }
 
     fn stamp(&mut self, time: UnixMs) {
-        if let Staged::Tickers(list, _) = self.staged {
-            list.stamp = Some(time);
+        if let Items::Tickers(list, _) = &mut self.staged.items {
+            list.default_time = Some(time);
         }
     }
 
     fn time(&mut self, time: UnixMs) {
-        if let Staged::Time(slot) = self.staged {
+        if let Items::Time(slot) = &mut self.staged.items {
             *slot = Some(time);
         }
     }
 
     fn rejected(&mut self, reason: Reject<'_>) {
         log::debug!(target: SOURCE, "item refused: {reason:?}");
-        match (&mut *self.staged, reason.time) {
-            // Without its numbers it is unsound: no word about its slot, and counted as such.
-            (Staged::Candles(_), Some(open_time)) => {
+        match (&mut self.staged.items, reason.time) {
+            // A candle without its numbers tells nothing of its slot, and counts as unsound there.
+            (Items::Candles(_), Some(open_time)) => {
                 return self.candle(Candle::without_numbers(open_time), None);
             }
-            (Staged::Candles(_), None) => *self.undated = true,
-            (Staged::Tickers(_, seen), _) => *seen += 1,
+            (Items::Candles(_), None) => self.staged.has_undated = true,
+            (Items::Tickers(_, seen), _) => *seen += 1,
             _ => {}
         }
-        *self.rejected += 1;
+        self.staged.rejected += 1;
     }
 }
 

@@ -1,12 +1,20 @@
-//! What is asked of an exchange, one request each.
-//!
-//! Owns the kinds of requests and what they have in common. It never says when one is due.
+//! The kinds of requests to an exchange, and what never changes of a source.
 
-use crate::market::{Market, SeriesKey, SymbolId};
+use crate::config::{Config, SourceConfig, Url};
+use crate::core::context::Context;
+use crate::exchange::{Budget, Call, Dialect};
+use crate::market::{Market, SeriesKey, SourceId, SymbolId};
+use crate::time::UnixMs;
 use std::ops::Range;
 use std::time::Duration;
 
-/// What is asked of an exchange.
+/// The demo exchange speaks Binance's dialect, and nobody else uses it.
+const DEMO_BUDGET: Budget = Budget {
+    units: 1_000_000,
+    per: Duration::from_secs(1),
+};
+
+/// What one request asks of an exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Task {
     /// Its market list.
@@ -17,11 +25,11 @@ pub enum Task {
     Tickers,
     /// The ticker of one market.
     Ticker(SymbolId),
-    /// The figures of 24 hours of one market, where its ticker lacks them.
+    /// The 24-hour figures of one market, if its ticker lacks them.
     Stats(SymbolId),
     /// Candles of these slots.
     Candles {
-        /// Of which series.
+        /// The series.
         series: SeriesKey,
         /// Slots of the series' interval.
         slots: Range<i64>,
@@ -29,41 +37,124 @@ pub enum Task {
 }
 
 impl Task {
-    /// Whether it brings quotes.
+    /// True if it brings quotes.
     pub fn is_quotes(&self) -> bool {
         matches!(self, Task::Tickers | Task::Ticker(_))
     }
 
-    /// Whether both ask for the same kind of thing.
-    pub fn is_like(&self, other: &Task) -> bool {
-        std::mem::discriminant(self) == std::mem::discriminant(other)
+    /// True if it is about one market only.
+    pub fn is_of_one_market(&self) -> bool {
+        matches!(
+            self,
+            Task::Candles { .. } | Task::Ticker(_) | Task::Stats(_)
+        )
+    }
+
+    /// How long the request may take. A market list is up to a hundred times the size of anything
+    /// else, and nobody waits for it.
+    pub fn timeout(&self, base: Duration) -> Duration {
+        match self {
+            Task::Markets => base * 4,
+            _ => base,
+        }
+    }
+
+    /// The task in words, for the log and the metrics.
+    pub fn describe(&self, market: &Market) -> String {
+        let name = |symbol: SymbolId| market.catalog.name(symbol);
+        match self {
+            Task::Markets => "market list".to_string(),
+            Task::Time => "clock".to_string(),
+            Task::Tickers => "quotes".to_string(),
+            Task::Ticker(symbol) => format!("quote of {}", name(*symbol).as_str()),
+            Task::Stats(symbol) => format!("24 hours of {}", name(*symbol).as_str()),
+            Task::Candles { series, .. } => {
+                let symbol = name(series.symbol).as_str();
+                format!("{} candles of {symbol}", series.interval.name())
+            }
+        }
     }
 }
 
-/// How long a request of this kind may take. A market list is up to a hundred times the size of
-/// anything else, and nobody waits for it.
-pub fn time_for(task: &Task, timeout: Duration) -> Duration {
-    match task {
-        Task::Markets => timeout * 4,
-        _ => timeout,
-    }
+/// A source's configuration, dialect and address.
+pub struct Profile {
+    /// Its number.
+    pub id: SourceId,
+    /// Its section of the configuration.
+    pub config: SourceConfig,
+    /// How its exchange is spoken to.
+    pub dialect: &'static Dialect,
+    /// The base of all its URLs.
+    pub url: Url,
+    /// How much may be asked in which time.
+    pub limit: Budget,
 }
 
-/// A task in words, for the log and the metrics.
-pub fn describe(task: &Task, market: &Market) -> String {
-    match task {
-        Task::Markets => "market list".to_string(),
-        Task::Time => "clock".to_string(),
-        Task::Tickers => "quotes".to_string(),
-        Task::Ticker(symbol) => {
-            format!("quote of {}", market.catalog.name(*symbol).as_str())
+impl Profile {
+    /// The profile of a configured source.
+    ///
+    /// # Panics
+    /// If the source's dialect does not exist, or it has no address: the configuration is checked
+    /// before.
+    pub fn new(id: SourceId, config: &Config) -> Profile {
+        let source = config.sources[id.index()].clone();
+        let dialect = Dialect::by_name(source.spoken()).expect("dialects have been checked");
+        let own = || Url::parse(dialect.base_url()).expect("a dialect's own address is sound");
+        Profile {
+            id,
+            dialect,
+            url: source.url.clone().unwrap_or_else(own),
+            limit: match config.demo_source() {
+                Some(demo) if demo == id.index() => DEMO_BUDGET,
+                _ => dialect.budget(),
+            },
+            config: source,
         }
-        Task::Stats(symbol) => {
-            format!("24 hours of {}", market.catalog.name(*symbol).as_str())
+    }
+
+    /// The cost of the dearest request without which nothing is served.
+    pub fn dearest(&self) -> u32 {
+        let tickers = match self.dialect.tickers_at_once() {
+            true => Call::Tickers,
+            false => Call::Ticker { id: "" },
+        };
+        let costs = [Call::Markets, Call::Time, tickers].map(|call| self.dialect.cost(&call));
+        costs.into_iter().max().unwrap_or(1)
+    }
+
+    /// What a task costs of the exchange's limit.
+    pub fn cost(&self, task: &Task, cx: &Context) -> u32 {
+        self.dialect.cost(&self.call(task, cx))
+    }
+
+    /// A task in the words of the dialect.
+    pub fn call<'m>(&self, task: &Task, cx: &'m Context) -> Call<'m> {
+        let listing = |symbol: SymbolId| cx.market.catalog.listing(self.id, symbol);
+        let ticker_id = |symbol| listing(symbol).map_or("", |listing| &listing.ticker_id);
+        match task {
+            Task::Ticker(symbol) => Call::Ticker {
+                id: ticker_id(*symbol),
+            },
+            Task::Stats(symbol) => Call::Stats {
+                id: ticker_id(*symbol),
+            },
+            Task::Markets => Call::Markets,
+            Task::Time => Call::Time,
+            Task::Tickers => Call::Tickers,
+            Task::Candles { series, slots } => Call::Candles {
+                id: listing(series.symbol).map_or("", |listing| listing.candle_id()),
+                interval: series.interval,
+                // Both ends are inclusive.
+                from: series.interval.open_of(slots.start),
+                to: series.interval.open_of(slots.end - 1),
+                limit: self.dialect.page().rows,
+                now: self.exchange_time(cx),
+            },
         }
-        Task::Candles { series, .. } => {
-            let symbol = market.catalog.name(series.symbol).as_str();
-            format!("{} candles of {symbol}", series.interval.name())
-        }
+    }
+
+    /// The exchange's time now, as far as it is known.
+    pub fn exchange_time(&self, cx: &Context) -> UnixMs {
+        cx.exchange_time(self.id)
     }
 }

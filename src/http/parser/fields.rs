@@ -31,7 +31,7 @@ impl<'a> KnownFields<'a> {
     #[inline]
     pub(super) fn field(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), RequestError> {
         match name.len() {
-            4 if is(name, b"host") => self.host(value),
+            4 if name.eq_ignore_ascii_case(b"host") => self.host(value),
             6 | 8 | 10 | 13 | 14 | 15 | 17 => self.known_length(name, value),
             _ => Ok(()),
         }
@@ -41,20 +41,24 @@ impl<'a> KnownFields<'a> {
     /// browsers send many other fields of these lengths.
     #[inline(never)]
     fn known_length(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), RequestError> {
-        match (name.len(), name[0] | CASE) {
-            (6, b'e') if is(name, b"expect") => return self.expect(value),
-            (8, b'i') if is(name, b"if-match") => self.has_if_match = true,
-            (10, b'c') if is(name, b"connection") => self.connection(value),
-            (13, b'i') if is(name, b"if-none-match") => {
+        match (name.len(), name[0].to_ascii_lowercase()) {
+            (6, b'e') if name.eq_ignore_ascii_case(b"expect") => return self.expect(value),
+            (8, b'i') if name.eq_ignore_ascii_case(b"if-match") => self.has_if_match = true,
+            (10, b'c') if name.eq_ignore_ascii_case(b"connection") => self.connection(value),
+            (13, b'i') if name.eq_ignore_ascii_case(b"if-none-match") => {
                 self.none_match_repeats = self.if_none_match.is_some();
                 keep_first(&mut self.if_none_match, value);
             }
-            (14, b'c') if is(name, b"content-length") => return self.content_length(value),
-            (15, b'a') if is(name, b"accept-encoding") => {
+            (14, b'c') if name.eq_ignore_ascii_case(b"content-length") => {
+                return self.content_length(value);
+            }
+            (15, b'a') if name.eq_ignore_ascii_case(b"accept-encoding") => {
                 self.accept_encoding_repeats = self.accept_encoding.is_some();
                 keep_first(&mut self.accept_encoding, value);
             }
-            (17, b't') if is(name, b"transfer-encoding") => return self.transfer_encoding(value),
+            (17, b't') if name.eq_ignore_ascii_case(b"transfer-encoding") => {
+                return self.transfer_encoding(value);
+            }
             _ => {}
         }
         Ok(())
@@ -149,28 +153,6 @@ impl<'a> KnownFields<'a> {
             Some(length) => RequestBody::Length(length),
         }
     }
-}
-
-/// The bit by which small letters differ from capitals. A hyphen has it too, and the byte that differs
-/// from a hyphen only by this bit is in no token.
-const CASE: u8 = 0x20;
-
-/// True if a field's name is `known`, which has only small letters and hyphens. Compares eight bytes at
-/// a time, because a browser's request has a dozen names.
-#[inline(always)]
-fn is<const N: usize>(name: &[u8], known: &[u8; N]) -> bool {
-    const CASES: u64 = u64::from_ne_bytes([CASE; 8]);
-    let Ok(name) = <&[u8; N]>::try_from(name) else {
-        return false;
-    };
-    let (words, rest) = name.as_chunks();
-    let (known_words, known_rest) = known.as_chunks();
-    let words_are = words
-        .iter()
-        .zip(known_words)
-        .all(|(&word, &known)| u64::from_ne_bytes(word) | CASES == u64::from_ne_bytes(known));
-    let mut pairs = rest.iter().zip(known_rest);
-    words_are && pairs.all(|(byte, known)| byte | CASE == *known)
 }
 
 fn keep_first<'a>(place: &mut Option<&'a [u8]>, value: &'a [u8]) {

@@ -2,8 +2,8 @@
 //!
 //! Owns the map from ticker ids to symbols.
 
-use super::super::hash::NameMap;
 use super::super::ids::SymbolId;
+use super::super::symbol::NameMap;
 use crate::record::{MarketInfo, MarketRules};
 use std::fmt;
 

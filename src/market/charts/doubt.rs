@@ -2,8 +2,8 @@
 //!
 //! It never removes what was reported while the clock was right.
 
-use super::{Charts, greatest_key, least_key};
-use crate::market::ids::{SourceId, SymbolId};
+use super::{Charts, keys_of};
+use crate::market::ids::SourceId;
 use crate::market::series::SeriesKey;
 use crate::time::UnixMs;
 
@@ -22,8 +22,7 @@ impl Charts {
         if in_doubt {
             self.in_doubt.push(source);
         }
-        let keys = least_key(source, SymbolId(0))..=greatest_key(source, SymbolId(u32::MAX));
-        for (_, series) in self.series.range_mut(keys) {
+        for (_, series) in self.series.range_mut(keys_of(source)) {
             series.doubt_clock(in_doubt);
         }
     }
@@ -31,8 +30,7 @@ impl Charts {
     /// Forgets the silences of a source whose clock was set: the time between two answers is no
     /// longer known.
     pub fn forget_silences(&mut self, source: SourceId) {
-        let keys = least_key(source, SymbolId(0))..=greatest_key(source, SymbolId(u32::MAX));
-        for (_, series) in self.series.range_mut(keys) {
+        for (_, series) in self.series.range_mut(keys_of(source)) {
             series.silences.clear();
         }
     }
@@ -40,16 +38,15 @@ impl Charts {
     /// Forgets what was learned of slots from this time on, because the source's clock ran ahead.
     /// Returns what to remove from the archive: each series, and the first slot.
     pub fn doubt(&mut self, source: SourceId, since: UnixMs) -> Vec<(SeriesKey, i64)> {
-        let keys = least_key(source, SymbolId(0))..=greatest_key(source, SymbolId(u32::MAX));
         let mut cut = Vec::new();
-        for (key, series) in self.series.range_mut(keys.clone()) {
+        for (key, series) in self.series.range_mut(keys_of(source)) {
             let (bytes, slot) = (series.bytes(), key.interval.slot_of(since));
             if series.forget_from(slot) {
                 cut.push((*key, slot));
             }
             self.bytes = self.bytes - bytes + series.bytes();
         }
-        for (key, spans) in self.unopened.range_mut(keys) {
+        for (key, spans) in self.unopened.range_mut(keys_of(source)) {
             let slot = key.interval.slot_of(since);
             if spans.remove(slot..i64::MAX) {
                 cut.push((*key, slot));

@@ -26,16 +26,30 @@ pub struct Quote {
     pub(super) rendered: OnceCell<Box<[u8]>>,
 }
 
+/// Counters of quotes and items.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QuoteCounts {
+    /// Quotes held, over all sources.
+    pub cached: usize,
+    /// Those that are not stale.
+    pub fresh: usize,
+    /// Those that are.
+    pub stale: usize,
+    /// Symbols with a quote of at least one source.
+    pub symbols: usize,
+    /// Items applied since the start.
+    pub collected: u64,
+    /// Items refused since the start.
+    pub rejected: u64,
+}
+
 /// Counts over all sources.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     pub(super) version: u64,
     pub(super) turned: u64,
-    pub(super) cached: usize,
-    pub(super) stale: usize,
-    pub(super) symbols: usize,
-    pub(super) collected: u64,
-    pub(super) rejected: u64,
+    /// `fresh` is not kept.
+    pub(super) counts: QuoteCounts,
 }
 
 impl Quote {
@@ -87,7 +101,7 @@ impl Quote {
 
     /// Sets the staleness and a new version. `stale_here` counts the stale quotes of its source.
     pub(super) fn show(&mut self, stale: bool, stale_here: &mut usize, totals: &mut Totals) {
-        for count in [&mut totals.stale, stale_here] {
+        for count in [&mut totals.counts.stale, stale_here] {
             *count = *count + usize::from(stale) - usize::from(self.stale);
         }
         totals.turned += u64::from(stale != self.stale);

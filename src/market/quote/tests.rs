@@ -467,9 +467,9 @@ fn compare(
     seed: u64,
 ) {
     let order = [SourceId(2), SourceId(0), SourceId(1)];
-    let mut counts = Counts {
+    let mut counts = QuoteCounts {
         collected: quotes.counts().collected,
-        ..Counts::default()
+        ..QuoteCounts::default()
     };
     for symbol in (0..5).map(SymbolId) {
         let best = quotes.best(&order, symbol).map(|quote| quote.source);

@@ -1,41 +1,40 @@
-//! The parameters of a chart's request.
+//! The parameters of a request for a chart.
 
-use super::super::error::{Error, echo};
-use super::super::params::{self, Call};
-use super::super::symbols::look_up;
-use super::super::view::View;
+use crate::core::api::error::{Error, echo};
+use crate::core::api::params::{self, Call, Value};
+use crate::core::api::symbols::look_up;
 use crate::interval::Interval;
 use crate::json::Decimals;
 use crate::market::{ChartSpec, SeriesKey, SourceId, SymbolId};
 use crate::time::UnixMs;
-use std::borrow::Cow;
 use std::cell::Cell;
 
-/// Most candles of one answer.
+/// The most candles of one response.
 const MAX_LIMIT: usize = 5000;
 
-/// Candles of an answer when neither a limit nor both ends are given.
+/// The limit if neither `limit` nor both ends are given.
 const DEFAULT_LIMIT: usize = 500;
 
-/// Times below this are seconds: as milliseconds they would lie in 1973 and before.
-pub(super) const SECONDS_BELOW: i64 = 100_000_000_000;
+/// Times below this are seconds: as milliseconds they would be before 1973.
+pub const SECONDS_BELOW: i64 = 100_000_000_000;
 
-/// A request for a chart, understood.
+/// A request for a chart.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// Of which market.
+    /// Of this market.
     pub symbol: SymbolId,
-    /// Which candles, and how they are written.
+    /// Which candles, and their form.
     pub spec: ChartSpec,
-    /// Of which source, where that was said.
+    /// Of this source, if given.
     pub source: Option<SourceId>,
-    /// What answered it last.
-    pub(super) known: Cell<Option<Known>>,
+    /// What the last response was made from.
+    pub known: Cell<Option<Known>>,
 }
 
-/// What answered a request, and what has to be the same for that to do so again.
+/// What the last response to a request was made from. As long as all of it is the same, so is the
+/// response.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
+pub struct Known {
     /// The series.
     pub key: SeriesKey,
     /// Its version.
@@ -45,7 +44,7 @@ pub(super) struct Known {
 }
 
 impl Asked {
-    /// A request for this, which nothing has answered yet.
+    /// A request without a response yet.
     pub fn new(symbol: SymbolId, spec: ChartSpec, source: Option<SourceId>) -> Asked {
         Asked {
             symbol,
@@ -57,35 +56,15 @@ impl Asked {
 }
 
 /// Reads the parameters.
-pub fn read(view: &View<'_>, call: &Call<'_>) -> Result<Asked, Error> {
-    let query = call.query;
-    let names = [
-        "symbol",
-        "interval",
-        "resolution",
-        "from",
-        "startTime",
-        "to",
-        "endTime",
-        "limit",
-        "fill",
-        "source",
-        "decimals",
-    ];
+pub fn prepare(call: &Call<'_>) -> Result<Asked, Error> {
+    #[rustfmt::skip]
     let [
-        symbol,
-        interval,
-        resolution,
-        from,
-        start_time,
-        to,
-        end_time,
-        limit,
-        fill,
-        source,
-        decimals,
-    ] = params::read(query, &names)?;
-    let symbol = read_symbol(view, symbol)?;
+        symbol, interval, resolution, from, start_time, to, end_time, limit, fill, source, decimals,
+    ] = call.params([
+        "symbol", "interval", "resolution", "from", "startTime", "to", "endTime", "limit", "fill",
+        "source", "decimals",
+    ])?;
+    let symbol = read_symbol(call, symbol)?;
     let interval = read_interval(interval, resolution)?;
     let (first, last) = (
         either(("from", from), ("startTime", start_time))?,
@@ -110,15 +89,13 @@ pub fn read(view: &View<'_>, call: &Call<'_>) -> Result<Asked, Error> {
         fill_previous: read_fill(fill)?,
         quoted: params::decimals(&decimals)? == Decimals::String,
     };
-    Ok(Asked::new(symbol, spec, params::source(view, &source)?))
+    Ok(Asked::new(symbol, spec, call.source(&source)?))
 }
 
-type Value<'a> = Option<Cow<'a, [u8]>>;
-
-/// A parameter: the name that the client has used, and the value.
+/// A parameter: the name that the client uses, and the value.
 type Named<'a> = (&'static str, Value<'a>);
 
-/// One parameter that has two names.
+/// The value of a parameter with two names.
 fn either<'a>(first: Named<'a>, second: Named<'a>) -> Result<Named<'a>, Error> {
     match (&first, &second) {
         ((name, Some(_)), (alias, Some(_))) => {
@@ -130,7 +107,7 @@ fn either<'a>(first: Named<'a>, second: Named<'a>) -> Result<Named<'a>, Error> {
     }
 }
 
-fn read_symbol(view: &View<'_>, value: Value<'_>) -> Result<SymbolId, Error> {
+fn read_symbol(call: &Call<'_>, value: Value<'_>) -> Result<SymbolId, Error> {
     let Some(text) = value else {
         let message = "\"symbol\" is required, for example BTC/USDT.";
         return Err(Error::bad("missing_parameter", "symbol", message));
@@ -140,7 +117,7 @@ fn read_symbol(view: &View<'_>, value: Value<'_>) -> Result<SymbolId, Error> {
         let message = "\"symbol\" is empty.";
         return Err(Error::bad("empty_parameter", "symbol", message));
     }
-    look_up(view, text)
+    look_up(call.view, text)
 }
 
 fn read_interval(interval: Value<'_>, resolution: Value<'_>) -> Result<Interval, Error> {
@@ -155,7 +132,7 @@ fn read_interval(interval: Value<'_>, resolution: Value<'_>) -> Result<Interval,
     found.ok_or_else(|| {
         let good: Vec<&str> = Interval::ALL.into_iter().map(name_of).collect();
         let message = format!(
-            "\"{}\" is no {param}: expected one of {}.",
+            "Invalid {param} \"{}\": expected one of {}.",
             echo(&asked),
             good.join(" ")
         );

@@ -1,5 +1,5 @@
-//! `/api/v1/metrics` in JSON, and the same figures at `/metrics` for Prometheus: both are made from
-//! one table, and so is the schema of the first in `/openapi.json`. To add a metric: [`table`].
+//! `/api/v1/metrics` in JSON, and the same figures at `/metrics` for Prometheus. Both are made from one
+//! table, and so is the schema of the first in `/openapi.json`. To add a metric: see [`table`].
 
 mod render;
 mod table;
@@ -9,21 +9,18 @@ pub use table::Figures;
 
 use super::error::Error;
 use super::outcome::Outcome;
-use super::view::View;
+use super::params::Call;
 use crate::http::{Cache, ContentType, Head, Responder};
 
 /// The figures as JSON.
-pub fn json(view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    send(
-        ContentType::Json,
-        &render::json(&Figures::of(view)),
-        responder,
-    )
+pub fn json(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    let body = render::json(&Figures::of(call.view));
+    send(ContentType::Json, &body, responder)
 }
 
 /// The figures as Prometheus text.
-pub fn prometheus(view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    let body = render::prometheus(&Figures::of(view));
+pub fn prometheus(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    let body = render::prometheus(&Figures::of(call.view));
     send(ContentType::Prometheus, body.as_bytes(), responder)
 }
 
@@ -36,8 +33,8 @@ fn send(
         content_type,
         ..Head::json(None, Cache::NoStore)
     };
-    // To make it takes eight times as long as to copy it.
+    // To make the body takes eight times as long as to copy it.
     responder.weigh(8 * body.len());
     responder.send(&head, body);
-    Ok(Outcome::Answered)
+    Ok(Outcome::Sent)
 }

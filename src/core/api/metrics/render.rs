@@ -8,7 +8,7 @@ use crate::market::SourceId;
 use crate::time::UnixMs;
 use std::fmt::{Display, Formatter, Write};
 
-/// One figure of one row.
+/// The figure of a row.
 enum Figure<'a> {
     None,
     Count(u64),
@@ -21,7 +21,7 @@ enum Figure<'a> {
 }
 
 impl Read {
-    /// The figure, of a row that has one.
+    /// The figure. `None` for a row of several.
     fn figure<'a>(&self, it: &Figures<'a>) -> Figure<'a> {
         let since_epoch = |time: UnixMs| Figure::Millis(time.0.unsigned_abs());
         match self {
@@ -52,7 +52,7 @@ fn of_sources<'a>(it: &Figures<'a>) -> impl Iterator<Item = Figures<'a>> {
     })
 }
 
-/// All of it as JSON.
+/// All rows as JSON.
 pub fn json(it: &Figures<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(2 * 1024);
     write_rows(Object::open(&mut out), METRICS, it);
@@ -89,7 +89,7 @@ fn write_rows(mut object: Object<'_>, rows: &[Metric], it: &Figures<'_>) {
     object.close();
 }
 
-/// The schema of the JSON, in which the document's schemas of common things are named.
+/// The schema of the JSON. It refers to the schemas in `openapi.json`.
 pub fn schema(it: &Figures<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(8 * 1024);
     describe_rows(Object::open(&mut out), METRICS, it);
@@ -156,14 +156,14 @@ fn describe(mut schema: Object<'_>, read: &Read, it: &Figures<'_>) {
     schema.close();
 }
 
-/// All of it as Prometheus reads it.
+/// All rows as Prometheus reads them.
 pub fn prometheus(it: &Figures<'_>) -> String {
     let mut page = Page(String::with_capacity(8 * 1024));
     page.rows(METRICS, &[*it]);
     page.0
 }
 
-/// The text so far.
+/// The text for Prometheus.
 struct Page(String);
 
 impl Page {
@@ -190,7 +190,7 @@ impl Page {
     }
 
     fn samples(&mut self, row: &Metric, it: &Figures<'_>) {
-        // An id is checked to be `[a-z0-9-]`, which needs no escapes; the other labels are ours.
+        // The id of a source is `[a-z0-9-]`, which needs no escapes. The other labels are ours.
         let source =
             (it.source).map_or(String::new(), |_| format!("source=\"{}\"", it.source().id));
         match &row.read {
@@ -255,7 +255,7 @@ impl Page {
     }
 }
 
-/// Seconds, exactly: a number of units, of which one has ten to this power.
+/// Seconds, exactly: a number of units of 10^-n seconds, and n.
 struct Seconds(u64, usize);
 
 impl Display for Seconds {

@@ -1,14 +1,16 @@
-//! The table of metrics: every figure that marketd tells of itself.
+//! The table of metrics: every figure that marketd reports about itself.
 //!
-//! **To add a metric:**
-//! 1. Count it where it happens; the counters are the fields of `core::stats`.
+//! # To add a metric
+//!
+//! 1. Count it where it happens. The counters are the fields of `core::stats`.
 //! 2. Add one row here: its key in `/api/v1/metrics`, its name at `/metrics` without `marketd_`, one
-//!    sentence, and how it is read. A row without a key, or without a name, is not on that page.
-//! 3. If it has a key: its value in the example of `/api/v1/metrics` in `openapi.json`; a test asks for
-//!    it. Nothing else: both pages and the schema in `/openapi.json` are made from the rows.
+//!    sentence, and how it is read. A row with an empty key, or an empty name, is not on that page.
+//! 3. If it has a key: add its value to the example of `/api/v1/metrics` in `openapi.json`. If it has a
+//!    name: add its line to the table in `src/docs/operations.md`. Tests fail until both are there. Both
+//!    pages and the schema in `/openapi.json` are made from the rows.
 //!
 //! Rows appear in the order of the table. Names follow the rules of Prometheus: base units (seconds,
-//! bytes), `_total` on counters, labels from closed sets alone (sources, statuses, reasons).
+//! bytes), `_total` on counters, labels from closed sets only (sources, statuses, reasons).
 
 use crate::core::api::view::View;
 use crate::core::stats::{HistoryStatus, HttpStatus, TURN_BOUNDS};
@@ -20,67 +22,67 @@ use Read::*;
 
 /// A row.
 pub struct Metric {
-    /// Its key in `/api/v1/metrics`; empty: it is not there.
+    /// Its key in `/api/v1/metrics`. Empty if it is not there.
     pub key: &'static str,
-    /// Its name at `/metrics` without `marketd_`; empty: it is not there.
+    /// Its name at `/metrics` without `marketd_`. Empty if it is not there.
     pub name: &'static str,
     /// Its type at `/metrics`.
     pub kind: &'static str,
-    /// What it tells, in one sentence.
+    /// What it means, in one sentence.
     pub help: &'static str,
     /// How it is read.
     pub read: Read,
 }
 
-/// How a metric is read, and what it is: durations and times are seconds at `/metrics`,
-/// milliseconds in JSON.
+/// How a metric is read, and its type. Durations and times are in seconds at `/metrics` and in milliseconds
+/// in JSON.
 pub enum Read {
     /// A number of things or bytes.
     Count(fn(&Figures<'_>) -> u64),
-    /// The same; null where it is not known.
+    /// The same; null if it is not known.
     MaybeCount(fn(&Figures<'_>) -> Option<u64>),
     /// Yes or no.
     Flag(fn(&Figures<'_>) -> bool),
     /// A time.
     Time(fn(&Figures<'_>) -> UnixMs),
-    /// The same; null: never.
+    /// The same; null if it has never happened.
     MaybeTime(fn(&Figures<'_>) -> Option<UnixMs>),
     /// Milliseconds.
     Millis(fn(&Figures<'_>) -> u64),
-    /// The same; null where there are none.
+    /// The same; null if there are none.
     MaybeMillis(fn(&Figures<'_>) -> Option<u64>),
     /// Microseconds.
     Micros(fn(&Figures<'_>) -> u64),
-    /// A text; at `/metrics` a label of the figure 1.
+    /// A text. At `/metrics`, a label of the figure 1.
     Text(for<'a> fn(&Figures<'a>) -> &'a str),
-    /// The same; null where there is none.
+    /// The same; null if there is none.
     MaybeText(for<'a> fn(&Figures<'a>) -> Option<&'a str>),
-    /// One of these words; at `/metrics` a label of as many figures, one of them 1.
+    /// One of these words. At `/metrics`, a label of as many figures, of which one is 1.
     OneOf(&'static [&'static str], fn(&Figures<'_>) -> &'static str),
-    /// A number for each value of this label. The values are always the same.
+    /// A number for each value of this label. The values never change.
     Each(&'static str, fn(&Figures<'_>, TellCount<'_>)),
-    /// Durations in buckets, each with the labels that tell it from others of the name.
+    /// Histograms, each with the labels that distinguish it from others of the name.
     Durations(fn(&Figures<'_>, TellDurations<'_>)),
     /// An object of these.
     Object(&'static [Metric]),
-    /// A list of such objects, one for each source.
+    /// A list with an object of these for each source.
     Sources(&'static [Metric]),
 }
 
-/// Takes values of a label, each with its number.
+/// Takes the values of a label, each with its number.
 pub type TellCount<'a> = &'a mut dyn FnMut(&str, u64);
 
-/// Takes labels, each with its durations.
+/// Takes labels, each with its histogram.
 pub type TellDurations<'a> = &'a mut dyn FnMut(&str, Buckets<'_>);
 
 /// What the rows read.
 #[derive(Clone, Copy)]
 pub struct Figures<'a> {
-    /// Everything.
+    /// The core.
     pub view: &'a View<'a>,
-    /// What the system says.
+    /// What the system says of the process.
     pub facts: ProcessFacts,
-    /// For the rows of a source: which one.
+    /// The source, for the rows of a source.
     pub source: Option<SourceId>,
 }
 
@@ -306,7 +308,7 @@ impl<'a> Figures<'a> {
         self.view.now.mono.since(started).as_millis() as u64
     }
 
-    /// Series and candles that are stored: in the file, or in memory where there is none.
+    /// Series and candles that are stored: in the file, or in memory if there is none.
     fn stored(&self) -> (u64, u64) {
         let (history, charts) = (self.history(), self.charts());
         match history.enabled {
@@ -329,18 +331,9 @@ impl<'a> Figures<'a> {
     }
 }
 
-const fn counter(key: &'static str, name: &'static str, help: &'static str, read: Read) -> Metric {
-    Metric {
-        key,
-        name,
-        kind: "counter",
-        help,
-        read,
-    }
-}
+type Str = &'static str;
 
-const fn gauge(key: &'static str, name: &'static str, help: &'static str, read: Read) -> Metric {
-    let kind = "gauge";
+const fn metric(key: Str, name: Str, kind: Str, help: Str, read: Read) -> Metric {
     Metric {
         key,
         name,
@@ -350,33 +343,27 @@ const fn gauge(key: &'static str, name: &'static str, help: &'static str, read: 
     }
 }
 
-const fn histogram(name: &'static str, help: &'static str, read: Read) -> Metric {
-    let (key, kind) = ("", "histogram");
-    Metric {
-        key,
-        name,
-        kind,
-        help,
-        read,
-    }
+const fn counter(key: Str, name: Str, help: Str, read: Read) -> Metric {
+    metric(key, name, "counter", help, read)
+}
+
+const fn gauge(key: Str, name: Str, help: Str, read: Read) -> Metric {
+    metric(key, name, "gauge", help, read)
+}
+
+const fn histogram(name: Str, help: Str, read: Read) -> Metric {
+    metric("", name, "histogram", help, read)
 }
 
 /// A row of `/api/v1/metrics` alone.
-const fn shown(key: &'static str, help: &'static str, read: Read) -> Metric {
-    let (name, kind) = ("", "");
-    Metric {
-        key,
-        name,
-        kind,
-        help,
-        read,
-    }
+const fn shown(key: Str, help: Str, read: Read) -> Metric {
+    metric(key, "", "", help, read)
 }
 
-const fn object(key: &'static str, help: &'static str, rows: &'static [Metric]) -> Metric {
+const fn object(key: Str, help: Str, rows: &'static [Metric]) -> Metric {
     shown(key, help, Object(rows))
 }
 
-const fn sources(key: &'static str, help: &'static str, rows: &'static [Metric]) -> Metric {
+const fn sources(key: Str, help: Str, rows: &'static [Metric]) -> Metric {
     shown(key, help, Sources(rows))
 }

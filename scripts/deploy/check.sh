@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# Tries the files in this directory with the programs that they are for: the unit with systemd-analyze, the alerts
+# with promtool, nginx and Caddy in front of a running marketd. A program that is missing is named, and its part
+# left out.
+#
+#     scripts/deploy/check.sh [MARKETD]      default: target/release/marketd
+#
+# Exit code 1 where something does not hold. Sends traffic to 127.0.0.1 alone.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+marketd=$(realpath "${1:-../../target/release/marketd}")
+[ -x "$marketd" ] || { echo "check.sh: no program $marketd: cargo build --release" >&2; exit 2; }
+
+work=$(mktemp -d)
+chmod 755 "$work"
+pids=()
+finish() {
+    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
+    wait 2>/dev/null || true
+    rm -rf "$work"
+}
+trap finish EXIT
+
+failed=0
+good() { echo "ok      $1"; }
+bad() { echo "FAILED  $1"; failed=1; }
+has() { command -v "$1" >/dev/null || { echo "SKIPPED $2: no $1 here"; return 1; }; }
+
+# The address of a port that nobody listens on now.
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+await() {
+    for _ in $(seq 100); do curl -sf -o /dev/null "$1" && return 0; sleep 0.1; done
+    return 1
+}
+
+if has systemd-analyze marketd.service; then
+    # The number is ten times the exposure: at most 1.5.
+    if systemd-analyze security --offline=yes --threshold=15 --no-pager marketd.service >"$work/unit" 2>&1
+    then good "marketd.service: $(tail -n 1 "$work/unit")"
+    else tail -n 1 "$work/unit"; bad marketd.service; fi
+fi
+
+if has promtool prometheus-rules.yml; then
+    if promtool check rules prometheus-rules.yml >"$work/rules" 2>&1
+    then good prometheus-rules.yml
+    else cat "$work/rules"; bad prometheus-rules.yml; fi
+fi
+
+port=$(free_port)
+"$marketd" --listen "127.0.0.1:$port" --data :memory: >"$work/marketd.log" 2>&1 &
+pids+=($!)
+await "http://127.0.0.1:$port/health/ready" || { cat "$work/marketd.log"; bad "marketd does not start"; }
+
+# What a client sees through a proxy is what marketd says, and a tag is still a tag.
+through() {
+    local name=$1 base=$2 direct="http://127.0.0.1:$port" target tag status
+    for target in /api/v1/symbols /health/live '/api/ecosystem/chart?symbol=BTC/USDT&interval=1d&to=2'; do
+        if ! diff <(curl -s "$direct$target" | sed 's/"uptimeMs":[0-9]*//') \
+            <(curl -s "$base$target" | sed 's/"uptimeMs":[0-9]*//') >"$work/diff"
+        then cat "$work/diff"; bad "$name: $target"; fi
+    done
+    tag=$(curl -s -o /dev/null -D - "$base/openapi.json" | tr -d '\r' | sed -n 's/^[Ee][Tt]ag: //p')
+    status=$(curl -s -o /dev/null -w '%{http_code}' -H "If-None-Match: $tag" "$base/openapi.json")
+    if [ -n "$tag" ] && [ "$status" = 304 ]; then good "$name"; else bad "$name: a tag $tag gives $status"; fi
+}
+
+if has nginx nginx.conf; then
+    front=$(free_port)
+    mkdir "$work/cache"
+    {
+        echo "pid $work/nginx.pid; error_log $work/nginx.log; events {}"
+        echo "http { access_log off; client_body_temp_path $work/b; proxy_temp_path $work/p;"
+        echo "fastcgi_temp_path $work/f; uwsgi_temp_path $work/u; scgi_temp_path $work/s;"
+        sed -e "s/127.0.0.1:8080/127.0.0.1:$port/; s/127.0.0.1:8443/127.0.0.1:$front/" \
+            -e "s|/var/cache/nginx/marketd|$work/cache|" nginx.conf
+        echo "}"
+    } >"$work/nginx.conf"
+    nginx -e "$work/nginx.log" -c "$work/nginx.conf" -g 'daemon off;' >"$work/nginx.out" 2>&1 &
+    pids+=($!)
+    if await "http://127.0.0.1:$front/health/live"; then
+        through nginx.conf "http://127.0.0.1:$front"
+        # A chart of closed candles is kept for as long as marketd says.
+        old="http://127.0.0.1:$front/openapi.json"
+        curl -s -o /dev/null "$old"
+        cached=$(curl -s -o /dev/null -D - "$old" | tr -d '\r' | sed -n 's/^X-Cache-Status: //p')
+        case $cached in
+            HIT | REVALIDATED) good "nginx.conf: a second request is $cached" ;;
+            *) bad "nginx.conf: a second request is $cached" ;;
+        esac
+    else cat "$work/nginx.out" "$work/nginx.log"; bad nginx.conf; fi
+fi
+
+if has caddy Caddyfile; then
+    front=$(free_port)
+    { echo "{"; echo "	admin off"; echo "}"
+      sed "s/127.0.0.1:8080/127.0.0.1:$port/; s/127.0.0.1:8444/127.0.0.1:$front/" Caddyfile; } >"$work/Caddyfile"
+    HOME=$work caddy run --adapter caddyfile --config "$work/Caddyfile" >"$work/caddy.log" 2>&1 &
+    pids+=($!)
+    if await "http://127.0.0.1:$front/health/live"
+    then through Caddyfile "http://127.0.0.1:$front"
+    else cat "$work/caddy.log"; bad Caddyfile; fi
+fi
+exit "$failed"

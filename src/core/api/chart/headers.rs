@@ -1,0 +1,131 @@
+//! The head of a chart's response: its tag, how long it may be cached, and its `Chart-` fields.
+
+use super::asked::{Asked, SECONDS_BELOW};
+use crate::core::api::view::View;
+use crate::fingerprint::Fingerprint;
+use crate::http::{Cache, Head};
+use crate::json::{Decimals, Value as _};
+use crate::market::{ChartInfo, REREAD, SeriesKey, floor_slot};
+use crate::time::UnixMs;
+
+/// Seconds for which a chart may be cached that no poll will change.
+const SETTLED_S: u32 = 3600;
+
+/// The head of a chart's response.
+pub fn head<'a>(
+    view: &View<'_>,
+    asked: &Asked,
+    key: SeriesKey,
+    (info, made_of): (&ChartInfo, Fingerprint),
+    fields: &'a [u8],
+) -> Head<'a> {
+    let decimals = match asked.spec.quoted {
+        true => Decimals::String,
+        false => Decimals::Number,
+    };
+    let etag = view.tag(made_of, decimals.variant());
+    let cache = match is_settled(view, asked, key, info) {
+        true => Cache::MaxAge(SETTLED_S),
+        false => view.until_poll(key.source),
+    };
+    Head {
+        fields,
+        ..Head::json(Some(etag), cache)
+    }
+}
+
+/// The `Chart-` fields, and a link to the next page.
+pub fn fields(view: &View<'_>, asked: &Asked, key: SeriesKey, info: &ChartInfo) -> Vec<u8> {
+    let mut out = Vec::with_capacity(256);
+    out.extend_from_slice(b"Chart-Interval: ");
+    out.extend_from_slice(asked.spec.interval.name().as_bytes());
+    out.extend_from_slice(b"\r\nChart-Source: ");
+    out.extend_from_slice(view.config.sources[key.source.index()].id.as_bytes());
+    if let Some(closed) = info.last_closed {
+        out.extend_from_slice(b"\r\nChart-Last-Closed: ");
+        closed.write(&mut out);
+    }
+    out.extend_from_slice(b"\r\nChart-Gaps: ");
+    info.gaps.write(&mut out);
+    out.extend_from_slice(match info.complete {
+        true => b"\r\nChart-Coverage: complete\r\n",
+        false => b"\r\nChart-Coverage: partial\r\n".as_slice(),
+    });
+    if let Some(from) = info.next_from {
+        out.extend_from_slice(format!("Link: {}\r\n", link(view, asked, from)).as_bytes());
+    }
+    out
+}
+
+/// A link to the page that begins at `from` (RFC 8288): the same request from there.
+fn link(view: &View<'_>, asked: &Asked, from: UnixMs) -> String {
+    let name = view.market.catalog.name(asked.symbol);
+    let spec = &asked.spec;
+    let (base, quote, interval) = (name.base(), name.quote(), spec.interval.name());
+    let begin = in_ms(from);
+    let mut link = format!("<?symbol={base}-{quote}&interval={interval}&from={begin}");
+    if let Some(to) = spec.to {
+        link += &format!("&to={}", in_ms(to));
+    }
+    link += &format!("&limit={}", spec.limit);
+    if spec.fill_previous {
+        link += "&fill=previous";
+    }
+    if spec.quoted {
+        link += "&decimals=string";
+    }
+    if let Some(source) = asked.source {
+        link += &format!("&source={}", view.config.sources[source.index()].id);
+    }
+    link + ">; rel=\"next\""
+}
+
+/// A time as the parameters are read back: before 1973 in seconds, since it would be taken for seconds.
+fn in_ms(time: UnixMs) -> i64 {
+    match time.0 < SECONDS_BELOW {
+        true => time.0 / 1000,
+        false => time.0,
+    }
+}
+
+/// True if the same address has the same chart for the next hour, so that caches may keep it.
+fn is_settled(view: &View<'_>, asked: &Asked, key: SeriesKey, info: &ChartInfo) -> bool {
+    // A range without an end ends where the limit cuts it.
+    let (Some(end), Some(closed)) = (asked.spec.to.or(info.next_from), info.last_closed) else {
+        return false;
+    };
+    let interval = asked.spec.interval;
+    let is_past = interval.open_of(end) < interval.step(closed, -REREAD);
+    info.complete
+        && info.settled
+        && is_past
+        && !hangs_on_the_past(view, asked, key)
+        && stays_kept(view, asked, key, info)
+}
+
+/// True if there are, or may be, flat candles before the first stored row. Their price is the close before
+/// the range, which changes when older candles become known or are dropped.
+fn hangs_on_the_past(view: &View<'_>, asked: &Asked, key: SeriesKey) -> bool {
+    let spec = &asked.spec;
+    let Some(from) = spec.from.filter(|_| spec.fill_previous) else {
+        return false;
+    };
+    let interval = spec.interval;
+    let open = match interval.open_of(from) {
+        open if open == from => open,
+        open => interval.step(open, 1),
+    };
+    let slot_of = |time| key.interval.slot_of(time);
+    let first = slot_of(open)..slot_of(interval.end_of(open));
+    let series = view.market.charts.get(key);
+    series.is_none_or(|series| series.next_candle(first).is_none())
+}
+
+/// True if all candles of the chart are still kept when the caches drop it. Without `from`, the newest
+/// `limit` candles are asked for; if there are fewer, the first one may be the oldest that is kept.
+fn stays_kept(view: &View<'_>, asked: &Asked, key: SeriesKey, info: &ChartInfo) -> bool {
+    let keep = view.market.charts.keep(key.interval);
+    let later = view.exchange_time(key.source) + i64::from(SETTLED_S) * 1000;
+    let is_full = asked.spec.from.is_some() || info.rows >= asked.spec.limit;
+    is_full && info.depends.start >= floor_slot(key.interval, later, keep)
+}

@@ -1,0 +1,252 @@
+//! The health log: one line at each change of the service's health.
+//!
+//! Owns what was logged. A reason that lasts is logged again with a doubling pause, so that an outage of
+//! hours is more than one line at its beginning.
+
+use super::reasons::{Reason, State, reasons, state};
+use crate::core::stats::Status;
+use crate::log_targets::HEALTH;
+use crate::market::Quotes;
+use crate::time::{Mono, Now, UnixMs};
+use std::time::Duration;
+
+/// From the beginning of a reason to the line that repeats it. Each further pause is twice as long.
+const REMIND_FIRST: Duration = Duration::from_secs(60);
+
+/// The longest pause between two such lines, so that the last hour of a log has every outage in it.
+const REMIND_MAX: Duration = Duration::from_secs(3600);
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct HealthLog {
+    state: State,
+    lasting: Vec<Lasting>,
+}
+
+/// A current reason.
+#[derive(Clone, Copy, Debug)]
+struct Lasting {
+    reason: Reason,
+    since: UnixMs,
+    remind_at: Mono,
+    pause: Duration,
+}
+
+impl Lasting {
+    fn new(reason: Reason, now: Now) -> Lasting {
+        Lasting {
+            reason,
+            since: now.unix,
+            remind_at: now.mono + REMIND_FIRST,
+            pause: REMIND_FIRST,
+        }
+    }
+
+    /// True if it is to be repeated now. The next pause is longer.
+    fn is_due(&mut self, now: Now) -> bool {
+        if !self.reason.code.is_trouble() || now.mono < self.remind_at {
+            return false;
+        }
+        self.pause = (self.pause * 2).min(REMIND_MAX);
+        self.remind_at = now.mono + self.pause;
+        true
+    }
+}
+
+impl HealthLog {
+    /// Logs what has changed, and what lasts. Returns true if there was something.
+    pub fn update(&mut self, status: &Status, quotes: &Quotes, now: Now) -> bool {
+        let lines = self.lines(status, quotes, now);
+        for (level, line) in &lines {
+            log::log!(target: HEALTH, *level, "{line}");
+        }
+        !lines.is_empty()
+    }
+
+    /// The log of a service that has just started, which needs no line.
+    pub fn new(status: &Status, quotes: &Quotes) -> HealthLog {
+        let now = status.started;
+        let lasting = reasons(status, quotes).map(|reason| Lasting::new(reason, now));
+        HealthLog {
+            state: state(status, quotes),
+            lasting: lasting.collect(),
+        }
+    }
+
+    /// When a reason is to be repeated.
+    pub fn next_due(&self) -> Option<Mono> {
+        let trouble = self.lasting.iter().filter(|it| it.reason.code.is_trouble());
+        trouble.map(|it| it.remind_at).min()
+    }
+
+    /// The lines that are due: one if anything has changed, else one for each reason that is to be repeated.
+    fn lines(&mut self, status: &Status, quotes: &Quotes, now: Now) -> Vec<(log::Level, String)> {
+        let logged = self.lasting.iter().map(|it| it.reason);
+        if logged.eq(reasons(status, quotes)) {
+            let due = self.lasting.iter_mut().filter_map(|it| {
+                let is_due = it.is_due(now);
+                is_due.then_some((log::Level::Warn, reminder(it, status, quotes, now)))
+            });
+            return due.collect();
+        }
+        self.state = state(status, quotes);
+        let before = std::mem::take(&mut self.lasting);
+        let lasting = reasons(status, quotes).map(|reason| {
+            let known = before.iter().find(|it| it.reason == reason);
+            known.copied().unwrap_or_else(|| Lasting::new(reason, now))
+        });
+        self.lasting = lasting.collect();
+        vec![self.change(status)]
+    }
+
+    /// `degraded reasons=source_down:one,quotes_stale`.
+    fn change(&self, status: &Status) -> (log::Level, String) {
+        let mut line = format!("{} reasons=", self.state.name());
+        for (at, Lasting { reason, .. }) in self.lasting.iter().enumerate() {
+            line.push_str(if at > 0 { "," } else { "" });
+            line.push_str(reason.code.name());
+            if let Some(id) = reason.source {
+                line.push(':');
+                line.push_str(&status.sources[id.index()].id);
+            }
+        }
+        if self.lasting.is_empty() {
+            line.push('-');
+        }
+        let is_trouble = self.lasting.iter().any(|it| it.reason.code.is_trouble());
+        let level = match is_trouble {
+            true => log::Level::Warn,
+            false => log::Level::Info,
+        };
+        (level, line)
+    }
+}
+
+fn reminder(lasting: &Lasting, status: &Status, quotes: &Quotes, now: Now) -> String {
+    let Lasting { reason, since, .. } = lasting;
+    let source = reason.source.map(|id| &*status.sources[id.index()].id);
+    let (code, source) = (reason.code.name(), source.unwrap_or("-"));
+    let message = reason.message(status, quotes, now);
+    format!("still reason={code} source={source} since={since} message={message:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::api::reasons::tests::Bench;
+    use crate::core::stats::SourceState;
+
+    /// Time passes, and these lines are logged.
+    #[track_caller]
+    fn check(bench: &mut Bench, log: &mut HealthLog, seconds: u64, expected: &[&str]) {
+        let time = Duration::from_secs(seconds);
+        bench.now.mono = bench.now.mono + time;
+        bench.now.unix = bench.now.unix + time.as_millis() as i64;
+        let lines = log.lines(&bench.status, &bench.quotes, bench.now);
+        let lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
+        assert_eq!(lines, expected);
+    }
+
+    fn start() -> (Bench, HealthLog) {
+        let bench = Bench::new();
+        let log = HealthLog::new(&bench.status, &bench.quotes);
+        (bench, log)
+    }
+
+    #[test]
+    fn each_change_is_one_line_and_nothing_is_said_in_between() {
+        let (mut bench, mut log) = start();
+        check(&mut bench, &mut log, 0, &[]);
+        bench.up();
+        check(&mut bench, &mut log, 1, &["ok reasons=-"]);
+        check(&mut bench, &mut log, 1, &[]);
+        bench.status.sources[1].state = SourceState::Backoff;
+        check(
+            &mut bench,
+            &mut log,
+            1,
+            &["degraded reasons=source_backoff:two"],
+        );
+        check(&mut bench, &mut log, 1, &[]);
+        bench.status.sources[1].state = SourceState::Down;
+        bench.status.history.write_failed = true;
+        let both = "degraded reasons=history_write_failed,source_down:two";
+        check(&mut bench, &mut log, 1, &[both]);
+        bench.status.history.write_failed = false;
+        check(
+            &mut bench,
+            &mut log,
+            1,
+            &["degraded reasons=source_down:two"],
+        );
+        bench.status.sources[1].state = SourceState::Up;
+        check(&mut bench, &mut log, 1, &["ok reasons=-"]);
+        bench.status.stopping = true;
+        check(&mut bench, &mut log, 1, &["stopping reasons=stopping"]);
+    }
+
+    #[test]
+    fn an_outage_is_told_again_after_1_2_4_minutes_up_to_an_hour() {
+        let (mut bench, mut log) = start();
+        bench.up();
+        check(&mut bench, &mut log, 0, &["ok reasons=-"]);
+        bench.status.sources[0].state = SourceState::Down;
+        bench.status.sources[0].last_error = Some("quotes: \"no\nanswer\"".to_string());
+        bench.status.history.unusable = true;
+        bench.status.history.why = "it is damaged".to_string();
+        check(
+            &mut bench,
+            &mut log,
+            0,
+            &["degraded reasons=history_unusable,source_down:one"],
+        );
+        let since = bench.now.unix;
+        let source = format!(
+            "still reason=source_down source=one since={since} message=\"Never reached since the \
+             start at {since}. Last error: quotes: \\\"no\\nanswer\\\"\""
+        );
+        let history = format!(
+            "still reason=history_unusable source=- since={since} message=\"The history file cannot \
+             be used: it is damaged.\""
+        );
+        for minutes in [1, 2, 4, 8, 16, 32, 60, 60, 60] {
+            let pause = minutes * 60;
+            assert_eq!(
+                log.next_due(),
+                Some(bench.now.mono + Duration::from_secs(pause))
+            );
+            check(&mut bench, &mut log, pause - 1, &[]);
+            check(&mut bench, &mut log, 1, &[&history, &source]);
+        }
+        // What is new begins anew; what lasts goes on.
+        bench.status.history.unusable = false;
+        check(
+            &mut bench,
+            &mut log,
+            59,
+            &["degraded reasons=source_down:one"],
+        );
+        check(&mut bench, &mut log, 60, &[]);
+        bench.status.history.unusable = true;
+        bench.status.history.why = "it is damaged".to_string();
+        check(
+            &mut bench,
+            &mut log,
+            0,
+            &["degraded reasons=history_unusable,source_down:one"],
+        );
+        let pause = log.next_due().map(|at| at.since(bench.now.mono));
+        assert_eq!(pause, Some(REMIND_FIRST));
+    }
+
+    #[test]
+    fn a_start_and_an_end_are_not_repeated() {
+        let (mut bench, mut log) = start();
+        check(&mut bench, &mut log, 86_400, &[]);
+        assert_eq!(log.next_due(), None);
+        bench.up();
+        bench.status.stopping = true;
+        check(&mut bench, &mut log, 1, &["stopping reasons=stopping"]);
+        assert_eq!(log.next_due(), None);
+    }
+}

@@ -1,0 +1,356 @@
+//! Reads requests from client connections.
+//!
+//! Owns the order within one connection: requests are served in the order in which they arrive, until the
+//! connection has used its share (`fairness`), its output has reached the high-water mark, or a response is
+//! deferred. The rest stays in the inbox. A request that is already there gets no new read event, so the
+//! connection queues for its turn when its output is sent.
+//!
+//! A body is read and dropped; then the request is served as if it had none. `responses` writes the
+//! responses.
+
+use crate::core::clients::connection::{Connection, PendingBody, Phase};
+use crate::core::clients::fairness::{self, FairQueue};
+use crate::core::clients::head_cache::{CachedHead, HeadCache, HeadKey};
+use crate::core::clients::responses::Responses;
+use crate::core::{Action, Context, Event, Service};
+use crate::http::{
+    BodyReader, CONTINUE, HeadLimits, Parsed, Request, RequestBody, RequestError, empty_lines,
+    parse,
+};
+use crate::table::Table;
+
+/// See the module's page.
+pub struct RequestReader {
+    pub responses: Responses,
+    pub queue: FairQueue,
+    heads: HeadCache,
+}
+
+/// What came of the bytes at the start of a request.
+enum Next {
+    /// A request with a head of this length, which is served or whose body follows.
+    Taken(usize),
+    /// An incomplete head. This many bytes of empty lines before it are dropped.
+    Partial(usize),
+    /// Not a request. The client has been told.
+    Rejected,
+    /// A request that waits for the connection's turn.
+    Heavy,
+}
+
+/// Why a connection is served now.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Occasion {
+    /// Bytes have arrived, or output was sent.
+    Event,
+    /// Its turn in the queue has come.
+    Turn,
+}
+
+impl RequestReader {
+    /// A reader that has seen no request.
+    pub fn new(responses: Responses) -> RequestReader {
+        RequestReader {
+            responses,
+            queue: FairQueue::default(),
+            heads: HeadCache::new(),
+        }
+    }
+
+    /// Handles an event of a connection.
+    pub fn handle(&mut self, connection: &mut Connection, event: Event<'_>, cx: &mut Context) {
+        match event {
+            Event::Received(bytes) => self.received(connection, bytes, cx),
+            Event::Late(bytes) => self.received_late(connection, bytes, cx),
+            Event::Sent(count) => self.sent(connection, count, cx),
+            Event::Eof => connection.ended(cx),
+            Event::Failed(_) => connection.broken(cx),
+            Event::Connected | Event::Secured => {}
+        }
+        connection.recount(&mut cx.stats.http);
+    }
+
+    /// Serves one share of the connection that has waited longest for its turn.
+    pub fn step_queue(&mut self, connections: &mut Table<Connection>, cx: &mut Context) {
+        let Some(key) = self.queue.pop() else {
+            return;
+        };
+        // It may have been closed.
+        if let Some(connection) = connections.get_mut(key)
+            && matches!(connection.phase, Phase::Queued)
+        {
+            connection.enter(Phase::Idle, cx);
+            // A request for metrics does not count itself as in flight.
+            connection.recount(&mut cx.stats.http);
+            self.serve_inbox(connection, Occasion::Turn, cx);
+            // Even if nothing was written: the connection may be read again.
+            cx.actions.push_back(Action::Flush(key));
+            connection.recount(&mut cx.stats.http);
+        }
+    }
+
+    fn received(&mut self, connection: &mut Connection, bytes: &[u8], cx: &mut Context) {
+        match connection.phase {
+            Phase::Lingering if connection.is_parting => {
+                return self.received_late(connection, bytes, cx);
+            }
+            Phase::Lingering | Phase::Closed => return,
+            _ => {}
+        }
+        if connection.inbox.is_empty() {
+            let used = self.serve(connection, bytes, Occasion::Event, cx);
+            if used < bytes.len() {
+                connection.inbox.extend_from_slice(&bytes[used..]);
+            }
+        } else {
+            connection.inbox.extend_from_slice(bytes);
+            self.serve_inbox(connection, Occasion::Event, cx);
+        }
+    }
+
+    /// Our side is about to be shut: what has arrived until now is served, and nothing after it.
+    #[cold]
+    fn received_late(&mut self, connection: &mut Connection, bytes: &[u8], cx: &mut Context) {
+        let is_parting = std::mem::take(&mut connection.is_parting);
+        if !matches!(connection.phase, Phase::Lingering) || !is_parting || bytes.is_empty() {
+            return;
+        }
+        connection.enter(Phase::Idle, cx);
+        let used = self.serve(connection, bytes, Occasion::Event, cx);
+        connection.inbox.extend_from_slice(&bytes[used..]);
+        // The rest of an incomplete request is not waited for.
+        let is_part = matches!(connection.phase, Phase::Idle | Phase::Head | Phase::Body(_));
+        if is_part && connection.output.is_empty() {
+            connection.inbox = Vec::new();
+            connection.enter(Phase::Lingering, cx);
+        }
+    }
+
+    /// The kernel has taken output.
+    fn sent(&mut self, connection: &mut Connection, count: usize, cx: &mut Context) {
+        connection.output.advance(count);
+        if connection.service != Service::Demo {
+            cx.stats.http.bytes_out += count as u64;
+        }
+        if !connection.output.is_empty() {
+            if matches!(connection.phase, Phase::Writing | Phase::Finishing) {
+                connection.renew(cx);
+            }
+            return;
+        }
+        self.responses.reclaim(connection);
+        match connection.phase {
+            // Also when marketd stops: this client does not know yet that its last response was the last
+            // one, and may have sent more. The next sweep closes the connection.
+            Phase::Writing if connection.has_more => self.enqueue(connection, cx),
+            Phase::Writing => {
+                connection.enter(Phase::Idle, cx);
+                // A part of a head.
+                if !connection.inbox.is_empty() {
+                    self.serve_inbox(connection, Occasion::Event, cx);
+                }
+            }
+            Phase::Finishing => connection.finish(cx),
+            _ => {}
+        }
+    }
+
+    fn enqueue(&mut self, connection: &mut Connection, cx: &mut Context) {
+        connection.enter(Phase::Queued, cx);
+        self.queue.push(connection.key);
+    }
+
+    /// Serves what is in the inbox.
+    fn serve_inbox(&mut self, connection: &mut Connection, why: Occasion, cx: &mut Context) {
+        let mut inbox = std::mem::take(&mut connection.inbox);
+        let used = self.serve(connection, &inbox, why, cx);
+        if used < inbox.len() {
+            inbox.drain(..used);
+            if inbox.len() < inbox.capacity() / 4 {
+                inbox.shrink_to(2 * inbox.len());
+            }
+            connection.inbox = inbox;
+        }
+    }
+
+    /// Serves requests from `bytes` as far as possible. Returns how many bytes are used.
+    fn serve(
+        &mut self,
+        connection: &mut Connection,
+        bytes: &[u8],
+        why: Occasion,
+        cx: &mut Context,
+    ) -> usize {
+        let mut used = 0;
+        let share_ends = self.queue.spent() + fairness::SHARE;
+        connection.has_more = false;
+        while used < bytes.len() {
+            // No further request is begun. A body that has begun is read on.
+            let is_between = matches!(connection.phase, Phase::Idle | Phase::Head | Phase::Writing);
+            let pending = connection.output.len();
+            let is_full = pending >= cx.config.limits.output_high_water;
+            if is_between && (is_full || pending > 0 && self.queue.spent() >= share_ends) {
+                connection.has_more = true;
+                break;
+            }
+            let rest = &bytes[used..];
+            match connection.phase {
+                Phase::Body(_) => match self.read_body(connection, rest, cx) {
+                    Some(count) => used += count,
+                    None => return bytes.len(),
+                },
+                _ if is_between => match self.next_request(connection, rest, why, cx) {
+                    Next::Taken(head) => {
+                        self.queue.charge_request(head);
+                        used += head;
+                    }
+                    Next::Partial(blank) => {
+                        used += blank;
+                        break;
+                    }
+                    Next::Rejected => return bytes.len(),
+                    Next::Heavy => {
+                        connection.has_more = true;
+                        if connection.output.is_empty() {
+                            self.enqueue(connection, cx);
+                        }
+                        break;
+                    }
+                },
+                _ => break,
+            }
+        }
+        if matches!(connection.phase, Phase::Idle | Phase::Head) && !connection.output.is_empty() {
+            connection.enter(Phase::Writing, cx);
+        }
+        used
+    }
+
+    /// Takes the request at the start of `bytes`, if its head is complete.
+    fn next_request(
+        &mut self,
+        connection: &mut Connection,
+        bytes: &[u8],
+        why: Occasion,
+        cx: &mut Context,
+    ) -> Next {
+        // However short the queue is: hundreds of clients that ask for metrics at once must not delay
+        // those that ask for a quote.
+        let is_heavy =
+            |request: &Request<'_>| why == Occasion::Event && request.path.ends_with(b"metrics");
+        // A head behind empty lines may be shorter than others. So the cache is not used for it.
+        let head_key = (connection.blank == 0).then(|| HeadKey::of(bytes));
+        if let Some(head_key) = head_key
+            && let Some((request, head)) = self.heads.find(head_key, bytes)
+        {
+            if is_heavy(&request) {
+                return Next::Heavy;
+            }
+            let cached = CachedHead(&mut self.heads, head_key);
+            let cost = (self.responses).respond(connection, &request, Some(cached), cx);
+            self.queue.charge(cost);
+            return Next::Taken(head);
+        }
+        match parse(bytes, &head_limits(connection, cx)) {
+            Ok(Parsed::Complete { request, .. }) if is_heavy(&request) => Next::Heavy,
+            Ok(Parsed::Complete { request, used }) => {
+                connection.blank = 0;
+                let head = &bytes[..used];
+                if let Some(head_key) = head_key {
+                    self.heads.note(head_key, &request, head);
+                }
+                self.take(connection, &request, head, cx);
+                Next::Taken(used)
+            }
+            Ok(Parsed::Partial) => {
+                // Some clients send an empty line after a body. It does not begin a request, and renews no
+                // deadline.
+                let blank = empty_lines(bytes);
+                connection.blank += blank;
+                if connection.blank >= cx.config.limits.head_bytes {
+                    (self.responses).reject(connection, RequestError::HeadersTooLarge, bytes, cx);
+                    return Next::Rejected;
+                }
+                if !matches!(&bytes[blank..], [] | [b'\r']) {
+                    connection.enter(Phase::Head, cx);
+                }
+                Next::Partial(blank)
+            }
+            Err(error) => {
+                self.responses.reject(connection, error, bytes, cx);
+                Next::Rejected
+            }
+        }
+    }
+
+    /// Serves a request whose head is complete, or begins to read its body.
+    fn take(
+        &mut self,
+        connection: &mut Connection,
+        request: &Request<'_>,
+        head: &[u8],
+        cx: &mut Context,
+    ) {
+        let reader = match request.body {
+            RequestBody::None => {
+                let cost = self.responses.respond(connection, request, None, cx);
+                return self.queue.charge(cost);
+            }
+            body => BodyReader::new(body.into(), cx.config.limits.body_bytes as u64),
+        };
+        let reader = match reader {
+            Ok(reader) => reader,
+            Err(error) => return self.responses.reject(connection, error.into(), b"", cx),
+        };
+        if request.expect_continue {
+            connection.output.bytes().extend_from_slice(CONTINUE);
+        }
+        let head = head.to_vec();
+        connection.enter(Phase::Body(Box::new(PendingBody { head, reader })), cx);
+    }
+
+    /// Drops a part of a request's body, and serves the request at the end of the body. Returns how many
+    /// bytes are used; `None` if the body is malformed or too large, which the client has been told.
+    fn read_body(
+        &mut self,
+        connection: &mut Connection,
+        bytes: &[u8],
+        cx: &mut Context,
+    ) -> Option<usize> {
+        let mut used = 0;
+        let Phase::Body(pending) = &mut connection.phase else {
+            return Some(0);
+        };
+        loop {
+            match pending.reader.decode(&bytes[used..]) {
+                Ok(piece) => {
+                    used += piece.used;
+                    if piece.done {
+                        break;
+                    }
+                    if used == bytes.len() || piece.used == 0 {
+                        return Some(used);
+                    }
+                }
+                Err(error) => {
+                    self.responses.reject(connection, error.into(), b"", cx);
+                    return None;
+                }
+            }
+        }
+        let head = std::mem::take(&mut pending.head);
+        connection.enter(Phase::Idle, cx);
+        if let Ok(Parsed::Complete { request, .. }) = parse(&head, &head_limits(connection, cx)) {
+            let cost = self.responses.respond(connection, &request, None, cx);
+            self.queue.charge(cost);
+        }
+        Some(used)
+    }
+}
+
+/// The limits on the next head. Empty lines before it count, including those that are dropped already.
+fn head_limits(connection: &Connection, cx: &Context) -> HeadLimits {
+    let mut limits = HeadLimits::from(&cx.config.limits);
+    limits.head_bytes -= connection.blank.min(limits.head_bytes);
+    limits
+}

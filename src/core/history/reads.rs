@@ -1,0 +1,183 @@
+//! Candles on their way back from the file.
+//!
+//! [`Reads`] owns which slots of which series are being read, one page of a series at a time, the
+//! newest first. Clients that request the same share one read. It keeps no candle: a page goes into its
+//! series, from which charts are made.
+
+use super::names::name_of;
+use crate::core::Action;
+use crate::core::context::Context;
+use crate::history::{Job, Read, Rows, StoreError};
+use crate::log_targets::HISTORY;
+use crate::market::{Charts, SeriesKey};
+use crate::record::Edge;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Candles of one page: rendering them takes some 200 microseconds of the loop.
+const ROWS: usize = 512;
+
+/// Slices of making room with each page: more leaves than comes.
+const TRIMS: usize = 2;
+
+/// Series that may be read at once: behind so many pages a client would wait for a second.
+const SERIES: usize = 64;
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub struct Reads {
+    wanted: BTreeMap<SeriesKey, SeriesRead>,
+    tickets: u64,
+}
+
+/// What came of a request for candles from the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadStart {
+    /// Some are being read.
+    Begun,
+    /// The file holds none of them that memory lacks.
+    Nothing,
+    /// Too many reads are under way.
+    Refused,
+}
+
+#[derive(Debug)]
+struct SeriesRead {
+    /// The hull of what clients wait for and is not read yet.
+    slots: Range<i64>,
+    /// The page that is being read, and where it ends.
+    ticket: u64,
+    end: i64,
+}
+
+impl Reads {
+    /// Reads those of these slots that are archived and not in memory; the series is open.
+    pub fn read(&mut self, key: SeriesKey, slots: &Range<i64>, cx: &mut Context) -> ReadStart {
+        let parts = only_archived(&cx.market.charts, key, slots.clone());
+        let (Some(first), Some(last)) = (parts.first(), parts.last()) else {
+            return ReadStart::Nothing;
+        };
+        let slots = first.start..last.end;
+        if let Some(read) = self.wanted.get_mut(&key) {
+            read.slots = read.slots.start.min(slots.start)..read.slots.end.max(slots.end);
+            return ReadStart::Begun;
+        }
+        if self.wanted.len() >= SERIES {
+            return ReadStart::Refused;
+        }
+        let read = SeriesRead {
+            ticket: 0,
+            end: slots.end,
+            slots,
+        };
+        self.wanted.insert(key, read);
+        self.next_page(key, cx);
+        ReadStart::Begun
+    }
+
+    /// True if some of these slots are being read.
+    pub fn is_reading(&self, key: SeriesKey, slots: &Range<i64>) -> bool {
+        let read = self.wanted.get(&key);
+        read.is_some_and(|it| it.slots.start < slots.end && slots.start < it.slots.end)
+    }
+
+    /// A page has come: puts it into its series, and reads the next. Returns the series, whose clients
+    /// may look again, and its slots with invalid rows.
+    pub fn came(
+        &mut self,
+        ticket: u64,
+        result: Result<Rows, StoreError>,
+        cx: &mut Context,
+    ) -> Option<(SeriesKey, Vec<i64>)> {
+        let mut wanted = self.wanted.iter_mut();
+        let (key, read) = wanted.find(|(_, read)| read.ticket == ticket)?;
+        let key = *key;
+        let mut rows = match result {
+            Ok(rows) if !rows.slots.is_empty() => rows,
+            result => {
+                if let Err(error) = result {
+                    log::warn!(target: HISTORY, "cannot be read: {error}");
+                }
+                self.wanted.remove(&key);
+                return Some((key, Vec::new()));
+            }
+        };
+        log::debug!(target: HISTORY, "read done ticket={ticket} candles={}", rows.candles.len());
+        // Each page ends where the one before began, so that this ends, unless a client has requested
+        // newer candles meanwhile.
+        if read.slots.end <= read.end {
+            read.slots.end = rows.slots.start;
+        }
+        let unsound = std::mem::take(&mut rows.unsound);
+        for slot in &unsound {
+            let charts = &mut cx.market.charts;
+            charts.unarchive(key, *slot..slot.saturating_add(1));
+        }
+        ingest(key, rows, cx);
+        self.next_page(key, cx);
+        Some((key, unsound))
+    }
+
+    /// Requests the next page of a series, or is done with it.
+    fn next_page(&mut self, key: SeriesKey, cx: &mut Context) {
+        let Some(read) = self.wanted.get_mut(&key) else {
+            return;
+        };
+        let parts = only_archived(&cx.market.charts, key, read.slots.clone());
+        let Some(slots) = parts.last().cloned() else {
+            self.wanted.remove(&key);
+            return;
+        };
+        read.end = slots.end;
+        read.slots.end = slots.end;
+        self.tickets += 1;
+        read.ticket = self.tickets;
+        let series = name_of(key, cx);
+        log::debug!(
+            target: HISTORY,
+            "read ticket={} source={} symbol={} interval={} slots={}..{}",
+            read.ticket,
+            series.source,
+            series.symbol,
+            series.interval.name(),
+            slots.start,
+            slots.end
+        );
+        let read = Read {
+            ticket: read.ticket,
+            series,
+            slots,
+            limit: ROWS,
+            keep: Edge::Newest,
+        };
+        cx.actions.push_back(Action::Store(Job::Read(read)));
+    }
+}
+
+/// Puts a page into its series. What the file does not cover is requested from the exchange again.
+fn ingest(key: SeriesKey, rows: Rows, cx: &mut Context) {
+    let exchange = cx.exchange_time(key.source);
+    let charts = &mut cx.market.charts;
+    // If the file covers less than was assumed, another program has changed it, or it is damaged.
+    let mut from = rows.slots.start;
+    for part in rows.covered {
+        charts.unarchive(key, from..part.start);
+        from = part.end;
+    }
+    charts.unarchive(key, from..rows.slots.end);
+    charts.ingest_archived(key, rows.slots, rows.candles, exchange);
+    for _ in 0..TRIMS {
+        charts.trim();
+    }
+}
+
+/// The parts of these slots that are archived and not in memory, in order.
+fn only_archived(charts: &Charts, key: SeriesKey, slots: Range<i64>) -> Vec<Range<i64>> {
+    let Some(series) = charts.get(key) else {
+        return Vec::new();
+    };
+    let missing = series.covered().missing(slots).into_iter();
+    missing
+        .flat_map(|part| series.archived().within(part))
+        .collect()
+}

@@ -1,0 +1,200 @@
+//! The last quotes, saved now and then, and put back at the start.
+//!
+//! [`SavedQuotes`] owns when they are saved, and the restored quotes whose source has not told yet
+//! whether it still tracks them. A restored quote is stale until a poll brings it. Its name in the file
+//! is made of the base and the quote asset, so that its market is known again at once, also if only the
+//! market list would tell of it and the exchange does not answer.
+
+use super::names::{quote_name, source_of};
+use crate::core::context::Context;
+use crate::history::{Batch, QuoteName, SavedQuote};
+use crate::market::{Market, SourceId, SymbolId};
+use crate::time::{Mono, Now};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Between two rounds of saving: what a crash loses of them. Each round writes every quote that has
+/// changed, which on a flash card should not be often.
+const EVERY: Duration = Duration::from_secs(300);
+
+/// Symbols that one slice looks at: some 100 microseconds.
+pub const SYMBOLS_A_SLICE: usize = 128;
+
+/// A quote that is by so much older than the newest one of its source, in milliseconds, is of a market
+/// that had left the list before: each round saves all that were polled since the one before, and a
+/// round of polls takes minutes at most.
+pub const LEFT_MS: i64 = 3_600_000;
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct SavedQuotes {
+    /// Restored, and not put back yet.
+    waiting: BTreeMap<SourceId, BTreeMap<SymbolId, SavedQuote>>,
+    /// When the next round begins. `None`: one is running.
+    next: Option<Mono>,
+    /// Quotes above this version have not been saved.
+    saved: u64,
+}
+
+/// A round of saving.
+#[derive(Debug)]
+pub struct SaveRound {
+    /// The place among the known symbols.
+    from: usize,
+    /// The version of the quotes when it began.
+    version: u64,
+}
+
+/// The quotes of one source on their way back.
+#[derive(Debug)]
+pub struct Restore {
+    source: SourceId,
+    /// True once their markets are known, as far as they may be.
+    is_known: bool,
+    /// Those that a market list may still tell of.
+    kept: BTreeMap<SymbolId, SavedQuote>,
+}
+
+impl SavedQuotes {
+    /// Nothing is restored.
+    pub fn new(now: Mono) -> SavedQuotes {
+        SavedQuotes {
+            waiting: BTreeMap::new(),
+            next: Some(now + EVERY),
+            saved: 0,
+        }
+    }
+
+    /// When [`SavedQuotes::begin`] is wanted.
+    pub fn due(&self) -> Option<Mono> {
+        self.next
+    }
+
+    /// Begins a round, if it is due.
+    pub fn begin(&mut self, cx: &Context) -> Option<SaveRound> {
+        self.next.take_if(|at| *at <= cx.now.mono)?;
+        Some(SaveRound {
+            from: 0,
+            version: cx.market.quotes.version(),
+        })
+    }
+
+    /// Ends the round that is running.
+    pub fn end(&mut self, now: Now) {
+        self.next = Some(now.mono + EVERY);
+    }
+
+    /// Gathers one slice. `true`: the last one of this round.
+    pub fn save(&mut self, round: &mut SaveRound, cx: &Context, batch: &mut Batch) -> bool {
+        let Market {
+            catalog, quotes, ..
+        } = &cx.market;
+        let known = catalog.known();
+        for symbol in known.iter().skip(round.from).take(SYMBOLS_A_SLICE) {
+            for source in catalog.sources_of(*symbol) {
+                let quote = quotes.of(*source, *symbol);
+                if let Some(quote) = quote.filter(|quote| quote.version > self.saved) {
+                    let saved = SavedQuote {
+                        ticker: quote.ticker.clone(),
+                        received_at: quote.received_at,
+                    };
+                    batch.quotes.insert(quote_name(*source, *symbol, cx), saved);
+                }
+            }
+        }
+        round.from += SYMBOLS_A_SLICE;
+        let is_done = round.from >= known.len();
+        if is_done {
+            self.saved = round.version;
+            self.end(cx.now);
+        }
+        is_done
+    }
+
+    /// Gathers all at once: no client is served any more.
+    pub fn save_all(&mut self, cx: &Context, batch: &mut Batch) {
+        let mut round = SaveRound {
+            from: 0,
+            version: cx.market.quotes.version(),
+        };
+        while !self.save(&mut round, cx, batch) {}
+    }
+
+    /// Takes in some of the saved quotes.
+    pub fn restore(&mut self, list: Vec<(QuoteName, SavedQuote)>, cx: &mut Context) {
+        for (name, saved) in list {
+            let symbol = cx.market.catalog.number_of(&name.symbol);
+            if let (Some(source), Some(symbol)) = (source_of(&name.source, &cx.config), symbol) {
+                let waiting = self.waiting.entry(source).or_default();
+                waiting.insert(symbol, saved);
+            }
+        }
+    }
+
+    /// All saved quotes have come: their markets are known from now on, unless a market list says
+    /// otherwise, and they are put back.
+    pub fn loaded(&self) -> impl Iterator<Item = Restore> {
+        self.waiting
+            .keys()
+            .map(|source| Restore::new(*source, false))
+    }
+
+    /// The market list of a source has come: what it does not track is not restored.
+    pub fn listed(&self, source: SourceId) -> Option<Restore> {
+        let is_waiting = self.waiting.contains_key(&source);
+        is_waiting.then(|| Restore::new(source, true))
+    }
+
+    /// Does one slice: makes markets known, or puts quotes back. The markets of a source come first and
+    /// together; until its quote is back, one of them is like any that was not polled yet. `true`: the
+    /// last slice.
+    pub fn put_back(&mut self, back: &mut Restore, cx: &mut Context) -> bool {
+        let (
+            source,
+            Market {
+                catalog, quotes, ..
+            },
+        ) = (back.source, &mut cx.market);
+        if !back.is_known {
+            let waiting = self.waiting.get(&source);
+            let listed = || waiting.map_or_else(Vec::new, still_listed);
+            back.is_known = catalog.remember(source, listed, cx.now.unix);
+            return false;
+        }
+        let mut waiting = self.waiting.remove(&source).unwrap_or_default();
+        for (symbol, saved) in std::iter::from_fn(|| waiting.pop_first()).take(SYMBOLS_A_SLICE) {
+            if catalog.sources_of(symbol).contains(&source) {
+                quotes.restore(source, symbol, saved.ticker, saved.received_at);
+            } else if !catalog.has_list(source) {
+                back.kept.insert(symbol, saved);
+            }
+        }
+        let is_done = waiting.is_empty();
+        if is_done {
+            waiting = std::mem::take(&mut back.kept);
+        }
+        if !waiting.is_empty() {
+            self.waiting.insert(source, waiting);
+        }
+        is_done
+    }
+}
+
+impl Restore {
+    fn new(source: SourceId, is_known: bool) -> Restore {
+        Restore {
+            source,
+            is_known,
+            kept: BTreeMap::new(),
+        }
+    }
+}
+
+/// Of the quotes of a source those whose market it still listed.
+fn still_listed(waiting: &BTreeMap<SymbolId, SavedQuote>) -> Vec<SymbolId> {
+    let newest = waiting.values().map(|saved| saved.received_at).max();
+    let was_listed =
+        |saved: &SavedQuote| newest.is_some_and(|newest| newest - saved.received_at < LEFT_MS);
+    let left = waiting.iter().filter(|(_, saved)| was_listed(saved));
+    left.map(|(symbol, _)| *symbol).collect()
+}

@@ -1,0 +1,174 @@
+//! A file that is damaged, fails for a while, or has gone.
+
+use super::*;
+
+#[test]
+fn nothing_of_a_damaged_file_is_believed_and_nothing_is_written_to_it() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    let other = bench.key("ETH/USDT");
+    bench.cx.market.charts.archive(other, ago(9, 0));
+    bench.fetched(key, ago(10, 0), 5);
+    bench.pass(1);
+    let (number, _) = bench.batch();
+    bench.written(number);
+    bench.fetched(key, ago(10, 9), 6);
+    bench.pass(1);
+    let (number, batch) = bench.batch();
+    bench.tell(broken(false));
+    bench.unwritten(number, batch);
+    assert!(bench.cx.stats.history.unusable);
+    assert!(bench.archived(key).is_empty() && bench.archived(other).is_empty());
+    bench.fetched(key, ago(20, 10), 5);
+    bench.pass(1000);
+    assert!(bench.jobs.is_empty());
+    assert_eq!(bench.recall(key, ago(30, 0)), ReadStart::Nothing);
+    bench.with(History::shut_down);
+    bench.with(|history, cx| history.close(cx));
+    assert_eq!(bench.job(), Job::Stop);
+    bench.tell(Reply::Stopped(Ok(())));
+    assert!(bench.history.is_closed());
+}
+
+#[test]
+fn a_file_that_can_be_used_again_is_read_anew() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    bench.cx.market.charts.archive(key, ago(50, 0));
+    bench.tell(broken(true));
+    assert!(bench.cx.stats.history.unusable && bench.archived(key).is_empty());
+    let unknown = |bench: &Bench| {
+        let series = bench.cx.market.charts.get(key).expect("it is open");
+        series.unknown(ago(50, 0)).len()
+    };
+    assert_eq!(unknown(&bench), 1, "the exchange is asked meanwhile");
+    bench.fetched(key, ago(3, 0), 5);
+    bench.pass(1);
+    let (number, batch) = bench.batch();
+    bench.open_again();
+    assert!(bench.history.file.is_awaited());
+    bench.unwritten(number, batch);
+    bench.pass(10);
+    assert!(
+        bench.jobs.is_empty(),
+        "not before it has told what it holds"
+    );
+    bench.head("BTC/USDT", ago(50, 0));
+    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    assert!(!bench.cx.stats.history.unusable && !bench.history.file.is_awaited());
+    assert_eq!(
+        bench.archived(key),
+        [(-50, -3)],
+        "the rest waits to be written"
+    );
+    bench.pass(1);
+    let (number, _) = bench.batch();
+    bench.written(number);
+    assert_eq!(bench.archived(key), [(-50, 0)]);
+}
+
+#[test]
+fn a_load_that_failed_is_tried_again() {
+    let mut bench = Bench::unopened(|_| {});
+    bench.open();
+    assert!(bench.history.file.is_awaited());
+    let error = StoreError::Io("a bad sector".to_string());
+    bench.tell(Reply::Loaded(Err(error)));
+    assert!(
+        !bench.history.file.is_awaited(),
+        "nobody waits for a bad disk"
+    );
+    bench.pass(29);
+    assert!(bench.jobs.is_empty());
+    bench.pass(1);
+    assert_eq!(bench.job(), Job::Load);
+    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    let key = bench.key("BTC/USDT");
+    assert!(bench.keeps(key));
+}
+
+#[test]
+fn a_load_that_takes_long_is_not_waited_for() {
+    let mut bench = Bench::unopened(|_| {});
+    bench.open();
+    bench.pass(29);
+    assert!(bench.history.file.is_awaited());
+    bench.pass(2);
+    assert!(!bench.history.file.is_awaited());
+    bench.pass(500);
+    bench.head("BTC/USDT", ago(50, 0));
+    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    let key = bench.key("BTC/USDT");
+    assert!(bench.keeps(key));
+}
+
+#[test]
+fn while_the_disk_fails_what_clients_see_goes_on_and_what_was_left_out_is_written_from_memory() {
+    let mut bench = Bench::unopened(|config| config.history.m1.keep = 1_000_000);
+    bench.open();
+    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    let key = bench.btc();
+    let full = PENDING as i64;
+    bench.fetched(key, ago(full, 0), 5);
+    bench.pass(1);
+    let (number, batch) = bench.batch();
+    bench.unwritten(number, batch);
+    assert_eq!(bench.history.pace(), Pace::Seen);
+    bench.fetched(key, ago(full + 300, full), 6);
+    assert!(bench.history.missing.is_some);
+    assert_eq!(bench.archived(key), []);
+    bench.pass(1);
+    let (number, _) = bench.batch();
+    bench.written(number);
+    assert_eq!(bench.history.pace(), Pace::Free);
+    assert_eq!(bench.archived(key), [(-full, 0)]);
+    bench.pass(1);
+    let (number, batch) = bench.batch();
+    assert_eq!(batch.weight(), 300 + 1, "what was left out, and that alone");
+    bench.written(number);
+    assert_eq!(bench.archived(key), [(-full - 300, 0)]);
+}
+
+#[test]
+fn a_file_that_has_gone_is_written_anew_from_memory_and_counts_as_lost_until_then() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    bench.fetched(key, ago(500, 0), 5);
+    bench.pass(1);
+    let (number, _) = bench.batch();
+    bench.written(number);
+    assert_eq!(bench.archived(key), [(-500, 0)]);
+    bench.tell(gone());
+    assert_eq!(bench.archived(key), []);
+    assert!(bench.cx.stats.history.lost);
+    assert_eq!(bench.cx.stats.history.stored.candles(), 0);
+    bench.open_again();
+    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    bench.pass(1);
+    let (number, batch) = bench.batch();
+    assert_eq!(batch.weight(), 500 + 1);
+    assert!(bench.cx.stats.history.lost);
+    bench.written(number);
+    assert!(
+        !bench.cx.stats.history.lost
+            && !bench.cx.stats.history.unusable
+            && !bench.cx.stats.history.write_failed
+    );
+    assert_eq!(bench.archived(key), [(-500, 0)]);
+}
+
+#[test]
+fn what_was_acknowledged_and_has_gone_is_not_archived() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    bench.fetched(key, ago(500, 0), 5);
+    bench.pass(1);
+    let (number, _) = bench.batch();
+    let result = Ok(Written::default());
+    let answer = Reply::Written { number, result };
+    bench.with(|history, cx| history.handle(answer, cx));
+    bench.tell(gone());
+    bench.open_again();
+    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    assert_eq!(bench.archived(key), []);
+}

@@ -1,0 +1,297 @@
+//! The history alone, without a disk: jobs are taken from it, and replies made up.
+
+mod end;
+mod evictions;
+mod file;
+mod quotes;
+mod reads;
+mod writing;
+
+use super::writer::{FLUSH, HEAVY, PENDING};
+use super::*;
+use crate::config::{Config, Depth, History as Keep, SourceConfig};
+use crate::core::Action;
+use crate::core::Status;
+use crate::core::context::Context;
+use crate::decimal::Decimal;
+use crate::history::{
+    Batch, Evicted, Job, Opened, QuoteName, Read, Rows, SavedQuote, SeriesName, Unwritten, Written,
+};
+use crate::history::{Extent, Head, Loaded, OpenError, StoreError};
+use crate::interval::Stored;
+use crate::market::{IntervalSet, Market, Reported, SymbolId};
+use crate::record::{Candle, Ticker};
+use crate::time::UnixMs;
+use std::collections::VecDeque;
+use std::path::PathBuf;
+
+/// Slots of a minute that the candles of these tests lie in.
+const BEGIN: i64 = 28_000_000;
+
+/// Jobs that the disk thread's queue takes.
+const QUEUE: usize = 128;
+
+struct Bench {
+    cx: Context,
+    history: History,
+    /// Jobs without an answer.
+    jobs: VecDeque<Job>,
+}
+
+impl Bench {
+    /// A history whose file is open and empty.
+    fn new() -> Bench {
+        let mut bench = Bench::unopened(|_| {});
+        bench.open();
+        bench.tell(Reply::Loaded(Ok(Loaded::default())));
+        assert!(bench.history.file.is_on());
+        bench
+    }
+
+    fn unopened(set: impl FnOnce(&mut Config)) -> Bench {
+        let mut source = SourceConfig::of("binance");
+        source.symbols = vec!["BTC/USDT".to_string(), "ETH/USDT".to_string()];
+        let id = source.id.clone();
+        let mut config = Config {
+            sources: vec![source],
+            ..Config::default()
+        };
+        set(&mut config);
+        let now = Now {
+            mono: Mono(0),
+            unix: Stored::M1.open_of(BEGIN),
+        };
+        let mut stats = Status::new(std::iter::once(&*id), now);
+        stats.sources[0].clock = Some(now.unix.0);
+        let market = Market::new(&config);
+        Bench {
+            cx: Context::new(config, market, stats, now),
+            history: History::new(now),
+            jobs: VecDeque::new(),
+        }
+    }
+
+    fn with<R>(&mut self, act: impl FnOnce(&mut History, &mut Context) -> R) -> R {
+        let done = act(&mut self.history, &mut self.cx);
+        while let Some(action) = self.cx.actions.pop_front() {
+            match action {
+                Action::Store(job) => self.jobs.push_back(job),
+                other => panic!("what has the history to do with {other:?}?"),
+            }
+        }
+        assert!(self.jobs.len() <= QUEUE, "the queue is full");
+        done
+    }
+
+    fn open(&mut self) {
+        let opened = Reply::Opened(Opened {
+            created: false,
+            bytes: 4096,
+            log_set_aside: false,
+        });
+        self.with(|history, cx| history.begin(opened, cx));
+        assert_eq!(self.job(), Job::Load);
+    }
+
+    fn tell(&mut self, answer: Reply) -> bool {
+        let wakes = self.with(|history, cx| history.handle(answer, cx));
+        while self.history.has_work() {
+            self.with(History::work);
+        }
+        wakes
+    }
+
+    fn job(&mut self) -> Job {
+        self.jobs.pop_front().expect("a job")
+    }
+
+    fn read_job(&mut self) -> Read {
+        match self.job() {
+            Job::Read(read) => read,
+            other => panic!("no read: {other:?}"),
+        }
+    }
+
+    fn batch(&mut self) -> (u64, Box<Batch>) {
+        match self.job() {
+            Job::Write { number, batch } => (number, batch),
+            other => panic!("no batch: {other:?}"),
+        }
+    }
+
+    /// Lets time pass; each deadline is kept, and none lies in the past.
+    fn pass(&mut self, seconds: u64) {
+        let end = self.cx.now.mono + Duration::from_secs(seconds);
+        while let Some(due) = self.history.due().filter(|due| *due <= end) {
+            self.at(due.max(self.cx.now.mono));
+            self.with(History::handle_timeout);
+            while self.history.has_work() {
+                self.with(History::work);
+            }
+            let next = self.history.due();
+            assert!(next.is_none_or(|at| at > self.cx.now.mono), "it would spin");
+        }
+        self.at(end);
+    }
+
+    fn at(&mut self, mono: Mono) {
+        let passed = mono.since(self.cx.now.mono).as_millis() as i64;
+        self.cx.now = Now {
+            mono,
+            unix: self.cx.now.unix + passed,
+        };
+    }
+
+    fn key(&mut self, symbol: &str) -> SeriesKey {
+        SeriesKey {
+            source: SourceId(0),
+            symbol: self.cx.market.catalog.number_of(symbol).expect("a name"),
+            interval: Stored::M1,
+        }
+    }
+
+    /// An open series.
+    fn btc(&mut self) -> SeriesKey {
+        let key = self.key("BTC/USDT");
+        assert!(self.cx.market.charts.open(key));
+        key
+    }
+
+    /// What the exchange has told of these slots: a candle in each, of this price.
+    fn fetched(&mut self, key: SeriesKey, slots: Range<i64>, price: i64) {
+        let candles: Vec<Reported> = slots.clone().map(|slot| reported(slot, price)).collect();
+        let now = self.cx.now;
+        let changes = self.history.changes(key, &self.cx);
+        let charts = &mut self.cx.market.charts;
+        let written = charts.ingest_whole(key, slots, &candles, now.unix, changes);
+        assert!(written.is_some(), "the series is open");
+    }
+
+    fn archived(&self, key: SeriesKey) -> Vec<(i64, i64)> {
+        let spans = self.cx.market.charts.archived(key);
+        let spans = spans.into_iter().flat_map(IntervalSet::iter);
+        spans.map(|it| (it.start - BEGIN, it.end - BEGIN)).collect()
+    }
+
+    fn covered(&self, key: SeriesKey) -> Vec<(i64, i64)> {
+        let series = self.cx.market.charts.get(key).expect("it is open");
+        let spans = series.covered().iter();
+        spans.map(|it| (it.start - BEGIN, it.end - BEGIN)).collect()
+    }
+
+    fn written(&mut self, number: u64) {
+        let written = Written {
+            inserted: 1,
+            ..Written::default()
+        };
+        let result = Ok(written);
+        self.tell(Reply::Written { number, result });
+    }
+
+    fn unwritten(&mut self, number: u64, batch: Box<Batch>) {
+        let error = StoreError::Full("no room".to_string());
+        let result = Err(Unwritten { error, batch });
+        self.tell(Reply::Written { number, result });
+    }
+
+    /// What the file holds of the series of this symbol.
+    fn head(&mut self, symbol: &str, slots: Range<i64>) {
+        let head = Head {
+            series: name(symbol, &self.cx.config),
+            extent: Extent {
+                first: Some(slots.start),
+                last: Some(slots.end - 1),
+                count: slots.end.abs_diff(slots.start),
+            },
+            covered: vec![slots],
+        };
+        self.tell(Reply::Heads(vec![head]));
+    }
+
+    fn recall(&mut self, key: SeriesKey, slots: Range<i64>) -> ReadStart {
+        self.with(|history, cx| history.read(key, &slots, cx))
+    }
+
+    /// A page of a read, of which the file knows all; with a candle in every other slot.
+    fn rows(&mut self, read: &Read, slots: Range<i64>) -> bool {
+        let result = Ok(page(read, slots.clone(), vec![slots]));
+        let ticket = read.ticket;
+        self.tell(Reply::Rows { ticket, result })
+    }
+}
+
+fn page(read: &Read, slots: Range<i64>, covered: Vec<Range<i64>>) -> Rows {
+    let inside = covered.iter().flat_map(Clone::clone);
+    let slots_with = inside.filter(|slot| slot % 2 == 0);
+    Rows {
+        series: read.series.clone(),
+        slots,
+        candles: slots_with.map(|slot| reported(slot, 7).candle).collect(),
+        covered,
+        unsound: Vec::new(),
+    }
+}
+
+fn name(symbol: &str, config: &Config) -> SeriesName {
+    SeriesName {
+        source: config.sources[0].id.as_str().into(),
+        symbol: symbol.into(),
+        interval: Stored::M1,
+    }
+}
+
+fn reported(slot: i64, price: i64) -> Reported {
+    Reported {
+        candle: Candle {
+            open_time: Stored::M1.open_of(slot),
+            open: Decimal::from(price),
+            high: Decimal::from(price + 1),
+            low: Decimal::from(price),
+            close: Decimal::from(price),
+            volume: Decimal::from(1),
+        },
+        closed: Some(true),
+    }
+}
+
+fn ago(from: i64, to: i64) -> Range<i64> {
+    BEGIN - from..BEGIN - to
+}
+
+fn broken(may_pass: bool) -> Reply {
+    let path = PathBuf::from("history.db");
+    Reply::Failed(match may_pass {
+        true => OpenError::Io {
+            path,
+            error: StoreError::Io("a bad sector".to_string()),
+        },
+        false => OpenError::Damaged {
+            path,
+            what: "a page is torn".to_string(),
+        },
+    })
+}
+
+impl Bench {
+    fn keeps(&self, key: SeriesKey) -> bool {
+        self.history.keeps(key, &self.cx)
+    }
+
+    fn open_again(&mut self) {
+        self.tell(Reply::Opened(Opened {
+            created: false,
+            bytes: 4096,
+            log_set_aside: false,
+        }));
+        assert_eq!(self.job(), Job::Load);
+    }
+}
+
+fn ticker(price: &Decimal) -> Ticker {
+    Ticker::of_last(price.clone())
+}
+
+fn gone() -> Reply {
+    let path = PathBuf::from("history.db");
+    Reply::Failed(OpenError::Gone { path })
+}

@@ -1,0 +1,139 @@
+//! How a source does, and how long it is left alone when it fails.
+//!
+//! [`Backoff`] owns the count of failures in a row, the end of the running back-off, and the steps of
+//! [`SourceState`]. A source is up while quotes of it are served; it backs off after a failure; it is
+//! down once no quote of it is fresh any more.
+
+use crate::core::context::Context;
+use crate::core::sources::fault::Fault;
+use crate::core::sources::task::Profile;
+use crate::core::stats::{SourceState, on_wall};
+use crate::http::RetryAfter;
+use crate::log_targets::SOURCE;
+use crate::market::SourceId;
+use crate::rng::Rng;
+use crate::time::Mono;
+use std::time::Duration;
+
+/// Longest that an exchange's `Retry-After` is obeyed: a day. A ban can last that long.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(86_400);
+
+/// See the module's page.
+pub struct Backoff {
+    source: SourceId,
+    poll: Duration,
+    stale_after: Duration,
+    failures: u32,
+    /// When the running back-off began.
+    since: Mono,
+    /// Until when nothing is requested.
+    pub until: Mono,
+    /// When quotes last came; before that, when this process began.
+    quotes_at: Mono,
+    rng: Rng,
+}
+
+impl Backoff {
+    /// No back-off. `seed` is that of the jitter.
+    pub fn new(profile: &Profile, seed: u64, now: Mono) -> Backoff {
+        Backoff {
+            source: profile.id,
+            poll: profile.config.poll,
+            stale_after: profile.config.stale_after,
+            failures: 0,
+            since: now,
+            until: now,
+            quotes_at: now,
+            rng: Rng::new(seed),
+        }
+    }
+
+    /// True after a failure, until what everything depends on succeeds.
+    pub fn is_failing(&self) -> bool {
+        self.failures > 0
+    }
+
+    /// Quotes have come. Nothing is served without them: that others succeed is not enough.
+    pub fn quotes_came(&mut self, cx: &mut Context) {
+        cx.stats[self.source].quotes_at = Some(cx.now.unix);
+        self.quotes_at = cx.now.mono;
+        self.recovered(cx);
+    }
+
+    /// What everything depends on has succeeded.
+    pub fn recovered(&mut self, cx: &mut Context) {
+        let status = &mut cx.stats[self.source];
+        if std::mem::take(&mut self.failures) > 0 {
+            log::info!(target: SOURCE, "{}: answers again", status.id);
+        }
+        let is_first = !status.quotes_polled && status.state != SourceState::Up;
+        if is_first && self.until <= cx.now.mono {
+            // The list has come, or a response whose quotes are not all in the market yet.
+            status.leave_backoff(SourceState::Starting);
+        }
+        let is_fresh = cx.now.mono.since(self.quotes_at) < self.stale_after;
+        if status.state == SourceState::Down && is_fresh {
+            // The exchange has asked for a pause, and what it still sent is fresh.
+            status.state = SourceState::Backoff;
+        }
+    }
+
+    /// Quotes are served from now on. If the exchange has asked for a pause meanwhile, that holds.
+    pub fn quotes_served(&self, cx: &mut Context) {
+        if self.until <= cx.now.mono {
+            cx.stats[self.source].leave_backoff(SourceState::Up);
+        }
+    }
+
+    /// When a source that backs off counts as down, whether it is asked again before or not.
+    pub fn down_at(&self, cx: &Context) -> Option<Mono> {
+        let backs_off = cx.stats[self.source].state == SourceState::Backoff;
+        backs_off.then(|| self.quotes_at + self.stale_after)
+    }
+
+    /// Time has passed.
+    pub fn handle_timeout(&self, cx: &mut Context) {
+        if self.down_at(cx).is_some_and(|at| at <= cx.now.mono) {
+            cx.stats[self.source].state = SourceState::Down;
+        }
+    }
+
+    /// A request that began then has failed: waits before the next. That is `pollMs`, doubled with each
+    /// failure in a row, at most `limits.backoffMax`, less up to a tenth so that many daemons do not
+    /// come back at once; or as long as the exchange asks.
+    pub fn failed(&mut self, fault: &Fault, began: Mono, cx: &mut Context) {
+        // What was requested before this back-off began fails of the same trouble: it counts once.
+        if self.failures == 0 || began >= self.since {
+            self.failures = self.failures.saturating_add(1);
+            self.since = cx.now.mono;
+        }
+        let doubled = self.poll * 2u32.saturating_pow((self.failures - 1).min(16));
+        let step = doubled.min(cx.config.limits.backoff_max);
+        let step = step - Duration::from_micros(self.rng.below(step.as_micros() as u64 / 10));
+        let asked = fault.retry_after().map(|after| match after {
+            RetryAfter::Seconds(seconds) => Duration::from_secs(seconds),
+            RetryAfter::Date(date) => {
+                Duration::from_millis((date - cx.exchange_time(self.source)).max(0) as u64)
+            }
+        });
+        let wait = asked.unwrap_or(step).max(step).min(RETRY_AFTER_MAX);
+        // What failed at the same time does not shorten what the exchange has asked for.
+        self.until = self.until.max(cx.now.mono + wait);
+        let status = &mut cx.stats[self.source];
+        status.state = match cx.now.mono.since(self.quotes_at) >= self.stale_after {
+            true => SourceState::Down,
+            false => SourceState::Backoff,
+        };
+        status.failing_since.get_or_insert(cx.now.unix);
+        status.backoff_until = Some(on_wall(self.until, cx.now));
+        log::debug!(
+            target: SOURCE,
+            "back-off source={} failures={} state={} wait_ms={} asked_for_ms={}",
+            status.id,
+            self.failures,
+            status.state.name(),
+            self.until.since(cx.now.mono).as_millis(),
+            asked.map_or(0, |asked| asked.as_millis()),
+        );
+    }
+}

@@ -1,0 +1,308 @@
+//! Which candles are requested from one exchange, and in which order.
+//!
+//! [`CandlePlans`] owns a [`SeriesPlan`] for each followed series: ranges that clients wait for, the
+//! next refresh of the newest candles, and what is missing of the configured backfill. That is also
+//! the order. It sends nothing: it names the next page, and is told how the request ended.
+
+use crate::core::context::Context;
+use crate::core::history::History;
+use crate::core::sources::series_plan::{PageResult, SILENT_FOR_MS, SeriesPlan, Urgency, widened};
+use crate::core::sources::task::Profile;
+use crate::interval::Stored;
+use crate::log_targets::{FETCH, SOURCE};
+use crate::market::{Market, REREAD, Series, SeriesKey, SourceId};
+use crate::time::{Mono, Now};
+use std::ops::Range;
+
+/// Candles in a row from which on a series counts as followed. A client's one look into the past is
+/// mostly shorter, also where hardly any backfill is configured.
+const FOLLOWED: i64 = 1000;
+
+/// A page of candles to request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedPage {
+    /// Not before this.
+    pub when: Mono,
+    /// How urgent it is.
+    pub urgency: Urgency,
+    /// The series.
+    pub series: SeriesKey,
+    /// The slots.
+    pub slots: Range<i64>,
+}
+
+/// See the module's page.
+pub struct CandlePlans {
+    source: SourceId,
+    plans: Vec<SeriesPlan>,
+    /// Rows of a page, as the exchange documents them.
+    documented_rows: usize,
+    /// Slots back from the newest that the exchange still serves; `None`: all.
+    documented_depth: Option<i64>,
+    /// Rows of a page by interval, if fewer come than documented.
+    learned_rows: [Option<usize>; 3],
+}
+
+impl CandlePlans {
+    /// No series is followed.
+    pub fn new(profile: &Profile) -> CandlePlans {
+        let page = profile.dialect.page();
+        let depth = |depth| i64::try_from(depth).unwrap_or(i64::MAX);
+        CandlePlans {
+            source: profile.id,
+            plans: Vec::new(),
+            documented_rows: page.rows,
+            documented_depth: page.depth.map(depth),
+            learned_rows: [None; 3],
+        }
+    }
+
+    /// Follows a series from now on. `false`: there are too many, or the exchange does not have it.
+    /// Before its first market list, it has what an earlier run stored of it.
+    pub fn follow(&mut self, key: SeriesKey, cx: &mut Context) -> bool {
+        let exchange = cx.exchange_time(self.source);
+        let Market {
+            catalog, charts, ..
+        } = &mut cx.market;
+        let is_archived = || charts.archived(key).is_some_and(|slots| !slots.is_empty());
+        let has_it = match catalog.has_list(self.source) {
+            true => catalog.listing(self.source, key.symbol).is_some(),
+            false => is_archived(),
+        };
+        if !has_it {
+            return false;
+        }
+        if !charts.open(key) {
+            let may_close = |key: &SeriesKey| !catalog.is_named(key.source, key.symbol);
+            let Some(closed) = charts.make_place(exchange, may_close) else {
+                return false;
+            };
+            // If it is another source's, that one notices with its next response.
+            self.close(closed);
+            charts.open(key);
+        }
+        charts.touch(key, exchange);
+        if self.plan(key).is_none() {
+            self.plans.push(SeriesPlan::new(key, cx.now.mono));
+        }
+        true
+    }
+
+    /// Follows a series no longer.
+    pub fn close(&mut self, key: SeriesKey) {
+        self.plans.retain(|plan| plan.key != key);
+    }
+
+    /// The series that are followed.
+    pub fn series(&self) -> impl Iterator<Item = SeriesKey> + '_ {
+        self.plans.iter().map(|plan| plan.key)
+    }
+
+    /// The newest candles of every series are due now.
+    pub fn refresh_all(&mut self, now: Now) {
+        for plan in &mut self.plans {
+            plan.refresh_at = plan.refresh_at.min(now.mono);
+        }
+    }
+
+    /// True if some of the configured backfill is still to be requested.
+    pub fn has_backfill(&self) -> bool {
+        self.plans.iter().any(|plan| plan.backfill.is_some())
+    }
+
+    /// Requests those of these slots for a client that only the exchange can tell of. `false`: none
+    /// will come, so the client need not wait.
+    pub fn ask(&mut self, key: SeriesKey, slots: &Range<i64>, cx: &Context) -> bool {
+        let Some(series) = cx.market.charts.get(key) else {
+            return false;
+        };
+        let exchange = cx.exchange_time(self.source);
+        let oldest = self.oldest_served(key.interval.slot_of(exchange));
+        let unknown = slots.start.max(oldest)..slots.end;
+        let unknown = series.askable(unknown, exchange, SILENT_FOR_MS);
+        let (Some(first), Some(last)) = (unknown.first(), unknown.last()) else {
+            return false;
+        };
+        let slots = first.start..last.end;
+        log::debug!(
+            target: FETCH,
+            "wanted by a client source={} symbol={} interval={} slots={}..{}",
+            cx.stats[self.source].id,
+            cx.market.catalog.name(key.symbol).as_str(),
+            key.interval.name(),
+            slots.start,
+            slots.end,
+        );
+        let waiting: usize = self.plans.iter().map(|plan| plan.asked.len()).sum();
+        let has_room = waiting < cx.config.limits.chart_fetches;
+        let plan = self.plan_mut(key);
+        plan.is_some_and(|plan| plan.ask(slots, has_room, cx.now))
+    }
+
+    /// True if a client waits for some of these slots.
+    pub fn is_asking(&self, key: SeriesKey, slots: &Range<i64>) -> bool {
+        self.plan(key).is_some_and(|plan| {
+            let overlaps = |asked: &Range<i64>| asked.start < slots.end && slots.start < asked.end;
+            plan.asked.iter().any(overlaps)
+        })
+    }
+
+    /// The most urgent page that may be requested now, or the first that may be later.
+    pub fn next(&self, cx: &Context) -> Option<PlannedPage> {
+        // Of hundreds of series, one is chosen by its time, and only that one is looked at closer.
+        let rank = |plan: &&SeriesPlan| {
+            let (when, urgency) = plan.next(cx.now);
+            (when.max(cx.now.mono), urgency, when)
+        };
+        let idle = self.plans.iter().filter(|plan| plan.in_flight.is_none());
+        let plan = idle.min_by_key(rank)?;
+        let (when, urgency) = plan.next(cx.now);
+        let (key, charts) = (plan.key, &cx.market.charts);
+        let exchange = cx.exchange_time(self.source);
+        let (current, rows) = (key.interval.slot_of(exchange), self.page_rows(key.interval));
+        let series = charts.get(key);
+        let slots = match (urgency, plan.asked.last()) {
+            (Urgency::Client, Some(asked)) => {
+                let unknown = series.and_then(|series| {
+                    let unknown = series
+                        .askable(asked.clone(), exchange, SILENT_FOR_MS)
+                        .pop()?;
+                    Some(widened(series, unknown, current, rows))
+                });
+                let part = unknown.unwrap_or_else(|| asked.clone());
+                // Who asks for the newest closed candles wants the forming one too, and it comes
+                // with the same page.
+                match part.end + REREAD >= current {
+                    true => part.start..current + 1,
+                    false => part,
+                }
+            }
+            (Urgency::Hole | Urgency::Backfill, _) => plan.backfill.clone()?.1,
+            _ => {
+                let rows = i64::try_from(rows).unwrap_or(i64::MAX);
+                let known_end = (series.and_then(Series::newest_known))
+                    .map_or(current.saturating_sub(rows), |last| last + 1);
+                // What is older than what is kept would be dropped at once.
+                let oldest_kept = current.saturating_sub(charts.keep(key.interval));
+                let from = known_end.saturating_sub(REREAD).max(oldest_kept);
+                from.min(current)..current + 1
+            }
+        };
+        Some(PlannedPage {
+            when,
+            urgency,
+            series: key,
+            slots: newest_page(&slots, rows),
+        })
+    }
+
+    /// A page has been requested. With the first request of a series it is noted down to which slot
+    /// nothing may stay missing; what clients want later does not count for that.
+    pub fn sent(&mut self, key: SeriesKey, slots: Range<i64>, cx: &Context) {
+        let current = key.interval.slot_of(cx.exchange_time(self.source));
+        let depth = cx.config.history.of(key.interval);
+        if let Some(plan) = self.plan_mut(key) {
+            plan.in_flight = Some(slots);
+            plan.reach.get_or_insert_with(|| {
+                let oldest_kept = current.saturating_sub(depth.keep);
+                let series = cx.market.charts.get(key)?;
+                series.reach(oldest_kept, depth.backfill.max(FOLLOWED))
+            });
+        }
+    }
+
+    /// A page has been applied to its series: decides what is requested next of it.
+    pub fn applied(&mut self, key: SeriesKey, page: &PageResult, history: &History, cx: &Context) {
+        let Some(series) = cx.market.charts.get(key) else {
+            return self.close(key);
+        };
+        let exchange = cx.exchange_time(self.source);
+        let current = key.interval.slot_of(exchange);
+        let depth = self.depth(key, history, cx);
+        // What left memory for want of room would only push out something else, unless it stays in
+        // the file.
+        let forgotten = match history.keeps(key, cx) {
+            true => 0,
+            false => series.forgotten_before().unwrap_or(0),
+        };
+        let oldest = current.saturating_sub(depth).max(forgotten).max(0);
+        let rows = self.page_rows(key.interval);
+        log::debug!(
+            target: FETCH,
+            "applied source={} symbol={} interval={} ranges={} depth={depth} oldest={oldest}",
+            cx.stats[self.source].id,
+            cx.market.catalog.name(key.symbol).as_str(),
+            key.interval.name(),
+            series.covered().len(),
+        );
+        let plan = self.plan_mut(key);
+        let learned =
+            plan.and_then(|plan| plan.applied(series, page, (oldest, rows), exchange, cx.now));
+        if let Some(rows) = learned {
+            self.learned_rows[key.interval as usize] = Some(rows);
+            let (id, interval) = (&cx.stats[self.source].id, key.interval.name());
+            log::info!(target: SOURCE, "{id}: page size learned interval={interval} rows={rows}");
+        }
+    }
+
+    /// A page was not requested after all, or its response is dropped.
+    pub fn put_back(&mut self, key: SeriesKey) {
+        if let Some(plan) = self.plan_mut(key) {
+            plan.in_flight = None;
+        }
+    }
+
+    /// A request has failed: the series backs off, and clients need not wait for it.
+    pub fn failed(&mut self, key: SeriesKey, now: Now) {
+        if let Some(plan) = self.plan_mut(key) {
+            plan.failed(now);
+        }
+    }
+
+    /// The source as a whole is failing: no client need wait for it.
+    pub fn give_up_asked(&mut self) {
+        for plan in &mut self.plans {
+            plan.asked.clear();
+        }
+    }
+
+    /// So many closed slots before the current one are requested without a client: as many as the
+    /// configuration says, and all that were missed since the last run, as far as the file shows.
+    /// An outage may have been longer than the backfill is deep, and must leave no hole, also if
+    /// filling it was interrupted.
+    pub fn depth(&self, key: SeriesKey, history: &History, cx: &Context) -> i64 {
+        let current = key.interval.slot_of(cx.exchange_time(self.source));
+        let depth = cx.config.history.of(key.interval);
+        let reach = self.plan(key).and_then(|plan| plan.reach.flatten());
+        let reach = reach.filter(|_| history.keeps(key, cx));
+        let missed = reach.map_or(0, |slot| current - slot).min(depth.keep);
+        let served = current - self.oldest_served(current);
+        depth.backfill.max(missed).min(served).min(depth.keep)
+    }
+
+    /// Rows of a page of candles.
+    pub fn page_rows(&self, interval: Stored) -> usize {
+        let learned = self.learned_rows[interval as usize];
+        learned.map_or(self.documented_rows, |rows| rows.min(self.documented_rows))
+    }
+
+    /// The oldest slot that the exchange still serves, if `current` is the newest.
+    fn oldest_served(&self, current: i64) -> i64 {
+        let depth = self.documented_depth;
+        depth.map_or(0, |depth| current.saturating_sub(depth - 1))
+    }
+
+    fn plan(&self, key: SeriesKey) -> Option<&SeriesPlan> {
+        self.plans.iter().find(|plan| plan.key == key)
+    }
+
+    fn plan_mut(&mut self, key: SeriesKey) -> Option<&mut SeriesPlan> {
+        self.plans.iter_mut().find(|plan| plan.key == key)
+    }
+}
+
+/// The newest `rows` slots of a range.
+fn newest_page(range: &Range<i64>, rows: usize) -> Range<i64> {
+    let rows = i64::try_from(rows).unwrap_or(i64::MAX).max(1);
+    range.start.max(range.end.saturating_sub(rows))..range.end
+}

@@ -1,0 +1,264 @@
+//! What takes a source longer than a turn: its jobs, and what their steps do.
+//!
+//! Responses are applied first and in their order; then the bodies that came compressed are
+//! decompressed, those of quotes first; then candles are counted. The source steps one job at a time.
+
+use crate::core::context::Context;
+use crate::core::history::History;
+use crate::core::sources::backfill_progress::Count;
+use crate::core::sources::candle_page::CandlePage;
+use crate::core::sources::fault::Fault;
+use crate::core::sources::schedule::Schedule;
+use crate::core::sources::staged::{Items, Staged, Tickers};
+use crate::core::sources::task::{Profile, Task};
+use crate::interval::Stored;
+use crate::job_queue::{self, JobQueue};
+use crate::log_targets::SOURCE;
+use crate::market::{Lookup, Market, SeriesKey, SourceId, SymbolId};
+use crate::record::Ticker;
+use crate::time::{Mono, Now, UnixMs};
+
+/// Named markets whose series are opened in one slice: some 0.1 ms with a thousand followed series.
+const FOLLOWED_A_SLICE: usize = 32;
+
+/// Markets that have left a list whose quotes are dropped in one slice: less than 0.1 ms.
+const DROPPED_A_SLICE: usize = 256;
+
+/// One job, with what is left of it.
+#[derive(Debug)]
+pub enum Job {
+    /// Puts the tickers of a whole exchange into the market, one piece a slice.
+    ApplyTickers(Tickers),
+    /// Puts a page of candles into its series.
+    ApplyCandles(CandlePage),
+    /// Puts the market list that has come into place.
+    RefreshList,
+    /// Drops the quotes of markets that have left the list. No client can ask for them any more.
+    DropQuotes(std::vec::IntoIter<SymbolId>),
+    /// Follows the candles of the markets that the configuration names.
+    FollowNamed(std::vec::IntoIter<SymbolId>),
+    /// Decompresses what has come of a response. If its connection is closed meanwhile, nothing is
+    /// left to do.
+    Decompress {
+        /// The connection.
+        conn: usize,
+        /// True if quotes are awaited on it.
+        is_quotes: bool,
+    },
+    /// Counts how far the backfill has come.
+    Count(Count),
+}
+
+impl job_queue::Job for Job {
+    fn rank(&self) -> u8 {
+        match self {
+            Job::Decompress { is_quotes, .. } => 2 - u8::from(*is_quotes),
+            Job::Count(_) => 3,
+            _ => 0,
+        }
+    }
+
+    fn replaces(&self, older: &Job) -> bool {
+        match (self, older) {
+            (Job::Count(_), Job::Count(_)) => true,
+            (Job::Decompress { conn, .. }, Job::Decompress { conn: older, .. }) => conn == older,
+            _ => false,
+        }
+    }
+}
+
+impl Job {
+    /// True if it applies a response.
+    pub fn applies(&self) -> bool {
+        !matches!(self, Job::Decompress { .. } | Job::Count(_))
+    }
+}
+
+/// Drops the quotes and candles that are not applied yet. They are requested again.
+pub fn drop_records(jobs: &mut JobQueue<Job>, schedule: &mut Schedule, now: Mono) {
+    jobs.retain(|job| match job {
+        Job::ApplyTickers(_) => {
+            schedule.quotes_due = now;
+            false
+        }
+        Job::ApplyCandles(page) => {
+            schedule.candles.put_back(page.key());
+            false
+        }
+        _ => true,
+    });
+}
+
+/// Applies a response at once, if it is small. Otherwise returns the job that applies it.
+pub fn apply(
+    staged: Staged,
+    sent_at: Now,
+    profile: &Profile,
+    schedule: &mut Schedule,
+    history: &mut History,
+    cx: &mut Context,
+) -> Result<Option<Job>, Fault> {
+    match (staged.items, staged.task) {
+        (Items::Tickers(tickers, _), Task::Tickers) => {
+            if let Some(newest) = tickers.newest() {
+                schedule.clock.check_time(newest, true, cx);
+            }
+            return Ok(Some(Job::ApplyTickers(tickers)));
+        }
+        (Items::Tickers(mut tickers, _), _) => {
+            if let Some(newest) = tickers.newest() {
+                schedule.clock.check_time(newest, false, cx);
+            }
+            let exchange = schedule.clock.known_time(cx);
+            for (symbol, mut ticker) in tickers.next_piece().into_iter().flatten() {
+                if let Some(stats) = schedule.round.stats(symbol) {
+                    ticker.fill_from(stats);
+                }
+                apply_ticker(profile.id, symbol, ticker, exchange, cx);
+            }
+            schedule.backoff.quotes_served(cx);
+            schedule.market_ended(profile, true, cx);
+        }
+        (Items::Stats(Some(stats)), Task::Stats(symbol)) => {
+            schedule.round.keep_stats(symbol, stats);
+        }
+        (Items::Markets(_), _) => {
+            let ended = cx.market.catalog.end_list(profile.id);
+            return ended
+                .map(|()| Some(Job::RefreshList))
+                .map_err(|_| Fault::Empty);
+        }
+        (Items::Time(Some(time)), _) => {
+            let Schedule { clock, candles, .. } = schedule;
+            clock.set(time, sent_at.mono, candles, history, cx);
+        }
+        (Items::Candles(rows), Task::Candles { series, slots }) => {
+            if let Some(newest) = rows.iter().map(|row| row.candle.open_time).max() {
+                schedule.clock.check_time(newest, false, cx);
+            }
+            let rows_a_page = schedule.candles.page_rows(series.interval) as i64;
+            let is_full = slots.end - slots.start >= rows_a_page;
+            let known = (!staged.has_undated, is_full);
+            let page = CandlePage::new(series, slots, rows, known, sent_at);
+            return Ok(Some(Job::ApplyCandles(page)));
+        }
+        (Items::Stats(_) | Items::Time(_) | Items::Candles(_), _) => {}
+    }
+    Ok(None)
+}
+
+/// Puts one piece of tickers into the market. `true`: that was the last one.
+pub fn apply_tickers(
+    source: SourceId,
+    tickers: &mut Tickers,
+    schedule: &Schedule,
+    cx: &mut Context,
+) -> bool {
+    let exchange = schedule.clock.known_time(cx);
+    for (symbol, ticker) in tickers.next_piece().into_iter().flatten() {
+        apply_ticker(source, symbol, ticker, exchange, cx);
+    }
+    let is_done = tickers.is_empty();
+    if is_done {
+        cx.market.quotes.end_poll(source, cx.now);
+        cx.stats[source].quotes_polled = true;
+        schedule.backoff.quotes_served(cx);
+    }
+    is_done
+}
+
+/// Puts one ticker into the market: the quote, and the forming candles of its symbol if the
+/// exchange's time is known.
+fn apply_ticker(
+    source: SourceId,
+    symbol: SymbolId,
+    ticker: Ticker,
+    exchange: Option<UnixMs>,
+    cx: &mut Context,
+) {
+    let Market {
+        quotes,
+        charts,
+        catalog,
+    } = &mut cx.market;
+    if catalog.listing(source, symbol).is_none() {
+        // It has left the list since this ticker came.
+        return;
+    }
+    let last = ticker.last.clone();
+    match (quotes.apply(source, symbol, ticker, cx.now), exchange) {
+        (Ok(applied), Some(exchange)) if applied.changed => {
+            charts.tick(source, symbol, &last, exchange);
+        }
+        (Ok(_), _) => {}
+        (Err(_), _) => cx.stats[source].rejected += 1,
+    }
+}
+
+/// Takes some of the market list over. Once it is in place, tracked markets may have come and gone:
+/// then these jobs are next.
+pub fn refresh_list(
+    profile: &Profile,
+    schedule: &mut Schedule,
+    history: &mut History,
+    cx: &mut Context,
+) -> Option<[Job; 2]> {
+    let id = profile.id;
+    let change = cx.market.catalog.refresh_list(id, cx.now.unix)?;
+    for key in schedule.candles.series().collect::<Vec<SeriesKey>>() {
+        // The candles of a market that is named and not listed stay as they are.
+        if cx.market.catalog.listing(id, key.symbol).is_none() {
+            schedule.candles.close(key);
+        }
+        if change.removed.binary_search(&key.symbol).is_ok() {
+            cx.market.charts.close(key);
+        }
+    }
+    history.listed(id);
+    if !schedule.has_list {
+        schedule.first_list(cx);
+        let tracked = cx.market.catalog.tracked_by(id);
+        log::info!(target: SOURCE, "{}: market list in place markets={tracked}", profile.config.id);
+    }
+    // A named market may be listed for the first time, or have come back.
+    let find = |name: &String| match cx.market.catalog.find(name.as_bytes()) {
+        Lookup::Known(symbol) => Some(symbol),
+        Lookup::Unknown | Lookup::Malformed => None,
+    };
+    let named = profile.config.symbols.iter().filter_map(find);
+    let named: Vec<SymbolId> = named.collect();
+    let dropped = Job::DropQuotes(change.removed.into_iter());
+    Some([dropped, Job::FollowNamed(named.into_iter())])
+}
+
+/// Drops the quotes of some markets that have left the list. `true`: the last ones.
+pub fn drop_quotes(
+    source: SourceId,
+    symbols: &mut std::vec::IntoIter<SymbolId>,
+    cx: &mut Context,
+) -> bool {
+    for symbol in symbols.take(DROPPED_A_SLICE) {
+        cx.market.quotes.drop_symbol(source, symbol);
+    }
+    symbols.len() == 0
+}
+
+/// Follows some of the named markets. `true`: the last ones.
+pub fn follow_named(
+    source: SourceId,
+    symbols: &mut std::vec::IntoIter<SymbolId>,
+    schedule: &mut Schedule,
+    cx: &mut Context,
+) -> bool {
+    for symbol in symbols.take(FOLLOWED_A_SLICE) {
+        for interval in Stored::ALL {
+            let key = SeriesKey {
+                source,
+                symbol,
+                interval,
+            };
+            schedule.candles.follow(key, cx);
+        }
+    }
+    symbols.len() == 0
+}

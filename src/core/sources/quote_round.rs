@@ -1,0 +1,186 @@
+//! A round of quotes, market by market, for exchanges that have no call for all of them.
+//!
+//! [`QuoteRound`] owns which markets of the running round are still to be requested, and the 24-hour
+//! figures, which are requested separately and less often. A round begins at each tick at which the
+//! last one is over; ticks during a longer round are skipped.
+
+use crate::market::SymbolId;
+use crate::record::Stats;
+use crate::time::Mono;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::time::Duration;
+
+/// Between two readings of a market's 24-hour figures: they change by a thousandth a minute.
+const STATS_AGE: Duration = Duration::from_secs(60);
+
+/// Whether a round has ended. One that was abandoned ends with [`RoundEnd::NotYet`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoundEnd {
+    /// Markets are left.
+    NotYet,
+    /// At least one market was answered well.
+    WithQuotes,
+    /// No market was.
+    WithoutQuotes,
+}
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub struct QuoteRound {
+    left: VecDeque<SymbolId>,
+    /// Markets of the whole round.
+    len: usize,
+    in_flight: usize,
+    /// True if a market of this round has been answered well.
+    has_good: bool,
+    is_abandoned: bool,
+    /// When the 24-hour figures of each market are read next, in that order.
+    stats_due: VecDeque<(Mono, SymbolId)>,
+    stats: HashMap<SymbolId, Stats>,
+}
+
+impl QuoteRound {
+    /// Begins a round over these markets. New ones get their 24-hour figures read first.
+    pub fn begin(&mut self, symbols: Vec<SymbolId>, has_stats: bool, now: Mono) {
+        if has_stats {
+            let wanted: HashSet<SymbolId> = symbols.iter().copied().collect();
+            self.stats_due.retain(|(_, symbol)| wanted.contains(symbol));
+            self.stats.retain(|symbol, _| wanted.contains(symbol));
+            let known: HashSet<SymbolId> = self.stats_due.iter().map(|(_, known)| *known).collect();
+            for symbol in symbols.iter().filter(|symbol| !known.contains(*symbol)) {
+                self.stats_due.push_front((now, *symbol));
+            }
+        }
+        (self.has_good, self.is_abandoned) = (false, false);
+        self.len = symbols.len();
+        self.left = symbols.into();
+    }
+
+    /// Markets of the whole round.
+    pub fn len(&self) -> u32 {
+        u32::try_from(self.len).unwrap_or(u32::MAX)
+    }
+
+    /// The market to request next.
+    pub fn next(&self) -> Option<SymbolId> {
+        self.left.front().copied()
+    }
+
+    /// The market whose 24-hour figures are read next, and when.
+    pub fn next_stats(&self) -> Option<(Mono, SymbolId)> {
+        self.stats_due.front().copied()
+    }
+
+    /// A market is being requested.
+    pub fn sent(&mut self, symbol: SymbolId) {
+        if self.left.front() == Some(&symbol) {
+            self.left.pop_front();
+        }
+        self.in_flight += 1;
+    }
+
+    /// A market's 24-hour figures are being requested. They are due again later, whatever comes.
+    pub fn sent_stats(&mut self, symbol: SymbolId, now: Mono) {
+        if self
+            .stats_due
+            .front()
+            .is_some_and(|(_, due)| *due == symbol)
+        {
+            self.stats_due.pop_front();
+        }
+        self.stats_due.push_back((now + STATS_AGE, symbol));
+    }
+
+    /// A market that was being requested is to be requested again.
+    pub fn put_back(&mut self, symbol: SymbolId) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        self.left.push_front(symbol);
+    }
+
+    /// A market's 24-hour figures are to be requested again.
+    pub fn put_back_stats(&mut self, symbol: SymbolId, now: Mono) {
+        self.stats_due.retain(|(_, due)| *due != symbol);
+        self.stats_due.push_front((now, symbol));
+    }
+
+    /// The request for a market has ended, well or not.
+    pub fn ended(&mut self, is_good: bool) -> RoundEnd {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        self.has_good |= is_good;
+        match (self.is_over() && !self.is_abandoned, self.has_good) {
+            (false, _) => RoundEnd::NotYet,
+            (true, true) => RoundEnd::WithQuotes,
+            (true, false) => RoundEnd::WithoutQuotes,
+        }
+    }
+
+    /// True if no market is left and none is in flight.
+    pub fn is_over(&self) -> bool {
+        self.in_flight == 0 && self.left.is_empty()
+    }
+
+    /// Abandons what is left of the round.
+    pub fn abandon(&mut self) {
+        self.is_abandoned = true;
+        self.left.clear();
+    }
+
+    /// Keeps a market's 24-hour figures.
+    pub fn keep_stats(&mut self, symbol: SymbolId, stats: Stats) {
+        self.stats.insert(symbol, stats);
+    }
+
+    /// A market's 24-hour figures, as they were last read.
+    pub fn stats(&self, symbol: SymbolId) -> Option<&Stats> {
+        self.stats.get(&symbol)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_is_over_when_every_market_has_ended() {
+        let (a, b) = (SymbolId(1), SymbolId(2));
+        let mut round = QuoteRound::default();
+        assert!(round.is_over());
+        round.begin(vec![a, b], false, Mono(0));
+        assert_eq!(round.next(), Some(a));
+        round.sent(a);
+        assert_eq!(round.next(), Some(b));
+        assert_eq!(round.ended(true), RoundEnd::NotYet);
+        round.sent(b);
+        assert_eq!(round.ended(false), RoundEnd::WithQuotes);
+        assert!(round.is_over());
+        assert_eq!(round.next_stats(), None);
+    }
+
+    #[test]
+    fn a_round_without_any_answer_has_failed_and_one_given_up_says_nothing() {
+        let (a, b) = (SymbolId(1), SymbolId(2));
+        let mut round = QuoteRound::default();
+        round.begin(vec![a], false, Mono(0));
+        round.sent(a);
+        assert_eq!(round.ended(false), RoundEnd::WithoutQuotes);
+        round.begin(vec![a, b], false, Mono(0));
+        round.sent(a);
+        round.abandon();
+        assert_eq!(round.ended(true), RoundEnd::NotYet);
+        assert!(round.is_over());
+    }
+
+    #[test]
+    fn every_market_has_its_day_read_in_turn_and_new_ones_first() {
+        let (a, b, c) = (SymbolId(1), SymbolId(2), SymbolId(3));
+        let mut round = QuoteRound::default();
+        round.begin(vec![a, b], true, Mono(5));
+        round.sent_stats(b, Mono(5));
+        round.sent_stats(a, Mono(6));
+        assert_eq!(round.next_stats(), Some((Mono(5) + STATS_AGE, b)));
+        round.begin(vec![a, c], true, Mono(7));
+        assert_eq!(round.next_stats(), Some((Mono(7), c)));
+        round.sent_stats(c, Mono(7));
+        assert_eq!(round.next_stats(), Some((Mono(6) + STATS_AGE, a)));
+    }
+}

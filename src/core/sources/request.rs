@@ -1,0 +1,346 @@
+//! One request to an exchange, from its first byte to the end of its response.
+//!
+//! ```text
+//! waiting for the connection -> sending -> reading the head -> reading the body -> ended
+//! ```
+//!
+//! [`RequestInFlight`] owns the request's bytes, the framing of the response, the reading of its body,
+//! and the [`Staged`] items. Items are decoded as bytes come; the body is never held whole. A
+//! compressed body is decompressed slice by slice ([`RequestInFlight::decompress`]), and until that is
+//! done nothing more is read. It does not know connections: `connections` sends and receives.
+
+use crate::config::Limits;
+use crate::core::context::Context;
+use crate::core::sources::fault::Fault;
+use crate::core::sources::staged::{Staged, Stager};
+use crate::core::sources::task::{Profile, Task};
+use crate::exchange::{Caps, Meter, ReadError, Reading};
+use crate::http::{
+    BodyReader, Decompressor, Encoding, Framing, HeadLimits, RetryAfter, parse_response, read_date,
+    write_request,
+};
+use crate::log_targets::SOURCE;
+use crate::market::Catalog;
+use crate::time::{Mono, Now, UnixMs};
+
+/// See the module's page.
+pub struct RequestInFlight {
+    /// When it was decided to ask.
+    pub began: Mono,
+    /// When the first byte was sent.
+    pub sent_at: Option<Now>,
+    /// When it has taken too long.
+    pub deadline: Mono,
+    /// True if its connection carried a request before.
+    pub is_on_reused: bool,
+    /// Bytes of the response so far.
+    pub received: u64,
+    staged: Staged,
+    request: Vec<u8>,
+    sent: usize,
+    /// Bytes of a head that is not complete.
+    inbox: Vec<u8>,
+    head: Option<Head>,
+    /// What the head says beside the response; taken out once.
+    head_facts: Option<HeadFacts>,
+    /// The field of the head that tells how the budget stands.
+    meter: Option<&'static str>,
+    reading: Reading,
+    /// The first fault of the body. An error page need not be JSON: its status says enough. So the
+    /// fault waits until the status is judged.
+    read_error: Option<ReadError>,
+}
+
+struct Head {
+    status: u16,
+    keep_alive: bool,
+    retry_after: Option<RetryAfter>,
+    body: BodyReader,
+    compression: Compression,
+    /// Set with the last byte: true if the connection can carry another request.
+    ended: Option<bool>,
+}
+
+/// What is between the body's bytes and the reading.
+enum Compression {
+    Identity,
+    Gzip(Box<Decompressor>),
+    /// Of the body of an error that cannot be decompressed: its status says enough.
+    Unreadable,
+}
+
+/// What the head of a response says of the exchange.
+pub struct HeadFacts {
+    /// When the response was made.
+    pub date: Option<UnixMs>,
+    /// How the budget stands, in the exchange's own count.
+    pub metered: Option<u64>,
+}
+
+/// How far a response has been read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// More is to come.
+    Partly,
+    /// It is complete, and the connection is to be closed.
+    WholeAndClose,
+    /// It is complete, and the connection can carry another request.
+    Whole,
+}
+
+impl RequestInFlight {
+    /// A request for a task. Nothing of it is sent yet.
+    pub fn new(profile: &Profile, task: Task, cx: &Context) -> RequestInFlight {
+        let call = profile.call(&task, cx);
+        let target = format!("{}{}", profile.url.path, profile.dialect.target(&call));
+        log::debug!(
+            target: SOURCE,
+            "request source={} what={:?} target={target:?} cost={}",
+            profile.config.id,
+            task.describe(&cx.market),
+            profile.dialect.cost(&call),
+        );
+        let mut request = Vec::with_capacity(256);
+        write_request(&mut request, &profile.url.authority(), &target);
+        let meter = profile.dialect.meter().map(|meter| match meter {
+            Meter::Used(name) | Meter::Left(name) => name,
+        });
+        RequestInFlight {
+            began: cx.now.mono,
+            sent_at: None,
+            deadline: cx.now.mono + task.timeout(profile.config.timeout),
+            is_on_reused: false,
+            received: 0,
+            reading: Reading::new(profile.dialect, &call, Caps::from(&cx.config.limits)),
+            staged: Staged::new(profile.id, task),
+            request,
+            sent: 0,
+            inbox: Vec::new(),
+            head: None,
+            head_facts: None,
+            meter,
+            read_error: None,
+        }
+    }
+
+    /// What is asked.
+    pub fn task(&self) -> &Task {
+        &self.staged.task
+    }
+
+    /// Bytes of the request that are still to be sent.
+    pub fn outgoing(&self) -> &[u8] {
+        &self.request[self.sent..]
+    }
+
+    /// So many bytes were sent.
+    pub fn sent(&mut self, count: usize, now: Now) {
+        self.sent += count;
+        self.sent_at = self.sent_at.or(Some(now));
+    }
+
+    /// True if the exchange may have seen some of it.
+    pub fn has_left(&self) -> bool {
+        self.sent > 0
+    }
+
+    /// The status of the response, once its head has come.
+    pub fn status(&self) -> Option<u16> {
+        self.head.as_ref().map(|head| head.status)
+    }
+
+    /// What the head says of the exchange, the first time that this is called after it has come.
+    pub fn take_head_facts(&mut self) -> Option<HeadFacts> {
+        self.head_facts.take()
+    }
+
+    /// Takes in bytes of the response.
+    pub fn receive(
+        &mut self,
+        bytes: &[u8],
+        catalog: &mut Catalog,
+        limits: &Limits,
+    ) -> Result<Read, Fault> {
+        self.received += bytes.len() as u64;
+        if self.head.is_some() {
+            return self.receive_body(bytes, catalog);
+        }
+        self.inbox.extend_from_slice(bytes);
+        let parsed = parse_response(&self.inbox, &HeadLimits::upstream(limits));
+        let Some(response) = parsed.map_err(Fault::Head)? else {
+            return Ok(Read::Partly);
+        };
+        let metered = self.meter.and_then(|name| response.fields.get(name));
+        self.head_facts = Some(HeadFacts {
+            metered: metered.and_then(|text| std::str::from_utf8(text).ok()?.trim().parse().ok()),
+            date: response.fields.get("date").and_then(read_date),
+        });
+        let (head, used) = (response.head, response.used);
+        let cap = limits.upstream_body_bytes as u64;
+        let compression = match head.content_encoding {
+            Encoding::Identity => Compression::Identity,
+            Encoding::Gzip => Compression::Gzip(Box::new(Decompressor::new(cap))),
+            Encoding::Other if is_success(head.status) => {
+                return Err(Fault::encoding(response.fields));
+            }
+            Encoding::Other => Compression::Unreadable,
+        };
+        self.head = Some(Head {
+            status: head.status,
+            keep_alive: head.keep_alive && head.framing != Framing::UntilClose,
+            retry_after: head.retry_after,
+            body: BodyReader::new(head.framing, cap).map_err(Fault::Framing)?,
+            compression,
+            ended: None,
+        });
+        let inbox = std::mem::take(&mut self.inbox);
+        self.receive_body(&inbox[used..], catalog)
+    }
+
+    fn receive_body(&mut self, mut bytes: &[u8], catalog: &mut Catalog) -> Result<Read, Fault> {
+        loop {
+            let head = self.head.as_mut().expect("the body comes after the head");
+            let piece = head.body.decode(bytes).map_err(Fault::Framing)?;
+            bytes = &bytes[piece.used..];
+            if piece.done {
+                head.ended = Some(head.keep_alive && bytes.is_empty());
+            }
+            match &mut head.compression {
+                Compression::Identity => self.read(piece.data, catalog)?,
+                Compression::Gzip(gunzip) => gunzip.push(piece.data),
+                Compression::Unreadable => {}
+            }
+            if piece.done || bytes.is_empty() {
+                return self.progress();
+            }
+        }
+    }
+
+    /// True if [`RequestInFlight::decompress`] has something to do.
+    pub fn is_decompressing(&self) -> bool {
+        let compression = self.head.as_ref().map(|head| &head.compression);
+        matches!(compression, Some(Compression::Gzip(gunzip)) if gunzip.has_more())
+    }
+
+    /// Decompresses one slice of what has come, and reads it.
+    pub fn decompress(&mut self, catalog: &mut Catalog) -> Result<Read, Fault> {
+        let head = self.head.as_mut();
+        let head = head.expect("what is compressed comes after the head");
+        let status = head.status;
+        let compression = std::mem::replace(&mut head.compression, Compression::Unreadable);
+        if let Compression::Gzip(mut gunzip) = compression {
+            match gunzip.step() {
+                Ok(data) => {
+                    self.read(data, catalog)?;
+                    // If an error page is not JSON, the rest of it is not worth the work.
+                    if let (Some(head), None) = (&mut self.head, &self.read_error) {
+                        head.compression = Compression::Gzip(gunzip);
+                    }
+                }
+                Err(error) if is_success(status) => return Err(Fault::Decompress(error)),
+                Err(_) => {}
+            }
+        }
+        self.progress()
+    }
+
+    /// Reads some of the body and stages its items.
+    fn read(&mut self, data: &[u8], catalog: &mut Catalog) -> Result<(), Fault> {
+        if self.read_error.is_none() {
+            let mut stager = Stager {
+                staged: &mut self.staged,
+                catalog,
+                symbol: None,
+            };
+            self.read_error = self.reading.feed(data, &mut stager).err();
+        }
+        if self.staged.is_overfull(catalog) {
+            return Err(Fault::TooMany);
+        }
+        let head = self.head.as_ref();
+        let (status, retry_after) = head.map_or((0, None), |it| (it.status, it.retry_after));
+        match self.read_error.take_if(|_| is_success(status)) {
+            Some(error) => Err(Fault::Body { error, retry_after }),
+            None => Ok(()),
+        }
+    }
+
+    /// How far the response has been read.
+    fn progress(&mut self) -> Result<Read, Fault> {
+        let Some(Head {
+            status,
+            compression,
+            ended: Some(keep_alive),
+            ..
+        }) = &mut self.head
+        else {
+            return Ok(Read::Partly);
+        };
+        match compression {
+            Compression::Gzip(gunzip) if gunzip.has_more() => return Ok(Read::Partly),
+            Compression::Gzip(gunzip) if is_success(*status) => {
+                gunzip.finish().map_err(Fault::Decompress)?;
+            }
+            _ => {}
+        }
+        match *keep_alive {
+            true => Ok(Read::Whole),
+            false => Ok(Read::WholeAndClose),
+        }
+    }
+
+    /// The exchange has closed the connection. `Ok`: that was the end of the response.
+    pub fn closed(&mut self) -> Result<(), Fault> {
+        let head = self.head.as_mut().ok_or(Fault::CutShort)?;
+        head.body.finish_at_close().map_err(|_| Fault::CutShort)?;
+        head.ended = Some(false);
+        match self.progress()? {
+            Read::Partly => Err(Fault::CutShort),
+            Read::Whole | Read::WholeAndClose => Ok(()),
+        }
+    }
+
+    /// Why the request failed, if its response does not come to its end: `fault`, unless the head has
+    /// come and says more.
+    pub fn cut_short(&self, fault: Fault) -> Fault {
+        match &self.head {
+            Some(head) if !is_success(head.status) => Fault::Status {
+                status: head.status,
+                kind: self.reading.status_kind(head.status),
+                retry_after: head.retry_after,
+                message: None,
+            },
+            _ => fault,
+        }
+    }
+
+    /// The items of a complete response.
+    pub fn finish(self) -> Result<Staged, Fault> {
+        let head = self.head.as_ref().expect("complete responses have a head");
+        let (status, retry_after) = (head.status, head.retry_after);
+        let by_status = self.reading.status_kind(status);
+        // It has seen every fault of the body.
+        let read = self.reading.finish(status);
+        if !is_success(status) {
+            let (kind, message) = match read {
+                Err(ReadError::Refused { kind, .. }) => (kind, read.err()),
+                _ => (by_status, None),
+            };
+            return Err(Fault::Status {
+                status,
+                kind,
+                retry_after,
+                message: message.map(|refusal| refusal.to_string()),
+            });
+        }
+        read.map_err(|error| Fault::Body { error, retry_after })?;
+        match self.staged.is_empty() {
+            true => Err(Fault::Empty),
+            false => Ok(self.staged),
+        }
+    }
+}
+
+fn is_success(status: u16) -> bool {
+    (200..300).contains(&status)
+}

@@ -1,0 +1,341 @@
+//! What is requested next of one series.
+//!
+//! [`SeriesPlan`] owns what clients wait for, when the newest candles are read next, which part of
+//! the backfill is missing, unsure or not settled, and the judgement of how many rows a page has.
+
+use crate::interval::Stored;
+use crate::market::{IntervalSet, LEAST_PAGE, REREAD, Series, SeriesKey, cut, refresh_ms};
+use crate::time::{Mono, Now, UnixMs};
+use std::ops::Range;
+use std::time::Duration;
+
+/// From a candle's end to the first try to read it as closed: exchanges need a moment to write it.
+const SETTLE: Duration = Duration::from_millis(500);
+
+/// Pause before a closed candle that the exchange has not shown yet is requested again, and the
+/// first back-off of a series whose requests fail; both double, the latter up to [`RETRY_MAX`].
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Longest back-off of one series: an exchange that has delisted a market is asked this often.
+const RETRY_MAX: Duration = Duration::from_secs(600);
+
+/// Ranges that may wait for one series. Ranges that touch become one, so only scattered ones count.
+const ASKED_PER_SERIES: usize = 8;
+
+/// After this, what was requested in vain is requested once more.
+const VAIN: Duration = Duration::from_secs(600);
+
+/// Pause before a client's request has slots asked for again that were requested in vain.
+const VAIN_FOR_CLIENTS: Duration = Duration::from_secs(30);
+
+/// Pause before a client's request has slots asked for again that the last response left out. An
+/// exchange whose pages are empty for a moment is not found out sooner, and a market's empty past is
+/// not asked for with each look at its chart.
+pub const SILENT_FOR_MS: i64 = 30_000;
+
+/// Slots behind a missing part in which the next candle is looked for, to be requested with it: what
+/// lies between two candles of one response is known at once. At most a quarter of a page.
+const NEIGHBOUR: i64 = 64;
+
+/// How urgent a page of candles is, most urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Urgency {
+    /// A client waits for it.
+    Client,
+    /// The newest candles of a followed series.
+    Newest,
+    /// Missing between known candles: marketd, or the exchange, was away.
+    Hole,
+    /// The configured depth of history.
+    Backfill,
+}
+
+/// What came of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageResult {
+    /// From the slot of its oldest candle to behind that of its newest.
+    pub between: Range<i64>,
+    /// Its rows.
+    pub rows: usize,
+    /// True if as many slots were requested as a page may have.
+    pub is_full: bool,
+    /// True if it brought candles that were not known.
+    pub has_news: bool,
+}
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct SeriesPlan {
+    /// The series.
+    pub key: SeriesKey,
+    /// When the newest candles are read next.
+    pub refresh_at: Mono,
+    /// What clients wait for, newest last.
+    pub asked: Vec<Range<i64>>,
+    /// The newest part that is missing of the backfill, or is to be read again, and not before when.
+    pub backfill: Option<(Mono, Range<i64>)>,
+    /// The slots of the request in flight.
+    pub in_flight: Option<Range<i64>>,
+    /// The slot down to which nothing may stay missing, if something was known at the first request.
+    /// The outer `None`: there was no request yet.
+    pub reach: Option<Option<i64>>,
+    /// True if the backfill is a hole between known candles.
+    is_hole: bool,
+    /// A response looked as if it had been cut to so many rows: it was, if there is a candle in this
+    /// slot.
+    suspected_cut: Option<(usize, i64)>,
+    /// Slots that were requested in vain, the first time of them, and the last.
+    vain: IntervalSet,
+    vain_since: Mono,
+    vain_last: Mono,
+    /// How often in a row the candle that has just closed was not there yet.
+    misses: u32,
+    failures: u32,
+    /// After a failure: not before this.
+    rest_until: Mono,
+}
+
+impl SeriesPlan {
+    /// A plan whose newest candles are due at once.
+    pub fn new(key: SeriesKey, now: Mono) -> SeriesPlan {
+        SeriesPlan {
+            key,
+            refresh_at: now,
+            asked: Vec::new(),
+            backfill: None,
+            in_flight: None,
+            reach: None,
+            is_hole: false,
+            suspected_cut: None,
+            vain: IntervalSet::new(),
+            vain_since: now,
+            vain_last: now,
+            misses: 0,
+            failures: 0,
+            rest_until: now,
+        }
+    }
+
+    /// When the next page may be requested, and how urgent that is.
+    pub fn next(&self, now: Now) -> (Mono, Urgency) {
+        let (at, urgency) = match &self.backfill {
+            _ if !self.asked.is_empty() => (Mono::default(), Urgency::Client),
+            Some((at, _)) if *at < self.refresh_at && self.refresh_at > now.mono => {
+                let is_hole = self.is_hole;
+                (
+                    *at,
+                    if is_hole {
+                        Urgency::Hole
+                    } else {
+                        Urgency::Backfill
+                    },
+                )
+            }
+            _ => (self.refresh_at, Urgency::Newest),
+        };
+        (at.max(self.rest_until), urgency)
+    }
+
+    /// Requests a range for a client. `false`: it cannot be taken, because too much waits already or
+    /// the exchange has just refused this series.
+    pub fn ask(&mut self, range: Range<i64>, has_room: bool, now: Now) -> bool {
+        let was_in_vain =
+            now.mono.since(self.vain_last) < VAIN_FOR_CLIENTS && self.vain.covers(range.clone());
+        if self.rest_until > now.mono || was_in_vain {
+            return false;
+        }
+        let touches =
+            |asked: &&mut Range<i64>| asked.start <= range.end && range.start <= asked.end;
+        if let Some(asked) = self.asked.iter_mut().find(touches) {
+            *asked = asked.start.min(range.start)..asked.end.max(range.end);
+            return true;
+        }
+        let has_room = has_room && self.asked.len() < ASKED_PER_SERIES;
+        if has_room {
+            self.asked.push(range);
+        }
+        has_room
+    }
+
+    /// A page has been applied. The backfill goes down to `oldest`, in pages of `rows`. Returns the
+    /// rows of a page if it has turned out that fewer come than assumed.
+    pub fn applied(
+        &mut self,
+        series: &Series,
+        page: &PageResult,
+        (oldest, rows): (i64, usize),
+        exchange: UnixMs,
+        now: Now,
+    ) -> Option<usize> {
+        let slots = self.in_flight.take().unwrap_or_default();
+        self.failures = 0;
+        self.rest_until = now.mono;
+        let current = self.key.interval.slot_of(exchange);
+        // What was requested is not requested again at once, whatever has become of it: it may have
+        // had to leave, for want of room or for its age. But if a response has brought something that
+        // has stayed, the rest of its page is: each such response leaves less to ask for.
+        let closed = until(&page.between, current);
+        let has_news = page.has_news && series.unknown(closed).is_empty();
+        let told = match has_news {
+            true => &page.between,
+            false => &slots,
+        };
+        self.keep_asked(series, told, exchange);
+        self.note_vain(series, told, exchange, now);
+        self.backfill = self.next_backfill(series, (oldest, rows), exchange, now);
+        let (known, backfill) = (series.oldest_known(), self.backfill.as_ref());
+        self.is_hole = backfill.is_some_and(|(_, it)| known.is_some_and(|k| k < it.start));
+        let last = current - 1;
+        let is_told = series.covered().covers(last..current) || series.is_silent(last);
+        self.misses = match is_told {
+            true => 0,
+            false => self.misses.saturating_add(1),
+        };
+        let next = next_refresh(self.key.interval, self.misses, exchange, now);
+        if slots.end > current {
+            let was_cut = has_news && !is_told && page.rows >= LEAST_PAGE;
+            self.refresh_at = if was_cut { now.mono } else { next };
+        } else if slots.end == current && series.covered().covers(slots.clone()) {
+            self.refresh_at = self.refresh_at.min(next);
+        }
+        self.learn_rows(series, &slots, page)
+    }
+
+    /// A request has failed: the series rests, so that the others have their turn.
+    pub fn failed(&mut self, now: Now) {
+        self.in_flight = None;
+        self.failures += 1;
+        self.asked.clear();
+        self.rest_until = now.mono + doubled(self.failures).min(RETRY_MAX);
+    }
+
+    /// Keeps what clients wait for and is still worth requesting, without what was just told.
+    fn keep_asked(&mut self, series: &Series, told: &Range<i64>, exchange: UnixMs) {
+        let current = self.key.interval.slot_of(exchange);
+        let asked = std::mem::take(&mut self.asked).into_iter();
+        let left = asked.flat_map(|range| cut(range, told));
+        let still = left.filter_map(|range| {
+            let left = series.askable(until(&range, current), exchange, SILENT_FOR_MS);
+            Some(left.first()?.start..left.last()?.end)
+        });
+        self.asked = still.collect();
+        let excess = self.asked.len().saturating_sub(ASKED_PER_SERIES);
+        self.asked.drain(..excess);
+    }
+
+    /// Notes what was requested in vain. What a response has left out waits for its own time.
+    fn note_vain(&mut self, series: &Series, told: &Range<i64>, exchange: UnixMs, now: Now) {
+        if now.mono.since(self.vain_since) > VAIN {
+            self.vain = IntervalSet::new();
+            self.vain_since = now.mono;
+        }
+        let current = self.key.interval.slot_of(exchange);
+        let unknown = series.askable(until(told, current), exchange, i64::MAX);
+        let unsettled = series.unsettled(until(told, current - REREAD));
+        let silent = series.silent(told.clone()).into_iter();
+        let due = silent.filter_map(|(part, at)| (at <= exchange).then_some(part));
+        for slots in unknown.into_iter().chain(unsettled).chain(due) {
+            self.vain_last = now.mono;
+            // So many pieces that one more is refused: they are requested again, for one page.
+            let _ = self.vain.insert(slots);
+        }
+    }
+
+    /// What is requested next without a client, and when: the newest part that is missing or due
+    /// again, or else what will be due first.
+    fn next_backfill(
+        &self,
+        series: &Series,
+        (oldest, rows): (i64, usize),
+        exchange: UnixMs,
+        now: Now,
+    ) -> Option<(Mono, Range<i64>)> {
+        let current = self.key.interval.slot_of(exchange);
+        let unknown = series.askable(oldest..current.max(oldest), exchange, i64::MAX);
+        // The next refresh reads the others.
+        let refreshed = series.newest_known().map_or(current, |last| last + 1) - REREAD;
+        let refreshed = refreshed.min(current).max(0);
+        let unsettled = series.unsettled(0..refreshed.min(current - REREAD).max(0));
+        let silent = series.silent(0..refreshed).into_iter();
+        let (due, later): (Vec<_>, Vec<_>) = silent.partition(|(_, at)| *at <= exchange);
+        let due = due.into_iter().map(|(part, _)| part);
+        let mut todo = IntervalSet::new();
+        for part in unknown.into_iter().chain(unsettled).chain(due) {
+            for part in self.vain.missing(part) {
+                // Too many pieces: the others come when these are done.
+                let _ = todo.insert(part);
+            }
+        }
+        let (part, at) = match todo.iter().next_back() {
+            Some(part) => (part, exchange),
+            None => later.into_iter().min_by_key(|(_, at)| *at)?,
+        };
+        let wait = Duration::from_millis((at - exchange).unsigned_abs());
+        Some((now.mono + wait, widened(series, part, current, rows)))
+    }
+
+    /// The rows of a page, if an earlier response turns out to have been cut. Remembers whether this
+    /// one looks so.
+    fn learn_rows(
+        &mut self,
+        series: &Series,
+        slots: &Range<i64>,
+        page: &PageResult,
+    ) -> Option<usize> {
+        let PageResult { between, rows, .. } = page;
+        let is_judged = |(_, slot): &mut (usize, i64)| between.contains(slot);
+        let suspected = self.suspected_cut.take_if(is_judged);
+        let (before, behind) = (between.start - slots.start, slots.end - between.end);
+        let is_dense = page.is_full && between.end - between.start == *rows as i64;
+        if is_dense && *rows >= LEAST_PAGE && before.max(behind) >= LEAST_PAGE as i64 {
+            let slot = match before > behind {
+                true => between.start - 1,
+                false => between.end,
+            };
+            self.suspected_cut = Some((*rows, slot));
+        }
+        let (rows, slot) = suspected?;
+        series.has_candle(slot).then_some(rows)
+    }
+}
+
+/// A missing part, together with the candles next to it if they are known.
+pub fn widened(series: &Series, part: Range<i64>, current: i64, rows: usize) -> Range<i64> {
+    let before = part.start - 1;
+    let start = match series.covered().covers(before..part.start) {
+        true => before.max(0),
+        false => part.start,
+    };
+    let near = NEIGHBOUR.min(rows as i64 / 4);
+    let next = series.next_candle(part.end..part.end + near);
+    let end = next.map_or(part.end, |slot| slot + 1);
+    // The forming candle, too, tells that the slots before it are empty.
+    match part.end == current {
+        true => start..end.max(current + 1),
+        false => start..end,
+    }
+}
+
+/// A range without the current slot, which is still open.
+fn until(range: &Range<i64>, current: i64) -> Range<i64> {
+    range.start..range.end.min(current).max(range.start)
+}
+
+/// When the newest candles of a series are read again, after the last closed one was missing so
+/// often in a row.
+fn next_refresh(interval: Stored, misses: u32, exchange: UnixMs, now: Now) -> Mono {
+    let refresh = refresh_ms(interval);
+    let next = (exchange.0.div_euclid(refresh) + 1) * refresh;
+    let next = Duration::from_millis((next - exchange.0).unsigned_abs()) + SETTLE;
+    // If the candle that has just closed is not there yet: soon, and then less and less often.
+    let retry = match misses {
+        0 => next,
+        misses => doubled(misses),
+    };
+    now.mono + retry.min(next)
+}
+
+/// [`RETRY`], doubled with each time after the first.
+fn doubled(times: u32) -> Duration {
+    RETRY * 2u32.saturating_pow((times - 1).min(16))
+}

@@ -1,0 +1,166 @@
+//! The history file as the disk thread holds it: open, closed until the next job, or given up.
+//!
+//! It reports each change of that state. It never writes again to a damaged file.
+
+use super::file::{Care, HistoryFile};
+use crate::history::{OpenError, Reply, StoreError};
+use std::path::PathBuf;
+use std::sync::mpsc::SyncSender;
+
+/// How often SQLite may report damage that a complete check does not find. Then the file counts as
+/// damaged: the disk fails too often.
+const MAX_DOUBTS: u32 = 3;
+
+/// Sends answers to the loop and wakes it.
+pub(super) struct Answers {
+    pub(super) queue: SyncSender<Reply>,
+    pub(super) wake: Box<dyn Fn() + Send>,
+}
+
+/// The file and its state.
+pub(super) struct Holder {
+    path: PathBuf,
+    state: State,
+    /// The last state that was reported. Only changes are reported.
+    reported: Option<Result<(), OpenError>>,
+    /// How often SQLite reported damage.
+    doubts: u32,
+    /// True if the file was open before.
+    was_open: bool,
+}
+
+enum State {
+    Open(Box<HistoryFile>),
+    /// The next job opens it.
+    Closed,
+    /// It is never opened again.
+    GivenUp,
+}
+
+impl Answers {
+    pub(super) fn send(&self, answer: Reply) {
+        // Without a receiver the loop has ended, and the queue of jobs ends too.
+        let _ = self.queue.send(answer);
+        (self.wake)();
+    }
+}
+
+impl Holder {
+    /// The state before the first job.
+    pub(super) fn new(path: PathBuf) -> Holder {
+        Holder {
+            path,
+            state: State::Closed,
+            reported: None,
+            doubts: 0,
+            was_open: false,
+        }
+    }
+
+    /// Runs `work` on the file, which is opened if it is closed. After an error, the file is closed
+    /// or checked as the error requires.
+    pub(super) fn with<T>(
+        &mut self,
+        answers: &Answers,
+        work: impl FnOnce(&mut HistoryFile) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.check_identity(answers);
+        if let State::Closed = self.state {
+            self.open(answers, Care::Usual);
+        }
+        let State::Open(file) = &mut self.state else {
+            return Err(StoreError::NotOpen);
+        };
+        let done = work(file);
+        match &done {
+            Err(StoreError::Damaged(what)) => {
+                let what = what.clone();
+                self.doubt(answers, what);
+            }
+            // SQLite may remember such a state, for example that the file is read-only, for as long
+            // as the file is open.
+            Err(StoreError::Io(_) | StoreError::ReadOnly(_) | StoreError::Busy(_)) => {
+                self.abandon(State::Closed);
+            }
+            // A transaction that could be neither committed nor rolled back ends with the connection.
+            _ if !file.db.is_idle() => self.abandon(State::Closed),
+            _ => {}
+        }
+        done
+    }
+
+    /// Closes a file that was removed or replaced, and reports it: what was written to it is lost.
+    /// The file that has its name now is opened, or a new one is created.
+    fn check_identity(&mut self, answers: &Answers) {
+        let is_gone = |file: &HistoryFile| file.has_gone();
+        if !matches!(&self.state, State::Open(file) if is_gone(file)) {
+            return;
+        }
+        if let State::Open(file) = std::mem::replace(&mut self.state, State::Closed) {
+            file.clear_away();
+        }
+        let path = self.path.clone();
+        self.fail(answers, OpenError::Gone { path });
+    }
+
+    /// SQLite reports "malformed" for a damaged file, but also after a single failed read. So the file
+    /// is checked completely before it is given up.
+    fn doubt(&mut self, answers: &Answers, what: String) {
+        self.abandon(State::Closed);
+        self.doubts += 1;
+        if self.doubts < MAX_DOUBTS {
+            self.open(answers, Care::Thorough);
+        } else {
+            let path = self.path.clone();
+            self.fail(answers, OpenError::Damaged { path, what });
+        }
+    }
+
+    fn open(&mut self, answers: &Answers, care: Care) {
+        let opened = match HistoryFile::open(&self.path, care) {
+            // This too may be a single failed read.
+            Err(OpenError::Damaged { .. }) => HistoryFile::open(&self.path, care),
+            opened => opened,
+        };
+        match opened {
+            Ok((file, opened)) => {
+                self.state = State::Open(Box::new(file));
+                self.was_open = true;
+                if self.reported.replace(Ok(())) != Some(Ok(())) {
+                    answers.send(Reply::Opened(opened));
+                }
+            }
+            // Its directory was removed, or the file system was unmounted: it may come back.
+            Err(OpenError::Unreachable { path, reason }) if self.was_open => {
+                let error = StoreError::Io(reason);
+                self.fail(answers, OpenError::Io { path, error });
+            }
+            Err(error) => self.fail(answers, error),
+        }
+    }
+
+    fn fail(&mut self, answers: &Answers, error: OpenError) {
+        if !error.may_pass() {
+            self.state = State::GivenUp;
+        }
+        let reported = Err(error.clone());
+        if self.reported.as_ref() != Some(&reported) {
+            self.reported = Some(reported);
+            answers.send(Reply::Failed(error));
+        }
+    }
+
+    /// Closes the file without writing to it.
+    fn abandon(&mut self, next: State) {
+        if let State::Open(file) = std::mem::replace(&mut self.state, next) {
+            drop(file.abandon());
+        }
+    }
+
+    pub(super) fn close(&mut self) -> Result<(), StoreError> {
+        match std::mem::replace(&mut self.state, State::GivenUp) {
+            State::Open(file) => file.close(),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! The disk thread: takes jobs, does them in order, and sends an answer to each.
+//!
+//! Owns the history file and its state: open, closed until the next job, or given up. Evictions run
+//! in slices, one after each job, and one after another while there is no job. So a job waits for at
+//! most one slice.
+//!
+//! It never drops a batch: a batch that could not be written goes back with the answer. It never
+//! writes again to a damaged file, and never ends before it is told to.
+//!
+//! Each file imports only from those below it:
+//!
+//! ```text
+//! holder                    the file's state: open, closed, given up
+//! file                      opens and closes the file
+//! lock, schema, read, write the lock file; the tables; reads; writes
+//! header, coverage          the first check of the file; the covered times
+//! series                    the series and their ids
+//! row                       rows and records
+//! checksum                  the checksum of a row
+//! sqlite                    the only file that names SQLite
+//! ```
+
+mod checksum;
+mod coverage;
+mod file;
+mod header;
+mod holder;
+mod lock;
+mod read;
+mod row;
+mod schema;
+mod series;
+mod sqlite;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub(super) use file::check;
+
+use crate::history::{
+    Batch, Evicted, Extent, Job, Loaded, Reply, SeriesName, StoreError, Unwritten, Written,
+};
+use crate::log_targets::HISTORY;
+use file::HistoryFile;
+use holder::{Answers, Holder};
+use signal_hook::consts::SIGXFSZ;
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, RecvError, SyncSender, TryRecvError};
+
+/// Candles that one slice of evictions removes, which takes a few milliseconds.
+const SLICE_ROWS: u64 = 1000;
+
+/// Series that one slice evicts from. They share a transaction, because the sync takes longest.
+const SLICE_SERIES: usize = 64;
+
+/// Evictions that may wait. Above this, no job is taken until there are fewer, so that the rest
+/// waits in the bounded queue.
+const EVICTIONS: usize = 4096;
+
+/// The disk thread's state.
+struct Disk {
+    jobs: Receiver<Job>,
+    answers: Answers,
+    holder: Holder,
+    evictions: VecDeque<Eviction>,
+    /// False after a failed checkpoint. Only changes are logged.
+    checkpoints: bool,
+}
+
+/// An eviction that is under way or waits.
+struct Eviction {
+    series: SeriesName,
+    before: i64,
+    evicted: Evicted,
+}
+
+/// Does jobs until [`Job::Stop`] comes, or until the queue has no sender.
+pub(super) fn run(
+    path: PathBuf,
+    jobs: Receiver<Job>,
+    queue: SyncSender<Reply>,
+    wake: Box<dyn Fn() + Send>,
+) {
+    let disk = Disk {
+        jobs,
+        answers: Answers { queue, wake },
+        holder: Holder::new(path),
+        evictions: VecDeque::new(),
+        checkpoints: true,
+    };
+    disk.run();
+}
+
+impl Disk {
+    fn run(mut self) {
+        // A write beyond the process's file size limit raises SIGXFSZ, which would end the process.
+        // With a handler, the write fails instead, as on a full disk. A system that does not accept
+        // the handler has no such limit.
+        let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
+        let _ = self.holder.with(&self.answers, |_| Ok(()));
+        loop {
+            match self.next_job() {
+                Ok(Some(Job::Stop)) | Err(RecvError) => break,
+                Ok(Some(job)) => self.handle(job),
+                Ok(None) => {}
+            }
+            self.evict_some();
+        }
+        self.answers.send(Reply::Stopped(self.holder.close()));
+    }
+
+    /// The next job. Waits for one only if no eviction is left.
+    fn next_job(&self) -> Result<Option<Job>, RecvError> {
+        if self.evictions.is_empty() {
+            return self.jobs.recv().map(Some);
+        }
+        if self.evictions.len() >= EVICTIONS {
+            return Ok(None);
+        }
+        match self.jobs.try_recv() {
+            Ok(job) => Ok(Some(job)),
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Disconnected) => Err(RecvError),
+        }
+    }
+
+    fn handle(&mut self, job: Job) {
+        let Disk {
+            holder, answers, ..
+        } = self;
+        match job {
+            Job::Load => {
+                let result = holder.with(answers, |file| load(file, answers));
+                answers.send(Reply::Loaded(result));
+            }
+            Job::Read(read) => {
+                let result =
+                    holder.with(answers, |file| read::rows(&file.db, &mut file.known, &read));
+                let ticket = read.ticket;
+                answers.send(Reply::Rows { ticket, result });
+            }
+            Job::Write { number, batch } => {
+                let result = holder.with(answers, |file| write_batch(file, &batch));
+                let written = result.is_ok();
+                let result = result.map_err(|error| Unwritten { error, batch });
+                answers.send(Reply::Written { number, result });
+                if written {
+                    self.flushed();
+                }
+            }
+            Job::Evict { series, before } => {
+                let evicted = Evicted::default();
+                self.evictions.push_back(Eviction {
+                    series,
+                    before,
+                    evicted,
+                });
+            }
+            Job::Stop => {}
+        }
+    }
+
+    /// Does one slice of the oldest evictions.
+    fn evict_some(&mut self) {
+        let slice = self.evictions.len().min(SLICE_SERIES);
+        if slice == 0 {
+            return;
+        }
+        let waiting = self.evictions.make_contiguous();
+        let result = (self.holder).with(&self.answers, |file| evict_slice(file, &waiting[..slice]));
+        let evicted = match result {
+            Ok(evicted) => evicted,
+            Err(error) => {
+                for eviction in self.evictions.drain(..slice) {
+                    self.answers.send(eviction.answer(Err(error.clone())));
+                }
+                return;
+            }
+        };
+        for (extent, rows, all) in evicted {
+            let mut eviction = self
+                .evictions
+                .pop_front()
+                .expect("one eviction for each result of the slice");
+            eviction.evicted.count += rows;
+            eviction.evicted.extent = extent;
+            if all {
+                let evicted = eviction.evicted;
+                self.answers.send(eviction.answer(Ok(evicted)));
+            } else {
+                self.evictions.push_front(eviction);
+            }
+        }
+        self.flushed();
+    }
+
+    /// Counts a flush, whose answer has been sent: a checkpoint delays only later jobs.
+    fn flushed(&mut self) {
+        let moved = self.holder.with(&self.answers, |file| file.flushed());
+        match (&moved, self.checkpoints) {
+            (Err(error), true) => {
+                log::warn!(target: HISTORY, "history file: checkpoint failed, trying again: {error}")
+            }
+            (Ok(()), false) => {
+                log::info!(target: HISTORY, "history file: checkpoints work again")
+            }
+            _ => {}
+        }
+        self.checkpoints = moved.is_ok();
+    }
+}
+
+impl Eviction {
+    fn answer(self, result: Result<Evicted, StoreError>) -> Reply {
+        let Eviction { series, before, .. } = self;
+        Reply::Evicted {
+            series,
+            before,
+            result,
+        }
+    }
+}
+
+fn load(file: &HistoryFile, answers: &Answers) -> Result<Loaded, StoreError> {
+    let (series, odd) = read::heads(&file.db, |piece| answers.send(Reply::Heads(piece)))?;
+    let (quotes, odd_quotes) = read::records(&file.db, |piece| answers.send(Reply::Quotes(piece)))?;
+    let (_, odd_markets) = read::records(&file.db, |piece| answers.send(Reply::Markets(piece)))?;
+    Ok(Loaded {
+        series,
+        quotes,
+        unsound: odd + odd_quotes + odd_markets,
+    })
+}
+
+fn write_batch(file: &mut HistoryFile, batch: &Batch) -> Result<Written, StoreError> {
+    let HistoryFile { db, known, .. } = file;
+    let written = db.transaction(|| write::apply(db, known, batch));
+    if written.is_err() {
+        // Series that this batch inserted do not exist.
+        known.clear();
+    }
+    written
+}
+
+/// Removes up to `SLICE_ROWS` candles for these evictions, in one transaction. Returns a result for
+/// each eviction that was begun: what is left of the series, how many candles were removed, and true
+/// if the eviction is finished. Only the last of them may be unfinished.
+fn evict_slice(
+    file: &mut HistoryFile,
+    evictions: &[Eviction],
+) -> Result<Vec<(Extent, u64, bool)>, StoreError> {
+    let HistoryFile { db, known, .. } = file;
+    db.transaction(|| {
+        let (mut evicted, mut left) = (Vec::new(), SLICE_ROWS);
+        for Eviction { series, before, .. } in evictions {
+            let done = match series::find_series(db, known, series)? {
+                Some(found) => write::evict(db, found, series.interval, *before, left)?,
+                None => (Extent::default(), 0, true),
+            };
+            evicted.push(done);
+            left -= done.1;
+            if !done.2 || left == 0 {
+                break;
+            }
+        }
+        Ok(evicted)
+    })
+}

@@ -1,0 +1,166 @@
+//! Reads candles of a range, and what a load needs: all series, quotes and markets.
+//!
+//! A candle is returned only if it is sound, aligned and in a covered slot. Other rows are skipped
+//! and counted. Reading never changes the file.
+
+use super::checksum::Checksum;
+use super::coverage;
+use super::row::{CANDLE, Record, candle, columns, name, record, seconds, times};
+use super::series::{Known, Series, extent, find_series};
+use super::sqlite::{Database, Row, Value};
+use crate::history::{Head, PAGE, QuoteName, Read, Rows, SeriesName, StoreError};
+use crate::interval::Stored;
+use crate::record::Edge;
+use std::ops::Range;
+
+/// Series in one piece of a load.
+const HEADS: usize = 64;
+
+/// Quotes, or markets, in one piece of a load: about 300 KB.
+const QUOTES: usize = 512;
+
+/// Reads one page of candles.
+pub(super) fn rows(db: &Database, known: &mut Known, read: &Read) -> Result<Rows, StoreError> {
+    let mut rows = Rows {
+        series: read.series.clone(),
+        slots: read.slots.clone(),
+        covered: Vec::new(),
+        candles: Vec::new(),
+        unsound: Vec::new(),
+    };
+    let Some(series) = find_series(db, known, &read.series)? else {
+        return Ok(rows);
+    };
+    let interval = read.series.interval;
+    let times = times(interval, &read.slots);
+    let (covered, _) = coverage::read(db, series, interval, &times)?;
+    let is_covered = |slot: i64| {
+        let span = covered.partition_point(|span| span.end <= slot);
+        covered.get(span).is_some_and(|span| span.contains(&slot))
+    };
+    let order = match read.keep {
+        Edge::Oldest => "ASC",
+        Edge::Newest => "DESC",
+    };
+    let mut query = db.prepare(&format!(
+        "SELECT {CANDLE} FROM candle WHERE series = ?1 AND time >= ?2 AND time < ?3
+         ORDER BY time {order}"
+    ))?;
+    let mut found = query.query(&[
+        Value::Int(series.id),
+        Value::Int(times.start),
+        Value::Int(times.end),
+    ])?;
+    let (mut left, mut before) = (read.limit.min(PAGE), None);
+    while let Some(row) = found.next()? {
+        let slot = row.int(0).map(|time| time.div_euclid(seconds(interval)));
+        // Unaligned rows may share a slot. A page never ends within a slot.
+        if left == 0 && slot != before {
+            cut(&mut rows.slots, slot, read.keep);
+            break;
+        }
+        (left, before) = (left.saturating_sub(1), slot);
+        let covered = slot.filter(|slot| is_covered(*slot));
+        match covered.and_then(|_| candle(interval, series.checksum, &row)) {
+            Some(candle) => rows.candles.push(candle),
+            None => rows.unsound.extend(slot),
+        }
+    }
+    if read.keep == Edge::Newest {
+        rows.candles.reverse();
+        rows.unsound.reverse();
+    }
+    drop(found);
+    drop(query);
+    let page = rows.slots.clone();
+    let inside = covered
+        .into_iter()
+        .map(|it| it.start.max(page.start)..it.end.min(page.end));
+    rows.covered = inside.filter(|part| !part.is_empty()).collect();
+    Ok(rows)
+}
+
+/// Cuts the requested slots before `next`, the first slot that is not in the page.
+fn cut(slots: &mut Range<i64>, next: Option<i64>, keep: Edge) {
+    match (next, keep) {
+        (Some(next), Edge::Oldest) => slots.end = next,
+        (Some(next), Edge::Newest) => slots.start = next + 1,
+        (None, _) => {}
+    }
+}
+
+/// Passes every series to `tell`, some at a time. Returns the number of series, and the number of
+/// invalid rows.
+pub(super) fn heads(
+    db: &Database,
+    tell: impl FnMut(Vec<Head>),
+) -> Result<(usize, u64), StoreError> {
+    let sql = "SELECT id, source, symbol, interval FROM series ORDER BY id";
+    let mut unsound_spans = 0;
+    let head = |row: &Row<'_>| {
+        let named = || {
+            let interval = row.text(3)?;
+            let interval =
+                (Stored::ALL.into_iter()).find(|stored| stored.name().as_bytes() == interval)?;
+            let series = SeriesName {
+                source: name(row.text(1)?)?,
+                symbol: name(row.text(2)?)?,
+                interval,
+            };
+            Some((row.int(0)?, series))
+        };
+        let Some((id, name)) = named() else {
+            return Ok(None);
+        };
+        let checksum = Checksum::of(&name);
+        let series = Series { id, checksum };
+        let all = i64::MIN..i64::MAX;
+        let (covered, unsound) = coverage::read(db, series, name.interval, &all)?;
+        unsound_spans += unsound;
+        let extent = extent(db, series, name.interval)?;
+        Ok(Some(Head {
+            series: name,
+            covered,
+            extent,
+        }))
+    };
+    let (told, unsound) = in_pieces(db, sql, HEADS, head, tell)?;
+    Ok((told, unsound + unsound_spans))
+}
+
+/// Passes every record of a kind to `tell`, some at a time. Returns the number of records, and the
+/// number of invalid rows.
+pub(super) fn records<R: Record>(
+    db: &Database,
+    tell: impl FnMut(Vec<(QuoteName, R)>),
+) -> Result<(usize, u64), StoreError> {
+    let sql = format!("SELECT {} FROM {}", columns::<R>(), R::TABLE);
+    in_pieces(db, &sql, QUOTES, |row| Ok(record(row)), tell)
+}
+
+fn in_pieces<T>(
+    db: &Database,
+    sql: &str,
+    size: usize,
+    mut record: impl FnMut(&Row<'_>) -> Result<Option<T>, StoreError>,
+    mut tell: impl FnMut(Vec<T>),
+) -> Result<(usize, u64), StoreError> {
+    let mut query = db.prepare(sql)?;
+    let mut found = query.query(&[])?;
+    let (mut told, mut unsound, mut piece) = (0, 0, Vec::new());
+    while let Some(row) = found.next()? {
+        let Some(record) = record(&row)? else {
+            unsound += 1;
+            continue;
+        };
+        piece.push(record);
+        told += 1;
+        if piece.len() == size {
+            tell(std::mem::take(&mut piece));
+        }
+    }
+    if !piece.is_empty() {
+        tell(piece);
+    }
+    Ok((told, unsound))
+}

@@ -1,0 +1,94 @@
+//! The series of the file: their ids, and how many candles each has.
+//!
+//! Owns the table `series`. It knows nothing of candles but their first and last time.
+
+use super::checksum::Checksum;
+use super::row::slot;
+use super::sqlite::{Database, Value};
+use crate::history::{Extent, SeriesName, StoreError};
+use crate::interval::Stored;
+use std::collections::HashMap;
+
+/// The series that were looked up. Cleared after a transaction that failed, because it may have
+/// inserted some of them.
+pub(super) type Known = HashMap<SeriesName, Series>;
+
+/// A series in the file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Series {
+    pub(super) id: i64,
+    /// The checksum of its name, with which those of its rows begin.
+    pub(super) checksum: Checksum,
+}
+
+/// The series with this name, if the file has it.
+pub(super) fn find_series(
+    db: &Database,
+    known: &mut Known,
+    name: &SeriesName,
+) -> Result<Option<Series>, StoreError> {
+    if let Some(series) = known.get(name) {
+        return Ok(Some(*series));
+    }
+    let mut query =
+        db.prepare("SELECT id FROM series WHERE source = ?1 AND symbol = ?2 AND interval = ?3")?;
+    let id = query
+        .query(&names(name))?
+        .next()?
+        .and_then(|row| row.int(0));
+    let checksum = Checksum::of(name);
+    let series = id.map(|id| Series { id, checksum });
+    if let Some(series) = series {
+        known.insert(name.clone(), series);
+    }
+    Ok(series)
+}
+
+/// The series with this name. Inserts it if the file lacks it.
+pub(super) fn make_series(
+    db: &Database,
+    known: &mut Known,
+    name: &SeriesName,
+) -> Result<Series, StoreError> {
+    if let Some(series) = find_series(db, known, name)? {
+        return Ok(series);
+    }
+    db.prepare("INSERT INTO series (source, symbol, interval) VALUES (?1, ?2, ?3)")?
+        .run(&names(name))?;
+    let series = find_series(db, known, name)?;
+    series.ok_or_else(|| {
+        StoreError::Internal("a series is missing right after it was inserted".into())
+    })
+}
+
+fn names(series: &SeriesName) -> [Value<'_>; 3] {
+    [
+        (&*series.source).into(),
+        (&*series.symbol).into(),
+        series.interval.name().into(),
+    ]
+}
+
+/// The first and the last candle of a series, and how many it has.
+pub(super) fn extent(
+    db: &Database,
+    series: Series,
+    interval: Stored,
+) -> Result<Extent, StoreError> {
+    let mut query = db.prepare(
+        "SELECT (SELECT min(time) FROM candle WHERE series = ?1),
+             (SELECT max(time) FROM candle WHERE series = ?1),
+             (SELECT candles FROM series WHERE id = ?1)",
+    )?;
+    let mut found = query.query(&[Value::Int(series.id)])?;
+    let row = found.next()?;
+    let number = |column| row.as_ref()?.int(column);
+    let end = |column| slot(interval, number(column)?);
+    Ok(Extent {
+        first: end(0),
+        last: end(1),
+        count: number(2)
+            .and_then(|count| u64::try_from(count).ok())
+            .unwrap_or(0),
+    })
+}

@@ -1,0 +1,344 @@
+//! What is written to the tables and read back, against a model that does everything slot by slot.
+
+use super::series::{Known, find_series};
+use super::sqlite::Database;
+use super::{read, schema, write};
+use crate::decimal::Decimal;
+use crate::history::testing::{Model, candle, random_changes, series};
+use crate::history::{Batch, Extent, Head, PAGE, QuoteName, Read, Rows, SavedQuote, SeriesName};
+use crate::interval::Stored;
+use crate::record::{Candle, Edge, Ticker};
+use crate::rng::Rng;
+use crate::time::UnixMs;
+use std::ops::Range;
+
+fn database() -> Database {
+    let db = Database::in_memory().expect("memory");
+    schema::migrate(&db, 0, &schema::MIGRATIONS).expect("sound steps");
+    db
+}
+
+fn heads(db: &Database) -> Vec<Head> {
+    let mut heads = Vec::new();
+    let told = read::heads(db, |piece| heads.extend(piece)).expect("sound tables");
+    assert_eq!(told, (heads.len(), 0));
+    heads
+}
+
+fn spans(head: &Head) -> Vec<(i64, i64)> {
+    (head.covered.iter())
+        .map(|span| (span.start, span.end))
+        .collect()
+}
+
+fn read_all(db: &Database, name: &SeriesName) -> Rows {
+    let rows = read(db, name, i64::MIN..i64::MAX, usize::MAX, Edge::Oldest);
+    assert_eq!(rows.slots, i64::MIN..i64::MAX);
+    rows
+}
+
+fn read(db: &Database, name: &SeriesName, slots: Range<i64>, limit: usize, keep: Edge) -> Rows {
+    let read = Read {
+        ticket: 0,
+        series: name.clone(),
+        slots,
+        limit,
+        keep,
+    };
+    read::rows(db, &mut Known::new(), &read).expect("sound tables")
+}
+
+/// The tables hold what the model says, count and coverage included.
+fn check(db: &Database, name: &SeriesName, model: &Model, context: &str) {
+    let rows = read_all(db, name);
+    let candles: Vec<Candle> = model.candles.values().cloned().collect();
+    assert_eq!(rows.candles, candles, "{context}");
+    assert!(rows.unsound.is_empty(), "{context}");
+    let head = heads(db).pop().expect("one series");
+    assert_eq!(head.extent.count, candles.len() as u64, "{context}");
+    assert_eq!(
+        head.extent.first,
+        model.candles.keys().next().copied(),
+        "{context}"
+    );
+    assert_eq!(
+        head.extent.last,
+        model.candles.keys().next_back().copied(),
+        "{context}"
+    );
+    let covered: Vec<i64> = head.covered.iter().cloned().flatten().collect();
+    let expected: Vec<i64> = model.covered.iter().copied().collect();
+    assert_eq!(covered, expected, "{context}");
+    let apart = head
+        .covered
+        .windows(2)
+        .all(|pair| pair[0].end < pair[1].start);
+    assert!(apart, "{context}: {:?}", head.covered);
+}
+
+#[test]
+fn what_is_written_is_read_back_whatever_the_order() {
+    for seed in 0..60 {
+        let mut rng = Rng::new(seed);
+        let (db, mut known) = (database(), Known::new());
+        let name = series(Stored::M1);
+        let mut model = Model::default();
+        for round in 0..40 {
+            let mut batch = Batch::default();
+            *batch.of(&name) = random_changes(&mut rng);
+            let before = model.candles.clone();
+            model.apply(batch.of(&name));
+            let written = write::apply(&db, &mut known, &batch).expect("sound tables");
+            let grown = model.candles.len() as i64 - before.len() as i64;
+            assert_eq!(written.inserted as i64 - written.removed as i64, grown);
+            check(&db, &name, &model, &format!("seed {seed} round {round}"));
+        }
+        // All of it once more changes nothing.
+        let mut again = Batch::default();
+        let candles = model
+            .candles
+            .iter()
+            .map(|(slot, candle)| (*slot, candle.clone()));
+        for (slot, candle) in candles {
+            again
+                .of(&name)
+                .answered(slot..slot + 1, [(slot, Some(candle))]);
+        }
+        let written = write::apply(&db, &mut known, &again).expect("sound tables");
+        assert_eq!(
+            (written.inserted, written.updated, written.removed),
+            (0, 0, 0)
+        );
+    }
+}
+
+#[test]
+fn an_eviction_goes_in_slices_and_takes_the_coverage_with_it() {
+    let (db, mut known) = (database(), Known::new());
+    let name = series(Stored::H1);
+    let mut batch = Batch::default();
+    // In every third slot nobody traded.
+    let traded = (0..300).filter(|slot| slot % 3 != 0);
+    let candles = traded.map(|slot| (slot, Some(candle(Stored::H1, slot, 7))));
+    batch.of(&name).answered(0..300, candles);
+    write::apply(&db, &mut known, &batch).expect("sound tables");
+    let id = find_series(&db, &mut known, &name)
+        .expect("sound tables")
+        .expect("it is there");
+    let mut slices = 0;
+    loop {
+        let (left, rows, all) =
+            write::evict(&db, id, name.interval, 200, 30).expect("sound tables");
+        slices += 1;
+        let head = heads(&db).remove(0);
+        // A covered slot without a candle is still one in which nobody traded.
+        let first = head.extent.first.expect("some are left");
+        let from = spans(&head)[0].0;
+        assert!(from == first || from == 200, "{head:?}");
+        assert_eq!(spans(&head), [(from, 300)]);
+        assert_eq!(left, head.extent);
+        assert_eq!(head.extent.count, read_all(&db, &name).candles.len() as u64);
+        if all {
+            assert_eq!(from, 200);
+            break;
+        }
+        assert_eq!(rows, 30);
+    }
+    assert_eq!(slices, 5);
+    let none = write::evict(&db, id, name.interval, 200, 30).expect("sound tables");
+    assert_eq!((none.1, none.2), (0, true));
+    let rest = write::evict(&db, id, name.interval, i64::MAX, 300);
+    assert_eq!(rest, Ok((Extent::default(), 67, true)));
+    assert_eq!(spans(&heads(&db)[0]), []);
+}
+
+#[test]
+fn a_read_takes_from_the_edge_that_it_names() {
+    let (db, mut known) = (database(), Known::new());
+    let name = series(Stored::D1);
+    let mut batch = Batch::default();
+    let candles = (0..100).map(|slot| (slot, Some(candle(Stored::D1, slot, 7))));
+    batch.of(&name).answered(0..100, candles);
+    write::apply(&db, &mut known, &batch).expect("sound tables");
+    let check = |slots: Range<i64>, limit, keep, expected: Range<i64>, more: bool| {
+        let rows = read(&db, &name, slots.clone(), limit, keep);
+        let times = rows.candles.iter().map(|candle| candle.open_time);
+        let expected = expected.map(|slot| Stored::D1.open_of(slot));
+        assert!(times.eq(expected), "{slots:?} {limit} {keep:?}");
+        assert_eq!(rows.slots != slots, more, "{slots:?} {limit} {keep:?}");
+    };
+    check(10..20, 100, Edge::Oldest, 10..20, false);
+    check(10..20, 100, Edge::Newest, 10..20, false);
+    check(10..20, 10, Edge::Newest, 10..20, false);
+    check(10..20, 3, Edge::Oldest, 10..13, true);
+    check(10..20, 3, Edge::Newest, 17..20, true);
+    check(i64::MIN..i64::MAX, 3, Edge::Newest, 97..100, true);
+    check(-5..2, 9, Edge::Oldest, 0..2, false);
+    check(100..200, 9, Edge::Oldest, 0..0, false);
+    let (start, end) = (20, 10);
+    check(start..end, 9, Edge::Oldest, 0..0, false);
+    check(0..5, 0, Edge::Oldest, 0..0, true);
+    let unknown = series(Stored::H1);
+    assert_eq!(read(&db, &unknown, 0..9, 9, Edge::Oldest).candles, []);
+}
+
+#[test]
+fn page_after_page_is_all_of_it_from_either_end() {
+    let (db, mut known) = (database(), Known::new());
+    let name = series(Stored::M1);
+    let count = PAGE as i64 + 500;
+    let mut batch = Batch::default();
+    let candles = (0..count).map(|slot| (slot, Some(candle(Stored::M1, slot, 7))));
+    batch.of(&name).answered(0..count, candles);
+    write::apply(&db, &mut known, &batch).expect("sound tables");
+    // One in three makes no sense, and two rows lie askew in one slot.
+    db.execute(
+        "UPDATE candle SET open = 'x' WHERE time % 180 = 0;
+         UPDATE candle SET time = 61 WHERE time = 120; UPDATE candle SET time = 62 WHERE time = 240",
+    )
+    .expect("sql");
+    for (keep, limit) in [(Edge::Oldest, 1), (Edge::Newest, 1), (Edge::Oldest, 9999)]
+        .into_iter()
+        .chain([
+            (Edge::Newest, 9999),
+            (Edge::Newest, 100),
+            (Edge::Oldest, 100),
+        ])
+    {
+        let (mut left, mut pages, mut found) = (0..count, 0, Vec::new());
+        while !left.is_empty() {
+            let rows = read(&db, &name, left.clone(), limit, keep);
+            let slot = |candle: &Candle| Stored::M1.slot_of(candle.open_time);
+            let slots = rows.candles.iter().map(slot).chain(rows.unsound);
+            let slots: Vec<i64> = slots.collect();
+            assert!(slots.iter().all(|slot| rows.slots.contains(slot)));
+            assert!(slots.len() <= limit.min(PAGE) + 2, "{} rows", slots.len());
+            found.extend(slots);
+            pages += 1;
+            match keep {
+                Edge::Oldest => left.start = rows.slots.end,
+                Edge::Newest => left.end = rows.slots.start,
+            }
+        }
+        found.sort_unstable();
+        let mut expected: Vec<i64> = (0..count).collect();
+        (expected[2], expected[4]) = (1, 1);
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{keep:?} {limit}");
+        assert!(pages >= count / limit.min(PAGE) as i64 - 2, "{pages} pages");
+    }
+}
+
+#[test]
+fn rows_that_make_no_sense_are_passed_over_and_counted() {
+    let (db, mut known) = (database(), Known::new());
+    let name = series(Stored::M1);
+    let mut batch = Batch::default();
+    let candles = (0..20).map(|slot| (slot, Some(candle(Stored::M1, slot, 7))));
+    batch.of(&name).answered(0..20, candles);
+    write::apply(&db, &mut known, &batch).expect("sound tables");
+    db.execute(
+        "UPDATE candle SET high = '1' WHERE time = 60;
+         UPDATE candle SET volume = 'much' WHERE time = 120;
+         UPDATE candle SET time = 181 WHERE time = 180;
+         UPDATE candle SET close = '8.5' WHERE time = 300;
+         INSERT INTO candle SELECT series, 6000, open, high, low, close, volume, seal
+             FROM candle WHERE time = 240;
+         INSERT INTO span VALUES (1, 3001, 3600, 0), (1, 9000, 8940, 0), (1, 9060, 9120, 0);
+         INSERT INTO series (source, symbol, interval) VALUES ('a', 'b', '7m'), ('', 'b', '1m');
+         INSERT INTO quote (source, symbol, last, received, seal) VALUES ('a', 'B/C', 'x', 1, 0),
+             ('a', 'C/D', '1.5', 2, 0)",
+    )
+    .expect("sql");
+    let rows = read_all(&db, &name);
+    assert_eq!(rows.candles.len(), 16);
+    assert_eq!(rows.unsound, [1, 2, 3, 5, 100]);
+    let newest = read(&db, &name, 0..200, 100, Edge::Newest);
+    assert_eq!(
+        (newest.candles, newest.unsound),
+        (rows.candles, rows.unsound)
+    );
+    let mut told = Vec::new();
+    let heads = read::heads(&db, |piece| told.extend(piece));
+    assert_eq!(heads, Ok((1, 5)));
+    assert_eq!(spans(&told[0]), [(0, 20)]);
+    assert_eq!(read::records::<SavedQuote>(&db, |_| ()), Ok((0, 2)));
+    // What is said anew heals it, and what was never said goes when something is put over it.
+    let candles = (0..200).map(|slot| (slot, Some(candle(Stored::M1, slot, 7))));
+    let mut batch = Batch::default();
+    batch.of(&name).forget(3..4);
+    batch.of(&name).answered(0..200, candles);
+    write::apply(&db, &mut known, &batch).expect("sound tables");
+    let rows = read_all(&db, &name);
+    assert_eq!((rows.candles.len(), rows.unsound), (200, vec![]));
+    assert_eq!(read::heads(&db, |_| ()), Ok((1, 2)));
+}
+
+#[test]
+fn rows_under_another_name_are_not_believed() {
+    let (db, mut known) = (database(), Known::new());
+    let name = series(Stored::M1);
+    let mut batch = Batch::default();
+    batch
+        .of(&name)
+        .answered(0..2, [(1, Some(candle(Stored::M1, 1, 7)))]);
+    write::apply(&db, &mut known, &batch).expect("sound tables");
+    db.execute("UPDATE series SET symbol = 'BTC/USDC'")
+        .expect("sql");
+    let other = SeriesName {
+        symbol: "BTC/USDC".into(),
+        ..name
+    };
+    let rows = read_all(&db, &other);
+    assert_eq!((rows.candles.len(), rows.unsound), (0, vec![1]));
+    assert_eq!(read::heads(&db, |_| ()), Ok((1, 1)));
+}
+
+#[test]
+fn a_quote_comes_back_as_it_was() {
+    let (db, mut known) = (database(), Known::new());
+    let decimal = |text: &str| Decimal::parse(text.as_bytes()).expect("a decimal");
+    let ticker = Ticker {
+        last: decimal("123456789012345678901234567890.5"),
+        bid: Some(decimal("0.00000001")),
+        ask: None,
+        bid_volume: None,
+        ask_volume: Some(Decimal::ZERO),
+        open: None,
+        high: Some(decimal("9")),
+        low: None,
+        change: Some(decimal("-1.25")),
+        percentage: None,
+        base_volume: None,
+        quote_volume: Some(decimal("7")),
+        timestamp: None,
+    };
+    let mut batch = Batch::default();
+    for (symbol, timestamp) in [
+        ("BTC/USDT", None),
+        ("ETH/USDT", Some(UnixMs(1_586_991_278_494))),
+    ] {
+        let name = QuoteName {
+            source: "kraken".into(),
+            symbol: symbol.into(),
+        };
+        let ticker = Ticker {
+            timestamp,
+            ..ticker.clone()
+        };
+        let received_at = UnixMs(1_586_991_278_500);
+        batch.quotes.insert(
+            name,
+            SavedQuote {
+                ticker,
+                received_at,
+            },
+        );
+    }
+    for _ in 0..2 {
+        write::apply(&db, &mut known, &batch).expect("sound tables");
+        let mut quotes = Vec::new();
+        read::records(&db, |piece| quotes.extend(piece)).expect("sound tables");
+        assert_eq!(quotes, batch.quotes.clone().into_iter().collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,180 @@
+//! Writes a batch, and evicts old candles.
+//!
+//! Owns the order in which changes become rows, and keeps the number of candles of each series. A
+//! candle that is already stored with the same numbers is not written again.
+//!
+//! It never begins or ends a transaction: the disk thread does, for one batch or one slice of an eviction.
+
+use super::checksum::Checksum;
+use super::coverage::CoverageWriter;
+use super::row::{Record, columns, times};
+use super::series::{Known, Series, extent, make_series};
+use super::sqlite::{Database, Statement, Value};
+use crate::history::{Batch, Changes, Extent, Fate, QuoteName, SeriesName, StoreError, Written};
+use crate::interval::Stored;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// The statements that write candles, prepared once per batch.
+struct Writer<'a> {
+    coverage: CoverageWriter<'a>,
+    insert: Statement<'a>,
+    update: Statement<'a>,
+    delete: Statement<'a>,
+    delete_range: Statement<'a>,
+    count: Statement<'a>,
+}
+
+/// Writes a batch.
+pub(super) fn apply(
+    db: &Database,
+    known: &mut Known,
+    batch: &Batch,
+) -> Result<Written, StoreError> {
+    let mut written = Written::default();
+    let mut writer = Writer::new(db)?;
+    for (name, changes) in &batch.series {
+        if !changes.is_empty() {
+            let series = make_series(db, known, name)?;
+            writer.series(series, name, changes, &mut written)?;
+            let extent = extent(db, series, name.interval)?;
+            written.extents.push((name.clone(), extent));
+        }
+    }
+    write_records(db, &batch.quotes)?;
+    write_records(db, &batch.markets)?;
+    written.bytes = db.bytes()?;
+    Ok(written)
+}
+
+/// Removes the slots of a series before `before`, oldest first and at most `rows` candles. Returns
+/// what is left of the series, how many candles were removed, and true if no older one is left.
+pub(super) fn evict(
+    db: &Database,
+    series: Series,
+    interval: Stored,
+    before: i64,
+    rows: u64,
+) -> Result<(Extent, u64, bool), StoreError> {
+    let end = times(interval, &(0..before)).end;
+    // The first candle that stays this time.
+    let bound = {
+        let mut query = db.prepare(
+            "SELECT time FROM candle WHERE series = ?1 AND time < ?2 ORDER BY time LIMIT 1 OFFSET ?3",
+        )?;
+        let offset = Value::Int(i64::try_from(rows).unwrap_or(i64::MAX));
+        let mut found = query.query(&[Value::Int(series.id), Value::Int(end), offset])?;
+        found.next()?.and_then(|row| row.int(0))
+    };
+    let mut writer = Writer::new(db)?;
+    // Coverage is removed with the candles: a covered slot without a candle means that nobody traded.
+    let removed = writer.forget(series, &(i64::MIN..bound.unwrap_or(end)))?;
+    writer.count(series, 0, removed)?;
+    Ok((extent(db, series, interval)?, removed, bound.is_none()))
+}
+
+impl<'a> Writer<'a> {
+    fn new(db: &'a Database) -> Result<Writer<'a>, StoreError> {
+        Ok(Writer {
+            coverage: CoverageWriter::new(db)?,
+            insert: db.prepare(
+                "INSERT INTO candle VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING",
+            )?,
+            update: db.prepare(
+                "UPDATE candle SET open = ?3, high = ?4, low = ?5, close = ?6, volume = ?7, seal = ?8
+                 WHERE series = ?1 AND time = ?2
+                     AND (open, high, low, close, volume, seal) <> (?3, ?4, ?5, ?6, ?7, ?8)",
+            )?,
+            delete: db.prepare("DELETE FROM candle WHERE series = ?1 AND time = ?2")?,
+            delete_range: db
+                .prepare("DELETE FROM candle WHERE series = ?1 AND time >= ?2 AND time < ?3")?,
+            count: db.prepare("UPDATE series SET candles = candles + ?2 WHERE id = ?1")?,
+        })
+    }
+
+    fn series(
+        &mut self,
+        series: Series,
+        name: &SeriesName,
+        changes: &Changes,
+        written: &mut Written,
+    ) -> Result<(), StoreError> {
+        let (mut inserted, mut removed) = (0, 0);
+        for (slots, fate) in changes.ranges() {
+            let times = times(name.interval, &slots);
+            if fate != Fate::Covered {
+                removed += self.forget(series, &times)?;
+            }
+            if fate != Fate::Forgotten {
+                self.coverage.cover(series, &times)?;
+            }
+        }
+        for (slot, candle) in changes.candles() {
+            let time = times(name.interval, &(slot..slot.saturating_add(1)));
+            if time.is_empty() {
+                continue;
+            }
+            let key = [Value::Int(series.id), Value::Int(time.start)];
+            let Some(candle) = candle else {
+                removed += self.delete.run(&key)?;
+                continue;
+            };
+            let numbers = [&candle.open, &candle.high, &candle.low, &candle.close];
+            let mut values = key.to_vec();
+            values.extend(numbers.into_iter().chain([&candle.volume]).map(Value::from));
+            values.push(series.checksum.with_all(&values[1..]).number().into());
+            match self.insert.run(&values)? {
+                0 => written.updated += self.update.run(&values)?,
+                rows => inserted += rows,
+            }
+        }
+        written.inserted += inserted;
+        written.removed += removed;
+        self.count(series, inserted, removed)
+    }
+
+    /// Removes candles and coverage of these times. Returns the number of candles.
+    fn forget(&mut self, series: Series, times: &Range<i64>) -> Result<u64, StoreError> {
+        self.coverage.forget(series, times)?;
+        let values = [
+            Value::Int(series.id),
+            Value::Int(times.start),
+            Value::Int(times.end),
+        ];
+        self.delete_range.run(&values)
+    }
+
+    fn count(&mut self, series: Series, inserted: u64, removed: u64) -> Result<(), StoreError> {
+        let change = inserted as i64 - removed as i64;
+        if change != 0 {
+            self.count
+                .run(&[Value::Int(series.id), Value::Int(change)])?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes the records that differ from those of the file: lists of markets rarely change.
+fn write_records<R: Record>(
+    db: &Database,
+    records: &BTreeMap<QuoteName, R>,
+) -> Result<(), StoreError> {
+    if records.is_empty() {
+        return Ok(());
+    }
+    let (table, columns) = (R::TABLE, columns::<R>());
+    let places = (1..=columns.split(',').count()).map(|place| format!("?{place}"));
+    let places = places.collect::<Vec<_>>().join(", ");
+    let mut put = db.prepare(&format!(
+        "INSERT INTO {table} ({columns}) VALUES ({places})
+         ON CONFLICT DO UPDATE SET ({columns}) = ({places})
+         WHERE ({columns}) IS NOT ({places})"
+    ))?;
+    for (name, record) in records {
+        let mut values = vec![Value::from(&*name.source), Value::from(&*name.symbol)];
+        values.extend(record.values());
+        values.push(Checksum::new().with_all(&values).number().into());
+        put.run(&values)?;
+    }
+    Ok(())
+}
