@@ -31,6 +31,8 @@ mod gzip;
 mod hostile;
 #[path = "loopback/http.rs"]
 mod http;
+#[path = "loopback/lists.rs"]
+mod lists;
 #[path = "loopback/naive.rs"]
 mod naive;
 #[path = "loopback/outage.rs"]

@@ -48,5 +48,5 @@ pub use quote::{Quote, QuoteCounts, Quotes};
 pub use series::{Series, SeriesKey};
 pub use silence::{LEAST_PAGE, REREAD, refresh_ms};
 pub use state::Market;
-pub use symbol::Lookup;
+pub use symbol::{Lookup, SymbolName};
 pub use window::needed;

@@ -19,6 +19,7 @@
 
 mod categories;
 pub mod chart;
+mod choice;
 pub mod compressed_cache;
 mod compression;
 mod described;
@@ -33,6 +34,7 @@ mod params;
 mod quotes;
 mod reasons;
 mod records;
+mod selection;
 mod symbols;
 mod view;
 

@@ -3,6 +3,7 @@
 //! A quote's JSON is made at the first request after the quote has changed, and kept with it. The response
 //! with many quotes joins these fragments.
 
+use super::choice::Choice;
 use super::compressed_cache::{CacheKey, Rows};
 use super::compression;
 use super::error::{Error, echo};
@@ -69,7 +70,8 @@ pub fn many(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, E
         Error::bad("missing_parameter", "symbols", message)
     })?;
     if asked.trim_ascii() == b"*" {
-        let list = LongList::new(view, Rows::Quotes(source), decimals);
+        let choice = Choice::read(call)?;
+        let list = LongList::new(view, Rows::Quotes(source), choice, decimals);
         let list = list.expect("there is always a list of all quotes");
         return Ok(list.start(view, responder));
     }

@@ -1,7 +1,7 @@
 //! The parameters of a request for a chart.
 
 use crate::core::api::error::{Error, echo};
-use crate::core::api::params::{self, Call, Value};
+use crate::core::api::params::{self, Call, Value, whole_number};
 use crate::core::api::symbols::look_up;
 use crate::interval::Interval;
 use crate::json::Decimals;
@@ -144,7 +144,7 @@ fn read_time((name, value): &Named<'_>) -> Result<Option<UnixMs>, Error> {
     let Some(text) = value else {
         return Ok(None);
     };
-    let number = digits(text).ok_or_else(|| {
+    let number = whole_number(text).ok_or_else(|| {
         let message = format!(
             "\"{name}\" must be whole seconds or milliseconds since 1970, not \"{}\".",
             echo(text)
@@ -161,7 +161,7 @@ fn read_limit(value: Value<'_>) -> Result<Option<usize>, Error> {
     let Some(text) = value else {
         return Ok(None);
     };
-    let limit = digits(&text).and_then(|number| usize::try_from(number).ok());
+    let limit = whole_number(&text).and_then(|number| usize::try_from(number).ok());
     let limit = limit.filter(|limit| (1..=MAX_LIMIT).contains(limit));
     limit.map(Some).ok_or_else(|| {
         let message = format!(
@@ -182,15 +182,4 @@ fn read_fill(value: Value<'_>) -> Result<bool, Error> {
             Err(Error::bad("invalid_fill", "fill", message))
         }
     }
-}
-
-/// A number of at most 16 digits: enough for milliseconds of 300,000 years.
-fn digits(text: &[u8]) -> Option<i64> {
-    if text.is_empty() || text.len() > 16 {
-        return None;
-    }
-    text.iter().try_fold(0i64, |sum, byte| match byte {
-        b'0'..=b'9' => Some(sum * 10 + i64::from(byte - b'0')),
-        _ => None,
-    })
 }
