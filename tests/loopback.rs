@@ -47,6 +47,8 @@ mod quotes;
 mod reasons;
 #[path = "loopback/setup.rs"]
 mod setup;
+#[path = "loopback/several.rs"]
+mod several;
 #[path = "loopback/symbols.rs"]
 mod symbols;
 #[path = "loopback/watch.rs"]

@@ -70,10 +70,18 @@ impl<'a> Schemas<'a> {
                         .is_none_or(|it| names.all(|name| it.contains_key(name)))
                 }
                 "additionalProperties" => {
-                    assert_eq!(rule, false);
                     let known = &schema["properties"];
-                    let mut names = value.as_object().into_iter().flat_map(|it| it.keys());
-                    names.all(|name| known.get(name).is_some())
+                    let members = value.as_object().into_iter().flatten();
+                    let mut others = members.filter(|(name, _)| known.get(name).is_none());
+                    match rule {
+                        Value::Bool(false) => others.next().is_none(),
+                        rule => {
+                            for (name, member) in others {
+                                self.check(rule, member, &format!("{at}/{name}"), faults);
+                            }
+                            true
+                        }
+                    }
                 }
                 "properties" => {
                     for (name, rule) in rule.as_object().expect("an object") {

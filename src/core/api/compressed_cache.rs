@@ -57,6 +57,8 @@ pub enum CacheKey {
     Market(SymbolId, Decimals),
     /// A chart of a series.
     Chart(SeriesKey, ChartSpec),
+    /// Charts of several series; the ready items of `errors`.
+    Charts(Box<[SeriesKey]>, ChartSpec, Box<[u8]>),
     /// The only body of this address.
     Address(&'static str),
 }
@@ -87,6 +89,7 @@ impl CacheKey {
                 let size = |it: &Selection| size_of::<Selection>() + it.search.len();
                 id + selection.as_deref().map_or(0, size)
             }
+            CacheKey::Charts(series, _, errors) => size_of_val(&**series) + errors.len(),
             _ => 0,
         };
         size_of::<CacheKey>() + boxed

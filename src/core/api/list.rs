@@ -41,6 +41,11 @@ impl Body {
         self.part(Part::Text(text)).extend_from_slice(text);
     }
 
+    /// Takes the bytes so far out, and goes on.
+    pub fn cut(&mut self, room: usize) -> Vec<u8> {
+        std::mem::replace(&mut self.bytes, Vec::with_capacity(room))
+    }
+
     /// The bytes, and their tag.
     pub fn finish(self, view: &View<'_>, variant: u8) -> (Vec<u8>, ETag) {
         (self.bytes, view.tag(self.made_of, variant))
@@ -234,9 +239,7 @@ impl Deferred for LongList {
         }
         let is_done = self.next == self.symbols.len();
         if !is_done && self.body.bytes.len() >= PART_BYTES {
-            let next = Vec::with_capacity(PART_BYTES + PART_BYTES / 8);
-            let done = std::mem::replace(&mut self.body.bytes, next);
-            self.done.push(done);
+            self.done.push(self.body.cut(PART_BYTES + PART_BYTES / 8));
         }
         is_done
     }

@@ -39,7 +39,7 @@ mod symbols;
 mod view;
 
 pub use error::{Error, send_error};
-pub use outcome::{CompressedResponse, Deferred, Outcome, ToCompress};
+pub use outcome::{Candles, CompressedResponse, Deferred, Outcome, ToCompress};
 pub use view::View;
 
 use super::{Endpoint, Service};
@@ -76,7 +76,7 @@ static API: &[Row] = &[
 #[rustfmt::skip]
 static ECOSYSTEM: &[Row] = &[
     Row(&CHART, Exactly("/api/ecosystem/chart"),
-        Prepare(|call| Ok(Prepared::Chart(chart::prepare(call)?)))),
+        Prepare(|call| Ok(Prepared::from(chart::prepare(call)?)))),
     Row(&ECOSYSTEM_MARKETS, Exactly("/api/ecosystem/market"), Respond(ecosystem::list)),
     Row(&ECOSYSTEM_MARKET, Below("/api/ecosystem/market/"), Respond(ecosystem::one)),
 ];
@@ -119,8 +119,19 @@ pub enum Prepared {
     Quote(quotes::Asked),
     /// For a chart.
     Chart(chart::Asked),
+    /// For charts of several markets.
+    Charts(chart::Several),
     /// For the health of the service.
     Health(Kind),
+}
+
+impl From<chart::ChartRequest> for Prepared {
+    fn from(request: chart::ChartRequest) -> Prepared {
+        match request {
+            chart::ChartRequest::One(asked) => Prepared::Chart(asked),
+            chart::ChartRequest::Several(several) => Prepared::Charts(several),
+        }
+    }
 }
 
 impl Prepared {
@@ -128,7 +139,7 @@ impl Prepared {
     fn endpoint(&self) -> &'static Endpoint {
         match self {
             Prepared::Quote(_) => &QUOTE,
-            Prepared::Chart(_) => &CHART,
+            Prepared::Chart(_) | Prepared::Charts(_) => &CHART,
             Prepared::Health(_) => &HEALTH,
         }
     }
@@ -138,6 +149,7 @@ impl Prepared {
         match self {
             Prepared::Quote(asked) => quotes::one(view, asked, responder),
             Prepared::Chart(asked) => chart::chart(view, asked, responder),
+            Prepared::Charts(several) => Ok(chart::several::respond(view, several)),
             Prepared::Health(kind) => health::health(view, *kind, responder),
         }
     }

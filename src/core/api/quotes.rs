@@ -6,16 +6,16 @@
 use super::choice::Choice;
 use super::compressed_cache::{CacheKey, Rows};
 use super::compression;
-use super::error::{Error, echo};
+use super::error::{Error, write_item_error};
 use super::list::LongList;
 use super::outcome::Outcome;
 use super::params::{Call, decimals};
 use super::records::fragment;
-use super::symbols::{look_up, served_quote, symbol_in_path, untracked};
+use super::symbols::{look_up, served_quote, symbol_in_path, symbol_list, untracked};
 use super::view::View;
 use crate::fingerprint::{Fingerprint, Part};
 use crate::http::{Cache, ETag, Head, Responder};
-use crate::json::{Decimals, Object};
+use crate::json::Decimals;
 use crate::market::{Quote, SourceId, SymbolId};
 
 /// A request for one quote.
@@ -115,19 +115,8 @@ impl<'v> Batch<'v> {
 }
 
 fn batch<'v>(view: &View<'v>, asked: &[u8], source: Option<SourceId>) -> Result<Batch<'v>, Error> {
-    let most = view.config.limits.symbols_per_request;
-    let mut items: Vec<&[u8]> = Vec::with_capacity(most.min(64));
-    let all = asked.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-    items.extend(all.filter(|item| !item.is_empty()));
+    let items = symbol_list(asked, view.config.limits.symbols_per_request)?;
     let count = items.len();
-    if count == 0 {
-        let message = "\"symbols\" names no symbol.";
-        return Err(Error::bad("empty_parameter", "symbols", message));
-    }
-    if count > most {
-        let message = format!("\"symbols\" names {count} symbols; at most {most} are answered.");
-        return Err(Error::bad("too_many_symbols", "symbols", message));
-    }
     let mut seen: Vec<SymbolId> = Vec::with_capacity(count);
     let mut refused: Vec<&[u8]> = Vec::new();
     let mut batch = Batch {
@@ -155,17 +144,6 @@ fn batch<'v>(view: &View<'v>, asked: &[u8], source: Option<SourceId>) -> Result<
         batch.add_error(item, &error);
     }
     Ok(batch)
-}
-
-fn write_item_error(out: &mut Vec<u8>, asked: &[u8], error: &Error) {
-    if !out.is_empty() {
-        out.push(b',');
-    }
-    let mut object = Object::open(out);
-    object.put("symbol", echo(asked).as_str());
-    object.put("code", error.code);
-    object.put("message", error.message.as_str());
-    object.close();
 }
 
 fn send_batch(

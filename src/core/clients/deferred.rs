@@ -108,7 +108,7 @@ impl DeferredResponses {
             };
             if let PendingResponse::InParts(deferred, until) = response {
                 let missing = deferred.missing(view);
-                let comes = missing.is_some_and(|(series, slots)| comes(series, &slots));
+                let comes = missing.iter().any(|(series, slots)| comes(*series, slots));
                 until.take_if(|until| *until <= view.now.mono || !comes);
             }
             self.insert(key, response);
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::core::api::compressed_cache::CompressedBodies;
-    use crate::core::api::{Deferred, Outcome};
+    use crate::core::api::{Candles, Deferred, Outcome};
     use crate::core::clients::admission::Admitted;
     use crate::core::clients::pending::{PendingRequest, Served};
     use crate::core::{Context, Service, Status};
@@ -181,13 +181,13 @@ mod tests {
     struct Parts(usize);
 
     impl Deferred for Parts {
-        fn missing(&self, _view: &View<'_>) -> Option<(SeriesKey, Range<i64>)> {
+        fn missing(&self, _view: &View<'_>) -> Vec<Candles> {
             let series = SeriesKey {
                 source: SourceId(0),
                 symbol: SymbolId(0),
                 interval: Stored::M1,
             };
-            Some((series, 0..1))
+            vec![(series, 0..1)]
         }
 
         fn step(&mut self, _view: &View<'_>) -> bool {

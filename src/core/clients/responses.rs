@@ -7,7 +7,7 @@
 
 use crate::config::Config;
 use crate::core::api::compressed_cache::CompressedBodies;
-use crate::core::api::{self, Error, Outcome, ToCompress, View};
+use crate::core::api::{self, Candles, Error, Outcome, ToCompress, View};
 use crate::core::clients::access_log::{AccessLog, Line};
 use crate::core::clients::admission::{Admission, Admitted};
 use crate::core::clients::connection::{Connection, Phase};
@@ -37,10 +37,8 @@ const SLOW_READERS: &str = "Too many answers wait to be read.";
 pub struct Wish {
     /// Whose response is deferred for them.
     pub client: Key,
-    /// Of this series.
-    pub series: SeriesKey,
-    /// These slots.
-    pub slots: Range<i64>,
+    /// Which; at least one.
+    pub candles: Vec<Candles>,
 }
 
 /// See the module's page.
@@ -272,16 +270,17 @@ impl Responses {
             return self.refuse(connection, &request, SLOW_READERS, cx);
         }
         let missing = deferred.missing(&View::new(cx, &self.compressed, self.boot));
-        if let Some((series, slots)) = deferred.needs() {
+        for (series, slots) in deferred.needs() {
             cx.market.charts.want(series, slots);
         }
-        let waits = missing.is_some() && self.deferred.has_room();
+        let waits = !missing.is_empty() && self.deferred.has_room();
         let until = waits.then(|| cx.now.mono + cx.config.limits.chart_wait);
-        self.wishes.extend(missing.map(|(series, slots)| Wish {
-            client: connection.key,
-            series,
-            slots,
-        }));
+        if !missing.is_empty() {
+            self.wishes.push_back(Wish {
+                client: connection.key,
+                candles: missing,
+            });
+        }
         let response = PendingResponse::InParts(deferred, until);
         self.deferred.insert(connection.key, &response);
         let pending = Pending { request, response };
