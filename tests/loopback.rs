@@ -39,6 +39,8 @@ mod naive;
 mod outage;
 #[path = "loopback/packed.rs"]
 mod packed;
+#[path = "loopback/page.rs"]
+mod page;
 #[path = "loopback/process.rs"]
 mod process;
 #[path = "loopback/quotes.rs"]

@@ -8,6 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::Path;
 
+/// Whether the page is built in, and the addresses that it has more.
+const HAS_PAGE: bool = cfg!(feature = "page");
+const PAGE: usize = HAS_PAGE as usize;
+
 #[track_caller]
 fn document(marketd: &Marketd) -> Value {
     let answer = get(marketd.addr(), "/openapi.json");
@@ -131,10 +135,12 @@ fn every_answer_is_as_it_is_described_and_every_example_is_an_answer() {
             check_answer(&schemas, path, target, &unchanged);
         }
     }
-    for target in ["/metrics", "/openapi.json"] {
+    let files = HAS_PAGE.then_some(("/page/{file}", "/page/page.css"));
+    let others = [("/metrics", "/metrics"), ("/openapi.json", "/openapi.json")];
+    for (path, target) in others.into_iter().chain(files) {
         let answer = get(marketd.addr(), target);
-        check_answer(&schemas, target, target, &answer);
-        seen.insert((target, 200));
+        check_answer(&schemas, path, target, &answer);
+        seen.insert((path, 200));
     }
     // Each path has been asked for, and answers what is asked for the first time, too.
     for path in document["paths"].as_object().expect("paths").keys() {
@@ -382,6 +388,7 @@ fn check_addresses(document: &Value, addr: SocketAddr) -> usize {
         let base = servers[0]["url"].as_str().expect("a server");
         let target = path
             .replace("{categoryId}", "usdt")
+            .replace("{file}", "app.js")
             .replace("{symbol}", "BTC-USDT")
             .replace("{id}", "BTC-USDT");
         let target = format!("{}{target}", base.trim_end_matches('/'));
@@ -412,7 +419,7 @@ fn the_addresses_of_the_document_are_there_whatever_stands_in_front_of_them() {
         await_answer(marketd.addr(), &format!("{api}/health"), is_well);
         for base in [api, ecosystem] {
             let document = get(marketd.addr(), &format!("{base}/openapi.json")).json();
-            assert_eq!(check_addresses(&document, marketd.addr()), 13);
+            assert_eq!(check_addresses(&document, marketd.addr()), 14 + PAGE);
         }
     }
     // Each of two listeners names its own.
@@ -422,9 +429,9 @@ fn the_addresses_of_the_document_are_there_whatever_stands_in_front_of_them() {
     let (api, ecosystem) = (marketd.addr(), marketd.ecosystem_addr());
     await_answer(api, "/a/health", is_well);
     let document = get(api, "/a/openapi.json").json();
-    assert_eq!(check_addresses(&document, api), 10);
+    assert_eq!(check_addresses(&document, api), 11 + PAGE);
     let document = get(ecosystem, "/e/openapi.json").json();
-    assert_eq!(check_addresses(&document, ecosystem), 8);
+    assert_eq!(check_addresses(&document, ecosystem), 9);
 }
 
 #[test]

@@ -1,29 +1,18 @@
-// Serves the page's sources beside a running marketd, for work on the page and for its tests:
+// Stands in front of a running marketd, for the tests of the page:
 //
 //     node tests/page/server.mjs http://127.0.0.1:8080 [PORT] [BASE_PATH]
 //
-// What is not the page comes from marketd. Where marketd has no stream of its own, or cannot send
-// the charts of several symbols, this server makes them from what marketd has.
+// Everything comes from marketd. Where that has no stream of its own, this server makes it from polls.
 
 import { createServer, request } from "node:http";
-import { readFile } from "node:fs/promises";
-import { extname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const SOURCES = fileURLToPath(new URL("../../src/page/", import.meta.url));
-const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:";
-const TYPES = {
-  ".html": "text/html; charset=utf-8",
-  ".css": "text/css; charset=utf-8",
-  ".js": "text/javascript; charset=utf-8",
-};
 const POLL_MS = 1000;
 
 /** Gets an address of marketd: `{ status, headers, text }`. */
-function ask(upstream, target) {
+function ask(upstream, target, headers = {}) {
   return new Promise((resolve, reject) => {
-    const asked = request(new URL(target, upstream), { timeout: 5000 }, (response) => {
+    const asked = request(new URL(target, upstream), { timeout: 5000, headers }, (response) => {
       let text = "";
       response
         .setEncoding("utf8")
@@ -38,21 +27,21 @@ function ask(upstream, target) {
   });
 }
 
-/** `options.change(name, text)` may give another text or policy, for checks of the checks. */
-async function asset(name, response, options) {
-  const path = normalize(join(SOURCES, name));
-  if (!path.startsWith(SOURCES)) return refuse(response, 404);
+/** `options.change(name, text)` may give another text or policy of a file, for checks of the checks. */
+async function changed(upstream, target, incoming, outgoing, change) {
+  const { accept = "*/*" } = incoming.headers;
   try {
-    const text = await readFile(path, "utf8");
-    const body = options.change?.(name, text) ?? text;
-    response.writeHead(200, {
-      "Content-Type": TYPES[extname(path)] ?? "application/octet-stream",
-      "Content-Security-Policy": options.change?.("policy", POLICY) ?? POLICY,
+    const { status, headers, text } = await ask(upstream, target, { accept });
+    const name = target.startsWith("/page/") ? target.slice(6) : "index.html";
+    const policy = headers["content-security-policy"] ?? "";
+    outgoing.writeHead(status, {
+      "Content-Type": headers["content-type"],
+      "Content-Security-Policy": change("policy", policy),
       "Cache-Control": "no-cache",
     });
-    response.end(body);
+    outgoing.end(change(name, text));
   } catch {
-    refuse(response, 404);
+    refuse(outgoing, 502);
   }
 }
 
@@ -80,22 +69,6 @@ function pass(upstream, target, incoming, outgoing, otherwise) {
   asked.on("error", () => (outgoing.headersSent ? outgoing.destroy() : refuse(outgoing, 502)));
   outgoing.on("close", () => asked.destroy());
   asked.end();
-}
-
-/** `charts` of several symbols, made of one request for each. */
-async function charts(upstream, query, outgoing) {
-  const symbols = query.get("symbols").split(",");
-  query.delete("symbols");
-  const parts = await Promise.all(
-    symbols.map(async (symbol) => {
-      query.set("symbol", symbol);
-      const { status, headers, text } = await ask(upstream, `/api/ecosystem/chart?${query}`);
-      if (status !== 200) return null;
-      return `${JSON.stringify(symbol)}:{"coverage":${JSON.stringify(headers["chart-coverage"])},"candles":${text}}`;
-    }),
-  );
-  outgoing.writeHead(200, { "Content-Type": "application/json" });
-  outgoing.end(`{${parts.filter(Boolean).join(",")}}`);
 }
 
 /** A stream made of polls: what changed since the last one, with the digits that marketd sent. */
@@ -204,15 +177,10 @@ export function serve(upstream, port = 0, base = "", requests = [], options = {}
     if (incoming.method !== "GET" || !incoming.url.startsWith(`${base}/`)) return refuse(outgoing, 404);
     const target = incoming.url.slice(base.length);
     const { pathname, searchParams } = new URL(target, "http://page");
-    if (pathname === "/" && (incoming.headers.accept ?? "").includes("text/html"))
-      return asset("index.html", outgoing, options);
-    if (pathname.startsWith("/page/")) return asset(pathname.slice(6), outgoing, options);
+    if (options.change && (pathname === "/" || pathname.startsWith("/page/")))
+      return changed(upstream, target, incoming, outgoing, options.change);
     if (pathname === "/api/v1/stream") {
       return pass(upstream, target, incoming, outgoing, () => new Stream(upstream, searchParams, outgoing));
-    }
-    if (pathname === "/api/ecosystem/chart" && searchParams.has("symbols")) {
-      const own = () => charts(upstream, searchParams, outgoing).catch(() => refuse(outgoing, 502));
-      return pass(upstream, target, incoming, outgoing, own);
     }
     pass(upstream, target, incoming, outgoing);
   });

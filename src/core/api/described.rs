@@ -12,15 +12,19 @@ use super::list::Body;
 use super::metrics::{self, Figures};
 use super::outcome::Outcome;
 use super::params::Call;
+use super::view::View;
 use crate::config::Config;
 use crate::core::Service;
 use crate::http::{Cache, Head, Responder};
-use crate::json::Value as _;
+use crate::json::{Array, Value as _};
 use std::ops::Range;
 use std::sync::OnceLock;
 
 /// Seconds for which it may be cached: it changes with the version of marketd alone.
 const KEPT_S: u32 = 3600;
+
+/// True if the page is built in.
+pub const HAS_PAGE: bool = cfg!(feature = "page");
 
 const FILE: &[u8] = include_bytes!("openapi.json");
 
@@ -53,11 +57,9 @@ const MINIFIED: ([u8; FILE.len()], usize) = {
 
 /// Responds to `/openapi.json`.
 pub fn document(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    static DOCUMENT: OnceLock<Document> = OnceLock::new();
     let view = call.view;
-    let document = DOCUMENT.get_or_init(|| Document::new(&metrics::schema(&Figures::of(view))));
     let mut body = Body::default();
-    body.text(&document.on(view.config, call.service));
+    body.text(&Document::of(view).on(view.config, call.service));
     let (body, etag) = body.finish(view, b'o');
     let head = Head::json(Some(etag), Cache::MaxAge(KEPT_S));
     let key = || CacheKey::Address("/openapi.json");
@@ -66,7 +68,7 @@ pub fn document(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcom
 
 /// The document, and the places in it that depend on the listener.
 struct Document {
-    text: Vec<u8>,
+    text: String,
     /// The member `servers`.
     servers: Range<usize>,
     /// The paths of the API, and behind them those of the ecosystem. Every listener has the others.
@@ -76,7 +78,47 @@ struct Document {
     inside: Vec<usize>,
 }
 
+/// Writes all addresses of the listener, each with what it is for.
+pub fn write_addresses(out: &mut Array<'_>, call: &Call<'_>) {
+    let (config, service) = (call.view.config, call.service);
+    let document = Document::of(call.view);
+    let (api, ecosystem) = (&config.base_path, &config.ecosystem_base_path);
+    let (has_api, has_ecosystem) = (service != Service::Ecosystem, service != Service::Api);
+    let base = if has_api { api } else { ecosystem };
+    let others = document.ecosystem.end..document.text.len();
+    for (is_served, part, base) in [
+        (has_api, document.api.clone(), api),
+        (has_ecosystem, document.ecosystem.clone(), ecosystem),
+        (true, others, base),
+    ] {
+        for (path, summary) in addresses(&document.text[part]).filter(|_| is_served) {
+            let mut object = out.object();
+            object.put("path", format!("{base}{path}").as_str());
+            object.put("description", summary);
+            object.close();
+        }
+    }
+}
+
+/// The paths in a part of the document, each with its summary.
+fn addresses(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.match_indices("\":{\"get\":{").map(move |(at, _)| {
+        let path = text[..at].rsplit('"').next().unwrap_or_default();
+        let summary = text[at..]
+            .split("\"summary\":\"")
+            .nth(1)
+            .unwrap_or_default();
+        (path, summary.split('"').next().unwrap_or_default())
+    })
+}
+
 impl Document {
+    /// The document of this program.
+    fn of(view: &View<'_>) -> &'static Document {
+        static DOCUMENT: OnceLock<Document> = OnceLock::new();
+        DOCUMENT.get_or_init(|| Document::new(&metrics::schema(&Figures::of(view))))
+    }
+
     /// The document with this schema of the metrics.
     fn new(metrics: &[u8]) -> Document {
         const SERVERS: &str = "\"servers\":[{\"url\":\"/\"}]";
@@ -87,11 +129,18 @@ impl Document {
                 .expect("the file of the source tree has it")
         };
         let (schema, servers) = (place(METRICS) + METRICS.len() - 1, place(SERVERS));
-        let api = place("\"/api/v1/")..place("\"/api/ecosystem/");
-        let ecosystem = api.end..place("\"/health\":");
+        let ecosystem = place("\"/api/ecosystem/")..place("\"/health\":");
+        // The files of the page come last.
+        let api_end = if HAS_PAGE {
+            ecosystem.start
+        } else {
+            place("\"/page/")
+        };
+        let api = place("\"/api/v1/")..api_end;
         let paths = text[ecosystem.clone()].match_indices("{\"get\":");
+        let metrics = str::from_utf8(metrics).expect("the table of metrics is ASCII");
         Document {
-            text: [&TEXT[..schema], metrics, &TEXT[schema + 2..]].concat(),
+            text: [&text[..schema], metrics, &text[schema + 2..]].concat(),
             servers: servers..servers + SERVERS.len(),
             inside: paths.map(|(at, _)| ecosystem.start + at + 1).collect(),
             api,
@@ -105,7 +154,7 @@ impl Document {
             Service::Ecosystem => &config.ecosystem_base_path,
             _ => &config.base_path,
         };
-        let text = &*self.text;
+        let text = self.text.as_bytes();
         let mut out = text[..self.servers.start].to_vec();
         write_servers(&mut out, base);
         out.extend_from_slice(&text[self.servers.end..self.api.start]);

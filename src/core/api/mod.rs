@@ -30,6 +30,7 @@ pub mod health_log;
 mod list;
 mod metrics;
 mod outcome;
+mod page;
 mod params;
 mod quotes;
 mod reasons;
@@ -46,7 +47,7 @@ use super::{Endpoint, Service};
 use crate::config::Config;
 use crate::http::{Head, Method, Request, Responder};
 use Handler::{Prepare, Respond};
-use Path::{Below, Between, Exactly};
+use Path::{Below, Between, Exactly, Root};
 use health::Kind;
 use params::Call;
 
@@ -61,6 +62,7 @@ static METRICS: Endpoint = Endpoint::new(7, "metrics");
 static PROMETHEUS: Endpoint = Endpoint::new(8, "prometheus");
 static HEALTH: Endpoint = Endpoint::new(9, "health").without_limit();
 static OPENAPI: Endpoint = Endpoint::new(10, "openapi");
+static PAGE: Endpoint = Endpoint::new(12, "page");
 
 /// The addresses under `basePath`.
 #[rustfmt::skip]
@@ -81,9 +83,17 @@ static ECOSYSTEM: &[Row] = &[
     Row(&ECOSYSTEM_MARKET, Below("/api/ecosystem/market/"), Respond(ecosystem::one)),
 ];
 
+/// What `/` refers to, under `basePath`.
+static FILES: &[Row] = if described::HAS_PAGE {
+    &[Row(&PAGE, Below("/page/"), Respond(page::file))]
+} else {
+    &[]
+};
+
 /// The addresses under both.
 #[rustfmt::skip]
 static COMMON: &[Row] = &[
+    Row(&PAGE, Root, Respond(page::root)),
     Row(&HEALTH, Exactly("/health"), Prepare(|_| Ok(Prepared::Health(Kind::Whole)))),
     Row(&HEALTH, Exactly("/health/live"), Prepare(|_| Ok(Prepared::Health(Kind::Live)))),
     Row(&HEALTH, Exactly("/health/ready"), Prepare(|_| Ok(Prepared::Health(Kind::Ready)))),
@@ -102,6 +112,8 @@ enum Path {
     Below(&'static str),
     /// One segment between these two.
     Between(&'static str, &'static str),
+    /// The base path itself, with or without a slash.
+    Root,
 }
 
 enum Handler {
@@ -160,6 +172,7 @@ impl Path {
     #[inline]
     fn rest<'a>(&self, path: &'a [u8]) -> Option<&'a [u8]> {
         match self {
+            Root => matches!(path, b"" | b"/").then_some(path),
             Exactly(whole) => (path == whole.as_bytes()).then_some(b""),
             Below(start) => path
                 .strip_prefix(start.as_bytes())
@@ -244,6 +257,7 @@ impl Route<'_> {
                     path: request.path,
                     rest,
                     query: request.query,
+                    fields: request.fields,
                 };
                 match handler {
                     Respond(respond) => respond(&call, responder),
@@ -283,7 +297,8 @@ fn find<'a>(config: &Config, service: Service, path: &'a [u8]) -> Option<(&'stat
         return Some(found);
     }
     let mut common = [api, ecosystem].into_iter().flatten();
-    common.find_map(|path| among(COMMON, path))
+    let found = common.find_map(|path| among(COMMON, path));
+    found.or_else(|| among(FILES, api?))
 }
 
 #[inline]
@@ -305,22 +320,24 @@ mod tests {
     fn every_endpoint_is_described_and_every_path_leads_somewhere() {
         let document = described::file();
         let paths = document["paths"].as_object().expect("paths");
+        let is_built_in = |path: &&String| described::HAS_PAGE || !path.starts_with("/page/");
+        let paths: Vec<&String> = paths.keys().filter(is_built_in).collect();
         let config = Config::default();
         let mut found = BTreeSet::new();
-        for path in paths.keys() {
+        for path in &paths {
             let asked = path.replace('{', "a").replace('}', "z");
             let row = find(&config, Service::Both, asked.as_bytes());
             let (row, _) = row.unwrap_or_else(|| panic!("{path} leads nowhere"));
             found.insert(std::ptr::from_ref(row));
         }
-        let rows = [API, ECOSYSTEM, COMMON].into_iter().flatten();
+        let rows = [API, ECOSYSTEM, FILES, COMMON].into_iter().flatten();
         assert_eq!(found, rows.map(std::ptr::from_ref).collect());
         assert_eq!(paths.len(), found.len());
     }
 
     #[test]
     fn endpoints_of_one_number_are_the_same() {
-        let rows = || [API, ECOSYSTEM, COMMON].into_iter().flatten();
+        let rows = || [API, ECOSYSTEM, FILES, COMMON].into_iter().flatten();
         for (one, other) in rows().flat_map(|one| rows().map(move |other| (one.0, other.0))) {
             let (names, numbers) = (one.name() == other.name(), one.number() == other.number());
             assert_eq!(names, numbers, "{} {}", one.name(), other.name());

@@ -4,7 +4,7 @@
 use super::error::{Error, echo};
 use super::view::View;
 use crate::core::Service;
-use crate::http::Query;
+use crate::http::{Fields, Query};
 use crate::json::Decimals;
 use crate::market::SourceId;
 use std::borrow::Cow;
@@ -22,6 +22,8 @@ pub struct Call<'a> {
     pub rest: &'a [u8],
     /// The query, without its question mark.
     pub query: &'a [u8],
+    /// The fields of the request's head.
+    pub fields: Fields<'a>,
 }
 
 /// The value of a parameter.

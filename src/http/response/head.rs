@@ -95,6 +95,14 @@ pub enum ContentType {
     Json,
     /// The text format of Prometheus, version 0.0.4.
     Prometheus,
+    /// `text/plain`.
+    Text,
+    /// `text/html`.
+    Html,
+    /// `text/css`.
+    Css,
+    /// `text/javascript`.
+    JavaScript,
 }
 
 /// The parts of a head that the caller decides.
