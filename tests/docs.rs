@@ -212,6 +212,8 @@ fn the_tables_of_the_interface_are_complete() {
     let paths = api["paths"].as_object().expect("paths");
     let mut paths: BTreeSet<String> = paths.keys().cloned().collect();
     // The pages describe marketd with all features.
+    let feed = ["config", "time", "symbols", "search", "history", "quotes"];
+    paths.extend(feed.map(|name| format!("/udf/{name}")));
     paths.insert("/page/{file}".into());
     for page in ["README.md", "src/docs/http-api.md"] {
         let listed = column(&read(&file(page)), 0).into_iter();

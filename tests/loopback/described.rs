@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// Whether the page is built in, and the addresses that it has more.
+/// Whether what is for people is built in, and how many addresses that are.
 const HAS_PAGE: bool = cfg!(feature = "page");
-const PAGE: usize = HAS_PAGE as usize;
+const PAGE: usize = if HAS_PAGE { 7 } else { 0 };
 
 #[track_caller]
 fn document(marketd: &Marketd) -> Value {
@@ -135,8 +135,12 @@ fn every_answer_is_as_it_is_described_and_every_example_is_an_answer() {
             check_answer(&schemas, path, target, &unchanged);
         }
     }
-    let files = HAS_PAGE.then_some(("/page/{file}", "/page/page.css"));
-    let others = [("/metrics", "/metrics"), ("/openapi.json", "/openapi.json")];
+    let files = [
+        ("/page/{file}", "/page/page.css"),
+        ("/udf/time", "/udf/time"),
+    ];
+    let files = files.into_iter().filter(|_| HAS_PAGE);
+    let others = ["/metrics", "/openapi.json"].map(|target| (target, target));
     for (path, target) in others.into_iter().chain(files) {
         let answer = get(marketd.addr(), target);
         check_answer(&schemas, path, target, &answer);

@@ -37,8 +37,10 @@ const PART_BYTES: usize = 64 * 1024;
 
 /// A chart that waits for candles, or is made in parts.
 pub struct DeferredChart {
-    asked: Asked,
-    key: SeriesKey,
+    /// What was requested.
+    pub asked: Asked,
+    /// The series that it is made from.
+    pub key: SeriesKey,
     /// The slots that it is made from.
     needed: Range<i64>,
     /// From the first to the last slot that was not covered when it was requested.
@@ -71,7 +73,7 @@ pub fn chart(
 
 impl DeferredChart {
     /// A chart of this series, and its plan if that is all there is to be known.
-    fn new(
+    pub fn new(
         view: &View<'_>,
         asked: &Asked,
         key: SeriesKey,
@@ -108,8 +110,15 @@ impl DeferredChart {
         (chart, whole)
     }
 
+    /// Waits for these slots next.
+    pub fn wait_for(&mut self, slots: Range<i64>) {
+        let needed = &self.needed;
+        self.needed = needed.start.min(slots.start)..needed.end.max(slots.end);
+        self.wanted = Some(slots);
+    }
+
     /// The body, what it is made of, and what is reported beside it; `None` before it is done.
-    fn body(&mut self, view: &View<'_>) -> Option<(Vec<u8>, Fingerprint, ChartInfo)> {
+    pub fn body(&mut self, view: &View<'_>) -> Option<(Vec<u8>, Fingerprint, ChartInfo)> {
         if let Some(builder) = self.builder.take() {
             return builder.finished();
         }
@@ -226,13 +235,13 @@ fn send_plan(
 }
 
 /// The time of the exchange that a series is of, and how many of its candles are kept.
-fn now_and_keep(view: &View<'_>, key: SeriesKey) -> (UnixMs, i64) {
+pub fn now_and_keep(view: &View<'_>, key: SeriesKey) -> (UnixMs, i64) {
     let keep = view.market.charts.keep(key.interval);
     (view.exchange_time(key.source), keep)
 }
 
 /// These slots without those that have just closed.
-fn settled(key: SeriesKey, now: UnixMs, slots: Range<i64>) -> Range<i64> {
+pub fn settled(key: SeriesKey, now: UnixMs, slots: Range<i64>) -> Range<i64> {
     let end = slots.end.min(key.interval.slot_of(now) - UNSETTLED);
     slots.start..end.max(slots.start)
 }
@@ -257,7 +266,7 @@ fn uncovered(series: Option<&Series>, slots: &Range<i64>) -> Option<Range<i64>> 
 
 /// The series that the chart is made from: of the first source in the order of failover that knows the
 /// range, from memory or the file, or else of the one that knows most of it.
-fn choose(view: &View<'_>, asked: &Asked) -> Result<SeriesKey, Error> {
+pub fn choose(view: &View<'_>, asked: &Asked) -> Result<SeriesKey, Error> {
     let catalog = &view.market.catalog;
     let all = catalog.sources_of(asked.symbol);
     let sources = match &asked.source {

@@ -59,6 +59,8 @@ pub enum CacheKey {
     Chart(SeriesKey, ChartSpec),
     /// Charts of several series; the ready items of `errors`.
     Charts(Box<[SeriesKey]>, ChartSpec, Box<[u8]>),
+    /// Candles of a series in columns.
+    History(SeriesKey, ChartSpec),
     /// The only body of this address.
     Address(&'static str),
 }

@@ -23,7 +23,7 @@ use std::sync::OnceLock;
 /// Seconds for which it may be cached: it changes with the version of marketd alone.
 const KEPT_S: u32 = 3600;
 
-/// True if the page is built in.
+/// True if what is for people is built in: the page, and the feed for charting libraries.
 pub const HAS_PAGE: bool = cfg!(feature = "page");
 
 const FILE: &[u8] = include_bytes!("openapi.json");
@@ -130,11 +130,11 @@ impl Document {
         };
         let (schema, servers) = (place(METRICS) + METRICS.len() - 1, place(SERVERS));
         let ecosystem = place("\"/api/ecosystem/")..place("\"/health\":");
-        // The files of the page come last.
+        // What is for people comes last.
         let api_end = if HAS_PAGE {
             ecosystem.start
         } else {
-            place("\"/page/")
+            place("\"/udf/")
         };
         let api = place("\"/api/v1/")..api_end;
         let paths = text[ecosystem.clone()].match_indices("{\"get\":");

@@ -37,6 +37,7 @@ mod reasons;
 mod records;
 mod selection;
 mod symbols;
+mod udf;
 mod view;
 
 pub use error::{Error, send_error};
@@ -63,6 +64,7 @@ static PROMETHEUS: Endpoint = Endpoint::new(8, "prometheus");
 static HEALTH: Endpoint = Endpoint::new(9, "health").without_limit();
 static OPENAPI: Endpoint = Endpoint::new(10, "openapi");
 static PAGE: Endpoint = Endpoint::new(12, "page");
+static UDF: Endpoint = Endpoint::new(16, "udf");
 
 /// The addresses under `basePath`.
 #[rustfmt::skip]
@@ -83,12 +85,17 @@ static ECOSYSTEM: &[Row] = &[
     Row(&ECOSYSTEM_MARKET, Below("/api/ecosystem/market/"), Respond(ecosystem::one)),
 ];
 
-/// What `/` refers to, under `basePath`.
-static FILES: &[Row] = if described::HAS_PAGE {
-    &[Row(&PAGE, Below("/page/"), Respond(page::file))]
-} else {
-    &[]
-};
+/// The addresses for people and for charting libraries, under `basePath`.
+#[rustfmt::skip]
+static PEOPLE: &[Row] = if described::HAS_PAGE { &[
+    Row(&PAGE, Below("/page/"), Respond(page::file)),
+    Row(&UDF, Exactly("/udf/config"), Respond(udf::config)),
+    Row(&UDF, Exactly("/udf/time"), Respond(udf::time)),
+    Row(&UDF, Exactly("/udf/symbols"), Respond(udf::symbols)),
+    Row(&UDF, Exactly("/udf/search"), Respond(udf::search)),
+    Row(&UDF, Exactly("/udf/history"), Respond(udf::history)),
+    Row(&UDF, Exactly("/udf/quotes"), Respond(udf::quotes)),
+] } else { &[] };
 
 /// The addresses under both.
 #[rustfmt::skip]
@@ -298,7 +305,7 @@ fn find<'a>(config: &Config, service: Service, path: &'a [u8]) -> Option<(&'stat
     }
     let mut common = [api, ecosystem].into_iter().flatten();
     let found = common.find_map(|path| among(COMMON, path));
-    found.or_else(|| among(FILES, api?))
+    found.or_else(|| among(PEOPLE, api?))
 }
 
 #[inline]
@@ -320,7 +327,10 @@ mod tests {
     fn every_endpoint_is_described_and_every_path_leads_somewhere() {
         let document = described::file();
         let paths = document["paths"].as_object().expect("paths");
-        let is_built_in = |path: &&String| described::HAS_PAGE || !path.starts_with("/page/");
+        let is_built_in = |path: &&String| {
+            let is_for_people = path.starts_with("/page/") || path.starts_with("/udf/");
+            described::HAS_PAGE || !is_for_people
+        };
         let paths: Vec<&String> = paths.keys().filter(is_built_in).collect();
         let config = Config::default();
         let mut found = BTreeSet::new();
@@ -330,14 +340,14 @@ mod tests {
             let (row, _) = row.unwrap_or_else(|| panic!("{path} leads nowhere"));
             found.insert(std::ptr::from_ref(row));
         }
-        let rows = [API, ECOSYSTEM, FILES, COMMON].into_iter().flatten();
+        let rows = [API, ECOSYSTEM, PEOPLE, COMMON].into_iter().flatten();
         assert_eq!(found, rows.map(std::ptr::from_ref).collect());
         assert_eq!(paths.len(), found.len());
     }
 
     #[test]
     fn endpoints_of_one_number_are_the_same() {
-        let rows = || [API, ECOSYSTEM, FILES, COMMON].into_iter().flatten();
+        let rows = || [API, ECOSYSTEM, PEOPLE, COMMON].into_iter().flatten();
         for (one, other) in rows().flat_map(|one| rows().map(move |other| (one.0, other.0))) {
             let (names, numbers) = (one.name() == other.name(), one.number() == other.number());
             assert_eq!(names, numbers, "{} {}", one.name(), other.name());

@@ -43,7 +43,7 @@ macro_rules! files {
 
 /// The first is the page itself.
 #[cfg(feature = "page")]
-static FILES: [PageFile; 14] = files! {
+static FILES: &[PageFile] = &files! {
     "index.html" Html,
     "page.css" Css,
     "app.js" JavaScript,
@@ -61,7 +61,7 @@ static FILES: [PageFile; 14] = files! {
 };
 
 #[cfg(not(feature = "page"))]
-static FILES: [PageFile; 0] = [];
+static FILES: &[PageFile] = &[];
 
 /// Responds to `/`, and leads a client there that has left out the slash.
 pub fn root(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {

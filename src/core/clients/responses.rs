@@ -274,7 +274,9 @@ impl Responses {
             cx.market.charts.want(series, slots);
         }
         let waits = !missing.is_empty() && self.deferred.has_room();
-        let until = waits.then(|| cx.now.mono + cx.config.limits.chart_wait);
+        // One deadline, however often the response is deferred.
+        let asked_at = request.served.asked_at;
+        let until = waits.then(|| asked_at + cx.config.limits.chart_wait);
         if !missing.is_empty() {
             self.wishes.push_back(Wish {
                 client: connection.key,
