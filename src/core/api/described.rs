@@ -1,6 +1,6 @@
 //! `/openapi.json`: the description of all addresses for programs (OpenAPI 3.1.0).
 //!
-//! Owns the document: the file `openapi.json`, minified when marketd is compiled, with the schema of the
+//! Owns the document: the file `openapi.json`, packed when marketd is compiled, with the schema of the
 //! metrics, which is made from their table. Each listener's document has the paths that it serves and their
 //! base paths. Tests hold the file to the code: its paths to the table of endpoints, its parameters and
 //! error codes to those in the code, its schemas and examples to real responses.
@@ -15,7 +15,7 @@ use super::params::Call;
 use super::view::View;
 use crate::config::Config;
 use crate::core::Service;
-use crate::http::{Cache, Head, Responder};
+use crate::http::{Cache, Decompressor, Head, Responder};
 use crate::json::{Array, Value as _};
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -26,34 +26,23 @@ const KEPT_S: u32 = 3600;
 /// True if what is for people is built in: the page, and the feed for charting libraries.
 pub const HAS_PAGE: bool = cfg!(feature = "page");
 
-const FILE: &[u8] = include_bytes!("openapi.json");
+/// The file without white space outside of its strings, in gzip: `build.rs` makes it.
+static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi.json.gz"));
+
+/// More bytes than the file has.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// The file without white space outside of its strings.
-static TEXT: [u8; MINIFIED.1] = {
-    let mut out = [0; MINIFIED.1];
-    out.copy_from_slice(MINIFIED.0.split_at(MINIFIED.1).0);
-    out
-};
-
-const MINIFIED: ([u8; FILE.len()], usize) = {
-    let mut out = [0; FILE.len()];
-    let (mut at, mut len) = (0, 0);
-    let (mut in_string, mut is_escaped) = (false, false);
-    while at < FILE.len() {
-        let byte = FILE[at];
-        at += 1;
-        if !in_string && byte.is_ascii_whitespace() {
-            continue;
-        }
-        if byte == b'"' && !is_escaped {
-            in_string = !in_string;
-        }
-        is_escaped = in_string && byte == b'\\' && !is_escaped;
-        out[len] = byte;
-        len += 1;
+fn unpacked() -> String {
+    let mut gzip = Decompressor::new(MOST_BYTES);
+    gzip.push(PACKED);
+    let mut text = Vec::with_capacity(8 * PACKED.len());
+    while gzip.has_more() {
+        let part = gzip.step().expect("build.rs has made a sound member");
+        text.extend_from_slice(part);
     }
-    (out, len)
-};
+    String::from_utf8(text).expect("the file of the source tree is UTF-8")
+}
 
 /// Responds to `/openapi.json`.
 pub fn document(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
@@ -123,7 +112,7 @@ impl Document {
     fn new(metrics: &[u8]) -> Document {
         const SERVERS: &str = "\"servers\":[{\"url\":\"/\"}]";
         const METRICS: &str = "\"Metrics\":{";
-        let text = str::from_utf8(&TEXT).expect("the file of the source tree is UTF-8");
+        let text = unpacked();
         let place = |wanted| {
             text.find(wanted)
                 .expect("the file of the source tree has it")
@@ -188,7 +177,7 @@ fn write_servers(out: &mut Vec<u8>, base: &str) {
 /// The file.
 #[cfg(test)]
 pub fn file() -> serde_json::Value {
-    serde_json::from_slice(FILE).expect("it is JSON")
+    serde_json::from_slice(include_bytes!("openapi.json")).expect("it is JSON")
 }
 
 #[cfg(test)]
@@ -197,9 +186,9 @@ mod tests {
 
     #[test]
     fn the_document_says_what_its_file_says() {
-        let minified: serde_json::Value = serde_json::from_slice(&TEXT).expect("it is JSON");
+        let minified: serde_json::Value = serde_json::from_str(&unpacked()).expect("it is JSON");
         assert_eq!(minified, file());
-        assert!(!TEXT.contains(&b'\n'));
+        assert!(!unpacked().contains('\n'));
         assert_eq!(minified["info"]["version"], env!("CARGO_PKG_VERSION"));
     }
 }
