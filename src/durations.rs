@@ -87,7 +87,7 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// The most endpoints: each has one bit of a word for each class of status.
-    pub const MOST: usize = 16;
+    pub const MOST: usize = 32;
 
     /// OPTIONS of any address.
     pub const OPTIONS: Endpoint = Endpoint::new(13, "options").without_limit();
@@ -139,7 +139,7 @@ const CLASSES: usize = 4;
 const CELLS: usize = Endpoint::MOST * CLASSES;
 
 // One bit of `Requests::touched` each.
-const _: () = assert!(CELLS <= u64::BITS as usize);
+const _: () = assert!(CELLS <= u128::BITS as usize);
 
 /// Requests by endpoint, class of status and duration.
 #[derive(Clone, Debug)]
@@ -148,7 +148,7 @@ pub struct Requests {
     /// Those of the current turn, whose duration is not known yet.
     turn: [u32; CELLS],
     /// Which of them are not zero, one bit each.
-    touched: u64,
+    touched: u128,
     /// The endpoints that were counted, by number.
     endpoints: [&'static Endpoint; Endpoint::MOST],
 }

@@ -22,6 +22,8 @@ pub enum Part<'a> {
     Quote(u64),
     /// A part that is missing.
     Nothing,
+    /// The row of the symbol with this number.
+    Symbol(u32),
     /// The source of the candles that follow.
     Source(u16),
     /// The closed candles of a series with this version.
@@ -66,6 +68,8 @@ impl Fingerprint {
             Part::Flat(slot) => (8, slot as u64),
             Part::From(slot) => (9, slot as u64),
             Part::Before(slot) => (10, slot as u64),
+            // 11 is that of a text.
+            Part::Symbol(number) => (12, u64::from(number)),
             Part::Text(text) => return self.add_text(text),
         };
         // Versions and slots take far less than 56 bits.
@@ -114,11 +118,12 @@ mod tests {
     #[test]
     fn parts_of_another_kind_order_or_number_have_another_fingerprint() {
         use Part::*;
-        let all: [&[Part<'_>]; 22] = [
+        let all: [&[Part<'_>]; 23] = [
             &[],
             &[Nothing],
             &[Nothing, Nothing],
             &[Catalog(404)],
+            &[Symbol(404)],
             &[Quote(404)],
             &[Source(404)],
             &[Stored(404)],

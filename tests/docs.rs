@@ -210,7 +210,11 @@ fn texts<'a>(values: impl IntoIterator<Item = &'a Value>) -> BTreeSet<String> {
 fn the_tables_of_the_interface_are_complete() {
     let api = openapi();
     let paths = api["paths"].as_object().expect("paths");
-    let paths: BTreeSet<String> = paths.keys().cloned().collect();
+    let mut paths: BTreeSet<String> = paths.keys().cloned().collect();
+    // The pages describe marketd with all features.
+    let feed = ["config", "time", "symbols", "search", "history", "quotes"];
+    paths.extend(feed.map(|name| format!("/udf/{name}")));
+    paths.insert("/page/{file}".into());
     for page in ["README.md", "src/docs/http-api.md"] {
         let listed = column(&read(&file(page)), 0).into_iter();
         let listed = listed.filter(|it| it.starts_with('/')).map(|address| {

@@ -31,12 +31,16 @@ mod gzip;
 mod hostile;
 #[path = "loopback/http.rs"]
 mod http;
+#[path = "loopback/lists.rs"]
+mod lists;
 #[path = "loopback/naive.rs"]
 mod naive;
 #[path = "loopback/outage.rs"]
 mod outage;
 #[path = "loopback/packed.rs"]
 mod packed;
+#[path = "loopback/page.rs"]
+mod page;
 #[path = "loopback/process.rs"]
 mod process;
 #[path = "loopback/quotes.rs"]
@@ -45,6 +49,8 @@ mod quotes;
 mod reasons;
 #[path = "loopback/setup.rs"]
 mod setup;
+#[path = "loopback/several.rs"]
+mod several;
 #[path = "loopback/stream.rs"]
 mod stream;
 #[path = "loopback/symbols.rs"]

@@ -428,17 +428,21 @@ impl Core {
 
     /// Has candles read from the file, or requested.
     fn grant(&mut self, wish: &Wish) {
-        let (series, slots) = (wish.series, &wish.slots);
-        let (sources, history, cx) = self.sources();
-        if !sources.follow(series, cx) {
-            return self.clients.go_without(wish.client);
+        let mut comes = false;
+        for (series, slots) in &wish.candles {
+            let (sources, history, cx) = self.sources();
+            if !sources.follow(*series, cx) {
+                continue;
+            }
+            let read = history.read(*series, slots, cx);
+            comes |= sources.ask(*series, slots, cx) || read == ReadStart::Begun;
+            // One chart of several does not fail the others.
+            if read == ReadStart::Refused && wish.candles.len() == 1 {
+                return self.clients.refuse(wish.client, &mut self.cx);
+            }
         }
-        let read = history.read(series, slots, cx);
-        let asked = sources.ask(series, slots, cx);
-        match read {
-            ReadStart::Refused => self.clients.refuse(wish.client, &mut self.cx),
-            ReadStart::Nothing if !asked => self.clients.go_without(wish.client),
-            ReadStart::Nothing | ReadStart::Begun => {}
+        if !comes {
+            self.clients.go_without(wish.client);
         }
     }
 

@@ -1,6 +1,7 @@
-//! The content codings that a client accepts (RFC 9110, 12.5.3).
+//! The content codings and media types that a client accepts (RFC 9110, 12.5.1 and 12.5.3).
 //!
-//! Owns the grammar of `Accept-Encoding`, and the choice between gzip and no coding. It parses the field
+//! Owns the grammar of `Accept-Encoding` and `Accept`, and the choices between gzip and no coding and
+//! between HTML and JSON. It parses the field
 //! only when needed: most responses have only one coding. A malformed field means no coding, which every
 //! client understands.
 
@@ -56,6 +57,28 @@ impl Accept<'_> {
             false => Accept::Plain,
         }
     }
+}
+
+/// True if the client names `text/html`, and does not prefer JSON to it. Programs that accept anything do not
+/// name it.
+pub fn prefers_html(fields: Fields<'_>) -> bool {
+    let (mut html, mut json, mut application, mut anything) = (None, None, None, None);
+    let accept = fields.filter(|(name, _)| name.eq_ignore_ascii_case(b"accept"));
+    for member in accept.flat_map(|(_, value)| members(value)) {
+        let mut parts = member.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
+        let media = parts.next().unwrap_or_default().to_ascii_lowercase();
+        // A weight that is none counts as none given.
+        let quality = parts.find_map(weight).unwrap_or(1000);
+        match &*media {
+            b"text/html" => html = html.max(Some(quality)),
+            b"application/json" => json = json.max(Some(quality)),
+            b"application/*" => application = Some(quality),
+            b"*/*" => anything = Some(quality),
+            _ => {}
+        }
+    }
+    let json = json.or(application).or(anything).unwrap_or(0);
+    html.is_some_and(|html| html > 0 && html >= json)
 }
 
 impl Wanted {

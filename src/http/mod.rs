@@ -24,7 +24,7 @@ mod target;
 pub mod tunnel;
 pub mod upstream;
 
-pub use accept::Accept;
+pub use accept::{Accept, prefers_html};
 pub use body::{BodyError, BodyReader, Framing, Piece};
 pub use error::{ErrorResponse, RequestError, write_error_body};
 pub use gzip::{Compressor, DecompressError, Decompressor};

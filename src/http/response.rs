@@ -303,6 +303,10 @@ impl<'a> Responder<'a> {
                 b"Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n".as_slice()
             }
             ContentType::EventStream => b"Content-Type: text/event-stream\r\n",
+            ContentType::Text => b"Content-Type: text/plain; charset=utf-8\r\n",
+            ContentType::Html => b"Content-Type: text/html; charset=utf-8\r\n",
+            ContentType::Css => b"Content-Type: text/css; charset=utf-8\r\n",
+            ContentType::JavaScript => b"Content-Type: text/javascript; charset=utf-8\r\n",
         };
         let mut line = Tail::new();
         line.push(b"HTTP/1.1 ");
@@ -327,6 +331,7 @@ fn reason(status: u16) -> &'static [u8] {
         200 => b"OK",
         204 => b"No Content",
         304 => b"Not Modified",
+        308 => b"Permanent Redirect",
         400 => b"Bad Request",
         404 => b"Not Found",
         405 => b"Method Not Allowed",

@@ -101,7 +101,6 @@ impl ChartPlan {
     }
 
     /// Appends a copy of the body.
-    #[cfg(test)]
     pub fn write(&self, out: &mut Vec<u8>) {
         out.reserve(self.body_len);
         out.push(b'[');

@@ -51,6 +51,6 @@ pub use series::{Series, SeriesKey};
 pub use silence::{LEAST_PAGE, REREAD, refresh_ms};
 pub use state::Market;
 pub use stored_series::StoredSeries;
-pub use symbol::Lookup;
+pub use symbol::{Lookup, SymbolName};
 pub use touched::Touched;
 pub use window::needed;

@@ -8,6 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::Path;
 
+/// Whether what is for people is built in, and how many addresses that are.
+const HAS_PAGE: bool = cfg!(feature = "page");
+const PAGE: usize = if HAS_PAGE { 7 } else { 0 };
+
 #[track_caller]
 fn document(marketd: &Marketd) -> Value {
     let answer = get(marketd.addr(), "/openapi.json");
@@ -136,10 +140,16 @@ fn every_answer_is_as_it_is_described_and_every_example_is_an_answer() {
             check_answer(&schemas, path, target, &unchanged);
         }
     }
-    for target in ["/metrics", "/openapi.json"] {
+    let files = [
+        ("/page/{file}", "/page/page.css"),
+        ("/udf/time", "/udf/time"),
+    ];
+    let files = files.into_iter().filter(|_| HAS_PAGE);
+    let others = ["/metrics", "/openapi.json"].map(|target| (target, target));
+    for (path, target) in others.into_iter().chain(files) {
         let answer = get(marketd.addr(), target);
-        check_answer(&schemas, target, target, &answer);
-        seen.insert((target, 200));
+        check_answer(&schemas, path, target, &answer);
+        seen.insert((path, 200));
     }
     // A stream has no end.
     let (path, target) = ("/api/v1/stream", "/api/v1/stream?symbols=BTC/USDT");
@@ -391,6 +401,7 @@ fn check_addresses(document: &Value, addr: SocketAddr) -> usize {
         let base = servers[0]["url"].as_str().expect("a server");
         let target = path
             .replace("{categoryId}", "usdt")
+            .replace("{file}", "app.js")
             .replace("{symbol}", "BTC-USDT")
             .replace("{id}", "BTC-USDT");
         let target = format!("{}{target}", base.trim_end_matches('/'));
@@ -421,7 +432,7 @@ fn the_addresses_of_the_document_are_there_whatever_stands_in_front_of_them() {
         await_answer(marketd.addr(), &format!("{api}/health"), is_well);
         for base in [api, ecosystem] {
             let document = get(marketd.addr(), &format!("{base}/openapi.json")).json();
-            assert_eq!(check_addresses(&document, marketd.addr()), 14);
+            assert_eq!(check_addresses(&document, marketd.addr()), 14 + PAGE);
         }
     }
     // Each of two listeners names its own.
@@ -431,9 +442,9 @@ fn the_addresses_of_the_document_are_there_whatever_stands_in_front_of_them() {
     let (api, ecosystem) = (marketd.addr(), marketd.ecosystem_addr());
     await_answer(api, "/a/health", is_well);
     let document = get(api, "/a/openapi.json").json();
-    assert_eq!(check_addresses(&document, api), 11);
+    assert_eq!(check_addresses(&document, api), 11 + PAGE);
     let document = get(ecosystem, "/e/openapi.json").json();
-    assert_eq!(check_addresses(&document, ecosystem), 8);
+    assert_eq!(check_addresses(&document, ecosystem), 9);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `/api/v1/categories` and `/api/v1/categories/:categoryId/markets`.
 
+use super::choice::Choice;
 use super::compressed_cache::{CacheKey, Rows};
 use super::compression;
 use super::error::{Error, echo};
@@ -34,11 +35,11 @@ pub fn list(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, E
 /// Responds to `/api/v1/categories/:categoryId/markets`.
 pub fn markets(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let view = call.view;
-    let decimals = call.only_decimals()?;
+    let (decimals, choice) = (call.only_decimals()?, Choice::read(call)?);
     let text = decode_segment(call.rest).unwrap_or_default();
     let category = view.market.catalog.category(&text);
     let rows = category.map(|category| Rows::Category(category.id.clone()));
-    let Some(list) = rows.and_then(|rows| LongList::new(view, rows, decimals)) else {
+    let Some(list) = rows.and_then(|rows| LongList::new(view, rows, choice, decimals)) else {
         let message = format!("Unknown category \"{}\".", echo(call.rest));
         return Err(Error::new(404, "category_not_found", message));
     };

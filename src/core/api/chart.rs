@@ -1,4 +1,5 @@
-//! `/api/ecosystem/chart`: its parameters (`asked`), the choice of a series, and its head (`headers`).
+//! `/api/ecosystem/chart`: its parameters (`asked`), the choice of a series, its head (`headers`), and charts
+//! of several markets in one response (`several`).
 //!
 //! A chart that is stored as requested, without a missing candle, is sent at once. Any other becomes a
 //! [`DeferredChart`]: it waits for candles that were never requested from the exchange, at most as long as
@@ -7,18 +8,20 @@
 mod asked;
 mod headers;
 mod newest;
+pub mod several;
 
 use super::compressed_cache::CacheKey;
 use super::compression;
 use super::error::{Error, send_error};
-use super::outcome::{Deferred, Outcome};
+use super::outcome::{Candles, Deferred, Outcome};
 use super::symbols::untracked;
 use super::view::View;
+use crate::fingerprint::Fingerprint;
 use crate::http::Responder;
-use crate::market::{ChartBuilder, ChartPlan, Series, SeriesKey, SourceId, needed};
+use crate::market::{ChartBuilder, ChartInfo, ChartPlan, Series, SeriesKey, SourceId, needed};
 use crate::time::UnixMs;
 use asked::Known;
-pub use asked::{Asked, prepare};
+pub use asked::{Asked, ChartRequest, Several, prepare};
 pub use newest::Followed;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -36,8 +39,10 @@ const PART_BYTES: usize = 64 * 1024;
 
 /// A chart that waits for candles, or is made in parts.
 pub struct DeferredChart {
-    asked: Asked,
-    key: SeriesKey,
+    /// What was requested.
+    pub asked: Asked,
+    /// The series that it is made from.
+    pub key: SeriesKey,
     /// The slots that it is made from.
     needed: Range<i64>,
     /// From the first to the last slot that was not covered when it was requested.
@@ -55,36 +60,12 @@ pub fn chart(
         return Ok(send_plan(view, asked, key, &plan, responder));
     }
     let key = choose(view, asked)?;
-    let series = view.market.charts.get(key);
-    let (now, keep) = now_and_keep(view, key);
-    let plan = ChartPlan::recent(series, &asked.spec, now, keep);
-    let needed = needed(&asked.spec, now, keep);
-    let wants_newest = asked.spec.from.is_none_or(|from| from <= now)
-        && needed.end == key.interval.slot_of(now)
-        && !is_followed(series, key, now);
-    let depends = match plan {
-        Some(plan) if plan.info().complete && !wants_newest => {
-            asked.known.set(known(view, asked, key));
-            return Ok(send_plan(view, asked, key, &plan, responder));
-        }
-        Some(plan) => plan.info().depends.clone(),
-        None => 0..0,
-    };
-    let wanted = if wants_newest {
-        // The forming candle comes with the newest closed one, so it is requested too.
-        uncovered(series, &(needed.start.min(needed.end - 1)..needed.end))
-    } else {
-        // In a market with few trades, a chart may depend on slots before those that were requested.
-        uncovered(series, &settled(key, now, needed.clone()))
-            .or_else(|| uncovered(series, &settled(key, now, depends)))
-    };
-    let mut chart = Box::new(DeferredChart {
-        needed,
-        wanted,
-        asked: asked.clone(),
-        key,
-        builder: None,
-    });
+    let (chart, plan) = DeferredChart::new(view, asked, key);
+    if let Some(plan) = plan {
+        asked.known.set(known(view, asked, key));
+        return Ok(send_plan(view, asked, key, &plan, responder));
+    }
+    let mut chart = Box::new(chart);
     if chart.wanted.is_none() && chart.step(view) {
         responder.weigh(PART_BYTES);
         return Ok(chart.finish(view, responder));
@@ -92,15 +73,76 @@ pub fn chart(
     Ok(Outcome::Deferred(chart))
 }
 
-impl Deferred for DeferredChart {
-    fn needs(&self) -> Option<(SeriesKey, Range<i64>)> {
-        Some((self.key, self.needed.clone()))
+impl DeferredChart {
+    /// A chart of this series, and its plan if that is all there is to be known.
+    pub fn new(
+        view: &View<'_>,
+        asked: &Asked,
+        key: SeriesKey,
+    ) -> (DeferredChart, Option<Arc<ChartPlan>>) {
+        let series = view.market.charts.get(key);
+        let (now, keep) = now_and_keep(view, key);
+        let plan = ChartPlan::recent(series, &asked.spec, now, keep);
+        let needed = needed(&asked.spec, now, keep);
+        let wants_newest = asked.spec.from.is_none_or(|from| from <= now)
+            && needed.end == key.interval.slot_of(now)
+            && !is_followed(series, key, now);
+        let is_whole = |plan: &Arc<ChartPlan>| plan.info().complete && !wants_newest;
+        let depends = plan
+            .as_ref()
+            .map_or(0..0, |plan| plan.info().depends.clone());
+        let whole = plan.filter(is_whole);
+        let wanted = if whole.is_some() {
+            None
+        } else if wants_newest {
+            // The forming candle comes with the newest closed one, so it is requested too.
+            uncovered(series, &(needed.start.min(needed.end - 1)..needed.end))
+        } else {
+            // In a market with few trades, a chart may depend on slots before those that were requested.
+            uncovered(series, &settled(key, now, needed.clone()))
+                .or_else(|| uncovered(series, &settled(key, now, depends)))
+        };
+        let chart = DeferredChart {
+            needed,
+            wanted,
+            asked: asked.clone(),
+            key,
+            builder: None,
+        };
+        (chart, whole)
     }
 
-    fn missing(&self, view: &View<'_>) -> Option<(SeriesKey, Range<i64>)> {
-        let wanted = self.wanted.as_ref()?;
-        let missing = uncovered(view.market.charts.get(self.key), wanted)?;
-        Some((self.key, missing))
+    /// Waits for these slots next.
+    pub fn wait_for(&mut self, slots: Range<i64>) {
+        let needed = &self.needed;
+        self.needed = needed.start.min(slots.start)..needed.end.max(slots.end);
+        self.wanted = Some(slots);
+    }
+
+    /// The body, what it is made of, and what is reported beside it; `None` before it is done.
+    pub fn body(&mut self, view: &View<'_>) -> Option<(Vec<u8>, Fingerprint, ChartInfo)> {
+        if let Some(builder) = self.builder.take() {
+            return builder.finished();
+        }
+        let series = view.market.charts.get(self.key);
+        let (now, keep) = now_and_keep(view, self.key);
+        let plan = ChartPlan::new(series, &self.asked.spec, now, keep)?;
+        let mut body = Vec::new();
+        plan.write(&mut body);
+        Some((body, plan.made_of(), plan.info().clone()))
+    }
+}
+
+impl Deferred for DeferredChart {
+    fn needs(&self) -> Vec<Candles> {
+        vec![(self.key, self.needed.clone())]
+    }
+
+    fn missing(&self, view: &View<'_>) -> Vec<Candles> {
+        let wanted = self.wanted.iter();
+        let series = view.market.charts.get(self.key);
+        let missing = wanted.filter_map(|wanted| uncovered(series, wanted));
+        missing.map(|slots| (self.key, slots)).collect()
     }
 
     fn step(&mut self, view: &View<'_>) -> bool {
@@ -195,13 +237,13 @@ fn send_plan(
 }
 
 /// The time of the exchange that a series is of, and how many of its candles are kept.
-fn now_and_keep(view: &View<'_>, key: SeriesKey) -> (UnixMs, i64) {
+pub fn now_and_keep(view: &View<'_>, key: SeriesKey) -> (UnixMs, i64) {
     let keep = view.market.charts.keep(key.interval);
     (view.exchange_time(key.source), keep)
 }
 
 /// These slots without those that have just closed.
-fn settled(key: SeriesKey, now: UnixMs, slots: Range<i64>) -> Range<i64> {
+pub fn settled(key: SeriesKey, now: UnixMs, slots: Range<i64>) -> Range<i64> {
     let end = slots.end.min(key.interval.slot_of(now) - UNSETTLED);
     slots.start..end.max(slots.start)
 }
@@ -226,7 +268,7 @@ fn uncovered(series: Option<&Series>, slots: &Range<i64>) -> Option<Range<i64>> 
 
 /// The series that the chart is made from: of the first source in the order of failover that knows the
 /// range, from memory or the file, or else of the one that knows most of it.
-fn choose(view: &View<'_>, asked: &Asked) -> Result<SeriesKey, Error> {
+pub fn choose(view: &View<'_>, asked: &Asked) -> Result<SeriesKey, Error> {
     let catalog = &view.market.catalog;
     let all = catalog.sources_of(asked.symbol);
     let sources = match &asked.source {

@@ -9,6 +9,7 @@
 //! dropped within minutes in any case, since its version is probably gone. The cache knows the clients that
 //! wait by their keys alone.
 
+use super::selection::Selection;
 use crate::http::{Compressor, ETag, Output};
 use crate::json::Decimals;
 use crate::market::{ChartSpec, SeriesKey, SourceId, SymbolId};
@@ -51,11 +52,15 @@ pub enum CacheKey {
         decimals: Decimals,
     },
     /// A list of any length.
-    List(Rows, Decimals),
+    List(Rows, Option<Box<Selection>>, Decimals),
     /// The record of a market.
     Market(SymbolId, Decimals),
     /// A chart of a series.
     Chart(SeriesKey, ChartSpec),
+    /// Charts of several series; the ready items of `errors`.
+    Charts(Box<[SeriesKey]>, ChartSpec, Box<[u8]>),
+    /// Candles of a series in columns.
+    History(SeriesKey, ChartSpec),
     /// The only body of this address.
     Address(&'static str),
 }
@@ -78,7 +83,15 @@ impl CacheKey {
             CacheKey::Quotes {
                 symbols, errors, ..
             } => size_of_val(&**symbols) + errors.len(),
-            CacheKey::List(Rows::Category(id), _) => id.len(),
+            CacheKey::List(rows, selection, _) => {
+                let id = match rows {
+                    Rows::Category(id) => id.len(),
+                    Rows::Quotes(_) | Rows::Ecosystem => 0,
+                };
+                let size = |it: &Selection| size_of::<Selection>() + it.search.len();
+                id + selection.as_deref().map_or(0, size)
+            }
+            CacheKey::Charts(series, _, errors) => size_of_val(&**series) + errors.len(),
             _ => 0,
         };
         size_of::<CacheKey>() + boxed

@@ -1,6 +1,6 @@
 //! `/openapi.json`: the description of all addresses for programs (OpenAPI 3.1.0).
 //!
-//! Owns the document: the file `openapi.json`, minified when marketd is compiled, with the schema of the
+//! Owns the document: the file `openapi.json`, packed when marketd is compiled, with the schema of the
 //! metrics, which is made from their table. Each listener's document has the paths that it serves and their
 //! base paths. Tests hold the file to the code: its paths to the table of endpoints, its parameters and
 //! error codes to those in the code, its schemas and examples to real responses.
@@ -12,52 +12,43 @@ use super::list::Body;
 use super::metrics::{self, Figures};
 use super::outcome::Outcome;
 use super::params::Call;
+use super::view::View;
 use crate::config::Config;
 use crate::core::Service;
-use crate::http::{Cache, Head, Responder};
-use crate::json::Value as _;
+use crate::http::{Cache, Decompressor, Head, Responder};
+use crate::json::{Array, Value as _};
 use std::ops::Range;
 use std::sync::OnceLock;
 
 /// Seconds for which it may be cached: it changes with the version of marketd alone.
 const KEPT_S: u32 = 3600;
 
-const FILE: &[u8] = include_bytes!("openapi.json");
+/// True if what is for people is built in: the page, and the feed for charting libraries.
+pub const HAS_PAGE: bool = cfg!(feature = "page");
+
+/// The file without white space outside of its strings, in gzip: `build.rs` makes it.
+static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi.json.gz"));
+
+/// More bytes than the file has.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// The file without white space outside of its strings.
-static TEXT: [u8; MINIFIED.1] = {
-    let mut out = [0; MINIFIED.1];
-    out.copy_from_slice(MINIFIED.0.split_at(MINIFIED.1).0);
-    out
-};
-
-const MINIFIED: ([u8; FILE.len()], usize) = {
-    let mut out = [0; FILE.len()];
-    let (mut at, mut len) = (0, 0);
-    let (mut in_string, mut is_escaped) = (false, false);
-    while at < FILE.len() {
-        let byte = FILE[at];
-        at += 1;
-        if !in_string && byte.is_ascii_whitespace() {
-            continue;
-        }
-        if byte == b'"' && !is_escaped {
-            in_string = !in_string;
-        }
-        is_escaped = in_string && byte == b'\\' && !is_escaped;
-        out[len] = byte;
-        len += 1;
+fn unpacked() -> String {
+    let mut gzip = Decompressor::new(MOST_BYTES);
+    gzip.push(PACKED);
+    let mut text = Vec::with_capacity(8 * PACKED.len());
+    while gzip.has_more() {
+        let part = gzip.step().expect("build.rs has made a sound member");
+        text.extend_from_slice(part);
     }
-    (out, len)
-};
+    String::from_utf8(text).expect("the file of the source tree is UTF-8")
+}
 
 /// Responds to `/openapi.json`.
 pub fn document(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    static DOCUMENT: OnceLock<Document> = OnceLock::new();
     let view = call.view;
-    let document = DOCUMENT.get_or_init(|| Document::new(&metrics::schema(&Figures::of(view))));
     let mut body = Body::default();
-    body.text(&document.on(view.config, call.service));
+    body.text(&Document::of(view).on(view.config, call.service));
     let (body, etag) = body.finish(view, b'o');
     let head = Head::json(Some(etag), Cache::MaxAge(KEPT_S));
     let key = || CacheKey::Address("/openapi.json");
@@ -66,7 +57,7 @@ pub fn document(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcom
 
 /// The document, and the places in it that depend on the listener.
 struct Document {
-    text: Vec<u8>,
+    text: String,
     /// The member `servers`.
     servers: Range<usize>,
     /// The paths of the API, and behind them those of the ecosystem. Every listener has the others.
@@ -76,22 +67,69 @@ struct Document {
     inside: Vec<usize>,
 }
 
+/// Writes all addresses of the listener, each with what it is for.
+pub fn write_addresses(out: &mut Array<'_>, call: &Call<'_>) {
+    let (config, service) = (call.view.config, call.service);
+    let document = Document::of(call.view);
+    let (api, ecosystem) = (&config.base_path, &config.ecosystem_base_path);
+    let (has_api, has_ecosystem) = (service != Service::Ecosystem, service != Service::Api);
+    let base = if has_api { api } else { ecosystem };
+    let others = document.ecosystem.end..document.text.len();
+    for (is_served, part, base) in [
+        (has_api, document.api.clone(), api),
+        (has_ecosystem, document.ecosystem.clone(), ecosystem),
+        (true, others, base),
+    ] {
+        for (path, summary) in addresses(&document.text[part]).filter(|_| is_served) {
+            let mut object = out.object();
+            object.put("path", format!("{base}{path}").as_str());
+            object.put("description", summary);
+            object.close();
+        }
+    }
+}
+
+/// The paths in a part of the document, each with its summary.
+fn addresses(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.match_indices("\":{\"get\":{").map(move |(at, _)| {
+        let path = text[..at].rsplit('"').next().unwrap_or_default();
+        let summary = text[at..]
+            .split("\"summary\":\"")
+            .nth(1)
+            .unwrap_or_default();
+        (path, summary.split('"').next().unwrap_or_default())
+    })
+}
+
 impl Document {
+    /// The document of this program.
+    fn of(view: &View<'_>) -> &'static Document {
+        static DOCUMENT: OnceLock<Document> = OnceLock::new();
+        DOCUMENT.get_or_init(|| Document::new(&metrics::schema(&Figures::of(view))))
+    }
+
     /// The document with this schema of the metrics.
     fn new(metrics: &[u8]) -> Document {
         const SERVERS: &str = "\"servers\":[{\"url\":\"/\"}]";
         const METRICS: &str = "\"Metrics\":{";
-        let text = str::from_utf8(&TEXT).expect("the file of the source tree is UTF-8");
+        let text = unpacked();
         let place = |wanted| {
             text.find(wanted)
                 .expect("the file of the source tree has it")
         };
         let (schema, servers) = (place(METRICS) + METRICS.len() - 1, place(SERVERS));
-        let api = place("\"/api/v1/")..place("\"/api/ecosystem/");
-        let ecosystem = api.end..place("\"/health\":");
+        let ecosystem = place("\"/api/ecosystem/")..place("\"/health\":");
+        // What is for people comes last.
+        let api_end = if HAS_PAGE {
+            ecosystem.start
+        } else {
+            place("\"/udf/")
+        };
+        let api = place("\"/api/v1/")..api_end;
         let paths = text[ecosystem.clone()].match_indices("{\"get\":");
+        let metrics = str::from_utf8(metrics).expect("the table of metrics is ASCII");
         Document {
-            text: [&TEXT[..schema], metrics, &TEXT[schema + 2..]].concat(),
+            text: [&text[..schema], metrics, &text[schema + 2..]].concat(),
             servers: servers..servers + SERVERS.len(),
             inside: paths.map(|(at, _)| ecosystem.start + at + 1).collect(),
             api,
@@ -105,7 +143,7 @@ impl Document {
             Service::Ecosystem => &config.ecosystem_base_path,
             _ => &config.base_path,
         };
-        let text = &*self.text;
+        let text = self.text.as_bytes();
         let mut out = text[..self.servers.start].to_vec();
         write_servers(&mut out, base);
         out.extend_from_slice(&text[self.servers.end..self.api.start]);
@@ -139,7 +177,7 @@ fn write_servers(out: &mut Vec<u8>, base: &str) {
 /// The file.
 #[cfg(test)]
 pub fn file() -> serde_json::Value {
-    serde_json::from_slice(FILE).expect("it is JSON")
+    serde_json::from_slice(include_bytes!("openapi.json")).expect("it is JSON")
 }
 
 #[cfg(test)]
@@ -148,9 +186,9 @@ mod tests {
 
     #[test]
     fn the_document_says_what_its_file_says() {
-        let minified: serde_json::Value = serde_json::from_slice(&TEXT).expect("it is JSON");
+        let minified: serde_json::Value = serde_json::from_str(&unpacked()).expect("it is JSON");
         assert_eq!(minified, file());
-        assert!(!TEXT.contains(&b'\n'));
+        assert!(!unpacked().contains('\n'));
         assert_eq!(minified["info"]["version"], env!("CARGO_PKG_VERSION"));
     }
 }

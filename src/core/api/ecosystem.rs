@@ -1,5 +1,6 @@
 //! `/api/ecosystem/market` and `/api/ecosystem/market/{id}`.
 
+use super::choice::Choice;
 use super::compressed_cache::{CacheKey, Rows};
 use super::compression;
 use super::error::{Error, echo};
@@ -18,7 +19,8 @@ use crate::market::{EcosystemEntry, Quote, Series, SeriesKey, SymbolId};
 
 /// Responds to `/api/ecosystem/market`: the active markets.
 pub fn list(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    let list = LongList::new(call.view, Rows::Ecosystem, call.only_decimals()?);
+    let (decimals, choice) = (call.only_decimals()?, Choice::read(call)?);
+    let list = LongList::new(call.view, Rows::Ecosystem, choice, decimals);
     let list = list.expect("there is always a list of all markets");
     Ok(list.start(call.view, responder))
 }

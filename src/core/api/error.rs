@@ -4,6 +4,7 @@
 //! anything internal.
 
 use crate::http::{ALLOW, ErrorResponse, RequestError, Responder};
+use crate::json::Object;
 
 /// The most bytes of a request that an error repeats.
 const ECHO: usize = 64;
@@ -109,6 +110,18 @@ pub fn send_error(error: &Error, responder: &mut Responder<'_>) {
         param: error.param,
         fields: &fields,
     });
+}
+
+/// Appends an item of the member `errors` of a response with several symbols.
+pub fn write_item_error(out: &mut Vec<u8>, asked: &[u8], error: &Error) {
+    if !out.is_empty() {
+        out.push(b',');
+    }
+    let mut object = Object::open(out);
+    object.put("symbol", echo(asked).as_str());
+    object.put("code", error.code);
+    object.put("message", error.message.as_str());
+    object.close();
 }
 
 /// A part of the request as an error repeats it: at most [`ECHO`] bytes, with `?` for what is not printable

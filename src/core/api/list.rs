@@ -1,5 +1,6 @@
 //! Bodies with their fingerprints, and long lists, which are made in parts.
 
+use super::choice::Choice;
 use super::compressed_cache::{CacheKey, Rows};
 use super::compression;
 use super::outcome::{Deferred, Outcome};
@@ -40,6 +41,11 @@ impl Body {
         self.part(Part::Text(text)).extend_from_slice(text);
     }
 
+    /// Takes the bytes so far out, and goes on.
+    pub fn cut(&mut self, room: usize) -> Vec<u8> {
+        std::mem::replace(&mut self.bytes, Vec::with_capacity(room))
+    }
+
     /// The bytes, and their tag.
     pub fn finish(self, view: &View<'_>, variant: u8) -> (Vec<u8>, ETag) {
         (self.bytes, view.tag(self.made_of, variant))
@@ -56,8 +62,11 @@ pub struct LongList {
     rows: Rows,
     decimals: Decimals,
     symbols: Vec<SymbolId>,
-    /// The version of the catalog that the symbols are from.
-    catalog: u64,
+    /// Which of them are in the list, if not all. The others are gone from `symbols` once that is known.
+    choice: Option<Choice>,
+    is_chosen: bool,
+    /// The versions that the symbols and their order are from.
+    versions: (u64, u64),
     restarts: u8,
     next: usize,
     written: usize,
@@ -70,10 +79,15 @@ pub struct LongList {
 
 impl LongList {
     /// The list of these rows, as the catalog has them now. `None` if there is no such list.
-    pub fn new(view: &View<'_>, rows: Rows, decimals: Decimals) -> Option<LongList> {
+    pub fn new(
+        view: &View<'_>,
+        rows: Rows,
+        choice: Option<Choice>,
+        decimals: Decimals,
+    ) -> Option<LongList> {
         let catalog = &view.market.catalog;
         let mut body = Body::default();
-        let symbols = match &rows {
+        let mut symbols = match &rows {
             Rows::Quotes(_) => {
                 body.fixed(b"{\"quotes\":[");
                 catalog.known().to_vec()
@@ -91,11 +105,16 @@ impl LongList {
                 catalog.ecosystem().to_vec()
             }
         };
+        if let Some(choice) = &choice {
+            choice.arrange(view, &mut symbols);
+        }
         Some(LongList {
             rows,
             decimals,
             symbols,
-            catalog: catalog.version(),
+            is_chosen: choice.is_none(),
+            versions: versions(view, choice.as_ref()),
+            choice,
             restarts: 0,
             next: 0,
             written: 0,
@@ -105,31 +124,51 @@ impl LongList {
         })
     }
 
-    /// Responds at once if the first part is all of it.
+    /// Responds at once if the first part is all of it. What is chosen from many rows is not begun before
+    /// its turn, since it takes memory for each of them.
     pub fn start(self, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
         let mut list = Box::new(self);
-        if list.step(view) {
+        let is_short = list.is_chosen || list.symbols.len() <= ROWS_A_PART;
+        if is_short && list.step(view) {
             return list.finish(view, responder);
         }
         Outcome::Deferred(list)
     }
 
-    /// Begins again if the catalog has changed since the last step. If that has happened too often, or if
-    /// the list is gone, each row is as the catalog has it when the row is made.
+    /// Begins again if the catalog, or the values that decide the order, have changed since the last step. If
+    /// that has happened too often, or if the list is gone, each row is as it is when the row is made.
     fn watch(&mut self, view: &View<'_>) {
-        let catalog = view.market.catalog.version();
-        if self.catalog == catalog || self.restarts >= MAX_RESTARTS {
+        let versions = versions(view, self.choice.as_ref());
+        if self.versions == versions || self.restarts >= MAX_RESTARTS {
             return;
         }
-        self.catalog = catalog;
-        if let Some(anew) = LongList::new(view, self.rows.clone(), self.decimals) {
+        self.versions = versions;
+        let choice = self.choice.as_ref().map(Choice::anew);
+        if let Some(anew) = LongList::new(view, self.rows.clone(), choice, self.decimals) {
             let restarts = self.restarts + 1;
             *self = LongList { restarts, ..anew };
         }
     }
 
+    /// Chooses the rows. Returns true once they are chosen.
+    fn choose(&mut self, view: &View<'_>) -> bool {
+        if let Some(choice) = &mut self.choice
+            && !self.is_chosen
+            && let Some(chosen) = choice.step(view, &self.rows, &self.symbols)
+        {
+            self.symbols = chosen;
+            self.is_chosen = true;
+            let total = choice.total().to_le_bytes();
+            self.body.made_of.add(Part::Text(&total));
+        }
+        self.is_chosen
+    }
+
     /// Writes the row of a symbol, if there is one.
     fn write_row(&mut self, view: &View<'_>, symbol: SymbolId) {
+        if self.choice.is_some() {
+            self.body.made_of.add(Part::Symbol(symbol.0));
+        }
         let catalog = &view.market.catalog;
         let listed = Part::Catalog(catalog.version());
         match &self.rows {
@@ -177,9 +216,22 @@ impl LongList {
     }
 }
 
+/// The versions of the catalog and, if they decide the order, of the quotes.
+fn versions(view: &View<'_>, choice: Option<&Choice>) -> (u64, u64) {
+    let is_by_value = choice.is_some_and(|choice| choice.selection.is_by_value());
+    let quotes = match is_by_value {
+        true => view.market.quotes.version(),
+        false => 0,
+    };
+    (view.market.catalog.version(), quotes)
+}
+
 impl Deferred for LongList {
     fn step(&mut self, view: &View<'_>) -> bool {
         self.watch(view);
+        if !self.choose(view) {
+            return false;
+        }
         let end = self.symbols.len().min(self.next + ROWS_A_PART);
         while self.next < end && self.body.bytes.len() < PART_BYTES {
             self.write_row(view, self.symbols[self.next]);
@@ -187,9 +239,7 @@ impl Deferred for LongList {
         }
         let is_done = self.next == self.symbols.len();
         if !is_done && self.body.bytes.len() >= PART_BYTES {
-            let next = Vec::with_capacity(PART_BYTES + PART_BYTES / 8);
-            let done = std::mem::replace(&mut self.body.bytes, next);
-            self.done.push(done);
+            self.done.push(self.body.cut(PART_BYTES + PART_BYTES / 8));
         }
         is_done
     }
@@ -201,6 +251,7 @@ impl Deferred for LongList {
             mut body,
             done,
             stale,
+            choice,
             ..
         } = *self;
         body.fixed(match rows {
@@ -213,9 +264,16 @@ impl Deferred for LongList {
             true => Cache::NoCache,
             false => view.until_any_poll(),
         };
-        let head = Head::json(Some(etag), cache);
+        let fields = choice.as_ref().map_or(String::new(), Choice::fields);
+        let head = Head {
+            fields: fields.as_bytes(),
+            ..Head::json(Some(etag), cache)
+        };
         let length = done.iter().map(Vec::len).sum::<usize>() + last.len();
-        let key = || CacheKey::List(rows, decimals);
+        let key = || {
+            let selection = choice.map(|choice| Box::new(choice.selection));
+            CacheKey::List(rows, selection, decimals)
+        };
         compression::send(view, responder, head, key, length, |out| {
             for part in done.into_iter().chain([last]) {
                 out.give(part);

@@ -19,6 +19,7 @@
 
 mod categories;
 pub mod chart;
+mod choice;
 pub mod compressed_cache;
 mod compression;
 mod described;
@@ -29,19 +30,22 @@ pub mod health_log;
 mod list;
 mod metrics;
 mod outcome;
+mod page;
 mod params;
 mod position;
 mod quotes;
 mod reasons;
 mod records;
+mod selection;
 mod status_line;
 pub mod stream;
 mod symbols;
+mod udf;
 mod view;
 
 pub use error::{Error, send_error};
 pub use outcome::{
-    CompressedResponse, Deferred, Outcome, StreamRequest, StreamedSymbols, ToCompress,
+    Candles, CompressedResponse, Deferred, Outcome, StreamRequest, StreamedSymbols, ToCompress,
 };
 pub use position::Position;
 pub use status_line::status_line;
@@ -51,7 +55,7 @@ use super::{Endpoint, Service};
 use crate::config::Config;
 use crate::http::{Head, Method, Request, Responder};
 use Handler::{Prepare, Respond};
-use Path::{Below, Between, Exactly};
+use Path::{Below, Between, Exactly, Root};
 use health::Kind;
 use params::Call;
 
@@ -67,6 +71,8 @@ static PROMETHEUS: Endpoint = Endpoint::new(8, "prometheus");
 static HEALTH: Endpoint = Endpoint::new(9, "health").without_limit();
 static OPENAPI: Endpoint = Endpoint::new(10, "openapi");
 static STREAM: Endpoint = Endpoint::new(11, "stream");
+static PAGE: Endpoint = Endpoint::new(12, "page");
+static UDF: Endpoint = Endpoint::new(16, "udf");
 
 /// The addresses under `basePath`.
 #[rustfmt::skip]
@@ -83,14 +89,27 @@ static API: &[Row] = &[
 #[rustfmt::skip]
 static ECOSYSTEM: &[Row] = &[
     Row(&CHART, Exactly("/api/ecosystem/chart"),
-        Prepare(|call| Ok(Prepared::Chart(chart::prepare(call)?)))),
+        Prepare(|call| Ok(Prepared::from(chart::prepare(call)?)))),
     Row(&ECOSYSTEM_MARKETS, Exactly("/api/ecosystem/market"), Respond(ecosystem::list)),
     Row(&ECOSYSTEM_MARKET, Below("/api/ecosystem/market/"), Respond(ecosystem::one)),
 ];
 
+/// The addresses for people and for charting libraries, under `basePath`.
+#[rustfmt::skip]
+static PEOPLE: &[Row] = if described::HAS_PAGE { &[
+    Row(&PAGE, Below("/page/"), Respond(page::file)),
+    Row(&UDF, Exactly("/udf/config"), Respond(udf::config)),
+    Row(&UDF, Exactly("/udf/time"), Respond(udf::time)),
+    Row(&UDF, Exactly("/udf/symbols"), Respond(udf::symbols)),
+    Row(&UDF, Exactly("/udf/search"), Respond(udf::search)),
+    Row(&UDF, Exactly("/udf/history"), Respond(udf::history)),
+    Row(&UDF, Exactly("/udf/quotes"), Respond(udf::quotes)),
+] } else { &[] };
+
 /// The addresses under both.
 #[rustfmt::skip]
 static COMMON: &[Row] = &[
+    Row(&PAGE, Root, Respond(page::root)),
     Row(&HEALTH, Exactly("/health"), Prepare(|_| Ok(Prepared::Health(Kind::Whole)))),
     Row(&HEALTH, Exactly("/health/live"), Prepare(|_| Ok(Prepared::Health(Kind::Live)))),
     Row(&HEALTH, Exactly("/health/ready"), Prepare(|_| Ok(Prepared::Health(Kind::Ready)))),
@@ -109,6 +128,8 @@ enum Path {
     Below(&'static str),
     /// One segment between these two.
     Between(&'static str, &'static str),
+    /// The base path itself, with or without a slash.
+    Root,
 }
 
 enum Handler {
@@ -128,8 +149,19 @@ pub enum Prepared {
     Quotes(Box<quotes::AskedList>),
     /// For a chart.
     Chart(chart::Asked),
+    /// For charts of several markets.
+    Charts(chart::Several),
     /// For the health of the service.
     Health(Kind),
+}
+
+impl From<chart::ChartRequest> for Prepared {
+    fn from(request: chart::ChartRequest) -> Prepared {
+        match request {
+            chart::ChartRequest::One(asked) => Prepared::Chart(asked),
+            chart::ChartRequest::Several(several) => Prepared::Charts(several),
+        }
+    }
 }
 
 impl Prepared {
@@ -138,7 +170,7 @@ impl Prepared {
         match self {
             Prepared::Quote(_) => &QUOTE,
             Prepared::Quotes(_) => &QUOTES,
-            Prepared::Chart(_) => &CHART,
+            Prepared::Chart(_) | Prepared::Charts(_) => &CHART,
             Prepared::Health(_) => &HEALTH,
         }
     }
@@ -149,6 +181,7 @@ impl Prepared {
             Prepared::Quote(asked) => quotes::one(view, asked, responder),
             Prepared::Quotes(asked) => quotes::many(view, asked, responder),
             Prepared::Chart(asked) => chart::chart(view, asked, responder),
+            Prepared::Charts(several) => Ok(chart::several::respond(view, several)),
             Prepared::Health(kind) => health::health(view, *kind, responder),
         }
     }
@@ -159,6 +192,7 @@ impl Path {
     #[inline]
     fn rest<'a>(&self, path: &'a [u8]) -> Option<&'a [u8]> {
         match self {
+            Root => matches!(path, b"" | b"/").then_some(path),
             Exactly(whole) => (path == whole.as_bytes()).then_some(b""),
             Below(start) => path
                 .strip_prefix(start.as_bytes())
@@ -283,7 +317,8 @@ fn find<'a>(config: &Config, service: Service, path: &'a [u8]) -> Option<(&'stat
         return Some(found);
     }
     let mut common = [api, ecosystem].into_iter().flatten();
-    common.find_map(|path| among(COMMON, path))
+    let found = common.find_map(|path| among(COMMON, path));
+    found.or_else(|| among(PEOPLE, api?))
 }
 
 #[inline]
@@ -305,22 +340,27 @@ mod tests {
     fn every_endpoint_is_described_and_every_path_leads_somewhere() {
         let document = described::file();
         let paths = document["paths"].as_object().expect("paths");
+        let is_built_in = |path: &&String| {
+            let is_for_people = path.starts_with("/page/") || path.starts_with("/udf/");
+            described::HAS_PAGE || !is_for_people
+        };
+        let paths: Vec<&String> = paths.keys().filter(is_built_in).collect();
         let config = Config::default();
         let mut found = BTreeSet::new();
-        for path in paths.keys() {
+        for path in &paths {
             let asked = path.replace('{', "a").replace('}', "z");
             let row = find(&config, Service::Both, asked.as_bytes());
             let (row, _) = row.unwrap_or_else(|| panic!("{path} leads nowhere"));
             found.insert(std::ptr::from_ref(row));
         }
-        let rows = [API, ECOSYSTEM, COMMON].into_iter().flatten();
+        let rows = [API, ECOSYSTEM, PEOPLE, COMMON].into_iter().flatten();
         assert_eq!(found, rows.map(std::ptr::from_ref).collect());
         assert_eq!(paths.len(), found.len());
     }
 
     #[test]
     fn endpoints_of_one_number_are_the_same() {
-        let rows = || [API, ECOSYSTEM, COMMON].into_iter().flatten();
+        let rows = || [API, ECOSYSTEM, PEOPLE, COMMON].into_iter().flatten();
         for (one, other) in rows().flat_map(|one| rows().map(move |other| (one.0, other.0))) {
             let (names, numbers) = (one.name() == other.name(), one.number() == other.number());
             assert_eq!(names, numbers, "{} {}", one.name(), other.name());

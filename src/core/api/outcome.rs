@@ -48,16 +48,19 @@ pub enum StreamedSymbols {
     All,
 }
 
+/// Slots of a series.
+pub type Candles = (SeriesKey, Range<i64>);
+
 /// A response that is made in parts.
 pub trait Deferred {
     /// The candles that it is made of, which are to be kept until then.
-    fn needs(&self) -> Option<(SeriesKey, Range<i64>)> {
-        None
+    fn needs(&self) -> Vec<Candles> {
+        Vec::new()
     }
 
     /// The candles that it waits for: those that have not come yet.
-    fn missing(&self, _view: &View<'_>) -> Option<(SeriesKey, Range<i64>)> {
-        None
+    fn missing(&self, _view: &View<'_>) -> Vec<Candles> {
+        Vec::new()
     }
 
     /// Makes one part. Returns true if that was the last one.

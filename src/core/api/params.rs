@@ -72,6 +72,17 @@ impl<'a> Call<'a> {
     }
 }
 
+/// A number of at most 16 digits: enough for milliseconds of 300,000 years.
+pub fn whole_number(text: &[u8]) -> Option<i64> {
+    if text.is_empty() || text.len() > 16 {
+        return None;
+    }
+    text.iter().try_fold(0i64, |sum, byte| match byte {
+        b'0'..=b'9' => Some(sum * 10 + i64::from(byte - b'0')),
+        _ => None,
+    })
+}
+
 /// `decimals`: `number`, which is the default, or `string`.
 pub fn decimals(value: &Value<'_>) -> Result<Decimals, Error> {
     match value.as_deref() {

@@ -3,18 +3,19 @@
 //! A quote's JSON is made at the first request after the quote has changed, and kept with it. The response
 //! with many quotes joins these fragments.
 
+use super::choice::Choice;
 use super::compressed_cache::{CacheKey, Rows};
 use super::compression;
-use super::error::{Error, echo};
+use super::error::{Error, write_item_error};
 use super::list::LongList;
 use super::outcome::Outcome;
 use super::params::{Call, decimals};
 use super::records::fragment;
-use super::symbols::{look_up, served_quote, symbol_in_path, untracked};
+use super::symbols::{look_up, served_quote, symbol_in_path, symbol_list, untracked};
 use super::view::View;
 use crate::fingerprint::{Fingerprint, Part};
 use crate::http::{Cache, ETag, Head, Responder};
-use crate::json::{Decimals, Object};
+use crate::json::Decimals;
 use crate::market::{Quote, SourceId, SymbolId};
 
 /// A request for one quote.
@@ -62,10 +63,16 @@ pub fn one(
 /// A request for several quotes.
 #[derive(Clone, Debug)]
 pub struct AskedList {
-    /// `None`: all quotes.
-    names: Option<Names>,
+    wanted: Wanted,
     source: Option<SourceId>,
     decimals: Decimals,
+}
+
+#[derive(Clone, Debug)]
+enum Wanted {
+    /// What is chosen of all quotes.
+    All(Option<Choice>),
+    Named(Names),
 }
 
 /// The names in a list, each once, in the order of their first appearance.
@@ -94,40 +101,30 @@ pub fn read_list(call: &Call<'_>) -> Result<Box<AskedList>, Error> {
         let message = "\"symbols\" is required: a list like BTC/USDT,ETH/USDT, or *.";
         Error::bad("missing_parameter", "symbols", message)
     })?;
-    let is_all = asked.trim_ascii() == b"*";
+    let wanted = match asked.trim_ascii() {
+        b"*" => Wanted::All(Choice::read(call)?),
+        names => Wanted::Named(Names::read(call.view, names)?),
+    };
     Ok(Box::new(AskedList {
-        names: (!is_all).then(|| names(call.view, &asked)).transpose()?,
+        wanted,
         source,
         decimals,
     }))
 }
 
-fn names(view: &View<'_>, text: &[u8]) -> Result<Names, Error> {
-    let most = view.config.limits.symbols_per_request;
-    let all = || {
-        let all = text.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-        all.filter(|name| !name.is_empty())
-    };
-    let count = all().count();
-    if count == 0 {
-        let message = "\"symbols\" names no symbol.";
-        return Err(Error::bad("empty_parameter", "symbols", message));
-    }
-    if count > most {
-        let message = format!("\"symbols\" names {count} symbols; at most {most} are answered.");
-        return Err(Error::bad("too_many_symbols", "symbols", message));
-    }
-    let mut names = Names {
-        text: Vec::with_capacity(text.len()),
-        names: Vec::with_capacity(count),
-    };
-    for name in all() {
-        names.add(name, look_up(view, name).ok());
-    }
-    Ok(names)
-}
-
 impl Names {
+    fn read(view: &View<'_>, text: &[u8]) -> Result<Names, Error> {
+        let all = symbol_list(text, view.config.limits.symbols_per_request)?;
+        let mut names = Names {
+            text: Vec::with_capacity(text.len()),
+            names: Vec::with_capacity(all.len()),
+        };
+        for name in all {
+            names.add(name, look_up(view, name).ok());
+        }
+        Ok(names)
+    }
+
     fn add(&mut self, name: &[u8], symbol: Option<SymbolId>) {
         let is_same = |other: &Name| match symbol {
             Some(_) => other.symbol == symbol,
@@ -156,10 +153,14 @@ pub fn many(
     responder: &mut Responder<'_>,
 ) -> Result<Outcome, Error> {
     let (source, decimals) = (asked.source, asked.decimals);
-    let Some(names) = &asked.names else {
-        let list = LongList::new(view, Rows::Quotes(source), decimals);
-        let list = list.expect("there is always a list of all quotes");
-        return Ok(list.start(view, responder));
+    let names = match &asked.wanted {
+        Wanted::Named(names) => names,
+        Wanted::All(choice) => {
+            let choice = choice.as_ref().map(Choice::anew);
+            let list = LongList::new(view, Rows::Quotes(source), choice, decimals);
+            let list = list.expect("there is always a list of all quotes");
+            return Ok(list.start(view, responder));
+        }
     };
     let batch = Batch::new(view, names, source);
     let etag = view.tag(batch.made_of, decimals.variant());
@@ -213,17 +214,6 @@ impl<'v> Batch<'v> {
         write_item_error(&mut self.errors, asked, error);
         self.made_of.add(Part::Text(&self.errors[begin..]));
     }
-}
-
-fn write_item_error(out: &mut Vec<u8>, asked: &[u8], error: &Error) {
-    if !out.is_empty() {
-        out.push(b',');
-    }
-    let mut object = Object::open(out);
-    object.put("symbol", echo(asked).as_str());
-    object.put("code", error.code);
-    object.put("message", error.message.as_str());
-    object.close();
 }
 
 fn send_batch(

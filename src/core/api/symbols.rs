@@ -48,6 +48,23 @@ pub fn look_up(view: &View<'_>, text: &[u8]) -> Result<SymbolId, Error> {
     }
 }
 
+/// The items of a list of symbols: at least one, and at most `most`.
+pub fn symbol_list(list: &[u8], most: usize) -> Result<Vec<&[u8]>, Error> {
+    let mut items: Vec<&[u8]> = Vec::with_capacity(most.min(64));
+    let all = list.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    items.extend(all.filter(|item| !item.is_empty()));
+    let count = items.len();
+    if count == 0 {
+        let message = "\"symbols\" names no symbol.";
+        return Err(Error::bad("empty_parameter", "symbols", message));
+    }
+    if count > most {
+        let message = format!("\"symbols\" names {count} symbols; at most {most} are answered.");
+        return Err(Error::bad("too_many_symbols", "symbols", message));
+    }
+    Ok(items)
+}
+
 fn invalid(text: &[u8]) -> Error {
     let message = format!(
         "Invalid symbol \"{}\": expected BASE/QUOTE, BASE-QUOTE, BASE_QUOTE or BASEQUOTE, letters \

@@ -8,6 +8,7 @@
 //! A waiting response is small; one that is being made holds a body. So only the first few take turns, and
 //! the others queue. A connection may be gone by the time that its key is looked at.
 
+use crate::core::api::Candles;
 use crate::core::api::View;
 use crate::core::clients::connection::{Connection, Phase};
 use crate::core::clients::pending::{Pending, PendingResponse};
@@ -26,10 +27,8 @@ const WAITING: usize = 1024;
 pub struct Wish {
     /// Whose response is deferred for them; `None` if they are for a stream.
     pub client: Option<Key>,
-    /// Of this series.
-    pub series: SeriesKey,
-    /// These slots.
-    pub slots: Range<i64>,
+    /// Which; at least one.
+    pub candles: Vec<Candles>,
 }
 
 /// See the module's page.
@@ -123,7 +122,7 @@ impl DeferredResponses {
             };
             if let PendingResponse::InParts(deferred, until) = response {
                 let missing = deferred.missing(view);
-                let comes = missing.is_some_and(|(series, slots)| comes(series, &slots));
+                let comes = missing.iter().any(|(series, slots)| comes(*series, slots));
                 until.take_if(|until| *until <= view.now.mono || !comes);
             }
             self.insert(key, response);
@@ -182,7 +181,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::core::api::compressed_cache::CompressedBodies;
-    use crate::core::api::{Deferred, Outcome};
+    use crate::core::api::{Candles, Deferred, Outcome};
     use crate::core::clients::admission::Admitted;
     use crate::core::clients::pending::{PendingRequest, Served};
     use crate::core::{Context, Service, Status};
@@ -196,13 +195,13 @@ mod tests {
     struct Parts(usize);
 
     impl Deferred for Parts {
-        fn missing(&self, _view: &View<'_>) -> Option<(SeriesKey, Range<i64>)> {
+        fn missing(&self, _view: &View<'_>) -> Vec<Candles> {
             let series = SeriesKey {
                 source: SourceId(0),
                 symbol: SymbolId(0),
                 interval: Stored::M1,
             };
-            Some((series, 0..1))
+            vec![(series, 0..1)]
         }
 
         fn step(&mut self, _view: &View<'_>) -> bool {

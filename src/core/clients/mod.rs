@@ -277,10 +277,9 @@ impl Clients {
         let Responses {
             wishes, streams, ..
         } = &mut self.reader.responses;
-        let of_stream = |(series, slots)| Wish {
+        let of_stream = |candles| Wish {
             client: None,
-            series,
-            slots,
+            candles: vec![candles],
         };
         let wish = wishes.pop_front();
         wish.or_else(|| streams.next_missing().map(of_stream))

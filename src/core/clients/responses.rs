@@ -252,16 +252,19 @@ impl Responses {
             );
         }
         let missing = deferred.missing(&View::new(cx, &self.compressed, self.boot));
-        if let Some((series, slots)) = deferred.needs() {
+        for (series, slots) in deferred.needs() {
             cx.market.charts.want(series, slots);
         }
-        let waits = missing.is_some() && self.deferred.has_room();
-        let until = waits.then(|| cx.now.mono + cx.config.limits.chart_wait);
-        self.wishes.extend(missing.map(|(series, slots)| Wish {
-            client: Some(connection.key),
-            series,
-            slots,
-        }));
+        let waits = !missing.is_empty() && self.deferred.has_room();
+        // One deadline, however often the response is deferred.
+        let asked_at = request.served.asked_at;
+        let until = waits.then(|| asked_at + cx.config.limits.chart_wait);
+        if !missing.is_empty() {
+            self.wishes.push_back(Wish {
+                client: Some(connection.key),
+                candles: missing,
+            });
+        }
         let response = PendingResponse::InParts(deferred, until);
         self.deferred.insert(connection.key, &response);
         let pending = Pending { request, response };

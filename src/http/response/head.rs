@@ -97,6 +97,14 @@ pub enum ContentType {
     Prometheus,
     /// Server-sent events (WHATWG HTML, 9.2), which are UTF-8 without saying so.
     EventStream,
+    /// `text/plain`.
+    Text,
+    /// `text/html`.
+    Html,
+    /// `text/css`.
+    Css,
+    /// `text/javascript`.
+    JavaScript,
 }
 
 /// The parts of a head that the caller decides.

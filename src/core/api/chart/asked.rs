@@ -1,8 +1,8 @@
 //! The parameters of a request for a chart.
 
 use crate::core::api::error::{Error, echo};
-use crate::core::api::params::{self, Call, Value};
-use crate::core::api::symbols::look_up;
+use crate::core::api::params::{self, Call, Value, whole_number};
+use crate::core::api::symbols::{look_up, symbol_list};
 use crate::interval::Interval;
 use crate::json::Decimals;
 use crate::market::{ChartSpec, SeriesKey, SourceId, SymbolId};
@@ -11,6 +11,11 @@ use std::cell::Cell;
 
 /// The most candles of one response.
 const MAX_LIMIT: usize = 5000;
+
+/// The most candles of one of several charts, and the most charts: 1.5 MB, about as much as a list of all
+/// markets.
+const MAX_LIMIT_OF_SEVERAL: usize = 500;
+const MAX_SYMBOLS: usize = 50;
 
 /// The limit if neither `limit` nor both ends are given.
 const DEFAULT_LIMIT: usize = 500;
@@ -55,16 +60,49 @@ impl Asked {
     }
 }
 
+/// A request for one chart, or for charts of several markets.
+pub enum ChartRequest {
+    /// `symbol`.
+    One(Asked),
+    /// `symbols`.
+    Several(Several),
+}
+
+/// A request for charts of several markets.
+#[derive(Clone, Debug)]
+pub struct Several {
+    /// The markets, as they were named, each once.
+    pub items: Box<[Item]>,
+    /// Which candles of each, and their form.
+    pub spec: ChartSpec,
+    /// Of this source, if given.
+    pub source: Option<SourceId>,
+}
+
+/// One of several markets.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// As the client has named it.
+    pub asked: Box<[u8]>,
+    /// The market, or why there is none.
+    pub symbol: Result<SymbolId, Box<Error>>,
+}
+
 /// Reads the parameters.
-pub fn prepare(call: &Call<'_>) -> Result<Asked, Error> {
+pub fn prepare(call: &Call<'_>) -> Result<ChartRequest, Error> {
     #[rustfmt::skip]
     let [
-        symbol, interval, resolution, from, start_time, to, end_time, limit, fill, source, decimals,
+        symbol, symbols, interval, resolution, from, start_time, to, end_time, limit, fill, source, decimals,
     ] = call.params([
-        "symbol", "interval", "resolution", "from", "startTime", "to", "endTime", "limit", "fill",
+        "symbol", "symbols", "interval", "resolution", "from", "startTime", "to", "endTime", "limit", "fill",
         "source", "decimals",
     ])?;
-    let symbol = read_symbol(call, symbol)?;
+    let (name, symbol) = either(("symbol", symbol), ("symbols", symbols))?;
+    let is_one = name == "symbol";
+    let wanted = match is_one {
+        true => Ok(read_symbol(call, symbol)?),
+        false => Err(read_items(call, &symbol.unwrap_or_default())?),
+    };
     let interval = read_interval(interval, resolution)?;
     let (first, last) = (
         either(("from", from), ("startTime", start_time))?,
@@ -77,19 +115,32 @@ pub fn prepare(call: &Call<'_>) -> Result<Asked, Error> {
         let message = format!("\"{}\" must not be later than \"{}\".", first.0, last.0);
         return Err(Error::bad("invalid_range", first.0, message));
     }
+    let most = if is_one {
+        MAX_LIMIT
+    } else {
+        MAX_LIMIT_OF_SEVERAL
+    };
     let default = match (from, to) {
-        (Some(_), Some(_)) => MAX_LIMIT,
+        (Some(_), Some(_)) => most,
         _ => DEFAULT_LIMIT,
     };
     let spec = ChartSpec {
         interval,
         from,
         to,
-        limit: read_limit(limit)?.unwrap_or(default),
+        limit: read_limit(limit, most)?.unwrap_or(default),
         fill_previous: read_fill(fill)?,
         quoted: params::decimals(&decimals)? == Decimals::String,
     };
-    Ok(Asked::new(symbol, spec, call.source(&source)?))
+    let source = call.source(&source)?;
+    Ok(match wanted {
+        Ok(symbol) => ChartRequest::One(Asked::new(symbol, spec, source)),
+        Err(items) => ChartRequest::Several(Several {
+            items,
+            spec,
+            source,
+        }),
+    })
 }
 
 /// A parameter: the name that the client uses, and the value.
@@ -120,6 +171,24 @@ fn read_symbol(call: &Call<'_>, value: Value<'_>) -> Result<SymbolId, Error> {
     look_up(call.view, text)
 }
 
+/// The markets that a list names, in the order of their first appearance.
+fn read_items(call: &Call<'_>, list: &[u8]) -> Result<Box<[Item]>, Error> {
+    let mut items: Vec<Item> = Vec::new();
+    for asked in symbol_list(list, MAX_SYMBOLS)? {
+        let symbol = look_up(call.view, asked).map_err(Box::new);
+        let is_same = |item: &Item| match (&item.symbol, &symbol) {
+            (Ok(one), Ok(other)) => one == other,
+            (Err(_), Err(_)) => *item.asked == *asked,
+            _ => false,
+        };
+        if !items.iter().any(is_same) {
+            let asked = asked.into();
+            items.push(Item { asked, symbol });
+        }
+    }
+    Ok(items.into())
+}
+
 fn read_interval(interval: Value<'_>, resolution: Value<'_>) -> Result<Interval, Error> {
     let (param, asked) = either(("interval", interval), ("resolution", resolution))?;
     let Some(asked) = asked else {
@@ -144,7 +213,7 @@ fn read_time((name, value): &Named<'_>) -> Result<Option<UnixMs>, Error> {
     let Some(text) = value else {
         return Ok(None);
     };
-    let number = digits(text).ok_or_else(|| {
+    let number = whole_number(text).ok_or_else(|| {
         let message = format!(
             "\"{name}\" must be whole seconds or milliseconds since 1970, not \"{}\".",
             echo(text)
@@ -157,15 +226,15 @@ fn read_time((name, value): &Named<'_>) -> Result<Option<UnixMs>, Error> {
     })))
 }
 
-fn read_limit(value: Value<'_>) -> Result<Option<usize>, Error> {
+fn read_limit(value: Value<'_>, most: usize) -> Result<Option<usize>, Error> {
     let Some(text) = value else {
         return Ok(None);
     };
-    let limit = digits(&text).and_then(|number| usize::try_from(number).ok());
-    let limit = limit.filter(|limit| (1..=MAX_LIMIT).contains(limit));
+    let limit = whole_number(&text).and_then(|number| usize::try_from(number).ok());
+    let limit = limit.filter(|limit| (1..=most).contains(limit));
     limit.map(Some).ok_or_else(|| {
         let message = format!(
-            "\"limit\" must be a whole number from 1 to {MAX_LIMIT}, not \"{}\".",
+            "\"limit\" must be a whole number from 1 to {most}, not \"{}\".",
             echo(&text)
         );
         Error::bad("invalid_limit", "limit", message)
@@ -182,15 +251,4 @@ fn read_fill(value: Value<'_>) -> Result<bool, Error> {
             Err(Error::bad("invalid_fill", "fill", message))
         }
     }
-}
-
-/// A number of at most 16 digits: enough for milliseconds of 300,000 years.
-fn digits(text: &[u8]) -> Option<i64> {
-    if text.is_empty() || text.len() > 16 {
-        return None;
-    }
-    text.iter().try_fold(0i64, |sum, byte| match byte {
-        b'0'..=b'9' => Some(sum * 10 + i64::from(byte - b'0')),
-        _ => None,
-    })
 }

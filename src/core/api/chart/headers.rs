@@ -47,14 +47,21 @@ pub fn fields(view: &View<'_>, asked: &Asked, key: SeriesKey, info: &ChartInfo) 
     }
     out.extend_from_slice(b"\r\nChart-Gaps: ");
     info.gaps.write(&mut out);
-    out.extend_from_slice(match info.complete {
-        true => b"\r\nChart-Coverage: complete\r\n",
-        false => b"\r\nChart-Coverage: partial\r\n".as_slice(),
-    });
+    out.extend_from_slice(b"\r\nChart-Coverage: ");
+    out.extend_from_slice(coverage(info).as_bytes());
+    out.extend_from_slice(b"\r\n");
     if let Some(from) = info.next_from {
         out.extend_from_slice(format!("Link: {}\r\n", link(view, asked, from)).as_bytes());
     }
     out
+}
+
+/// Whether the exchange has spoken of all of the range.
+pub fn coverage(info: &ChartInfo) -> &'static str {
+    match info.complete {
+        true => "complete",
+        false => "partial",
+    }
 }
 
 /// A link to the page that begins at `from` (RFC 8288): the same request from there.

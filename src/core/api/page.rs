@@ -1,0 +1,172 @@
+//! `/`: the page for people, and the index of all addresses for programs; and the files of the page.
+//!
+//! Owns which of the two a client gets, the files, and what a browser may do with them. The page is built in
+//! unless the feature `page` is off; then everybody gets the index.
+
+use super::compressed_cache::CacheKey;
+use super::compression;
+use super::described;
+use super::error::Error;
+use super::list::Body;
+use super::outcome::Outcome;
+use super::params::Call;
+use crate::core::Service;
+use crate::http::{Cache, ContentType, ETag, Head, Responder, normal_path, prefers_html};
+use crate::json::Object;
+
+/// What a browser may do: nothing that does not come from here.
+const POLICY: &str = "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; \
+    connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; \
+    frame-ancestors 'self'\r\nX-Content-Type-Options: nosniff\r\n";
+
+/// `/` has two responses.
+const VARY: &str = "Vary: Accept\r\n";
+
+/// A file of the page.
+struct PageFile {
+    name: &'static str,
+    content_type: ContentType,
+    text: &'static [u8],
+}
+
+/// The files with these names and types.
+#[cfg(feature = "page")]
+macro_rules! files {
+    ($($name:literal $content_type:ident,)+) => { [$(
+        PageFile {
+            name: concat!("/page/", $name),
+            content_type: ContentType::$content_type,
+            text: include_bytes!(concat!("../../page/", $name)),
+        },
+    )+] };
+}
+
+/// The first is the page itself.
+#[cfg(feature = "page")]
+static FILES: &[PageFile] = &files! {
+    "index.html" Html,
+    "page.css" Css,
+    "app.js" JavaScript,
+    "api.js" JavaScript,
+    "chart.js" JavaScript,
+    "draw.js" JavaScript,
+    "feed.js" JavaScript,
+    "panel.js" JavaScript,
+    "series.js" JavaScript,
+    "service.js" JavaScript,
+    "slots.js" JavaScript,
+    "spark.js" JavaScript,
+    "table.js" JavaScript,
+    "text.js" JavaScript,
+};
+
+#[cfg(not(feature = "page"))]
+static FILES: &[PageFile] = &[];
+
+/// Responds to `/`, and leads a client there that has left out the slash.
+pub fn root(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    if call.rest.is_empty() {
+        return Ok(add_slash(call, responder));
+    }
+    // The page asks for quotes and charts beside itself.
+    let base = call.view.config.base_path.as_bytes();
+    let is_home = normal_path(call.path).strip_suffix(b"/") == Some(base);
+    let has_quotes = call.service != Service::Ecosystem && is_home;
+    match FILES.first() {
+        Some(page) if has_quotes && prefers_html(call.request.fields) => {
+            Ok(send(call, page, &[VARY, POLICY].concat(), responder))
+        }
+        _ => Ok(index(call, responder)),
+    }
+}
+
+/// Responds to the address of a file of the page.
+pub fn file(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    let is_asked = |file: &&PageFile| file.name.as_bytes()["/page/".len()..] == *call.rest;
+    // The page itself is at `/`, where its references lead to the others.
+    let file = FILES.iter().skip(1).find(is_asked);
+    let file = file.ok_or_else(|| Error::not_found(call.path))?;
+    Ok(send(call, file, POLICY, responder))
+}
+
+fn send(
+    call: &Call<'_>,
+    file: &'static PageFile,
+    fields: &str,
+    responder: &mut Responder<'_>,
+) -> Outcome {
+    let head = Head {
+        content_type: file.content_type,
+        fields: fields.as_bytes(),
+        // There is one version of it in each run.
+        ..Head::json(
+            Some(ETag::of_version(call.view.boot, 0, b'p')),
+            Cache::NoCache,
+        )
+    };
+    let key = || CacheKey::Address(file.name);
+    compression::send(call.view, responder, head, key, file.text.len(), |out| {
+        out.bytes().extend_from_slice(file.text);
+    })
+}
+
+/// Sends all addresses of this listener.
+fn index(call: &Call<'_>, responder: &mut Responder<'_>) -> Outcome {
+    let mut text = Vec::with_capacity(2048);
+    let mut object = Object::open(&mut text);
+    object.put("name", env!("CARGO_PKG_NAME"));
+    object.put("version", env!("CARGO_PKG_VERSION"));
+    let mut array = object.array("endpoints");
+    described::write_addresses(&mut array, call);
+    array.close();
+    object.close();
+    let mut body = Body::default();
+    body.text(&text);
+    let (body, etag) = body.finish(call.view, b'i');
+    let head = Head {
+        fields: VARY.as_bytes(),
+        ..Head::json(Some(etag), Cache::NoCache)
+    };
+    let key = || CacheKey::Address("/");
+    compression::send_bytes(call.view, responder, head, key, body)
+}
+
+/// Leads to the address with a slash, relative to the one without. References in the page are relative to
+/// what is before the last slash.
+fn add_slash(call: &Call<'_>, responder: &mut Responder<'_>) -> Outcome {
+    let last = call.path.rsplit(|byte| *byte == b'/').next();
+    let mut fields = b"Location: ".to_vec();
+    fields.extend_from_slice(last.unwrap_or_default());
+    fields.push(b'/');
+    if !call.query.is_empty() {
+        fields.push(b'?');
+        fields.extend_from_slice(call.query);
+    }
+    fields.extend_from_slice(b"\r\n");
+    let head = Head {
+        status: 308,
+        fields: &fields,
+        ..Head::json(None, Cache::NoCache)
+    };
+    responder.send(&head, b"{}");
+    Outcome::Sent
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_file_of_the_page_is_built_in() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/page");
+        let entries = std::fs::read_dir(folder).expect("a folder of the source");
+        let name = |entry: std::io::Result<std::fs::DirEntry>| {
+            let name = entry.expect("an entry").file_name();
+            format!("/page/{}", name.to_string_lossy())
+        };
+        let found: BTreeSet<String> = entries.map(name).collect();
+        let built_in = FILES.iter().map(|file| file.name.to_string()).collect();
+        assert!(found == built_in || !described::HAS_PAGE, "{found:?}");
+    }
+}

@@ -1,0 +1,338 @@
+//! `/udf/history`: candles in columns.
+//!
+//! A client that gets fewer candles than there are never asks for the others, and one that is told that there
+//! is no data stops. So a response says only what the exchange has confirmed, but for the newest candles,
+//! which are as in a chart. It is made from a chart, which waits for its candles as any other. If an exchange
+//! has none in the range, older ones are looked for, one stretch after another, until the deadline of the
+//! request or the end of what is kept.
+
+use super::fault::send_fault;
+use super::markets::{Named, read_symbol};
+use crate::core::api::chart::{self, Asked, DeferredChart};
+use crate::core::api::compressed_cache::CacheKey;
+use crate::core::api::compression;
+use crate::core::api::error::{Error, echo};
+use crate::core::api::list::Body;
+use crate::core::api::outcome::{Candles, Deferred, Outcome};
+use crate::core::api::params::{Call, Value, whole_number};
+use crate::core::api::view::View;
+use crate::fingerprint::{Fingerprint, Part};
+use crate::http::{Head, Responder};
+use crate::interval::Interval;
+use crate::market::{ChartInfo, ChartSpec, floor_slot, needed};
+use crate::time::{Mono, UnixMs};
+use memchr::memmem;
+use std::ops::Range;
+
+/// The most candles of one response.
+const MAX_BARS: usize = 5000;
+
+/// What a client gets that names neither a number of candles nor the beginning of a range.
+const DEFAULT_BARS: usize = 500;
+
+/// Slots of a stretch in which older candles are looked for: as many as a chart may have.
+const STRETCH: i64 = 5000;
+
+/// Candles that are waited for, or read.
+struct History {
+    chart: DeferredChart,
+    goal: Goal,
+    /// When they were asked for.
+    begun: Mono,
+    /// The slots that were waited for last. If they are still missing, they do not come.
+    last: Option<Range<i64>>,
+}
+
+/// What the chart is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Goal {
+    /// All candles from `from` to `to`.
+    Range,
+    /// So many candles before `to`.
+    Back,
+    /// The newest candle before an empty range.
+    Older,
+}
+
+/// Responds to `/udf/history`.
+pub fn history(call: &Call<'_>) -> Result<Outcome, Error> {
+    let view = call.view;
+    let [symbol, resolution, from, to, countback] =
+        call.params(["symbol", "resolution", "from", "to", "countback"])?;
+    let named = read_symbol(view, &symbol)?;
+    let interval = read_resolution(&resolution)?;
+    let from = read_seconds(&from, "from")?;
+    // Exclusive, while the end of a chart is inclusive.
+    let to = read_seconds(&to, "to")?.map(|to| to + -1);
+    let countback = read_countback(&countback)?;
+    let (goal, from) = match (countback, from) {
+        (None, Some(from)) => (Goal::Range, Some(clipped(view, named, interval, from, to))),
+        _ => (Goal::Back, None),
+    };
+    let spec = ChartSpec {
+        interval,
+        from,
+        to,
+        limit: match goal {
+            Goal::Range => MAX_BARS,
+            _ => countback.unwrap_or(DEFAULT_BARS).min(MAX_BARS),
+        },
+        fill_previous: false,
+        quoted: false,
+    };
+    let asked = Asked::new(named.symbol, spec, named.source);
+    let key = chart::choose(view, &asked)?;
+    Ok(Outcome::Deferred(Box::new(History {
+        chart: DeferredChart::new(view, &asked, key).0,
+        goal,
+        begun: view.now.mono,
+        last: None,
+    })))
+}
+
+/// The beginning of a range, or of its newest candles if it has too many.
+fn clipped(
+    view: &View<'_>,
+    named: Named,
+    interval: Interval,
+    from: UnixMs,
+    to: Option<UnixMs>,
+) -> UnixMs {
+    let first = view.market.catalog.sources_of(named.symbol).first();
+    let source = named.source.as_ref().or(first);
+    let now = source.map_or(view.now.unix, |source| view.exchange_time(*source));
+    let end = to.unwrap_or(now).min(now);
+    from.max(interval.step(interval.open_of(end), 1 - MAX_BARS as i64))
+}
+
+fn read_resolution(value: &Value<'_>) -> Result<Interval, Error> {
+    let text = value.as_deref().unwrap_or_default();
+    Interval::parse_resolution(text).ok_or_else(|| {
+        let good = Interval::ALL.map(Interval::resolution).join(" ");
+        let text = echo(text);
+        let message = format!("Invalid resolution \"{text}\": expected one of {good}.");
+        Error::bad("invalid_interval", "resolution", message)
+    })
+}
+
+/// Seconds since 1970; what is before, which libraries compute, is the beginning of 1970.
+fn read_seconds(value: &Value<'_>, param: &'static str) -> Result<Option<UnixMs>, Error> {
+    let Some(text) = value.as_deref() else {
+        return Ok(None);
+    };
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let Some(seconds) = whole_number(digits) else {
+        let message = format!("\"{param}\" must be whole seconds since 1970.");
+        return Err(Error::bad("invalid_time", param, message));
+    };
+    let is_before = digits.len() < text.len();
+    let seconds = if is_before { 0 } else { seconds };
+    Ok(Some(UnixMs(seconds.saturating_mul(1000))))
+}
+
+/// How many candles; 0 is none given.
+fn read_countback(value: &Value<'_>) -> Result<Option<usize>, Error> {
+    let Some(text) = value.as_deref() else {
+        return Ok(None);
+    };
+    let count = whole_number(text).and_then(|count| usize::try_from(count).ok());
+    let count = count.ok_or_else(|| {
+        let message = "\"countback\" must be a whole number.";
+        Error::bad("invalid_limit", "countback", message)
+    })?;
+    Ok(Some(count).filter(|count| *count > 0))
+}
+
+impl Deferred for History {
+    fn needs(&self) -> Vec<Candles> {
+        self.chart.needs()
+    }
+
+    fn missing(&self, view: &View<'_>) -> Vec<Candles> {
+        self.chart.missing(view)
+    }
+
+    fn step(&mut self, view: &View<'_>) -> bool {
+        self.chart.step(view)
+    }
+
+    fn finish(mut self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
+        let Some((rows, made_of, info)) = self.chart.body(view) else {
+            return send_fault("Something went wrong here.", responder);
+        };
+        let base = self.chart.key.interval;
+        if let Some(unknown) = self.newest_unknown(view, &info) {
+            if self.may_wait(view, &unknown) {
+                self.chart.wait_for(unknown);
+                return Outcome::Deferred(self);
+            }
+            // The client asks for the others again.
+            let known = base.open_of(unknown.end);
+            if self.goal == Goal::Back && info.last.is_some_and(|last| last >= known) {
+                return self.send_bars(view, (&rows, made_of), known, responder);
+            }
+            let message = "The exchange has not told of all of these candles yet.";
+            return send_fault(message, responder);
+        }
+        match (self.goal, info.last) {
+            (Goal::Older, older) => self.send_none(view, made_of, older, responder),
+            (_, Some(_)) => self.send_bars(view, (&rows, made_of), UnixMs(0), responder),
+            (Goal::Back, None) => self.send_none(view, made_of, None, responder),
+            (Goal::Range, None) => {
+                self.look_for_older(view);
+                Outcome::Deferred(self)
+            }
+        }
+    }
+}
+
+impl History {
+    /// The newest of the slots that the response would speak of and that the exchange has not: of all
+    /// that are kept if there is no candle, and else from the first candle on.
+    fn newest_unknown(&self, view: &View<'_>, info: &ChartInfo) -> Option<Range<i64>> {
+        let key = self.chart.key;
+        let (now, keep) = chart::now_and_keep(view, key);
+        let needed = needed(&self.chart.asked.spec, now, keep);
+        let start = match (self.goal, info.first) {
+            (Goal::Range, _) => needed.start,
+            (_, Some(first)) => key.interval.slot_of(first),
+            (_, None) => floor_slot(key.interval, now, keep),
+        };
+        let slots = chart::settled(key, now, start.min(needed.end)..needed.end);
+        let series = view.market.charts.get(key);
+        let unknown = match series {
+            Some(series) => series.covered().missing(slots).last().cloned(),
+            None => Some(slots).filter(|slots| !slots.is_empty()),
+        };
+        unknown.map(|slots| slots.start.max(slots.end - STRETCH)..slots.end)
+    }
+
+    /// True if there is time to wait for these slots, and they were not waited for in vain.
+    fn may_wait(&mut self, view: &View<'_>, slots: &Range<i64>) -> bool {
+        let until = self.begun + view.config.limits.chart_wait;
+        let is_new = self.last.replace(slots.clone()).as_ref() != Some(slots);
+        is_new && view.now.mono < until
+    }
+
+    /// There is none in the range: looks for the newest candle before it.
+    fn look_for_older(&mut self, view: &View<'_>) {
+        let asked = &self.chart.asked;
+        let spec = ChartSpec {
+            from: None,
+            to: asked.spec.from.map(|from| from + -1),
+            limit: 1,
+            ..asked.spec.clone()
+        };
+        let asked = Asked::new(asked.symbol, spec, asked.source);
+        self.chart = DeferredChart::new(view, &asked, self.chart.key).0;
+        self.goal = Goal::Older;
+    }
+
+    /// Sends the candles from this time on.
+    fn send_bars(
+        &self,
+        view: &View<'_>,
+        (rows, made_of): (&[u8], Fingerprint),
+        since: UnixMs,
+        responder: &mut Responder<'_>,
+    ) -> Outcome {
+        let mut body = Body::default();
+        body.fixed(b"{\"s\":\"ok\"");
+        body.part(Part::From(since.0));
+        let columns = columns(rows, since);
+        for (name, column) in ["t", "o", "h", "l", "c", "v"].iter().zip(&columns) {
+            body.fixed(b",\"");
+            body.fixed(name.as_bytes());
+            body.fixed(b"\":[");
+            body.part(Part::Nothing).extend_from_slice(column);
+            body.fixed(b"]");
+        }
+        body.fixed(b"}");
+        self.send(view, body, made_of, responder)
+    }
+
+    /// Sends that there is no candle, and when the one before it was.
+    fn send_none(
+        &self,
+        view: &View<'_>,
+        made_of: Fingerprint,
+        older: Option<UnixMs>,
+        responder: &mut Responder<'_>,
+    ) -> Outcome {
+        let mut body = Body::default();
+        body.fixed(b"{\"s\":\"no_data\"");
+        if let Some(older) = older {
+            body.text(format!(",\"nextTime\":{}", older.0.div_euclid(1000)).as_bytes());
+        }
+        body.fixed(b"}");
+        self.send(view, body, made_of, responder)
+    }
+
+    fn send(
+        &self,
+        view: &View<'_>,
+        mut body: Body,
+        made_of: Fingerprint,
+        responder: &mut Responder<'_>,
+    ) -> Outcome {
+        body.part(Part::Text(&made_of.number().to_le_bytes()));
+        let key = self.chart.key;
+        let (body, etag) = body.finish(view, b'u');
+        let head = Head::json(Some(etag), view.until_poll(key.source));
+        let cache_key = || CacheKey::History(key, self.chart.asked.spec.clone());
+        compression::send_bytes(view, responder, head, cache_key, body)
+    }
+}
+
+/// The columns of the rows from this time on: times in seconds, and the other fields as they are.
+fn columns(rows: &[u8], since: UnixMs) -> [Vec<u8>; 6] {
+    let mut columns: [Vec<u8>; 6] = Default::default();
+    let rows = rows.get(2..rows.len() - 2).unwrap_or_default();
+    let mut begin = 0;
+    while begin < rows.len() {
+        let end = memmem::find(&rows[begin..], b"],[").map_or(rows.len(), |at| begin + at);
+        let row = &rows[begin..end];
+        begin = end + 3;
+        let mut fields = row.split(|byte| *byte == b',');
+        let open = fields.next().unwrap_or_default();
+        if whole_number(open).is_none_or(|open| open < since.0) {
+            continue;
+        }
+        let second = &open[..open.len().saturating_sub(3)];
+        let second = if second.is_empty() { b"0" } else { second };
+        for (column, field) in columns
+            .iter_mut()
+            .zip(std::iter::once(second).chain(fields))
+        {
+            if !column.is_empty() {
+                column.push(b',');
+            }
+            column.extend_from_slice(field);
+        }
+    }
+    columns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_have_the_fields_of_the_rows() {
+        let check = |rows: &str, since: i64, expected: [&str; 6]| {
+            let found = columns(rows.as_bytes(), UnixMs(since));
+            let found = found.map(|column| String::from_utf8(column).expect("ASCII"));
+            assert_eq!(found, expected, "{rows}");
+        };
+        check("[]", 0, [""; 6]);
+        check("[[0,1,2,3,4,5]]", 0, ["0", "1", "2", "3", "4", "5"]);
+        let two = "[[60000,1.5,2,1,1.25,0],[120000,1.25,9,1,3,12.5]]";
+        check(
+            two,
+            0,
+            ["60,120", "1.5,1.25", "2,9", "1,1", "1.25,3", "0,12.5"],
+        );
+        check(two, 60_001, ["120", "1.25", "9", "1", "3", "12.5"]);
+        check(two, 120_001, [""; 6]);
+    }
+}

@@ -1,0 +1,212 @@
+//! `/udf/symbols` and `/udf/quotes`: a market as a charting library wants it, and the quotes of some.
+
+use crate::core::api::compressed_cache::CacheKey;
+use crate::core::api::compression;
+use crate::core::api::error::Error;
+use crate::core::api::list::Body;
+use crate::core::api::outcome::Outcome;
+use crate::core::api::params::{Call, Value};
+use crate::core::api::symbols::{look_up, served_quote, symbol_list, untracked};
+use crate::core::api::view::View;
+use crate::decimal::Decimal;
+use crate::http::{Cache, Head, Responder};
+use crate::interval::{Interval, Stored};
+use crate::json::{Decimals, Object};
+use crate::market::{Quote, SourceId, SymbolId};
+
+/// The type of all markets.
+pub const TYPE: &str = "crypto";
+
+/// Digits behind the point of a price scale that still fits an integer.
+const MOST_PLACES: u32 = 18;
+
+/// Digits behind the point where neither the exchange nor a quote tells.
+const DEFAULT_PLACES: u32 = 8;
+
+/// A market, and the source that a client has named before it: `SOURCE:BASE/QUOTE`.
+#[derive(Clone, Copy, Debug)]
+pub struct Named {
+    pub symbol: SymbolId,
+    pub source: Option<SourceId>,
+}
+
+/// Finds a market by its symbol or its ticker, which may name a source.
+pub fn find(view: &View<'_>, text: &[u8]) -> Result<Named, Error> {
+    let text = text.trim_ascii();
+    let colon = text.iter().position(|byte| *byte == b':');
+    let parts = colon.map(|at| (&text[..at], &text[at + 1..]));
+    let source = parts.and_then(|(id, _)| view.source(&id.to_ascii_lowercase()));
+    let symbol = match (parts, source) {
+        (Some((_, symbol)), Some(_)) => symbol,
+        _ => text,
+    };
+    let symbol = look_up(view, symbol)?;
+    match source.and_then(|source| untracked(view, symbol, source)) {
+        Some(error) => Err(error),
+        None => Ok(Named { symbol, source }),
+    }
+}
+
+/// The parameter `symbol`.
+pub fn read_symbol(view: &View<'_>, value: &Value<'_>) -> Result<Named, Error> {
+    let missing = || Error::bad("missing_parameter", "symbol", "\"symbol\" is required.");
+    find(view, value.as_deref().ok_or_else(missing)?)
+}
+
+/// Writes what a result of a search and a market have in common.
+pub fn write_names(object: &mut Object<'_>, view: &View<'_>, named: Named) {
+    let name = view.market.catalog.name(named.symbol);
+    let first = view.market.catalog.sources_of(named.symbol).first();
+    let source = named.source.as_ref().or(first);
+    let id = source.map_or("", |source| &*view.config.sources[source.index()].id);
+    let full_name = format!("{id}:{}", name.as_str());
+    let ticker = match named.source {
+        Some(_) => full_name.as_str(),
+        None => name.as_str(),
+    };
+    object.put("symbol", name.as_str());
+    object.put("ticker", ticker);
+    object.put("full_name", full_name.as_str());
+    let description = format!("{} / {}", name.base(), name.quote());
+    object.put("description", description.as_str());
+    object.put("exchange", id);
+    object.put("type", TYPE);
+}
+
+/// Responds to `/udf/symbols`.
+pub fn symbol(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    let view = call.view;
+    let [value] = call.params(["symbol"])?;
+    let named = read_symbol(view, &value)?;
+    let catalog = &view.market.catalog;
+    let name = catalog.name(named.symbol);
+    let entry = catalog.ecosystem_entry(named.symbol);
+    let rules = entry.map(|entry| entry.rules).unwrap_or_default();
+    let quote = served_quote(view, named.symbol, named.source);
+    let price_places = match (rules.price_places, quote) {
+        (Some(places), _) => u32::from(places),
+        (None, Some(quote)) => places_of(quote),
+        (None, None) => DEFAULT_PLACES,
+    };
+    let volume_places = rules.amount_places.map_or(DEFAULT_PLACES, u32::from);
+    let mut text = Vec::with_capacity(1024);
+    let mut object = Object::open(&mut text);
+    object.put("name", name.as_str());
+    write_names(&mut object, view, named);
+    let source = named
+        .source
+        .as_ref()
+        .or(catalog.sources_of(named.symbol).first());
+    let id = source.map_or("", |source| &*view.config.sources[source.index()].id);
+    object.put("listed_exchange", id);
+    object.put("currency_code", name.quote());
+    object.put("session", "24x7");
+    object.put("timezone", "Etc/UTC");
+    object.put("format", "price");
+    object.put("minmov", 1u64);
+    object.put("pricescale", 10u64.pow(price_places.min(MOST_PLACES)));
+    object.put("volume_precision", u64::from(volume_places));
+    object.put("has_intraday", true);
+    object.put("has_daily", true);
+    object.put("has_weekly_and_monthly", true);
+    let of = |is_listed: fn(&Interval) -> bool| {
+        let listed = Interval::ALL.into_iter().filter(is_listed);
+        listed.map(Interval::resolution)
+    };
+    object.list("intraday_multipliers", of(|it| it.base() != Stored::D1));
+    object.list("daily_multipliers", ["1", "3"]);
+    object.list("weekly_multipliers", ["1"]);
+    object.list("monthly_multipliers", ["1"]);
+    object.list("supported_resolutions", of(|_| true));
+    object.put("data_status", "streaming");
+    object.close();
+    let mut body = Body::default();
+    body.text(&text);
+    let (body, etag) = body.finish(view, b'u');
+    let head = Head::json(Some(etag), Cache::NoCache);
+    let key = || CacheKey::Address("/udf/symbols");
+    Ok(compression::send_bytes(view, responder, head, key, body))
+}
+
+/// The most digits behind the point of a quote's prices.
+fn places_of(quote: &Quote) -> u32 {
+    let ticker = &quote.ticker;
+    let prices = [&ticker.bid, &ticker.ask, &ticker.high, &ticker.low];
+    let prices = prices.into_iter().flatten().chain([&ticker.last]);
+    prices.map(Decimal::places).max().unwrap_or(DEFAULT_PLACES)
+}
+
+/// Responds to `/udf/quotes`.
+pub fn quotes(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    let view = call.view;
+    let [symbols] = call.params(["symbols"])?;
+    let list = symbols.unwrap_or_default();
+    let items = symbol_list(&list, view.config.limits.symbols_per_request)?;
+    let mut body = Body::default();
+    body.fixed(b"{\"s\":\"ok\",\"d\":[");
+    for (at, item) in items.into_iter().enumerate() {
+        if at > 0 {
+            body.fixed(b",");
+        }
+        let quote = find(view, item).and_then(|named| {
+            let quote = served_quote(view, named.symbol, named.source);
+            quote.map(|quote| (named, quote)).ok_or_else(|| {
+                Error::new(404, "quote_not_found", "No quote has been collected yet.")
+            })
+        });
+        match quote {
+            Ok((named, quote)) => {
+                let mut text = Vec::with_capacity(512);
+                write_quote(&mut text, view, item, (named, quote));
+                body.text(&text);
+            }
+            Err(error) => {
+                let mut text = Vec::with_capacity(128);
+                let mut object = Object::open(&mut text);
+                object.put("s", "error");
+                object.put("n", item);
+                object.put("errmsg", error.message.as_str());
+                object.object("v").close();
+                object.close();
+                body.text(&text);
+            }
+        }
+    }
+    body.fixed(b"]}");
+    let (body, etag) = body.finish(view, b'u');
+    let head = Head::json(Some(etag), view.until_any_poll());
+    let key = || CacheKey::Address("/udf/quotes");
+    Ok(compression::send_bytes(view, responder, head, key, body))
+}
+
+fn write_quote(out: &mut Vec<u8>, view: &View<'_>, item: &[u8], (named, quote): (Named, &Quote)) {
+    let name = view.market.catalog.name(named.symbol);
+    let ticker = &quote.ticker;
+    let spread =
+        (ticker.ask.as_ref().zip(ticker.bid.as_ref())).and_then(|(ask, bid)| ask.checked_sub(bid));
+    let mut object = Object::open(out);
+    object.put("s", "ok");
+    object.put("n", item);
+    let mut values = object.object("v");
+    for (key, value) in [
+        ("lp", Some(&ticker.last)),
+        ("ch", ticker.change.as_ref()),
+        ("chp", ticker.percentage.as_ref()),
+        ("bid", ticker.bid.as_ref()),
+        ("ask", ticker.ask.as_ref()),
+        ("spread", spread.as_ref()),
+        ("open_price", ticker.open.as_ref()),
+        ("high_price", ticker.high.as_ref()),
+        ("low_price", ticker.low.as_ref()),
+        ("prev_close_price", ticker.open.as_ref()),
+        ("volume", ticker.base_volume.as_ref()),
+    ] {
+        values.put(key, Decimals::Number.value(value));
+    }
+    values.put("short_name", name.as_str());
+    let source = &view.config.sources[quote.source.index()].id;
+    values.put("exchange", source.as_str());
+    values.put("description", name.as_str());
+    values.close();
+    object.close();
+}

@@ -1,0 +1,464 @@
+//! The feed for charting libraries, asked as the adapter of TradingView's library asks: configuration,
+//! search, symbol, history page after page to the left until there is no more, the newest candles again
+//! and again, quotes. Every candle is that of the chart.
+
+#![cfg(feature = "page")]
+
+mod support;
+
+#[allow(dead_code, reason = "the tests in tests/loopback use the rest")]
+#[path = "loopback/setup.rs"]
+mod setup;
+
+use serde_json::{Value, json};
+use setup::*;
+use std::net::SocketAddr;
+use support::binance::KLINES;
+use support::*;
+
+/// 2024-05-15 10:37:05.
+const NOW: i64 = 1_715_769_425_000;
+
+const MINUTE: i64 = 60;
+
+/// The open time of the minute of [`NOW`], in seconds.
+const PRESENT: i64 = NOW / 60_000 * 60;
+
+/// Candles that are kept of each stored interval.
+const KEEP: [(&str, i64); 3] = [("1m", 4000), ("1h", 1500), ("1d", 500)];
+
+fn world(exchange: &Binance, wait_ms: u64) -> Marketd {
+    exchange.set_time(ServerTime::Fixed(NOW));
+    let depth = |keep: i64| json!({ "keep": keep, "backfill": 0 });
+    let history: Value = KEEP
+        .iter()
+        .map(|(name, keep)| (name.to_string(), depth(*keep)))
+        .collect();
+    let source = with(source("fake", exchange), "timeoutMs", json!(60_000));
+    let config = with(config(&[source]), "history", history);
+    start(&with(config, "limits", json!({ "chartWaitMs": wait_ms }))).with_clock()
+}
+
+/// Rows of a market as Binance sends them: one a minute, but for these minutes before [`PRESENT`].
+fn minutes(oldest: i64, is_hole: impl Fn(i64) -> bool) -> String {
+    let rows = (0..=oldest).rev().filter(|ago| !is_hole(*ago)).map(|ago| {
+        let open = (PRESENT - ago * MINUTE) * 1000;
+        let close = open + 59_999;
+        let price = 100_000 + ago % 977;
+        format!(
+            r#"[{open},"{price}.5","{price}.75","{price}.25000000","{price}.50000001","0.{:08}",{close},"1",1,"1","1","0"]"#,
+            ago + 1
+        )
+    });
+    format!("[{}]", rows.collect::<Vec<_>>().join(","))
+}
+
+/// What the adapter gets for a request.
+#[derive(Debug, PartialEq)]
+enum Page {
+    /// Time in seconds, open, high, low, close, volume.
+    Bars(Vec<[String; 6]>),
+    NoData(Option<i64>),
+    Fault(String),
+}
+
+/// The adapter of the charting library.
+struct Adapter(SocketAddr);
+
+impl Adapter {
+    #[track_caller]
+    fn ask(&self, target: &str) -> Json {
+        let answer = get(self.0, &format!("/udf/{target}"));
+        assert_eq!(answer.status, 200, "{target}: {}", answer.text());
+        answer.exact()
+    }
+
+    /// The ticker of the first result of a search, resolved.
+    #[track_caller]
+    fn find(&self, query: &str) -> (String, Json) {
+        let found = self.ask(&format!("search?query={query}&type=&exchange=&limit=30"));
+        let ticker = found.items()[0]["ticker"]
+            .text()
+            .expect("a ticker")
+            .to_string();
+        let symbol = self.ask(&format!("symbols?symbol={}", ticker.replace('/', "%2F")));
+        assert_eq!(symbol["ticker"].text(), Some(ticker.as_str()));
+        (ticker, symbol)
+    }
+
+    #[track_caller]
+    fn history(&self, ticker: &str, rest: &str) -> Page {
+        let ticker = ticker.replace('/', "%2F");
+        let page = self.ask(&format!("history?symbol={ticker}&{rest}"));
+        match page["s"].text().expect("a state") {
+            "ok" => {
+                assert_eq!(page.keys(), ["s", "t", "o", "h", "l", "c", "v"]);
+                let columns = ["t", "o", "h", "l", "c", "v"].map(|key| page[key].items());
+                let count = columns[0].len();
+                assert!(columns.iter().all(|column| column.len() == count), "{rest}");
+                let bar =
+                    |at: usize| columns.map(|it| it[at].text().expect("a number").to_string());
+                Page::Bars((0..count).map(bar).collect())
+            }
+            "no_data" => Page::NoData(page.get("nextTime").and_then(Json::integer)),
+            "error" => Page::Fault(page["errmsg"].text().expect("a message").to_string()),
+            other => panic!("{other} is no state"),
+        }
+    }
+
+    #[track_caller]
+    fn bars(&self, ticker: &str, rest: &str) -> Vec<[String; 6]> {
+        match self.history(ticker, rest) {
+            Page::Bars(bars) => bars,
+            other => panic!("{rest}: {other:?}"),
+        }
+    }
+
+    /// All bars before this time, page after page to the left.
+    #[track_caller]
+    fn walk(&self, ticker: &str, resolution: &str, to: i64, countback: usize) -> Vec<[String; 6]> {
+        let (mut all, mut to) = (Vec::new(), to);
+        let step = time_of(resolution) * countback as i64;
+        for _ in 0..1000 {
+            let rest = format!(
+                "resolution={resolution}&from={}&to={to}&countback={countback}",
+                to - step
+            );
+            match self.history(ticker, &rest) {
+                Page::Bars(bars) => {
+                    assert!(!bars.is_empty() && bars.len() <= countback, "{rest}");
+                    let times: Vec<i64> = bars.iter().map(time).collect();
+                    assert!(times.windows(2).all(|two| two[0] < two[1]), "{rest}");
+                    assert!(*times.last().expect("not empty") < to, "{rest}");
+                    to = times[0];
+                    all.splice(0..0, bars);
+                }
+                Page::NoData(next) => {
+                    assert_eq!(next, None, "{rest}");
+                    return all;
+                }
+                Page::Fault(message) => panic!("{rest}: {message}"),
+            }
+        }
+        panic!("it never ends");
+    }
+}
+
+fn time(bar: &[String; 6]) -> i64 {
+    bar[0].parse().expect("seconds")
+}
+
+/// About so many seconds.
+fn time_of(resolution: &str) -> i64 {
+    match resolution {
+        "1D" => 86_400,
+        "3D" => 3 * 86_400,
+        "1W" => 7 * 86_400,
+        "1M" => 30 * 86_400,
+        minutes => minutes.parse::<i64>().expect("minutes") * MINUTE,
+    }
+}
+
+/// The candles of the chart between two times, as bars.
+fn charted(
+    addr: SocketAddr,
+    ticker: &str,
+    resolution: &str,
+    from: i64,
+    to: i64,
+) -> Vec<[String; 6]> {
+    let target = format!(
+        "/api/ecosystem/chart?symbol={ticker}&resolution={resolution}&from={from}&to={to}&limit=5000"
+    );
+    let answer = get(addr, &target);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let rows = answer.exact();
+    let bar = |row: &Json| -> [String; 6] {
+        let mut fields: Vec<String> = (row.items().iter())
+            .map(|field| field.text().expect("a number").to_string())
+            .collect();
+        let open: i64 = fields[0].parse().expect("milliseconds");
+        fields[0] = (open / 1000).to_string();
+        fields.try_into().expect("six fields")
+    };
+    rows.items().iter().map(bar).collect()
+}
+
+#[test]
+fn a_library_finds_a_market_and_walks_through_all_of_its_history() {
+    let exchange = Binance::generated(3, 4);
+    let marketd = world(&exchange, 30_000);
+    let adapter = Adapter(marketd.addr());
+    let config = adapter.ask("config");
+    assert_eq!(config["supports_search"].bool(), Some(true));
+    assert_eq!(config["exchanges"].items()[1]["value"].text(), Some("fake"));
+    let name = exchange.symbols()[0].clone();
+    let joined = name.replace('/', "").to_lowercase();
+    let (ticker, symbol) = adapter.find(&joined);
+    assert_eq!(ticker, name);
+    let resolutions = symbol["supported_resolutions"].items();
+    assert_eq!(config["supported_resolutions"].items(), resolutions);
+    assert_eq!(resolutions.len(), 15);
+    for resolution in resolutions {
+        let resolution = resolution.text().expect("a name");
+        let countback = if resolution == "1M" { 5 } else { 329 };
+        let end = NOW / 1000 + time_of(resolution);
+        let bars = adapter.walk(&ticker, resolution, end, countback);
+        let first = time(&bars[0]);
+        let kept = match resolution {
+            "1" | "3" | "5" | "15" | "30" => KEEP[0].1 * MINUTE,
+            "1D" | "3D" | "1W" | "1M" => KEEP[2].1 * 86_400,
+            _ => KEEP[1].1 * 3600,
+        };
+        assert!(
+            (first - (NOW / 1000 - kept)).abs() <= time_of(resolution) * 2,
+            "{resolution}"
+        );
+        let expected = charted(marketd.addr(), &ticker, resolution, first, end);
+        assert_eq!(bars, expected, "{resolution}");
+        assert!(
+            bars.len() as i64 >= kept / time_of(resolution) - 2,
+            "{resolution}"
+        );
+        // The newest bars, as they are asked for every few seconds.
+        let newest = format!("resolution={resolution}&from=0&to={end}&countback=2");
+        assert_eq!(
+            adapter.bars(&ticker, &newest),
+            bars[bars.len() - 2..],
+            "{resolution}"
+        );
+        // Without a number, a range is what it says; its end is not in it.
+        let (from, to) = (time(&bars[1]), time(&bars[bars.len() - 1]));
+        let range = format!("resolution={resolution}&from={from}&to={to}");
+        assert_eq!(
+            adapter.bars(&ticker, &range),
+            bars[1..bars.len() - 1],
+            "{resolution}"
+        );
+    }
+}
+
+#[test]
+fn holes_are_passed_over_and_never_taken_for_the_end() {
+    let exchange = Binance::generated(3, 4);
+    let is_hole = |ago: i64| (600..1400).contains(&ago) || ago % 13 == 5 || ago == 2;
+    exchange.set_klines("BTCUSDT", "1m", &minutes(4000, is_hole));
+    let marketd = world(&exchange, 30_000);
+    let adapter = Adapter(marketd.addr());
+    let at = |ago: i64| PRESENT - ago * MINUTE;
+    for countback in [50, 700, 5000] {
+        let bars = adapter.walk("BTC/USDT", "1", PRESENT + MINUTE, countback);
+        let kept = (0..=KEEP[0].1).rev().filter(|ago| !is_hole(*ago));
+        let expected: Vec<i64> = kept.map(at).collect();
+        let times: Vec<i64> = bars.iter().map(time).collect();
+        assert_eq!(times, expected, "{countback}");
+        let charted = charted(marketd.addr(), "BTC/USDT", "1", times[0], PRESENT);
+        assert_eq!(bars, charted, "{countback}");
+    }
+    for resolution in ["3", "15", "30"] {
+        let bars = adapter.walk("BTC/USDT", resolution, PRESENT + MINUTE, 40);
+        let first = time(&bars[0]);
+        let charted = charted(marketd.addr(), "BTC/USDT", resolution, first, PRESENT);
+        assert_eq!(bars, charted, "{resolution}");
+    }
+    // A library that asks without a number is led over the hole.
+    let hole = format!("resolution=1&from={}&to={}", at(1300), at(700));
+    let before = (1400..).find(|ago| !is_hole(*ago)).expect("there is one");
+    assert_eq!(
+        adapter.history("BTC/USDT", &hole),
+        Page::NoData(Some(at(before)))
+    );
+    // One that counts gets so many, from behind the hole.
+    let back = format!("resolution=1&from={}&to={}&countback=20", at(1000), at(900));
+    let bars = adapter.bars("BTC/USDT", &back);
+    assert_eq!((bars.len(), time(&bars[19])), (20, at(before)));
+    // The future has no candle, and the newest one is before it.
+    let future = format!("resolution=1&from={}&to={}", at(-60), at(-120));
+    assert_eq!(
+        adapter.history("BTC/USDT", &future),
+        Page::NoData(Some(PRESENT))
+    );
+    let future = format!("resolution=1&from={}&to={}&countback=3", at(-60), at(-120));
+    assert_eq!(adapter.bars("BTC/USDT", &future).len(), 3);
+    // What is older than all that is kept does not come any more.
+    let past = format!("resolution=1&from=-500&to={}&countback=300", at(9000));
+    assert_eq!(adapter.history("BTC/USDT", &past), Page::NoData(None));
+}
+
+#[test]
+fn what_the_exchange_has_not_told_is_no_end() {
+    let exchange = Binance::generated(3, 4);
+    // The market begins where its first candle is; that there is none before is not certain at once.
+    exchange.set_klines("BTCUSDT", "1m", &minutes(100, |_| false));
+    let marketd = world(&exchange, 300);
+    let adapter = Adapter(marketd.addr());
+    let at = |ago: i64| PRESENT - ago * MINUTE;
+    let newest = format!("resolution=1&from=0&to={}&countback=300", at(-1));
+    let bars = eventually(LONG, || match adapter.history("BTC/USDT", &newest) {
+        Page::Bars(bars) => Some(bars),
+        _ => None,
+    });
+    assert_eq!(bars.len(), 101);
+    let older = format!("resolution=1&from=0&to={}&countback=300", at(100));
+    let found = adapter.history("BTC/USDT", &older);
+    assert!(matches!(found, Page::Fault(_)), "{found:?}");
+    // Nor is silence.
+    exchange.fault_on(KLINES, Fault::Silence);
+    for rest in [
+        "resolution=60&countback=10",
+        "resolution=60&from=1&to=1715769425",
+    ] {
+        let found = adapter.history("ETH/USDT", rest);
+        assert!(matches!(found, Page::Fault(_)), "{rest}: {found:?}");
+    }
+    exchange.heal();
+    exchange.cut();
+    eventually(LONG, || {
+        match adapter.history("ETH/USDT", "resolution=60&countback=10") {
+            Page::Bars(bars) => (bars.len() == 10).then_some(()),
+            _ => None,
+        }
+    });
+}
+
+#[test]
+fn what_a_library_asks_wrong_is_an_error_that_it_reads() {
+    let exchange = Binance::generated(3, 4);
+    let marketd = world(&exchange, 30_000);
+    let adapter = Adapter(marketd.addr());
+    for target in [
+        "symbols?symbol=FOO/BAR",
+        "symbols?symbol=",
+        "symbols",
+        "symbols?symbol=a.b",
+        "history?symbol=FOO/BAR&resolution=60&countback=3",
+        "history?symbol=BTCUSDT&countback=3",
+        "history?symbol=BTCUSDT&resolution=7&countback=3",
+        "history?symbol=BTCUSDT&resolution=60&countback=x",
+        "history?symbol=BTCUSDT&resolution=60&from=1.5",
+        "history?symbol=BTCUSDT&resolution=60&to=99999999999999999",
+        "history?symbol=BTCUSDT&symbol=BTCUSDT&resolution=60",
+        "quotes",
+        "quotes?symbols=,",
+        "search?limit=0",
+        "search?limit=x",
+    ] {
+        let answer = adapter.ask(target);
+        assert_eq!(answer.keys(), ["s", "errmsg"], "{target}");
+        assert_eq!(answer["s"].text(), Some("error"), "{target}");
+    }
+    for target in ["/udf", "/udf/", "/udf/marks", "/udf/config/"] {
+        assert_eq!(get(marketd.addr(), target).status, 404, "{target}");
+    }
+    // A range of any length is answered with its newest candles.
+    let all = adapter.bars("BTCUSDT", "resolution=60&from=-1&to=9999999999999999");
+    assert!(all.len() as i64 >= KEEP[1].1);
+}
+
+#[test]
+fn symbols_and_quotes_have_the_exact_figures_of_the_other_addresses() {
+    let exchange = Binance::generated(40, 4);
+    let marketd = world(&exchange, 30_000);
+    await_polls(&marketd, 1);
+    silence(&exchange);
+    let adapter = Adapter(marketd.addr());
+    let markets = read(marketd.addr(), "/api/ecosystem/market");
+    for market in markets.items() {
+        let name = market["symbol"].text().expect("a symbol");
+        let (ticker, symbol) = adapter.find(&name.replace('/', "%2F").to_lowercase());
+        assert_eq!(ticker, name);
+        let precision = &market["metadata"]["precision"];
+        let places = precision["price"].integer().expect("it is known") as u32;
+        assert_eq!(symbol["pricescale"].integer(), Some(10i64.pow(places)));
+        assert_eq!(symbol["minmov"].integer(), Some(1));
+        assert_eq!(symbol["volume_precision"], precision["amount"]);
+        assert_eq!(symbol["session"].text(), Some("24x7"));
+        assert_eq!(symbol["timezone"].text(), Some("Etc/UTC"));
+        // The same by the full name, which keeps its source.
+        let full = symbol["full_name"].text().expect("a name");
+        let named = adapter.ask(&format!("symbols?symbol={}", full.to_uppercase()));
+        assert_eq!(named["ticker"].text(), Some(full));
+        let list = format!("{name},NOPE,{full}").replace('/', "%2F");
+        let quotes = adapter.ask(&format!("quotes?symbols={list}"));
+        assert_eq!(quotes["s"].text(), Some("ok"));
+        let [one, nope, other] = quotes["d"].items() else {
+            panic!("three were asked for");
+        };
+        assert_eq!(
+            (nope["s"].text(), nope["n"].text()),
+            (Some("error"), Some("NOPE"))
+        );
+        assert_eq!(one["n"].text(), Some(name));
+        assert_eq!(one["v"], other["v"]);
+        let quote = quote(&marketd, &name.replace('/', "-"));
+        for (key, field) in [
+            ("lp", "last"),
+            ("ch", "change"),
+            ("chp", "percentage"),
+            ("bid", "bid"),
+            ("ask", "ask"),
+            ("open_price", "open"),
+            ("high_price", "high"),
+            ("low_price", "low"),
+            ("volume", "baseVolume"),
+            ("exchange", "source"),
+            ("short_name", "symbol"),
+        ] {
+            assert_eq!(one["v"][key], quote[field], "{name}: {key}");
+        }
+    }
+    let search = |rest: &str| {
+        let found = adapter.ask(&format!("search?{rest}"));
+        let names = found
+            .items()
+            .iter()
+            .map(|it| it["symbol"].text().expect("a symbol"));
+        names.map(str::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(search("query=&limit=500").len(), 40);
+    assert_eq!(search("query=").len(), 30);
+    assert_eq!(search("query=BTC&limit=1"), ["BTC/USDT"]);
+    assert!(search("query=usdt&exchange=fake&type=crypto").len() > 1);
+    assert!(search("query=usdt&exchange=other").is_empty());
+    assert!(search("query=usdt&type=stock").is_empty());
+    let time = get(marketd.addr(), "/udf/time");
+    assert_eq!(
+        time.header("Content-Type"),
+        Some("text/plain; charset=utf-8")
+    );
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = now.expect("it is after 1970").as_secs();
+    assert!(time.text().parse::<u64>().expect("digits").abs_diff(now) < 60);
+}
+
+#[test]
+fn it_is_under_the_base_path_and_has_tags() {
+    let exchange = Binance::generated(3, 4);
+    exchange.set_time(ServerTime::Fixed(NOW));
+    let config = with(
+        config(&[source("fake", &exchange)]),
+        "basePath",
+        json!("/b"),
+    );
+    let marketd = Marketd::with_config(&config);
+    let addr = marketd.addr();
+    await_answer(addr, "/b/health", |it| it.text().contains("\"ok\""));
+    for target in [
+        "/b/udf/config",
+        "/b/udf/symbols?symbol=BTCUSDT",
+        "/b/udf/search?query=BTC",
+        "/b/udf/quotes?symbols=BTCUSDT",
+        "/b/udf/history?symbol=BTCUSDT&resolution=1D&countback=30&to=1700000000",
+    ] {
+        let answer = await_answer(addr, target, |it| it.header("ETag").is_some());
+        // A poll may come in between; then the tag is another one.
+        let unchanged = poll_until(PATIENCE, || {
+            let tag = get(addr, target).header("ETag").map(str::to_string)?;
+            let raw = format!("GET {target} HTTP/1.1\r\nHost: x\r\nIf-None-Match: {tag}\r\n\r\n");
+            Some(request(addr, raw)).filter(|it| it.status == 304)
+        });
+        assert!(unchanged.is_some(), "{target}");
+        assert_eq!(answer.header("Access-Control-Allow-Origin"), Some("*"));
+    }
+    assert_eq!(get(addr, "/udf/config").status, 404);
+}
