@@ -154,7 +154,8 @@ impl Report {
 
     /// True if a value that the value of `path` is in has a fault.
     pub fn is_faulty_around(&self, path: &str) -> bool {
-        self.faults.iter().any(|fault| is_within(path, &fault.key))
+        let is_around = |key: &str| key.is_empty() || is_within(path, key);
+        self.faults.iter().any(|fault| is_around(&fault.key))
     }
 
     /// Adds a fault, once.

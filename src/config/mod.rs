@@ -6,13 +6,16 @@
 //! [`command`] parses the command line with `flags`. `load` reads the file, lets environment and
 //! flags override it, and lets `check` compare the keys with each other. `schema` and `limits` list
 //! the keys. `values` reads and prints them, by the `forms` of texts and the `json` of the file.
-//! Everything that is wrong is a [`Fault`], and one run reports all faults.
+//! Everything that is wrong is a [`Fault`], and one run reports all faults. `members` reads files in
+//! which most members are required: those of dialects.
 //!
 //! To add a limit: an entry in `limits`. To add a key: a row in `schema`. To add a flag: a row in
 //! `flags`. Then `UPDATE_DOCS=1 cargo test reference` writes the reference.
 
 mod check;
 mod command;
+#[cfg(test)]
+pub(crate) mod describe;
 mod dialects;
 mod fault;
 mod file;
@@ -25,6 +28,7 @@ mod limits;
 mod load;
 mod log_rules;
 mod man;
+pub(crate) mod members;
 mod network;
 mod number;
 mod proxy;

@@ -4,11 +4,11 @@
 //! in order: the market layer does.
 
 use super::error::{Fault, Reject, Wrong};
-use super::form::names;
 use super::json::{Cursor, Raw, Stop};
 use super::shape::{Fields, Order, Table};
 use super::sink::Sink;
 use super::value::{Unit, time, unsigned};
+use crate::config::members::names;
 use crate::record::Candle;
 
 names! {

@@ -7,11 +7,11 @@
 use super::candle::CandleField;
 use super::dialect::{DialectForm, TickerCall};
 use super::endpoint::Endpoint;
-use super::form::Named as _;
 use super::listing::ListingField;
 use super::path::Form;
 use super::target::Placeholder;
 use super::ticker::TickerField;
+use crate::config::members::Named as _;
 use crate::config::{Report, Url};
 use crate::interval::Stored;
 

@@ -8,13 +8,13 @@ use super::call::{Budget, Call, Meter, Page};
 use super::candle::{CandleField, CandleForm};
 use super::endpoint::{BudgetForm, Endpoint, IntervalCounts, IntervalNames};
 use super::error::RefusalKind;
-use super::form::{empty, members};
 use super::listing::ListingForm;
 use super::refusal::Refusal;
 use super::shape::{Table, TableOf};
 use super::target::Rows;
 use super::ticker::TickerField;
 use super::value::Unit;
+use crate::config::members::{empty, members};
 use crate::interval::Stored;
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Endpoints: what a dialect's file says about one request, and what that costs.
 
-use super::form::members;
 use super::path::{Path, Place};
 use super::target::Target;
+use crate::config::members::members;
 use crate::interval::Stored;
 
 members! {

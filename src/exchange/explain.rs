@@ -5,13 +5,13 @@
 use super::call::Call;
 use super::candle::CandleField;
 use super::dialect::Dialect;
-use super::form::Named;
 use super::items::{Caps, Items, Take};
 use super::json::{Cursor, Raw, Stop};
 use super::listing::ListingField;
 use super::path::{Form, find};
 use super::shape::{Fields, Order, Table};
 use super::ticker::TickerField;
+use crate::config::members::Named;
 
 /// The most of an item that is shown.
 const ITEM_CHARS: usize = 600;

@@ -5,12 +5,12 @@
 
 use super::endpoint::Endpoint;
 use super::error::{Fault, Reject, Wrong};
-use super::form::{Words, members, names};
 use super::json::{Cursor, Raw, Stop};
 use super::pair::Pair;
 use super::shape::{Fields, Order, Table, TableOf};
 use super::sink::Sink;
 use super::value::{hundredth, name, text, unsigned};
+use crate::config::members::{Words, members, names};
 use crate::decimal::Decimal;
 use crate::record::{Bounds, MarketInfo, MarketRules};
 use std::borrow::Cow;

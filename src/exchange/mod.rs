@@ -13,9 +13,10 @@
 //! `envelope` and `items` (the way through a body that comes in pieces), `shape` (tables of
 //! members and fields), `value` (numbers, times, names), `pair` (two assets in one text),
 //! `ticker`, `candle` and `listing` (the kinds of items), `refusal` (errors in a 200), `sink` (who
-//! takes the records), `target` (path and query of a request), `dialect` (what a file says),
-//! `check` (what is wrong with a file), `reading` (all of it together), `explain` (the same for a
-//! person), and `registry`, the table of exchanges.
+//! takes the records), `call` (what can be asked), `target` (path and query of a request),
+//! `endpoint` (what a file says about one request), `dialect` (what a file says), `check` (what is
+//! wrong with a file), `reading` (all of it together), `explain` (the same for a person), and
+//! `registry`, the table of exchanges. A file becomes structs by the macros of `config::members`.
 //!
 //! # To add an exchange
 //!
@@ -41,7 +42,6 @@ mod endpoint;
 mod envelope;
 mod error;
 mod explain;
-mod form;
 mod items;
 mod json;
 mod listing;

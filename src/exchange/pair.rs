@@ -4,7 +4,7 @@
 //! is a width in characters. Without widths and without a text in between, there is no telling
 //! where one asset ends, so such a form is refused.
 
-use super::form::texts;
+use crate::config::members::texts;
 
 /// A form of a pair.
 #[derive(Debug, PartialEq, Eq)]

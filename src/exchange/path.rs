@@ -4,8 +4,8 @@
 //! the object `result`. `data[0].ts`: the member `ts` of the first element of `data`. `result.*[]`:
 //! the elements of any array in `result`. `.`: the whole body.
 
-use super::form::texts;
 use super::json::{Cursor, MAX_DEPTH, Raw, Stop};
+use crate::config::members::texts;
 
 /// One step from a value to one inside it.
 #[derive(Debug, PartialEq, Eq)]

@@ -4,10 +4,10 @@
 //! [`Reading`](super::Reading) decides which of the two counts.
 
 use super::error::{ReadError, RefusalKind};
-use super::form::{empty, members};
 use super::json::Raw;
 use super::path::{Path, Step, find};
 use super::value;
+use crate::config::members::{empty, members};
 
 members! {
     /// Where an exchange says that it refuses, and how.

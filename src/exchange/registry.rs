@@ -4,7 +4,7 @@
 
 use super::check::check;
 use super::dialect::{Dialect, DialectForm};
-use super::form::Form as _;
+use crate::config::members::Form as _;
 use crate::config::{Fault, Node, Report, SourceConfig};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -6,9 +6,9 @@
 //!
 //! It converts no values: it passes on [`Raw`] ones in [`Fields`].
 
-use super::form::{Form, Named, TWICE, members_of, refuse, text};
 use super::json::{Cursor, Raw, Stop};
 use super::path::{Step, find};
+use crate::config::members::{Form, Named, TWICE, members_of, refuse, text};
 use crate::config::{Node, Report};
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -349,7 +349,7 @@ fn elements<'a>(
 mod tests {
     use super::*;
 
-    use crate::exchange::form::names;
+    use crate::config::members::names;
     use std::sync::LazyLock;
 
     names! {

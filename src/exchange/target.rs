@@ -11,8 +11,8 @@
 //! A value is never searched for placeholders, and what an exchange has named is escaped.
 
 use super::call::Call;
-use super::form::{Named, texts};
 use super::value::Unit;
+use crate::config::members::{Named, texts};
 use crate::time::UnixMs;
 use std::fmt::{self, Write};
 

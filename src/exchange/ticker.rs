@@ -4,11 +4,11 @@
 //! not send, and passes a zero on as a zero: the market layer decides what it means.
 
 use super::error::{Fault, Reject, Wrong};
-use super::form::names;
 use super::json::{Cursor, Raw, Stop};
 use super::shape::{Fields, Order, Table};
 use super::sink::Sink;
 use super::value::{Unit, decimal, name, time, times_hundred, unsigned};
+use crate::config::members::names;
 use crate::record::{Stats, Ticker};
 use crate::time::UnixMs;
 use std::borrow::Cow;

@@ -5,8 +5,8 @@
 //! binary floating point, and does not know which field a value belongs to.
 
 use super::error::Fault;
-use super::form::names;
 use super::json::Raw;
+use crate::config::members::names;
 use crate::config::unquoted;
 use crate::decimal::{Decimal, DecimalError};
 use crate::time::{UnixMs, digits, iso_8601, millis};

@@ -11,6 +11,6 @@ mod kraken;
 mod kucoin;
 mod okx;
 pub(super) mod sample;
-pub(super) mod schema;
+mod schema;
 mod six;
 pub(super) mod testing;

@@ -1,80 +1,15 @@
 //! The JSON Schema of a dialect's file: made from the structs that it is read into.
 
 use super::testing::{candles, read};
+use crate::config::describe::{Described, Schema, Types, write};
 use crate::exchange::dialect::DialectForm;
-use crate::exchange::form::{Named, Words};
 use crate::exchange::pair::Pair;
 use crate::exchange::path::{Path, Place};
 use crate::exchange::shape::TableOf;
 use crate::exchange::target::Target;
 use crate::exchange::{Call, Dialect, SCHEMA};
 use crate::interval::Stored;
-use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
-
-/// What a file may give for a type.
-pub(in crate::exchange) trait Schema {
-    fn schema(types: &mut Types) -> Value;
-}
-
-/// What the words of an enum mean.
-pub(in crate::exchange) trait Described: Named {
-    const NAME: &'static str;
-    const ABOUT: &'static str;
-    const WORDS: &'static [&'static str];
-}
-
-/// The types that have names, and the members of the one that is being described.
-#[derive(Default)]
-pub(in crate::exchange) struct Types {
-    named: BTreeMap<String, Value>,
-    members: Map<String, Value>,
-    needed: Vec<&'static str>,
-}
-
-impl Types {
-    pub(in crate::exchange) fn object(
-        &mut self,
-        name: &str,
-        about: &str,
-        describe: impl FnOnce(&mut Types),
-    ) -> Value {
-        let outer = (
-            std::mem::take(&mut self.members),
-            std::mem::take(&mut self.needed),
-        );
-        describe(self);
-        let (members, needed) = (
-            std::mem::replace(&mut self.members, outer.0),
-            std::mem::replace(&mut self.needed, outer.1),
-        );
-        let mut object = json!({
-            "description": about.trim(), "type": "object", "properties": members,
-            "additionalProperties": false
-        });
-        if !needed.is_empty() {
-            object["required"] = json!(needed);
-        }
-        self.name(name, object)
-    }
-
-    pub(in crate::exchange) fn add<T: Schema>(
-        &mut self,
-        key: &'static str,
-        about: &str,
-        is_needed: bool,
-    ) {
-        let mut schema = T::schema(self);
-        schema["description"] = json!(about.trim());
-        self.members.insert(key.into(), schema);
-        self.needed.extend(is_needed.then_some(key));
-    }
-
-    fn name(&mut self, name: &str, schema: Value) -> Value {
-        self.named.insert(name.into(), schema);
-        json!({ "$ref": format!("#/$defs/{name}") })
-    }
-}
+use serde_json::{Value, json};
 
 /// Makes texts of a form of their own.
 macro_rules! texts {
@@ -92,55 +27,6 @@ texts! {
     Path "A path from the body's top: `data.list`, `data[0].ts`, `result.*`, or `.` for the whole body."
     Place "A path, and what is there: `data.list[]` the elements of an array, `result{}` the members of an object, `data` the one item itself."
     Pair "Both assets in one text: `{base}/{quote}`, `{quote}-{base}`, `t{base:3}{quote:3}`."
-}
-
-/// Makes types that JSON has.
-macro_rules! plain {
-    ($($type:ty = $schema:tt)+) => { $(
-        impl Schema for $type {
-            fn schema(_: &mut Types) -> Value {
-                json!($schema)
-            }
-        }
-    )+ };
-}
-
-plain! {
-    String = { "type": "string" }
-    Box<str> = { "type": "string" }
-    bool = { "type": "boolean" }
-    u32 = { "type": "integer", "minimum": 0, "maximum": 4294967295u32 }
-    u16 = { "type": "integer", "minimum": 0, "maximum": 65535 }
-    Words = { "type": "object", "additionalProperties": { "type": "string" } }
-}
-
-impl<T: Schema> Schema for Option<T> {
-    fn schema(types: &mut Types) -> Value {
-        T::schema(types)
-    }
-}
-
-impl<T: Schema> Schema for Vec<T> {
-    fn schema(types: &mut Types) -> Value {
-        json!({ "type": "array", "items": T::schema(types) })
-    }
-}
-
-impl<T: Described> Schema for T {
-    fn schema(types: &mut Types) -> Value {
-        let words = T::NAMES
-            .iter()
-            .zip(T::WORDS)
-            .map(|(name, about)| match about.trim() {
-                "" => json!({ "const": name }),
-                about => json!({ "const": name, "description": about }),
-            });
-        let words: Vec<Value> = words.collect();
-        types.name(
-            T::NAME,
-            json!({ "description": T::ABOUT.trim(), "anyOf": words }),
-        )
-    }
 }
 
 impl<F: Described> Schema for TableOf<F> {
@@ -162,30 +48,6 @@ impl<F: Described> Schema for TableOf<F> {
         });
         types.name(&name, table)
     }
-}
-
-/// JSON with what fits on one line on one line.
-fn write(value: &Value, indent: &str, out: &mut String) {
-    let flat = value.to_string();
-    let (brackets, parts): (_, Vec<(String, &Value)>) = match value {
-        Value::Object(members) if flat.len() > 120 => {
-            let parts = members
-                .iter()
-                .map(|(name, it)| (format!("\"{name}\": "), it));
-            ("{}", parts.collect())
-        }
-        Value::Array(items) if flat.len() > 120 => {
-            ("[]", items.iter().map(|it| (String::new(), it)).collect())
-        }
-        _ => return out.push_str(&flat),
-    };
-    let inner = format!("{indent} ");
-    for (at, (name, part)) in parts.into_iter().enumerate() {
-        let before = if at == 0 { &brackets[..1] } else { "," };
-        *out += &format!("{before}\n{inner}{name}");
-        write(part, &inner, out);
-    }
-    *out += &format!("\n{indent}{}", &brackets[1..]);
 }
 
 #[test]

@@ -1,19 +1,18 @@
-//! Forms: how what a dialect's file says becomes structs.
+//! Members: how a file of JSON becomes structs of required and optional members.
 //!
 //! Owns the trait [`Form`], and the two macros that say what a file may hold: `members!` makes a
 //! struct whose fields are members of an object, `names!` an enum whose variants are words. Reading
 //! goes on after a fault, so that one run reports all of them. What the members mean to each other is
-//! `check`'s.
-//!
-//! The values know their line and their path: they are those of the configuration's file.
+//! up to whoever asks. The configuration itself, where every key has a default, is read by `values`.
 
-use crate::config::{Node, Report};
+use super::fault::Report;
+use super::json::Node;
 
 /// The fault of a member that is there twice.
-pub(super) const TWICE: &str = "given twice";
+pub(crate) const TWICE: &str = "given twice";
 
-/// What a member of a dialect's file may be.
-pub(super) trait Form {
+/// What a member of a file may be.
+pub(crate) trait Form {
     /// The value. After a fault has been reported: some value, of which nothing else is said.
     fn read(node: &Node<'_>, report: &mut Report) -> Self;
 }
@@ -28,16 +27,16 @@ macro_rules! members {
         $(#[doc = $about])+
         $vis struct $name { $( $(#[doc = $what])+ pub(super) $field: $type, )+ }
 
-        impl $crate::exchange::form::Form for $name {
+        impl $crate::config::members::Form for $name {
             // A copy at each place that has such a member would make the program larger.
             #[inline(never)]
             fn read(
                 node: &$crate::config::Node<'_>,
                 report: &mut $crate::config::Report,
             ) -> $name {
-                let mut members = $crate::exchange::form::Members::of(node, report);
+                let mut members = $crate::config::members::Members::of(node, report);
                 let read = $name { $(
-                    $field: $crate::exchange::form::members!(@ members $key $($default)?),
+                    $field: $crate::config::members::members!(@ members $key $($default)?),
                 )+ };
                 members.end();
                 read
@@ -45,8 +44,8 @@ macro_rules! members {
         }
 
         #[cfg(test)]
-        impl $crate::exchange::tests::schema::Schema for $name {
-            fn schema(types: &mut $crate::exchange::tests::schema::Types) -> serde_json::Value {
+        impl $crate::config::describe::Schema for $name {
+            fn schema(types: &mut $crate::config::describe::Types) -> serde_json::Value {
                 let about = concat!($($about),+);
                 types.object(stringify!($name), about, |members| { $(
                     let default: &[&str] = &[$(stringify!($default))?];
@@ -57,24 +56,24 @@ macro_rules! members {
     };
     (@ $members:ident $key:literal) => {{
         let node = $members.needed($key);
-        $crate::exchange::form::Form::read(&node, $members.report)
+        $crate::config::members::Form::read(&node, $members.report)
     }};
     (@ $members:ident $key:literal $default:expr) => {
         match $members.find($key) {
-            Some(node) => $crate::exchange::form::Form::read(&node, $members.report),
+            Some(node) => $crate::config::members::Form::read(&node, $members.report),
             None => $default,
         }
     };
 }
-pub(super) use members;
+pub(crate) use members;
 
 /// The value of an empty object, for structs whose members all have defaults.
-pub(super) fn empty<T: Form>() -> T {
+pub(crate) fn empty<T: Form>() -> T {
     T::read(&Node::of(String::new(), "{}"), &mut Report::default())
 }
 
 /// An enum whose variants are words.
-pub(super) trait Named: Copy + 'static {
+pub(crate) trait Named: Copy + 'static {
     /// The words, and their variants in the same order.
     const NAMES: &'static [&'static str];
     const ALL: &'static [Self];
@@ -104,7 +103,7 @@ macro_rules! names {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         $vis enum $name { $( $(#[doc = $what])* $variant, )+ }
 
-        impl $crate::exchange::form::Named for $name {
+        impl $crate::config::members::Named for $name {
             const NAMES: &'static [&'static str] = &[$($word),+];
             const ALL: &'static [$name] = &[$($name::$variant),+];
 
@@ -114,25 +113,25 @@ macro_rules! names {
         }
 
         #[cfg(test)]
-        impl $crate::exchange::tests::schema::Described for $name {
+        impl $crate::config::describe::Described for $name {
             const NAME: &'static str = stringify!($name);
             const ABOUT: &'static str = concat!($($about),+);
             const WORDS: &'static [&'static str] = &[$(concat!($($what),*)),+];
         }
     };
 }
-pub(super) use names;
+pub(crate) use names;
 
 /// The members of an object that are not read yet.
-pub(super) struct Members<'n, 'r> {
+pub(crate) struct Members<'n, 'r> {
     whole: &'r Node<'n>,
     left: Vec<(String, Node<'n>)>,
     known: Vec<&'static str>,
-    pub(super) report: &'r mut Report,
+    pub(crate) report: &'r mut Report,
 }
 
 impl<'n, 'r> Members<'n, 'r> {
-    pub(super) fn of(whole: &'r Node<'n>, report: &'r mut Report) -> Members<'n, 'r> {
+    pub(crate) fn of(whole: &'r Node<'n>, report: &'r mut Report) -> Members<'n, 'r> {
         Members {
             whole,
             left: members_of(whole, "an object", report),
@@ -142,14 +141,14 @@ impl<'n, 'r> Members<'n, 'r> {
     }
 
     /// Takes the member of this name out.
-    pub(super) fn find(&mut self, name: &'static str) -> Option<Node<'n>> {
+    pub(crate) fn find(&mut self, name: &'static str) -> Option<Node<'n>> {
         self.known.push(name);
         let place = self.left.iter().position(|(known, _)| known == name)?;
         Some(self.left.remove(place).1)
     }
 
     /// The same for a member that is required.
-    pub(super) fn needed(&mut self, name: &'static str) -> Node<'n> {
+    pub(crate) fn needed(&mut self, name: &'static str) -> Node<'n> {
         self.find(name).unwrap_or_else(|| {
             let path = self.whole.path_of(name);
             self.report.place(&path, self.whole.offset);
@@ -158,7 +157,7 @@ impl<'n, 'r> Members<'n, 'r> {
     }
 
     /// Reports the members that are not known.
-    pub(super) fn end(self) {
+    pub(crate) fn end(self) {
         for (name, node) in &self.left {
             let expected = self.known.join(", ");
             let message = match self.known.contains(&&**name) {
@@ -171,7 +170,7 @@ impl<'n, 'r> Members<'n, 'r> {
 }
 
 /// The members of an object, some perhaps twice.
-pub(super) fn members_of<'n>(
+pub(crate) fn members_of<'n>(
     node: &Node<'n>,
     expected: &str,
     report: &mut Report,
@@ -188,14 +187,14 @@ pub(super) fn members_of<'n>(
 
 /// Reports that a value is wrong: the message `why`, or else what was expected. What is missing in
 /// something that is wrong itself is not reported.
-pub(super) fn refuse(node: &Node<'_>, why: Option<String>, expected: &str, report: &mut Report) {
+pub(crate) fn refuse(node: &Node<'_>, why: Option<String>, expected: &str, report: &mut Report) {
     if !report.is_faulty_around(&node.path) {
         node.refuse(why, expected.to_owned(), report);
     }
 }
 
 /// The text of a value; empty after a fault.
-pub(super) fn text(node: &Node<'_>, report: &mut Report) -> String {
+pub(crate) fn text(node: &Node<'_>, report: &mut Report) -> String {
     node.text().unwrap_or_else(|| {
         refuse(node, None, "a text", report);
         String::new()
@@ -262,7 +261,7 @@ leaves! {
 }
 
 /// Texts by name.
-pub(super) type Words = Vec<(Box<str>, Box<str>)>;
+pub(crate) type Words = Vec<(Box<str>, Box<str>)>;
 
 /// The most of them. Exchanges have ten.
 const WORDS: usize = 1000;
@@ -286,7 +285,7 @@ fn words(node: &Node<'_>, report: &mut Report) -> Words {
 /// Makes a type a text of a form of its own, of which this is an example.
 macro_rules! texts {
     ($type:ty, $example:literal) => {
-        impl $crate::exchange::form::Form for $type {
+        impl $crate::config::members::Form for $type {
             fn read(node: &$crate::config::Node<'_>, report: &mut $crate::config::Report) -> $type {
                 let read = match node.text() {
                     Some(text) => <$type>::try_from(text).map_err(Some),
@@ -294,14 +293,14 @@ macro_rules! texts {
                 };
                 read.unwrap_or_else(|message| {
                     let expected = concat!("a text like \"", $example, "\"");
-                    $crate::exchange::form::refuse(node, message, expected, report);
+                    $crate::config::members::refuse(node, message, expected, report);
                     <$type>::try_from($example.to_owned()).expect("an example is good")
                 })
             }
         }
     };
 }
-pub(super) use texts;
+pub(crate) use texts;
 
 impl<T: Named> Form for T {
     #[inline(never)]
