@@ -59,7 +59,7 @@ impl Quotes {
         }
     }
 
-    /// Applies one item of a poll that was received at `now`.
+    /// Applies one item of a poll. `now`: when its response was received, which may be some turns ago.
     pub fn apply(
         &mut self,
         source: SourceId,
@@ -138,7 +138,7 @@ impl Quotes {
         }
     }
 
-    /// QuoteCounts items that were refused before they became a ticker.
+    /// Counts items that were refused before they became a ticker.
     pub fn count_rejected(&mut self, items: u64) {
         self.totals.counts.rejected += items;
     }

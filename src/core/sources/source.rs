@@ -240,7 +240,9 @@ impl Source {
         let (id, schedule) = (self.profile.id, &mut self.schedule);
         let mut has_ended = false;
         let is_done = match &mut job {
-            Job::ApplyTickers(tickers) => apply_tickers(id, tickers, schedule, cx),
+            Job::ApplyTickers(tickers, received) => {
+                apply_tickers(id, tickers, *received, schedule, cx)
+            }
             Job::ApplyCandles(page) => {
                 let is_done = page.step(&schedule.clock, &mut schedule.candles, history, cx);
                 if is_done {
