@@ -28,6 +28,23 @@ const LOADING: Duration = Duration::from_secs(30);
 /// Before a load that failed is tried again.
 const RELOAD: Duration = Duration::from_secs(30);
 
+/// Notes the size of the file. From `limits.historyBytes` on, only markets that the configuration names
+/// are stored.
+pub fn note_size(bytes: u64, cx: &mut Context) {
+    let limit = cx.config.limits.history_bytes;
+    let before = std::mem::replace(&mut cx.stats.history.bytes, bytes);
+    match (before < limit, bytes < limit) {
+        (true, false) => log::warn!(
+            target: HISTORY,
+            "file is full, only named markets are stored bytes={bytes} limit={limit}"
+        ),
+        (false, true) => {
+            log::info!(target: HISTORY, "file has room again bytes={bytes} limit={limit}");
+        }
+        _ => {}
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Off,
@@ -108,7 +125,7 @@ impl FileState {
 
     /// It is open: loads it, unless it was open already.
     pub fn opened(&mut self, opened: Opened, cx: &mut Context) {
-        cx.stats.history.bytes = opened.bytes;
+        note_size(opened.bytes, cx);
         if opened.log_set_aside {
             log::warn!(
                 target: HISTORY,

@@ -140,7 +140,7 @@ impl History {
             return None;
         }
         let takes_more = self.takes_more();
-        self.missing.is_some |= !takes_more;
+        self.missing.note(takes_more, &self.writer);
         let is_taken = takes_more && self.file.takes_changes();
         is_taken.then(|| self.writer.changes(key, cx))
     }

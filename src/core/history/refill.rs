@@ -22,11 +22,22 @@ const SLOTS_A_SLICE: i64 = 128;
 pub struct Missing {
     /// True if something is missing for which no refill has begun.
     pub is_some: bool,
+    /// True if changes are left out, and none have been taken since.
+    is_left_out: bool,
     /// The batch with which a file that had gone holds again what memory does.
     restored_by: Option<u64>,
 }
 
 impl Missing {
+    /// Changes are taken, or left out.
+    pub fn note(&mut self, is_taken: bool, writer: &Writer) {
+        self.is_some |= !is_taken;
+        if !is_taken && !std::mem::replace(&mut self.is_left_out, true) {
+            let waiting = writer.pending();
+            log::warn!(target: HISTORY, "changes left out waiting={waiting} backfill=paused");
+        }
+    }
+
     /// The file has gone: it lacks everything.
     pub fn file_gone(&mut self) {
         self.is_some = true;
@@ -35,6 +46,9 @@ impl Missing {
 
     /// The refill to begin, if one is needed and the disk is well.
     pub fn begin_refill(&mut self, is_well: bool) -> Option<Refill> {
+        if is_well && std::mem::take(&mut self.is_left_out) {
+            log::info!(target: HISTORY, "changes taken again refill=begun");
+        }
         (is_well && std::mem::take(&mut self.is_some)).then(Refill::default)
     }
 

@@ -9,6 +9,7 @@
 //!                                          -> not written: it is gathered again
 //! ```
 
+use super::file_state::note_size;
 use super::names::{name_of, note_extent, ranges_of};
 use crate::core::Action;
 use crate::core::context::Context;
@@ -68,7 +69,7 @@ pub struct Writer {
     flush_at: Option<Mono>,
     /// Failures in a row.
     failures: u32,
-    /// True if the write that is under way takes very long.
+    /// True if the write that is under way takes longer than [`STALLED`].
     is_stalled: bool,
 }
 
@@ -86,8 +87,13 @@ struct Writing {
 impl Writer {
     /// True if another change can be gathered.
     pub fn has_room(&self) -> bool {
+        self.pending() < PENDING
+    }
+
+    /// Weight of the changes that wait for the disk, or are being written.
+    pub fn pending(&self) -> usize {
         let writing = self.writing.as_ref().map_or(0, |writing| writing.weight);
-        writing + self.batch.weight() < PENDING
+        writing + self.batch.weight()
     }
 
     /// True if the last write failed, or takes very long.
@@ -235,7 +241,7 @@ impl Writer {
         cx: &mut Context,
     ) -> Option<Vec<(SeriesName, Extent)>> {
         let mut writing = self.writing.take_if(|writing| writing.number == number)?;
-        self.is_stalled = false;
+        let was_stalled = std::mem::take(&mut self.is_stalled);
         let written = match result {
             Ok(written) => written,
             Err(unwritten) => {
@@ -253,13 +259,14 @@ impl Writer {
             written.updated,
             written.bytes
         );
+        note_size(written.bytes, cx);
         let status = &mut cx.stats.history;
-        status.bytes = written.bytes;
         status.inserted += written.inserted;
         status.updated += written.updated;
         status.write_failed = false;
-        if std::mem::take(&mut self.failures) > 0 {
-            log::info!(target: HISTORY, "written again");
+        let failures = std::mem::take(&mut self.failures);
+        if failures > 0 || was_stalled {
+            log::info!(target: HISTORY, "write works again failures={failures}");
         }
         Some(written.extents)
     }

@@ -137,8 +137,13 @@ const CHARTS: &[Metric] = &[
 #[rustfmt::skip]
 const HISTORY: &[Metric] = &[
     shown("enabled", "Whether there is to be one.", Flag(|it| it.history().enabled)),
-    gauge("usable", "history_usable", "Whether the history file can be used; no where there is none.",
-        Flag(|it| it.history().enabled && !it.history().unusable)),
+    shown("usable", "Whether the history file can be used; no where there is none.",
+        Flag(|it| it.usable().unwrap_or(false))),
+    gauge("", "history_usable", "Whether the history file can be used. Left out where there is none.",
+        MaybeCount(|it| it.usable().map(u64::from))),
+    gauge("", "history_write_failed",
+        "Whether the last write of history failed, or has been under way for more than 10 seconds.",
+        Flag(|it| it.history().write_failed)),
     counter("inserted", "history_candles_inserted_total", "Candles written to the history file.",
         Count(|it| it.history().inserted)),
     counter("updated", "history_candles_updated_total", "Candles revised in the history file.",
@@ -224,7 +229,7 @@ const HTTP: &[Metric] = &[
     counter("notModified", "http_not_modified_total", "Responses 304.", Count(|it| it.http().not_modified)),
     counter("badRequests", "http_bad_requests_total", "Requests not understood.",
         Count(|it| it.http().bad_requests)),
-    counter("timeouts", "http_timeouts_total", "Connections closed by a deadline.",
+    counter("timeouts", "http_timeouts_total", "Connections closed by a deadline while they were in use.",
         Count(|it| it.http().timeouts)),
     counter("rejected", "http_rejected_total", "Connections turned away.", Count(|it| it.http().rejected)),
     counter("rateLimited", "http_rate_limited_total", "Requests turned back by the rate limit.",
@@ -297,6 +302,11 @@ impl<'a> Figures<'a> {
 
     fn history(&self) -> &'a HistoryStatus {
         &self.view.status.history
+    }
+
+    /// True if the history file can be used. `None`: there is none.
+    fn usable(&self) -> Option<bool> {
+        self.history().enabled.then_some(!self.history().unusable)
     }
 
     fn http(&self) -> &'a HttpStatus {
