@@ -26,6 +26,16 @@ impl Service {
     /// How many there are.
     pub const COUNT: usize = 4;
 
+    /// Its name in the log.
+    pub fn name(self) -> &'static str {
+        match self {
+            Service::Api => "api",
+            Service::Ecosystem => "ecosystem",
+            Service::Both => "both",
+            Service::Demo => "demo",
+        }
+    }
+
     /// Logs where it can be reached.
     pub fn announce(self, address: SocketAddr) {
         match self {

@@ -34,7 +34,7 @@ pub fn settle(config: &mut Config) -> Result<(), (u64, usize)> {
     if cap < *most {
         log::info!(
             target: NET,
-            "at most {cap} connections instead of {most}: only {limit} files may be open"
+            "connections capped most={cap} configured={most} files={limit}"
         );
         *most = cap;
     }

@@ -110,7 +110,7 @@ impl Admission {
             self.next_warning = cx.now.mono + WARN_EVERY;
             log::warn!(
                 target: HTTP,
-                "rate limit: addresses forgotten requestAddresses={}",
+                "rate limit forgot addresses limit={}",
                 cx.config.limits.request_addresses
             );
         }

@@ -8,7 +8,7 @@ use super::names::{key_of, name_of};
 use crate::core::Action;
 use crate::core::context::Context;
 use crate::history::{Evicted, Job, SeriesName, StoreError};
-use crate::log_targets::HISTORY;
+use crate::log_targets::{HISTORY, quoted};
 use crate::market::{SeriesKey, floor_slot};
 use crate::time::Mono;
 use std::collections::BTreeMap;
@@ -105,7 +105,7 @@ impl Evictions {
             Err(error) => {
                 // One line for all of them.
                 if !self.series.values().any(|it| *it == Eviction::Failed) {
-                    log::warn!(target: HISTORY, "old candles cannot be evicted: {error}");
+                    log::warn!(target: HISTORY, "evict failed error={}", quoted(error));
                 }
                 self.series.insert(key, Eviction::Failed);
             }

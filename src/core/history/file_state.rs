@@ -14,7 +14,7 @@
 use crate::core::Action;
 use crate::core::context::Context;
 use crate::history::{Job, LOG_SET_ASIDE, Loaded, OpenError, Opened, StoreError};
-use crate::log_targets::HISTORY;
+use crate::log_targets::{HISTORY, quoted};
 use crate::market::SeriesKey;
 use crate::time::{Mono, Now};
 use std::time::Duration;
@@ -36,10 +36,10 @@ pub fn note_size(bytes: u64, cx: &mut Context) {
     match (before < limit, bytes < limit) {
         (true, false) => log::warn!(
             target: HISTORY,
-            "file is full, only named markets are stored bytes={bytes} limit={limit}"
+            "file full stored=named bytes={bytes} limit={limit}"
         ),
         (false, true) => {
-            log::info!(target: HISTORY, "file has room again bytes={bytes} limit={limit}");
+            log::info!(target: HISTORY, "file has room again stored=all bytes={bytes} limit={limit}");
         }
         _ => {}
     }
@@ -129,15 +129,14 @@ impl FileState {
         if opened.log_set_aside {
             log::warn!(
                 target: HISTORY,
-                "a log without its file was found: it is renamed to end in {LOG_SET_ASIDE}, and a \
-                 new file is begun"
+                "stray log set aside suffix={LOG_SET_ASIDE}"
             );
         }
         if self.state != State::Failing {
             return;
         }
         if std::mem::take(&mut cx.stats.history.unusable) {
-            log::info!(target: HISTORY, "the file can be used again");
+            log::info!(target: HISTORY, "file usable again");
         }
         self.load_by = Some(cx.now.mono + LOADING);
         self.load(cx);
@@ -150,7 +149,7 @@ impl FileState {
 
     /// It cannot be used, for now or ever.
     pub fn failed(&mut self, error: &OpenError, cx: &mut Context) {
-        log::error!(target: HISTORY, "{error}");
+        log::error!(target: HISTORY, "file unusable error={}", quoted(error));
         let status = &mut cx.stats.history;
         status.why = error.to_string();
         match error {
@@ -175,7 +174,7 @@ impl FileState {
                     log::warn!(target: HISTORY, "invalid rows skipped rows={}", loaded.unsound);
                 }
             }
-            Err(error) => log::error!(target: HISTORY, "cannot be read: {error}"),
+            Err(error) => log::error!(target: HISTORY, "load failed error={}", quoted(error)),
         }
         if !self.is_loading() {
             return false;
@@ -214,7 +213,8 @@ impl FileState {
     pub fn handle_timeout(&mut self, cx: &mut Context) {
         let is_due = |at: &mut Mono| *at <= cx.now.mono;
         if self.is_loading() && self.load_by.take_if(is_due).is_some() {
-            log::warn!(target: HISTORY, "load takes long: requests do not wait for it any more");
+            let after_s = LOADING.as_secs();
+            log::warn!(target: HISTORY, "load slow after_s={after_s} waiting=false");
         }
         if self.state == State::Failing && self.reload_at.take_if(is_due).is_some() {
             self.load(cx);

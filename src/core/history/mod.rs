@@ -26,7 +26,7 @@ mod writer;
 use crate::core::context::Context;
 use crate::history::{Changes, Loaded, OpenError, Reply, StoreError, Unwritten, Written};
 use crate::job_queue::JobQueue;
-use crate::log_targets::HISTORY;
+use crate::log_targets::{HISTORY, quoted};
 use crate::market::{SeriesKey, SourceId};
 use crate::time::{Mono, Now};
 use eviction::Evictions;
@@ -184,7 +184,7 @@ impl History {
             return;
         }
         if self.close_by.is_some_and(|by| by <= cx.now.mono) {
-            log::error!(target: HISTORY, "the disk takes too long: what is not written yet is lost");
+            log::error!(target: HISTORY, "closing given up lost=true");
             return self.file.closed();
         }
         self.evictions.handle_timeout(self.file.is_on(), cx);
@@ -310,7 +310,7 @@ impl History {
         }
         if !batch.is_empty() {
             let left = batch.weight();
-            log::error!(target: HISTORY, "not written, and lost changes={left}");
+            log::error!(target: HISTORY, "changes lost changes={left}");
         }
         self.file.close(cx);
     }
@@ -344,7 +344,7 @@ impl History {
             }
             Reply::Stopped(result) => {
                 if let Err(error) = result {
-                    log::warn!(target: HISTORY, "the file is not closed cleanly: {error}");
+                    log::warn!(target: HISTORY, "close failed error={}", quoted(error));
                 }
                 self.file.closed();
             }

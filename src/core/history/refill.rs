@@ -71,7 +71,7 @@ impl Missing {
 /// All that memory holds is on disk.
 fn restored(cx: &mut Context) {
     if std::mem::take(&mut cx.stats.history.lost) {
-        log::info!(target: HISTORY, "what memory holds is on disk again");
+        log::info!(target: HISTORY, "file refilled");
     }
 }
 

@@ -14,7 +14,7 @@ use super::names::{name_of, note_extent, ranges_of};
 use crate::core::Action;
 use crate::core::context::Context;
 use crate::history::{Batch, Changes, Extent, Fate, Job, SeriesName, Unwritten, Written};
-use crate::log_targets::HISTORY;
+use crate::log_targets::{HISTORY, quoted};
 use crate::market::SeriesKey;
 use crate::time::{Mono, Now};
 use std::ops::{Bound, Range};
@@ -278,11 +278,11 @@ impl Writer {
         status.write_failed = true;
         status.why = format!("cannot be written: {error}");
         if self.failures == 0 {
-            log::error!(target: HISTORY, "cannot be written, tried again until it can: {error}");
+            log::error!(target: HISTORY, "write failed retrying=true error={}", quoted(error));
         }
         self.failures = self.failures.saturating_add(1);
         let failures = self.failures;
-        log::debug!(target: HISTORY, "batch failed failures={failures} error={:?}", error.to_string());
+        log::debug!(target: HISTORY, "batch failed failures={failures} error={}", quoted(error));
         let later = std::mem::replace(&mut self.batch, unwritten.batch);
         self.batch.absorb(*later);
         let pause = RETRY * 2u32.saturating_pow((failures - 1).min(16));
@@ -294,7 +294,7 @@ impl Writer {
         let is_due = |at: &mut Mono| *at <= cx.now.mono;
         let mut writing = self.writing.iter_mut();
         if writing.any(|writing| writing.stalls_at.take_if(is_due).is_some()) {
-            log::error!(target: HISTORY, "the disk takes very long to write");
+            log::error!(target: HISTORY, "write stalled after_s={}", STALLED.as_secs());
             cx.stats.history.write_failed = true;
             cx.stats.history.why = "the disk takes very long to write".to_string();
             self.is_stalled = true;

@@ -15,7 +15,7 @@ use crate::core::sources::fault::Fault;
 use crate::core::sources::request::{HeadFacts, Read, RequestInFlight};
 use crate::core::sources::task::{Profile, Task};
 use crate::core::{Action, Broken, Event};
-use crate::log_targets::SOURCE;
+use crate::log_targets::{SOURCE, quoted};
 use crate::market::SourceId;
 use crate::table::Key;
 use crate::time::Mono;
@@ -78,7 +78,7 @@ impl Connections {
     pub fn new(profile: &Profile, count: usize) -> Connections {
         let route = Route::new(&profile.url, profile.config.proxy.clone());
         if let Some(proxy) = route.proxy() {
-            log::info!(target: SOURCE, "{}: through the proxy {proxy}", profile.config.id);
+            log::info!(target: SOURCE, "proxy used source={} proxy={proxy}", profile.config.id);
         }
         let (host, port) = route.peer();
         Connections {
@@ -184,7 +184,7 @@ impl Connections {
         let is_news = self.addresses.not_found(cx.now);
         if is_news && !self.addresses.is_empty() {
             let id = &cx.stats[self.source].id;
-            log::warn!(target: SOURCE, "{id}: name look-up failed, addresses kept error={why:?}");
+            log::warn!(target: SOURCE, "name look-up failed source={id} addresses=kept error={why:?}");
         }
     }
 
@@ -336,10 +336,10 @@ impl Connections {
         let obstacle = self.all[conn].connecting.obstacle();
         log::debug!(
             target: SOURCE,
-            "connection ended source={} connected={} reason={:?}",
+            "connection ended source={} connected={} reason={}",
             cx.stats[self.source].id,
             obstacle.is_none(),
-            why.map_or("closed by the peer".to_string(), ToString::to_string),
+            why.map_or(quoted("closed by the peer"), quoted),
         );
         self.close(conn, cx);
         if obstacle.is_some() && self.all[conn].request.is_some() {

@@ -219,7 +219,8 @@ pub fn refresh_list(
     if !schedule.has_list {
         schedule.first_list(cx);
         let tracked = cx.market.catalog.tracked_by(id);
-        log::info!(target: SOURCE, "{}: market list in place markets={tracked}", profile.config.id);
+        let source = &profile.config.id;
+        log::info!(target: SOURCE, "market list in place source={source} markets={tracked}");
     }
     // A named market may be listed for the first time, or have come back.
     let find = |name: &String| match cx.market.catalog.find(name.as_bytes()) {

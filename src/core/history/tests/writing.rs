@@ -206,8 +206,8 @@ fn it_is_told_once_that_the_file_is_full_and_once_that_it_has_room_again() {
         }));
     }
     let expected = [
-        "WARN file is full, only named markets are stored bytes=1048576 limit=1048576",
-        "INFO file has room again bytes=1047552 limit=1048576",
+        "WARN file full stored=named bytes=1048576 limit=1048576",
+        "INFO file has room again stored=all bytes=1047552 limit=1048576",
     ];
     assert_eq!(lines, expected);
 }
@@ -221,7 +221,7 @@ fn a_write_that_never_ends_shows() {
     let (number, _) = bench.batch();
     assert!(!bench.cx.stats.history.write_failed);
     let begin = logged(|| bench.pass(2));
-    assert_eq!(begin, ["ERROR the disk takes very long to write"]);
+    assert_eq!(begin, ["ERROR write stalled after_s=10"]);
     assert!(bench.cx.stats.history.write_failed);
     let end = logged(|| bench.written(number));
     assert_eq!(end, ["INFO write works again failures=0"]);
