@@ -1,7 +1,7 @@
 //! The configuration: every address, deadline, limit and default, valid by type.
 //!
 //! It comes from the file, the environment and the command line. A [`Config`] does not change after
-//! it is loaded. This module opens no socket and reads no clock.
+//! the core has started. This module opens no socket and reads no clock.
 //!
 //! [`command`] in `load` parses the command line with `flags`, reads the file, lets environment and
 //! flags override it, and lets `check` compare the keys with each other. `schema` and `limits` list

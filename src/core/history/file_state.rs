@@ -2,10 +2,11 @@
 //!
 //! ```text
 //! Off                               there is no file
-//! Failing -> Loading                it is open, and tells what it holds
+//! Off -> Opening                    there is one, and it is about to be opened
+//! Opening, Failing -> Loading       it is open, and tells what it holds
 //! Loading -> On                     it has told that
-//! Loading, On -> Failing            it cannot be used for now: every job tries again
-//!             -> GivenUp            it is damaged: nothing is written to it any more
+//! Opening, Loading, On -> Failing   it cannot be used for now: every job tries again
+//!                      -> GivenUp   it is damaged: nothing is written to it any more
 //! any -> Closing -> Closed          at the end
 //! ```
 //!
@@ -48,6 +49,7 @@ pub fn note_size(bytes: u64, cx: &mut Context) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Off,
+    Opening,
     Loading,
     On,
     Failing,
@@ -78,7 +80,7 @@ impl FileState {
 
     /// There is a file, and it is about to be opened.
     pub fn begin(&mut self) {
-        self.state = State::Failing;
+        self.state = State::Opening;
     }
 
     /// True if this series is one for the file, which grows for clients' requests only so far.
@@ -105,7 +107,8 @@ impl FileState {
 
     /// True if changes are written now, or as soon as the file is open.
     pub fn takes_changes(&self) -> bool {
-        HAS_FILES && matches!(self.state, State::Loading | State::On | State::Failing)
+        use State::*;
+        HAS_FILES && matches!(self.state, Opening | Loading | On | Failing)
     }
 
     /// True if nothing is written to it any more.
@@ -132,7 +135,7 @@ impl FileState {
                 "stray log set aside suffix={LOG_SET_ASIDE}"
             );
         }
-        if self.state != State::Failing {
+        if !matches!(self.state, State::Opening | State::Failing) {
             return;
         }
         if std::mem::take(&mut cx.stats.history.unusable) {

@@ -1,8 +1,8 @@
 //! The upstream connections of one source: what each event of one of them leads to.
 //!
-//! [`Connections`] owns each connection's socket key, its way to being open ([`Connecting`]) and its
-//! request in flight, and the addresses of the host. It does not decide what is requested. A request
-//! whose connection cannot be had is tried on every address before it fails.
+//! [`Connections`] owns each connection's socket key, how far it is connected (name, TCP, tunnel, TLS:
+//! [`Connecting`]) and its request in flight, and the addresses of the host. It does not decide what is
+//! requested. A request tries one address after the other, and fails behind the last or at its deadline.
 //!
 //! A request on a reused connection that ends before its response has begun has not failed: the
 //! exchange had closed the connection while it was idle (RFC 9112, 9.3.1). Its task is due again at
