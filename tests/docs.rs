@@ -5,6 +5,7 @@
 
 mod support;
 
+use marketd::core::CloseReason;
 use marketd::log_targets;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -249,6 +250,10 @@ fn the_tables_of_the_interface_are_complete() {
 fn the_tables_of_operations_are_complete() {
     let page = read(&file("src/docs/operations.md"));
     let listed = column(&page, 0);
+    for reason in CloseReason::all() {
+        let name = reason.name();
+        assert!(listed.iter().any(|it| it == name), "the reason {name}");
+    }
     for target in log_targets::ALL {
         assert!(
             listed.iter().any(|it| it == target),

@@ -154,7 +154,7 @@ impl SilentConnections {
                     return false;
                 }
                 self.0.pop_front();
-                connection.close(CloseReason::IdleTimeout, cx);
+                connection.close(CloseReason::MadeRoom, cx);
                 return true;
             }
             self.0.pop_front();

@@ -1,8 +1,8 @@
 //! Candles that are older than the window leave the file.
 //!
-//! [`Evictions`] owns which series are being evicted, and which could not be. What leaves is archived
-//! no longer from the moment that its eviction is requested: it goes piece by piece, and a series of
-//! which only a part is left looks like a market in which nobody traded.
+//! [`Evictions`] owns which series are being evicted, and which could not be. Before it asks for an
+//! eviction it marks the slots as not archived, because a half-evicted series looks like a market without
+//! trades.
 
 use super::names::{key_of, name_of};
 use crate::core::Action;

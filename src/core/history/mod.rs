@@ -7,8 +7,8 @@
 //! which candles are requested: `sources` does, by what the charts have archived.
 //!
 //! What is written is [archived](crate::market::Series::archived) once it is acknowledged, and not
-//! before: what is lost with the process is unknown afterwards, and is requested again. What is to be
-//! changed in the file is not archived until that is done. While the file cannot be read, nothing is
+//! before: what is lost with the process is unknown afterwards, and is requested again. Slots of
+//! which a change waits to be written are not archived until it is. While the file cannot be read, nothing is
 //! archived: what memory drops is requested again.
 
 mod eviction;
@@ -90,7 +90,7 @@ impl History {
         match (self.writer.has_room(), self.is_failing()) {
             _ if self.file.is_awaited() => Pace::Hold,
             (true, _) => Pace::Free,
-            (false, true) => Pace::Seen,
+            (false, true) => Pace::NewestAndAsked,
             (false, false) => Pace::Hold,
         }
     }
@@ -373,7 +373,7 @@ impl History {
         let restores = self.quotes.loaded();
         self.work.push(restores.map(Work::RestoreQuotes));
         if self.file.loaded(result, cx.now) {
-            // What is to be changed in the file is not archived until that is done.
+            // The file lacks the changes that wait.
             unarchive(&self.writer.batch, cx);
             let unsent = self.work.iter().filter_map(Work::unsent);
             unsent.for_each(|batch| unarchive(batch, cx));

@@ -46,13 +46,14 @@ pub const HEAVY: usize = PENDING / 8;
 /// Series that one slice notes or archives: some 0.1 ms.
 const SERIES_A_SLICE: usize = 64;
 
-/// Which candles may be requested from an exchange, as far as the disk keeps up. The greater, the more.
+/// Which candles may be requested from an exchange, as far as the disk keeps up. A greater pace
+/// allows more of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pace {
     /// None.
     Hold,
     /// Those that clients wait for, and the newest: the disk fails, and the service goes on.
-    Seen,
+    NewestAndAsked,
     /// All.
     Free,
 }

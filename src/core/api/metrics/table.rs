@@ -6,8 +6,8 @@
 //! 2. Add one row here: its key in `/api/v1/metrics`, its name at `/metrics` without `marketd_`, one
 //!    sentence, and how it is read. A row with an empty key, or an empty name, is not on that page.
 //! 3. If it has a key: add its value to the example of `/api/v1/metrics` in `openapi.json`. If it has a
-//!    name: add its line to the table in `src/docs/operations.md`. Tests fail until both are there. Both
-//!    pages and the schema in `/openapi.json` are made from the rows.
+//!    name: `UPDATE_DOCS=1 cargo test --test docs` adds its line to the table in `src/docs/operations.md`.
+//!    Tests fail until both are there. Both pages and the schema in `/openapi.json` are made from the rows.
 //!
 //! Rows appear in the order of the table. Names follow the rules of Prometheus: base units (seconds,
 //! bytes), `_total` on counters, labels from closed sets only (sources, statuses, reasons).
@@ -124,13 +124,14 @@ const QUOTES: &[Metric] = &[
 const CHARTS: &[Metric] = &[
     gauge("series", "chart_series", "Candle series followed.", Count(|it| it.charts().series as u64)),
     gauge("candles", "chart_candles", "Closed candles held.", Count(|it| it.charts().candles as u64)),
-    counter("written", "chart_candles_written_total", "Candles stored.", Count(|it| it.charts().written)),
+    counter("written", "chart_candles_written_total", "Candles put into memory.",
+        Count(|it| it.charts().written)),
     counter("updated", "chart_candles_updated_total", "Candles revised.", Count(|it| it.charts().updated)),
     gauge("gaps", "chart_gaps", "Slots without a candle among those answered.",
         Count(|it| it.charts().gaps)),
     counter("evicted", "chart_candles_evicted_total", "Candles dropped.", Count(|it| it.charts().evicted)),
     gauge("bytes", "chart_bytes", "Bytes of rendered candles.", Count(|it| it.charts().bytes as u64)),
-    counter("persistErrors", "chart_persist_errors_total", "Writes of history that failed.",
+    counter("persistErrors", "chart_persist_errors_total", "Writes to the history file that failed.",
         Count(|it| it.history().persist_errors)),
 ];
 
@@ -161,7 +162,7 @@ const SOURCE: &[Metric] = &[
          `up`: quotes are served. `backoff`: a request failed, and the next one waits. `down`: the same, and \
          no quotes have come for `staleAfterMs`, counted from the start where none ever came.",
         OneOf(&SourceState::NAMES, |it| it.source().state.name())),
-    counter("polls", "source_polls_total", "Requests sent.", Count(|it| it.source().polls)),
+    counter("polls", "source_polls_total", "Requests sent, of every kind.", Count(|it| it.source().polls)),
     counter("ok", "source_successes_total", "Requests answered well.", Count(|it| it.source().ok)),
     counter("errors", "source_errors_total", "Requests that failed.", Count(|it| it.source().errors)),
     counter("timeouts", "source_timeouts_total", "Requests that timed out.",
