@@ -25,7 +25,7 @@ pub struct Missing {
     /// True if changes are left out, and none have been taken since.
     is_left_out: bool,
     /// The batch with which a file that had gone holds again what memory does.
-    restored_by: Option<u64>,
+    whole_with: Option<u64>,
 }
 
 impl Missing {
@@ -41,7 +41,7 @@ impl Missing {
     /// The file has gone: it lacks everything.
     pub fn file_gone(&mut self) {
         self.is_some = true;
-        self.restored_by = None;
+        self.whole_with = None;
     }
 
     /// The refill to begin, if one is needed and the disk is well.
@@ -55,21 +55,21 @@ impl Missing {
     /// All that memory holds is on its way to the file.
     pub fn refilled(&mut self, writer: &Writer, cx: &mut Context) {
         match writer.batch.is_empty() && !writer.is_writing() {
-            true => restored(cx),
-            false => self.restored_by = Some(writer.last_number()),
+            true => on_disk_again(cx),
+            false => self.whole_with = Some(writer.last_number()),
         }
     }
 
     /// A batch is on disk.
     pub fn written(&mut self, number: u64, cx: &mut Context) {
-        if self.restored_by.take_if(|by| *by <= number).is_some() {
-            restored(cx);
+        if self.whole_with.take_if(|by| *by <= number).is_some() {
+            on_disk_again(cx);
         }
     }
 }
 
 /// All that memory holds is on disk.
-fn restored(cx: &mut Context) {
+fn on_disk_again(cx: &mut Context) {
     if std::mem::take(&mut cx.stats.history.lost) {
         log::info!(target: HISTORY, "file refilled");
     }
