@@ -252,18 +252,6 @@ fn a_part_of_a_request_does_not_keep_an_idle_connection_open() {
 }
 
 #[test]
-fn who_makes_place_is_counted_as_that() {
-    let mut desk = Desk::new(Limits {
-        max_connections: 1,
-        ..Limits::default()
-    });
-    desk.connect();
-    desk.pass(std::time::Duration::from_secs(5));
-    let closes = desk.closes();
-    assert_eq!((closes["made_room"], closes["idle_timeout"]), (1, 0));
-}
-
-#[test]
 fn who_has_never_said_anything_makes_place_for_who_does() {
     let mut desk = Desk::new(Limits {
         max_connections: 100,
