@@ -422,6 +422,6 @@ mod tests {
         let [(failovers, returns), ..] = bench.counts();
         assert_eq!((failovers, returns), (286, 200));
         assert!(lines.len() <= 2 * (1 + 300 / 30), "{lines:#?}");
-        assert!(lines.iter().any(|line| line.contains("30 markets")));
+        assert!(lines.iter().any(|line| line.contains("markets=30")));
     }
 }
