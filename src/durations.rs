@@ -89,24 +89,34 @@ impl Endpoint {
     /// The most endpoints: each has one bit of a word for each class of status.
     pub const MOST: usize = 32;
 
+    /// The numbers below this are for the table of endpoints; the last three are for those below.
+    const RESERVED: usize = Endpoint::MOST - 3;
+
     /// OPTIONS of any address.
-    pub const OPTIONS: Endpoint = Endpoint::new(13, "options").without_limit();
+    pub const OPTIONS: Endpoint = Endpoint::reserved(0, "options").without_limit();
 
     /// An address that does not exist.
-    pub const UNKNOWN: Endpoint = Endpoint::new(14, "unknown");
+    pub const UNKNOWN: Endpoint = Endpoint::reserved(1, "unknown");
 
     /// A request that was not read: malformed, incomplete in time, or of a refused client.
-    pub const UNREAD: Endpoint = Endpoint::new(15, "unread");
+    pub const UNREAD: Endpoint = Endpoint::reserved(2, "unread");
 
     /// The endpoint with this number, which no other has, and this name in the metrics. The metrics list
     /// endpoints by number.
     pub const fn new(number: u8, name: &'static str) -> Endpoint {
-        assert!((number as usize) < Endpoint::MOST);
-        let is_limited = true;
+        assert!((number as usize) < Endpoint::RESERVED);
         Endpoint {
             number,
             name,
-            is_limited,
+            is_limited: true,
+        }
+    }
+
+    const fn reserved(at: u8, name: &'static str) -> Endpoint {
+        Endpoint {
+            number: Endpoint::RESERVED as u8 + at,
+            name,
+            is_limited: true,
         }
     }
 

@@ -1,11 +1,12 @@
 //! marketd polls exchanges, keeps the latest quotes and candles, and answers read-only JSON over
-//! HTTP GET: one small binary, one thread, one event loop.
+//! HTTP GET: one small binary with one event loop; a disk thread and a resolver thread help it.
 //!
 //! # Layers
 //!
-//! A module imports only from lower layers. `net` starts `store`, and `main` starts `net`; no other
-//! modules of one layer import each other, except in layer 1: there `config`, `history`, `record` and
-//! `interval` use `time`, `decimal` and other plain types.
+//! A module imports only from lower layers. Layer 4 has an order of its own: `main` starts `net`, which
+//! starts `store`. So has layer 1: `config`, `history`, `record`, `interval` and `json` use plain types like
+//! `time` and `decimal`. And so has the core: clients call api, and sources call history. No other modules of
+//! one layer import each other. [`docs::architecture`] draws every row.
 //!
 //! ```text
 //! layer 4 main                 arguments, configuration, logger, exit code
@@ -39,9 +40,9 @@
 //! client waits.
 //!
 //! *A closed candle.* Read and staged like a quote, it is stored in its series, and becomes a change
-//! in the batch for the file ([`history::Batch`]). Once a second the batch goes to the disk thread
-//! ([`store`]). Once that has acknowledged it, memory may drop the candle: it is read back when it is
-//! needed, and the exchange is not asked again.
+//! in the batch for the file ([`history::Batch`]). A second after its first change, at once if it is
+//! heavy, the batch goes to the disk thread ([`store`]). Once that has acknowledged it, memory may drop
+//! the candle: it is read back when it is needed, and the exchange is not asked again.
 //!
 //! # To read it
 //!

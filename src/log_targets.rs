@@ -1,7 +1,13 @@
-//! The targets of the log: one word for each component, as printed and as `--log` takes it.
+//! The targets of the log: one word for each component, as printed and as `--log` takes it. And the form
+//! of what a line says.
 //!
-//! Owns the closed list. Every log line names one of them, so a rule of the log can name whatever
+//! A line is `event key=value ...`: first what happened, in lower-case words, then what is known of it.
+//! Free text is [`quoted`]; other values hold no spaces. `tests/tidy.rs` reads every line of the code.
+//!
+//! Owns the closed list of targets. Every log line names one of them, so a rule of the log can name whatever
 //! a line has shown. The list does not follow the module tree: it stays when modules move.
+
+use std::fmt::Display;
 
 /// One line for each response to a client.
 pub const ACCESS: &str = "access";
@@ -28,6 +34,11 @@ pub const SOURCE: &str = "source";
 pub const ALL: [&str; 10] = [
     ACCESS, CONFIG, FAILOVER, FETCH, HEALTH, HISTORY, HTTP, MARKET, NET, SOURCE,
 ];
+
+/// Free text as the value of a key: in quotes, with escapes, so that one line stays one line.
+pub fn quoted(text: impl Display) -> String {
+    format!("{:?}", text.to_string())
+}
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,7 @@ use env_filter::Filter;
 use marketd::commands::healthcheck;
 use marketd::config::{self, Command, Dialects, KnownDialect, Loaded, Url};
 use marketd::exchange::{self, Call, Dialect};
-use marketd::log_targets::CONFIG;
+use marketd::log_targets::{CONFIG, quoted};
 use marketd::logging::LineFormat;
 use marketd::time::Clock;
 use std::fmt;
@@ -160,7 +160,7 @@ fn reread() -> Option<config::Config> {
         }
         Err(faults) => {
             for fault in &faults {
-                log::error!(target: CONFIG, "not reloaded: {fault}");
+                log::error!(target: CONFIG, "not reloaded error={}", quoted(fault));
             }
             None
         }

@@ -52,6 +52,25 @@ fn alerts_and_dashboard_ask_for_metrics_that_there_are() {
     }
 }
 
+/// Without a file there is nothing to be alarmed at, with one there is.
+#[test]
+fn the_alert_on_an_unusable_history_file_needs_a_file() {
+    let samples = |args: &[&str]| {
+        let marketd = Launch::new(args).start();
+        let page = get(marketd.addr(), "/metrics");
+        let lines = page.text().lines().map(str::to_string);
+        let names = ["marketd_history_usable ", "marketd_history_write_failed "];
+        let is_sample = |line: &String| names.iter().any(|name| line.starts_with(name));
+        lines.filter(is_sample).collect::<Vec<_>>()
+    };
+    let without = samples(&["--data", ":memory:"]);
+    assert_eq!(without, ["marketd_history_write_failed 0"]);
+    if cfg!(feature = "sqlite") {
+        let expected = ["marketd_history_usable 1", "marketd_history_write_failed 0"];
+        assert_eq!(samples(&[]), expected);
+    }
+}
+
 #[test]
 fn the_passed_sockets_are_those_that_can_be_listened_on() {
     let (_, unit) = deployed("marketd.socket");

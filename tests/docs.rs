@@ -5,6 +5,7 @@
 
 mod support;
 
+use marketd::core::CloseReason;
 use marketd::log_targets;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -253,6 +254,10 @@ fn the_tables_of_the_interface_are_complete() {
 fn the_tables_of_operations_are_complete() {
     let page = read(&file("src/docs/operations.md"));
     let listed = column(&page, 0);
+    for reason in CloseReason::all() {
+        let name = reason.name();
+        assert!(listed.iter().any(|it| it == name), "the reason {name}");
+    }
     for target in log_targets::ALL {
         assert!(
             listed.iter().any(|it| it == target),
@@ -270,19 +275,24 @@ fn the_tables_of_operations_are_complete() {
     }
 }
 
+/// The picture of the layers is the table that `tests/tidy.rs` holds the code to, and names every module.
 #[test]
-fn the_layers_name_every_module() {
+fn the_picture_of_the_layers_is_the_one_that_is_tested() {
     let page = read(&file("src/docs/architecture.md"));
-    let layers = page
-        .split("```text\n")
-        .nth(1)
-        .expect("a picture of the layers");
-    let layers = layers.split("```").next().unwrap_or_default();
-    // What stands to the right of the names says what they are.
-    let names = layers
-        .lines()
-        .flat_map(|line| line[..line.len().min(36)].split_whitespace());
-    let named: BTreeSet<&str> = names.filter(|name| *name != "main").collect();
+    let picture = page.split("```text\n").nth(1).expect("a picture");
+    let rows = picture.lines().take_while(|line| *line != "```");
+    // What stands to the right of the names, or below them, says what they are.
+    let rows = rows.filter(|line| !line.starts_with(' '));
+    let rows: Vec<&str> = rows.filter_map(|line| line.split("  ").next()).collect();
+    let tidy = read(&file("tests/tidy.rs"));
+    let table = tidy.split("const LAYERS").nth(1).expect("the table");
+    let tested = table.lines().skip(1).take_while(|line| *line != "];");
+    let tested = tested.map(|line| line.trim_matches([' ', '"', ',']));
+    let tested: Vec<&str> = tested.collect::<Vec<_>>().into_iter().rev().collect();
+    assert_eq!(rows, tested);
+    let names = rows.iter().flat_map(|row| row.split(' '));
+    let is_module = |name: &&str| !["main", "lib", "docs"].contains(name) && !name.contains('/');
+    let named: BTreeSet<&str> = names.filter(is_module).collect();
     let library = read(&file("src/lib.rs"));
     let modules = library
         .lines()

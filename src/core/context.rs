@@ -55,7 +55,7 @@ impl Context {
             return false;
         }
         self.wall_zero = zero;
-        log::warn!(target: SOURCE, "wall clock moved, exchanges' clocks in doubt ms={moved_ms}");
+        log::warn!(target: SOURCE, "wall clock moved ms={moved_ms}");
         if let Ok(by_ms) = u64::try_from(moved_ms) {
             let by = Duration::from_millis(by_ms);
             self.market.quotes.aged(by, self.now.mono);

@@ -23,6 +23,16 @@ pub enum Service {
 }
 
 impl Service {
+    /// Its name in the log.
+    pub fn name(self) -> &'static str {
+        match self {
+            Service::Api => "api",
+            Service::Ecosystem => "ecosystem",
+            Service::Both => "both",
+            Service::Demo => "demo",
+        }
+    }
+
     /// Logs where it can be reached: `http://` and an address, or a Unix socket.
     pub fn announce(self, place: &str) {
         match self {
@@ -50,9 +60,9 @@ pub enum Event<'a> {
     Secured,
     /// Bytes came in.
     Received(&'a [u8]),
-    /// Our side is about to be shut, as [`Action::Finish`] has asked for; these bytes, perhaps none, have
-    /// come at the last moment. Where they are a request, its response is there to be sent, or the
-    /// connection is not to be read, and our side stays open until the next `Finish`.
+    /// The driver is about to shut our side, as [`Action::Finish`] has asked for, and these bytes, perhaps
+    /// none, have come just before. If the core then has bytes to send, or does not want to read, our side
+    /// stays open until the next `Finish`: the bytes were a request, which is answered.
     Late(&'a [u8]),
     /// So many bytes of [`super::Core::outgoing`] were taken by the kernel.
     Sent(usize),
@@ -168,6 +178,8 @@ pub enum CloseReason {
     Refused,
     /// marketd is stopping.
     Stopping,
+    /// It had never sent anything, and gave its place to a new one at the cap of connections.
+    MadeRoom,
 }
 
 impl CloseReason {
@@ -175,9 +187,9 @@ impl CloseReason {
     pub const COUNT: usize = CloseReason::NAMES.len();
 
     /// All of them, in the order of their numbers, and the words that metrics use.
-    const NAMES: [(CloseReason, &str); 14] = {
+    const NAMES: &[(CloseReason, &str)] = {
         use CloseReason::*;
-        [
+        &[
             (ClientClosed, "client_closed"),
             (CutShort, "cut_short"),
             (Answered, "answered"),
@@ -192,12 +204,13 @@ impl CloseReason {
             (Broken, "broken"),
             (Refused, "refused"),
             (Stopping, "stopping"),
+            (MadeRoom, "made_room"),
         ]
     };
 
     /// All of them, in the order of their numbers.
     pub fn all() -> impl Iterator<Item = CloseReason> {
-        CloseReason::NAMES.into_iter().map(|(it, _)| it)
+        CloseReason::NAMES.iter().map(|(it, _)| *it)
     }
 
     /// The word that metrics use.

@@ -6,9 +6,9 @@
 //! [`Core::handle_timeout`]), and tells what is to be done ([`Core::poll_action`], [`Core::outgoing`],
 //! [`Core::poll_timeout`]). So the whole of it runs in a test, in virtual time.
 //!
-//! Each part is lent the `Context` for the length of a call. Sources also hand what they read to the
-//! history. No other part calls another: what a client needs of a source or of the history is a wish,
-//! which the conductor grants.
+//! Each part is lent the `Context` for the length of a call. Clients call [`api`], and sources hand what
+//! they read to the history. No other part calls another: what a client needs of a source or of the
+//! history is a wish, which the conductor grants.
 //!
 //! It never touches a socket, a file or a clock, and no call takes long: what takes long is done
 //! in slices by [`Core::work`], one a call.
@@ -51,7 +51,8 @@ pub struct Core {
     history: History,
     health: HealthLog,
     cx: Context,
-    /// Whoever lets the sources, the quotes, the health log or the history act must forget it.
+    /// Whoever lets the sources, the quotes, the health log or the history act must call
+    /// `next_wake.forget()`.
     next_wake: CachedWake,
     /// The kind of long work that is next.
     next_slice: usize,
@@ -132,7 +133,7 @@ impl Core {
             self.clients.handle(key, event, &mut self.cx);
             self.grant_wishes();
         } else {
-            let (sources, history, cx) = self.sources();
+            let (sources, history, cx) = self.split();
             if sources.handle(key, event, history, cx) {
                 self.wake_clients();
             }
@@ -147,7 +148,7 @@ impl Core {
         now: Now,
     ) {
         self.set_time(now);
-        let (sources, history, cx) = self.sources();
+        let (sources, history, cx) = self.split();
         sources.resolved(source, addresses, history, cx);
         self.wake_clients();
     }
@@ -190,7 +191,7 @@ impl Core {
     /// Keeps history in a file from now on. `opened` tells what came of opening it.
     pub fn keep_history(&mut self, opened: Reply, now: Now) {
         self.set_time(now);
-        let (_, history, cx) = self.sources();
+        let (_, history, cx) = self.split();
         if history::HAS_FILES {
             history.begin(opened, cx);
         }
@@ -226,7 +227,7 @@ impl Core {
         if flip.is_some_and(|at| at <= now.mono) {
             self.cx.market.quotes.flip(now);
         }
-        let (sources, history, cx) = self.sources();
+        let (sources, history, cx) = self.split();
         if sources.handle_timeout(history, cx) {
             self.wake_clients();
         }
@@ -266,7 +267,7 @@ impl Core {
 
     fn step_sources(&mut self) -> bool {
         let has_work = self.sources.has_work();
-        let (sources, history, cx) = self.sources();
+        let (sources, history, cx) = self.split();
         if has_work && sources.work(history, cx) {
             self.wake_clients();
             self.watch();
@@ -369,7 +370,7 @@ impl Core {
         self.cx.stats.stopping = true;
         self.watch();
         self.stop_at = Some(now.mono + self.cx.config.limits.shutdown);
-        let (_, history, cx) = self.sources();
+        let (_, history, cx) = self.split();
         history.shut_down(cx);
         self.clients.shut_down(&mut self.cx);
         self.check_end();
@@ -392,21 +393,21 @@ impl Core {
     /// The clients are done: closes the history, and finishes when that is closed.
     fn end(&mut self) {
         if self.clients_done {
-            let (_, history, cx) = self.sources();
+            let (_, history, cx) = self.split();
             history.close(cx);
             self.finished = self.history.is_closed();
         }
     }
 
     /// The sources and the history, which are about to act, and what they work on.
-    fn sources(&mut self) -> (&mut Sources, &mut History, &mut Context) {
+    fn split(&mut self) -> (&mut Sources, &mut History, &mut Context) {
         self.next_wake.forget();
         (&mut self.sources, &mut self.history, &mut self.cx)
     }
 
     /// Lets the history act. Sources may wait for what it has received, or for room in it.
     fn tell_history<R>(&mut self, act: impl FnOnce(&mut History, &mut Context) -> R) -> R {
-        let (sources, history, cx) = self.sources();
+        let (sources, history, cx) = self.split();
         let pace = history.pace();
         let told = act(history, cx);
         if history.pace() > pace {
@@ -430,7 +431,7 @@ impl Core {
     fn grant(&mut self, wish: &Wish) {
         let mut comes = false;
         for (series, slots) in &wish.candles {
-            let (sources, history, cx) = self.sources();
+            let (sources, history, cx) = self.split();
             if !sources.follow(*series, cx) {
                 continue;
             }
@@ -486,7 +487,7 @@ impl Core {
     #[cold]
     fn watch_clocks(&mut self) {
         if self.cx.clocks_moved() {
-            let (sources, _, cx) = self.sources();
+            let (sources, _, cx) = self.split();
             sources.clocks_moved(cx);
         }
     }

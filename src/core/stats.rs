@@ -109,7 +109,7 @@ pub struct HistoryStatus {
     pub unusable: bool,
     /// True if it has gone while it was in use, and does not hold again what memory does.
     pub lost: bool,
-    /// True if the last write to it failed.
+    /// True if the last write to it failed, or is under way and takes very long.
     pub write_failed: bool,
     /// The last fault, in one line.
     pub why: String,

@@ -46,7 +46,7 @@ pub(super) struct Found<'a> {
 
 /// Who reports, and what a slot without a candle means.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Word {
+pub enum Evidence {
     /// The history file: nobody traded in a slot without a candle.
     History,
     /// An exchange's answer, or a slice of one.
@@ -60,16 +60,21 @@ pub enum Word {
     },
 }
 
-impl Word {
+impl Evidence {
     /// Evaluates a whole answer about these slots. `is_dated`: each of its rows has a time.
-    pub fn of(interval: Stored, asked: &Range<i64>, candles: &[Reported], is_dated: bool) -> Word {
+    pub fn of(
+        interval: Stored,
+        asked: &Range<i64>,
+        candles: &[Reported],
+        is_dated: bool,
+    ) -> Evidence {
         let slot = |it: &Reported| {
             let slot = interval.slot_of(it.candle.open_time);
             let is_aligned = interval.open_of(slot) == it.candle.open_time;
             (is_aligned && asked.contains(&slot) && it.candle.is_sound()).then_some(slot)
         };
         let slots = || candles.iter().filter_map(slot);
-        Word::Answer {
+        Evidence::Answer {
             between: match (slots().min(), slots().max()) {
                 (Some(first), Some(last)) => first..last + 1,
                 _ => 0..0,

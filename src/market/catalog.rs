@@ -44,7 +44,7 @@ fn symbol_of(symbols: &mut Symbols, text: &str) -> Option<SymbolId> {
     if symbol.is_none() {
         log::warn!(
             target: MARKET,
-            "symbol left out: symbol={text:?} reason=\"not canonical, or limits.symbols reached\""
+            "symbol left out symbol={text:?} reason=\"not canonical, or limits.symbols reached\""
         );
     }
     symbol
@@ -330,6 +330,11 @@ impl Catalog {
         }
     }
 
+    /// The id of a source in the configuration, for the log.
+    pub fn id_of(&self, source: SourceId) -> &str {
+        &self.rosters[source.index()].id
+    }
+
     fn first_listing(&self, symbol: SymbolId) -> Option<&Listing> {
         (self.sources_of(symbol).iter()).find_map(|source| self.listing(*source, symbol))
     }
@@ -367,7 +372,7 @@ impl Catalog {
         let roster = &mut self.rosters[source.index()];
         for symbol in roster.newly_missing() {
             let name = self.symbols.name(symbol).as_str();
-            log::warn!(target: MARKET, "market not listed: source={} symbol={name}", roster.id);
+            log::warn!(target: MARKET, "market not listed source={} symbol={name}", roster.id);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Charts: what a client asks for, what is reported about a chart, and a body made of stored rows.
 //!
-//! Owns the types. `plan.rs` finds the rows.
+//! Owns the types. `plan.rs` finds the rows; `window.rs` decides what is reported about them
+//! (`Outcome::info`: whether the chart is complete, and its gaps).
 
 use crate::fingerprint::Fingerprint;
 use crate::interval::Interval;

@@ -10,7 +10,7 @@ mod archive;
 mod doubt;
 mod eviction;
 
-use super::answer::{Reported, Word, Written};
+use super::answer::{Evidence, Reported, Written};
 use super::bucket::floor_slot;
 use super::chunk::seconds;
 use super::ids::{SourceId, SymbolId};
@@ -196,8 +196,8 @@ impl Charts {
         closed_before: UnixMs,
         changes: Option<&mut Changes>,
     ) -> Option<Written> {
-        let word = Word::of(key.interval, &asked, candles, true);
-        self.ingest(key, asked, candles, &word, closed_before, changes)
+        let evidence = Evidence::of(key.interval, &asked, candles, true);
+        self.ingest(key, asked, candles, &evidence, closed_before, changes)
     }
 
     /// Applies a slice of an answer: see [`Series::ingest`].
@@ -206,11 +206,11 @@ impl Charts {
         key: SeriesKey,
         slots: Range<i64>,
         candles: &[Reported],
-        word: &Word,
+        evidence: &Evidence,
         closed_before: UnixMs,
         changes: Option<&mut Changes>,
     ) -> Option<Written> {
-        let written = self.put(key, slots, candles, (word, closed_before), changes)?;
+        let written = self.put(key, slots, candles, (evidence, closed_before), changes)?;
         self.totals.written += written.written as u64;
         self.totals.updated += written.updated as u64;
         self.totals.rejected += written.rejected as u64;
@@ -245,7 +245,7 @@ impl Charts {
             let here = reported.partition_point(|it| slot(it) < part.start);
             let mut here = reported.split_off(here);
             here.truncate(here.partition_point(|it| slot(it) < part.end));
-            let written = self.put(key, part, &here, (&Word::History, now), None);
+            let written = self.put(key, part, &here, (&Evidence::History, now), None);
             self.totals.evicted += written.map_or(0, |written| written.evicted as u64);
         }
     }
@@ -255,14 +255,14 @@ impl Charts {
         key: SeriesKey,
         asked: Range<i64>,
         candles: &[Reported],
-        (word, closed_before): (&Word, UnixMs),
+        (evidence, closed_before): (&Evidence, UnixMs),
         changes: Option<&mut Changes>,
     ) -> Option<Written> {
         let series = self.series.get_mut(&key)?;
         self.touched.note(key.symbol);
         series.want_no_longer(seconds(closed_before));
         let bytes = series.bytes();
-        let mut written = series.ingest(asked, candles, word, closed_before, changes);
+        let mut written = series.ingest(asked, candles, evidence, closed_before, changes);
         let floor = floor_slot(
             key.interval,
             closed_before,

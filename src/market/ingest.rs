@@ -3,7 +3,7 @@
 //! Owns the rules by which an answer becomes coverage, stored rows and forming candles. One bad
 //! candle never spoils the answer. A slot that has not ended is never taken as empty.
 
-use super::answer::{Found, Reported, Word, Written, left_out};
+use super::answer::{Evidence, Found, Reported, Written, left_out};
 use super::chunk::seconds;
 use super::interval_set::{IntervalSet, MAX_INTERVALS};
 use super::series::Series;
@@ -26,15 +26,15 @@ impl Series {
         closed_before: UnixMs,
         changes: Option<&mut Changes>,
     ) -> Written {
-        let word = Word::of(self.interval(), &asked, candles, true);
-        self.ingest(asked, candles, &word, closed_before, changes)
+        let evidence = Evidence::of(self.interval(), &asked, candles, true);
+        self.ingest(asked, candles, &evidence, closed_before, changes)
     }
 
     /// Applies an answer about the slots `asked`: every candle that there is, in any order.
     /// `closed_before` is the exchange's clock at the time of the answer, less what the exchange
     /// needs to close a candle.
     ///
-    /// Slots that have ended become covered if they have a sound candle, or if [`Word`] proves them
+    /// Slots that have ended become covered if they have a sound candle, or if [`Evidence`] proves them
     /// empty. Any other slot that is left out keeps its state, until a second answer, a re-read
     /// later, leaves it out too. An unsound candle changes nothing in its slot. A candle that has
     /// not ended becomes the forming one.
@@ -44,7 +44,7 @@ impl Series {
         &mut self,
         asked: Range<i64>,
         candles: &[Reported],
-        word: &Word,
+        evidence: &Evidence,
         closed_before: UnixMs,
         mut changes: Option<&mut Changes>,
     ) -> Written {
@@ -56,10 +56,10 @@ impl Series {
         let split = found.partition_point(|found| found.slot < open_from);
 
         self.heal_clock(present, changes.as_deref_mut());
-        for slots in self.decided(&closed, &found[..split], word, closed_before) {
+        for slots in self.decided(&closed, &found[..split], evidence, closed_before) {
             let at = |slot: i64| found[..split].partition_point(|found| found.slot < slot);
             let here = &found[at(slots.start)..at(slots.end)];
-            if *word != Word::History {
+            if *evidence != Evidence::History {
                 self.silences.remove(&slots);
                 self.note_settled(&slots, here, present);
             }
@@ -83,10 +83,10 @@ impl Series {
         &mut self,
         closed: &Range<i64>,
         found: &[Found<'_>],
-        word: &Word,
+        evidence: &Evidence,
         at: UnixMs,
     ) -> Vec<Range<i64>> {
-        let Word::Answer { between, is_whole } = word else {
+        let Evidence::Answer { between, is_whole } = evidence else {
             return vec![closed.clone()];
         };
         let start = between.start.clamp(closed.start, closed.end);

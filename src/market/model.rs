@@ -2,7 +2,7 @@
 //!
 //! One seed is one run. `MARKETD_SEED=n cargo test market::model` replays the run `n` alone.
 
-use super::answer::{Reported, Word};
+use super::answer::{Evidence, Reported};
 use super::builder::ChartBuilder;
 use super::chart::{ChartInfo, ChartPlan, ChartSpec};
 use super::ids::SourceId;
@@ -491,7 +491,7 @@ fn run(seed: u64) {
                 }
                 let before = (series.version(), series.count());
                 // Which silence counts is no part of this.
-                let written = series.ingest(asked.clone(), &candles, &Word::History, now, None);
+                let written = series.ingest(asked.clone(), &candles, &Evidence::History, now, None);
                 naive.ingest_whole(asked, &candles, now);
                 assert_eq!(written.rejected, 0, "{why}");
                 let change = written.written as i64 - written.removed as i64;

@@ -7,7 +7,7 @@
 //!
 //! A quote is fresh, or stale for one of three reasons: its age has reached the `stale_after` of
 //! its source; its source is *frozen* (its polls succeed, but no figure has changed for
-//! `frozen_after`); it was restored from disk and not received since.
+//! `frozen_after`); it was restored from disk and not received since. `Feed::mark_stale` decides that.
 //!
 //! Invariant: each version belongs to one state of one quote, over all sources. So a version names
 //! what was served even after a failover.
@@ -60,7 +60,7 @@ impl Quotes {
         }
     }
 
-    /// Applies one item of a poll that was received at `now`.
+    /// Applies one item of a poll. `now`: when its response was received, which may be some turns ago.
     pub fn apply(
         &mut self,
         source: SourceId,
@@ -139,7 +139,7 @@ impl Quotes {
         }
     }
 
-    /// QuoteCounts items that were refused before they became a ticker.
+    /// Counts items that were refused before they became a ticker.
     pub fn count_rejected(&mut self, items: u64) {
         self.totals.counts.rejected += items;
     }
@@ -242,7 +242,7 @@ impl Quotes {
         let (mut flipped, mut room) = (0, PLACES_A_SLICE);
         for feed in &mut self.feeds {
             if room > 0 && feed.next_look().is_some_and(|next| next <= now.mono) {
-                flipped += feed.look_on(now.mono, &mut room, &mut self.totals);
+                flipped += feed.mark_stale(now.mono, &mut room, &mut self.totals);
             }
         }
         flipped

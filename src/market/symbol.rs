@@ -198,7 +198,7 @@ impl Symbols {
                 let (one, other) = (&self.names[one.index()], &self.names[other.index()]);
                 log::warn!(
                     target: MARKET,
-                    "ambiguous symbol: symbol={}{} candidates={},{}",
+                    "ambiguous symbol symbol={}{} candidates={},{}",
                     one.base(),
                     one.quote(),
                     one.as_str(),

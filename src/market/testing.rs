@@ -1,6 +1,6 @@
 //! Makings of the tests of this layer: configurations, records and a seeded generator.
 
-use super::answer::{Reported, Word};
+use super::answer::{Evidence, Reported};
 use super::builder::ChartBuilder;
 use super::chart::{ChartInfo, ChartSpec};
 use super::ids::{SourceId, SymbolId};
@@ -125,7 +125,7 @@ pub(crate) fn minutes(slots: impl IntoIterator<Item = i64>) -> Vec<Reported> {
 
 /// These candles are all that there are in these slots: what two answers have said.
 pub(crate) fn known(series: &mut Series, slots: Range<i64>, candles: &[Reported], now: UnixMs) {
-    series.ingest(slots, candles, &Word::History, now, None);
+    series.ingest(slots, candles, &Evidence::History, now, None);
 }
 
 /// The moment at which a minute's slot begins.

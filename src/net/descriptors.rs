@@ -1,7 +1,7 @@
 //! How many files this process may have open, and how many of them clients may use.
 //!
 //! Raises the soft limit to the hard limit (`RLIMIT_NOFILE`, getrlimit(2)). Owns the reserve: files
-//! that the loop, the exchanges and the history need, whatever clients do.
+//! that the loop and the history need, whatever clients do. Connections to exchanges are counted apart.
 
 use crate::config::Config;
 use crate::core;
@@ -13,7 +13,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// reserve is twice as many.
 const RESERVE: usize = 40;
 
-/// Clients that are served however low the limit is, so that somebody can see what is wrong.
+/// Clients for which there must be room, or marketd does not start.
 const MIN_CLIENTS: usize = 8;
 
 /// The part of the reserve that is always in use.
@@ -34,7 +34,7 @@ pub fn settle(config: &mut Config) -> Result<(), (u64, usize)> {
     if cap < *most {
         log::info!(
             target: NET,
-            "at most {cap} connections instead of {most}: only {limit} files may be open"
+            "connections capped most={cap} configured={most} files={limit}"
         );
         *most = cap;
     }

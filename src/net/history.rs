@@ -5,7 +5,7 @@
 
 use crate::config::Data;
 use crate::history::{Job, OpenError, Reply, StoreError, Unwritten};
-use crate::log_targets::HISTORY;
+use crate::log_targets::{HISTORY, quoted};
 use crate::store::Store;
 use mio::Waker;
 use std::path::Path;
@@ -45,13 +45,16 @@ impl History {
             return Ok((history, None));
         };
         if cfg!(not(feature = "sqlite")) {
-            let path = path.display();
-            log::info!(target: HISTORY, "{path} is not used: this build keeps history in memory alone");
+            let path = quoted(path.display());
+            log::info!(
+                target: HISTORY,
+                "file not used path={path} reason=\"this build keeps history in memory alone\""
+            );
             return Ok((history, None));
         }
         let wake = move || {
             if let Err(error) = waker.wake() {
-                log::error!(target: HISTORY, "cannot wake the loop: {error}");
+                log::error!(target: HISTORY, "wake failed error={}", quoted(error));
             }
         };
         let store = Store::start(path.clone(), Box::new(wake))?;

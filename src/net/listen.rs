@@ -7,7 +7,7 @@ use super::error::RunError;
 use super::socket_file::{self, SocketFile};
 use crate::config::{Config, ListenAddress, Url};
 use crate::core::Service;
-use crate::log_targets::HTTP;
+use crate::log_targets::{HTTP, quoted};
 use crate::time::Mono;
 use mio::net::{TcpListener, TcpStream, UnixListener};
 use mio::{Interest, Registry, Token};
@@ -150,7 +150,7 @@ impl Listener {
         match self.take() {
             Ok((stream, peer)) => {
                 if std::mem::take(&mut self.exhausted) {
-                    log::info!(target: HTTP, "connections are accepted again");
+                    log::info!(target: HTTP, "accept works again");
                 }
                 Accepted::Stream(stream, peer)
             }
@@ -171,7 +171,8 @@ impl Listener {
     /// Logs once that it has to rest. `accept` logs when connections are accepted again.
     pub fn log_exhaustion(&mut self, error: &io::Error) {
         if !std::mem::replace(&mut self.exhausted, true) {
-            log::warn!(target: HTTP, "cannot accept connections: {error}; trying again every {REST:?}");
+            let retry_ms = REST.as_millis();
+            log::warn!(target: HTTP, "accept failed retry_ms={retry_ms} error={}", quoted(error));
         }
     }
 

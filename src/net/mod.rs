@@ -1,8 +1,8 @@
 //! The driver: the event loop with its sockets, its clock and its helper threads' near ends.
 //!
 //! One turn of the loop is: sleep until an event or the core's earliest deadline; read the clock; move
-//! bytes between connections and core; tell the core that time has passed; do some of its long work;
-//! carry out its actions.
+//! bytes between clients and core; tell the core that time has passed; carry out its actions; do some of
+//! its long work, exchanges' bytes included.
 //!
 //! The driver knows nothing of HTTP, markets or exchanges. It decides nothing but fairness: clients
 //! come before exchanges, each connection moves a bounded number of bytes in a turn, and a turn that

@@ -4,7 +4,7 @@
 //! the loop, so that a loop that hangs stops the watchdog's. None waits for the manager: one that it does
 //! not take at once is lost. Without `NOTIFY_SOCKET` nothing is sent.
 
-use crate::log_targets::NET;
+use crate::log_targets::{NET, quoted};
 use crate::time::{Clock, Mono};
 use std::env;
 use std::io;
@@ -38,7 +38,7 @@ impl Notifier {
         let manager = match open(&name) {
             Ok(manager) => Some(manager),
             Err(error) => {
-                log::warn!(target: NET, "service manager not told path={name:?} error=\"{error}\"");
+                log::warn!(target: NET, "service manager not told path={} error={}", quoted(&name), quoted(&error));
                 None
             }
         };

@@ -5,7 +5,7 @@
 
 use super::driver::Driver;
 use crate::config::Config;
-use crate::log_targets::CONFIG;
+use crate::log_targets::{CONFIG, quoted};
 use crate::time::Now;
 
 impl Driver {
@@ -15,7 +15,7 @@ impl Driver {
         if let Some(config) = (self.reread.read)()
             && let Err(why) = self.reconfigure(config, now)
         {
-            log::error!(target: CONFIG, "not reloaded: {why}");
+            log::error!(target: CONFIG, "not reloaded error={}", quoted(&why));
         }
         self.reread.is_waiting = true;
         self.end_reload();

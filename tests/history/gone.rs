@@ -41,7 +41,7 @@ fn a_file_that_is_removed_is_noticed_and_written_anew_from_memory() {
     look_back(&marketd);
     let line = marketd.await_log("was removed or replaced", LONG);
     assert!(line.contains("ERROR"), "{line}");
-    marketd.await_log("what memory holds is on disk again", LONG);
+    marketd.await_log("file refilled", LONG);
     await_health(&marketd, "ok");
     assert!(count(&path) >= 1800, "{}", count(&path));
     let stored = metrics(&marketd)["candlesStored"].integer();
@@ -75,7 +75,7 @@ fn after_a_kill_the_log_of_a_removed_file_does_not_stop_the_next_start() {
         (history(&marketd, "inserted") >= 1800).then_some(())
     });
     await_health(&marketd, "ok");
-    let line = marketd.await_log("a log without its file", LONG);
+    let line = marketd.await_log("stray log set aside", LONG);
     assert!(line.contains("WARN"), "{line}");
     assert!(dir.path().join(format!("{FILE}-wal-left")).exists());
     let finished = marketd.stop(LONG);
@@ -113,7 +113,7 @@ fn a_copy_that_is_put_in_its_place_is_taken_up_and_brought_up_to_date() {
     drop(shell);
     std::fs::rename(&copy, &path).expect("a directory of ours");
     look_back(&marketd);
-    marketd.await_log("what memory holds is on disk again", LONG);
+    marketd.await_log("file refilled", LONG);
     await_health(&marketd, "ok");
     assert!(count(&path) >= 1800);
     let finished = marketd.stop(LONG);

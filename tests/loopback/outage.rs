@@ -135,7 +135,7 @@ fn outlives(timeout_ms: i64, stop: impl Fn(&Binance), back: impl Fn(&Binance)) {
         "{source}"
     );
     await_answer(addr, "/health/ready", |answer| answer.status == 200);
-    marketd.await_log("again", LONG);
+    marketd.await_log("answers again", LONG);
 }
 
 #[test]
@@ -443,22 +443,22 @@ fn a_switch_to_another_source_and_the_return_are_told_once_and_counted() {
     one.refuse();
     one.cut();
     await_answer(marketd.addr(), asked, goes_on("two"));
-    let away = marketd.await_log("answered by", LONG);
+    let away = marketd.await_log("moved from=", LONG);
     assert!(
-        away.contains("one: stale, 3 markets answered by two"),
+        away.contains("moved from=one to=two markets=3 reason=stale"),
         "{away}"
     );
     counted(&marketd, 3, 0);
     one.open();
     await_answer(marketd.addr(), asked, goes_on("one"));
-    let back = marketd.await_log("in place of", LONG);
+    let back = marketd.await_log("returned from=", LONG);
     assert!(
-        back.contains("one: answers again for 3 markets, in place of two"),
+        back.contains("returned from=two to=one markets=3"),
         "{back}"
     );
     counted(&marketd, 3, 3);
     let log = marketd.stop(LONG).stderr;
-    for part in ["answered by", "in place of"] {
+    for part in ["moved from=", "returned from="] {
         assert_eq!(log.matches(part).count(), 1, "{log}");
     }
 }

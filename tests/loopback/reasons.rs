@@ -211,11 +211,11 @@ fn debug_tells_what_is_requested_answered_and_decided_one_line_an_event() {
         " source: request source=fake what=\"quotes\" target=\"/api/v3/ticker/24hr",
         " source: response source=fake what=\"quotes\" status=200 bytes=",
         " source: planned source=fake what=\"quotes\" in_ms=",
-        " source: failed source=fake what=\"quotes\" blame=Source ms=",
+        " source: failed source=fake what=\"quotes\" blame=source ms=",
         " source: back-off source=fake failures=1 state=backoff wait_ms=",
-        " fetch: wanted by a client source=fake symbol=BTC/USDT interval=1h slots=",
+        " fetch: wanted by a client source=fake symbol=BTC/USDT interval=1h from=",
         " fetch: applied source=fake symbol=BTC/USDT interval=1h ",
-        " http: accepted peer=127.0.0.1 service=Both open=",
+        " http: accepted peer=127.0.0.1 service=both open=",
         " http: closed peer=127.0.0.1 reason=",
     ] {
         assert!(log.contains(part), "{part:?} is not in\n{log}");

@@ -51,10 +51,11 @@ fn every_end_is_counted_under_its_reason_and_every_reason_is_some_end() {
     let all: BTreeSet<String> = CloseReason::all()
         .map(|reason| reason.name().to_string())
         .collect();
-    // The two in which the service itself has no room have tests of their own.
+    // Those in which the service itself has no room have tests of their own.
+    let elsewhere = ["refused", "stopping", "made_room"];
     let here: BTreeSet<String> = all
         .into_iter()
-        .filter(|name| name != "refused" && name != "stopping")
+        .filter(|name| !elsewhere.contains(&name.as_str()))
         .collect();
     SEEN.with_borrow(|seen| assert_eq!(*seen, here));
 }
@@ -190,6 +191,18 @@ fn clients_that_take_too_long() {
     assert!(desk.is_closed(key));
     assert_eq!(desk.closes()["slow_sender"], 1);
     SEEN.with_borrow_mut(|seen| seen.insert("slow_sender".to_string()));
+}
+
+#[test]
+fn who_makes_place_is_counted_as_that() {
+    let mut desk = Desk::new(Limits {
+        max_connections: 1,
+        ..Limits::default()
+    });
+    desk.connect();
+    desk.pass(Duration::from_secs(5));
+    let closes = desk.closes();
+    assert_eq!((closes["made_room"], closes["idle_timeout"]), (1, 0));
 }
 
 #[test]

@@ -151,7 +151,7 @@ fn a_file_with_a_fault_changes_nothing() {
         "{ \"listen\": 1 }",
         "marketd.json:1: listen: expected ADDR:PORT",
     );
-    refuse("{", "not reloaded: ");
+    refuse("{", "not reloaded error=");
     let runs = "sources: the demo exchange runs from the start or not at all";
     refuse("{}", runs);
     std::fs::remove_file(&path).expect("it is there");
@@ -184,8 +184,8 @@ fn what_holds_until_the_end_is_told_in_one_line() {
         json!({ "maxConnections": 7, "symbolsPerRequest": 1 }),
     );
     reload_well(&marketd, &other);
-    let line = marketd.await_log("changes with the next start only", LONG);
-    let keys = "only: data, limits.maxConnections, the order of sources\n";
+    let line = marketd.await_log("restart needed keys=", LONG);
+    let keys = "keys=\"data, limits.maxConnections, the order of sources\"\n";
     assert!(line.ends_with(keys), "{line}");
     let two = "/api/v1/quotes?symbols=BTC-USDT,ETH-USDT";
     assert_eq!(status_of(&marketd, two), 400, "other limits have changed");

@@ -268,7 +268,7 @@ impl Marketd {
     /// it takes the newest candles for those of today.
     #[track_caller]
     pub fn with_clock(self) -> Marketd {
-        self.await_log("candles follow the exchange's", PATIENCE);
+        self.await_log("clock differs", PATIENCE);
         self
     }
 

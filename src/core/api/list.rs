@@ -46,7 +46,8 @@ impl Body {
         std::mem::replace(&mut self.bytes, Vec::with_capacity(room))
     }
 
-    /// The bytes, and their tag.
+    /// The bytes, and their tag. `variant`: a letter that distinguishes bodies of one address that are made
+    /// of the same parts and written differently, such as [`Decimals::variant`].
     pub fn finish(self, view: &View<'_>, variant: u8) -> (Vec<u8>, ETag) {
         (self.bytes, view.tag(self.made_of, variant))
     }

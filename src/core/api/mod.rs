@@ -11,11 +11,15 @@
 //! # To add an endpoint
 //!
 //! 1. In the file of its family, or in one of its own: a function that reads its parameters with
-//!    `call.params`, sends its body with `compression::send` under a `CacheKey::Address`, and returns an
-//!    [`Error`] for a wrong request. `categories::list` is the shortest example.
-//! 2. Here: an [`Endpoint`] with the next number and its name in the metrics, and a row in the table.
-//! 3. In `openapi.json`: its path, with an example of a response. Tests hold it to the code.
-//! 4. A test in `tests/loopback`, where `described.rs` counts the addresses.
+//!    `call.params` (`call.only_decimals`, if it has no other), sends its body with
+//!    `compression::send_bytes` under a `CacheKey::Address`, and returns an [`Error`] for a wrong request.
+//!    `categories::list` is the shortest example.
+//! 2. Here: an [`Endpoint`] with the next number and its name in the metrics, and a row in the table. The
+//!    addresses of `API` begin with `/api/v1/`, those of `ECOSYSTEM` with `/api/ecosystem/`.
+//! 3. In `openapi.json`: its path, behind the others of its table, with an example of a response. Tests
+//!    hold it to the code.
+//! 4. Its row in the tables of `README.md` and `src/docs/http-api.md`.
+//! 5. A test in `tests/loopback`, where `described.rs` counts the addresses.
 
 mod categories;
 pub mod chart;
@@ -360,8 +364,10 @@ mod tests {
 
     #[test]
     fn endpoints_of_one_number_are_the_same() {
+        let others = || [&Endpoint::OPTIONS, &Endpoint::UNKNOWN, &Endpoint::UNREAD];
         let rows = || [API, ECOSYSTEM, PEOPLE, COMMON].into_iter().flatten();
-        for (one, other) in rows().flat_map(|one| rows().map(move |other| (one.0, other.0))) {
+        let all = || rows().map(|row| row.0).chain(others());
+        for (one, other) in all().flat_map(|one| all().map(move |other| (one, other))) {
             let (names, numbers) = (one.name() == other.name(), one.number() == other.number());
             assert_eq!(names, numbers, "{} {}", one.name(), other.name());
         }

@@ -73,9 +73,11 @@ impl Acceptor {
         let open = cx.stats.http.open as usize;
         let of_peer = counted.map_or(0, |peer| self.addresses.count(peer));
         let is_over = |extra: usize| counted.is_some() && of_peer >= most_of_peer + extra;
-        if open >= most + LOBBY || is_over(ADDRESS_LOBBY) {
+        let of_address = is_over(ADDRESS_LOBBY);
+        if open >= most + LOBBY || of_address {
             cx.stats.http.rejected += 1;
-            log::debug!(target: HTTP, "dropped peer={} open={open}", Peer(peer));
+            let reason = if of_address { "address" } else { "cap" };
+            log::debug!(target: HTTP, "dropped peer={} reason={reason} open={open}", Peer(peer));
             return None;
         }
         let is_full =
@@ -84,10 +86,12 @@ impl Acceptor {
         let http = &mut cx.stats.http;
         http.open += 1;
         http.total += 1;
+        let event = if is_refused { "refused" } else { "accepted" };
         log::debug!(
             target: HTTP,
-            "accepted peer={} service={service:?} open={} refused={is_refused}",
+            "{event} peer={} service={} open={}",
             Peer(peer),
+            service.name(),
             http.open
         );
         let key = connections.insert_with(new)?;
@@ -151,7 +155,7 @@ impl SilentConnections {
                     return false;
                 }
                 self.0.pop_front();
-                connection.close(CloseReason::IdleTimeout, cx);
+                connection.close(CloseReason::MadeRoom, cx);
                 return true;
             }
             self.0.pop_front();

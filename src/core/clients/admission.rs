@@ -1,8 +1,9 @@
 //! Decides whether a request is served: finds the client address that it counts for, and asks the rate
 //! limiter.
 //!
-//! Owns the trusted proxies and the rate limiter. Without either, which is the default, a request costs
-//! the check of one flag. It never counts connections: those count for the address of the peer itself.
+//! Owns the trusted proxies and the rate limiter. If no proxy is trusted and no rate is limited, which is
+//! the default, a request costs the check of one flag. `/health` and OPTIONS are free. It never counts
+//! connections: those count for the address of the peer itself.
 
 use crate::config::{Config, Limits, Network};
 use crate::core::Context;
@@ -126,15 +127,15 @@ impl Admission {
             self.next_warning = cx.now.mono + WARN_EVERY;
             log::warn!(
                 target: HTTP,
-                "rate limit: addresses forgotten requestAddresses={}",
+                "rate limit forgot addresses limit={}",
                 cx.config.limits.request_addresses
             );
         }
     }
 
     /// The address that a request counts for: the peer, or the client that trusted proxies name. Each
-    /// proxy appends the address that it got the request from. So the list is read from its end, as long
-    /// as the proxy that says it is trusted; anybody may have made up what is before. If a trusted proxy
+    /// proxy appends the address that it got the request from. So the list is read from its end, while
+    /// the proxy that added the entry is trusted; anybody may have made up what is before. If a trusted proxy
     /// says nothing, or something else than an address, the request counts for the proxy.
     ///
     /// A peer without an address is the front end of a Unix socket, which the mode of the socket's file

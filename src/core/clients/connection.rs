@@ -318,7 +318,7 @@ impl Connection {
     /// The deadline has passed. `Some` if the client is to be sent a 408 first: the reason.
     pub fn expire(&mut self, cx: &mut Context) -> Option<CloseReason> {
         match self.phase {
-            Phase::Idle => self.part(CloseReason::IdleTimeout, cx),
+            Phase::Idle => self.half_close(CloseReason::IdleTimeout, cx),
             Phase::Head | Phase::Body(_) => {
                 cx.stats.http.timeouts += 1;
                 return Some(match self.phase {
@@ -347,7 +347,7 @@ impl Connection {
     /// Ends the connection between two requests. The client may just be sending one. If it arrives before
     /// our side is shut, it is served. If it arrives later, no reset must meet it, so that the client knows
     /// that it may ask again (RFC 9112, 9.3.1 and 9.6).
-    pub fn part(&mut self, reason: CloseReason, cx: &mut Context) {
+    pub fn half_close(&mut self, reason: CloseReason, cx: &mut Context) {
         if self.service == Service::Demo {
             return self.close(reason, cx);
         }

@@ -126,7 +126,7 @@ fn sweep(
                 cx.actions.push_back(Action::Flush(key));
             }
         } else if cx.stats.stopping && matches!(connection.phase, Phase::Idle) {
-            connection.part(CloseReason::Stopping, cx);
+            connection.half_close(CloseReason::Stopping, cx);
         }
         connection.recount(&mut cx.stats.http);
     }

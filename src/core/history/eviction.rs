@@ -1,14 +1,14 @@
 //! Candles that are older than the window leave the file.
 //!
-//! [`Evictions`] owns which series are being evicted, and which could not be. What leaves is archived
-//! no longer from the moment that its eviction is requested: it goes piece by piece, and a series of
-//! which only a part is left looks like a market in which nobody traded.
+//! [`Evictions`] owns which series are being evicted, and which could not be. Before it asks for an
+//! eviction it marks the slots as not archived, because a half-evicted series looks like a market without
+//! trades.
 
 use super::names::{key_of, name_of};
 use crate::core::Action;
 use crate::core::context::Context;
 use crate::history::{Evicted, Job, SeriesName, StoreError};
-use crate::log_targets::HISTORY;
+use crate::log_targets::{HISTORY, quoted};
 use crate::market::{SeriesKey, floor_slot};
 use crate::time::Mono;
 use std::collections::BTreeMap;
@@ -105,7 +105,7 @@ impl Evictions {
             Err(error) => {
                 // One line for all of them.
                 if !self.series.values().any(|it| *it == Eviction::Failed) {
-                    log::warn!(target: HISTORY, "old candles cannot be evicted: {error}");
+                    log::warn!(target: HISTORY, "evict failed error={}", quoted(error));
                 }
                 self.series.insert(key, Eviction::Failed);
             }

@@ -2,10 +2,11 @@
 //!
 //! ```text
 //! Off                               there is no file
-//! Failing -> Loading                it is open, and tells what it holds
+//! Off -> Opening                    there is one, and it is about to be opened
+//! Opening, Failing -> Loading       it is open, and tells what it holds
 //! Loading -> On                     it has told that
-//! Loading, On -> Failing            it cannot be used for now: every job tries again
-//!             -> GivenUp            it is damaged: nothing is written to it any more
+//! Opening, Loading, On -> Failing   it cannot be used for now: every job tries again
+//!                      -> GivenUp   it is damaged: nothing is written to it any more
 //! any -> Closing -> Closed          at the end
 //! ```
 //!
@@ -14,7 +15,7 @@
 use crate::core::Action;
 use crate::core::context::Context;
 use crate::history::{Job, LOG_SET_ASIDE, Loaded, OpenError, Opened, StoreError};
-use crate::log_targets::HISTORY;
+use crate::log_targets::{HISTORY, quoted};
 use crate::market::SeriesKey;
 use crate::time::{Mono, Now};
 use std::time::Duration;
@@ -28,9 +29,27 @@ const LOADING: Duration = Duration::from_secs(30);
 /// Before a load that failed is tried again.
 const RELOAD: Duration = Duration::from_secs(30);
 
+/// Notes the size of the file. From `limits.historyBytes` on, only markets that the configuration names
+/// are stored.
+pub fn note_size(bytes: u64, cx: &mut Context) {
+    let limit = cx.config.limits.history_bytes;
+    let before = std::mem::replace(&mut cx.stats.history.bytes, bytes);
+    match (before < limit, bytes < limit) {
+        (true, false) => log::warn!(
+            target: HISTORY,
+            "file full stored=named bytes={bytes} limit={limit}"
+        ),
+        (false, true) => {
+            log::info!(target: HISTORY, "file has room again stored=all bytes={bytes} limit={limit}");
+        }
+        _ => {}
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Off,
+    Opening,
     Loading,
     On,
     Failing,
@@ -61,7 +80,7 @@ impl FileState {
 
     /// There is a file, and it is about to be opened.
     pub fn begin(&mut self) {
-        self.state = State::Failing;
+        self.state = State::Opening;
     }
 
     /// True if this series is one for the file, which grows for clients' requests only so far.
@@ -88,7 +107,8 @@ impl FileState {
 
     /// True if changes are written now, or as soon as the file is open.
     pub fn takes_changes(&self) -> bool {
-        HAS_FILES && matches!(self.state, State::Loading | State::On | State::Failing)
+        use State::*;
+        HAS_FILES && matches!(self.state, Opening | Loading | On | Failing)
     }
 
     /// True if nothing is written to it any more.
@@ -108,19 +128,18 @@ impl FileState {
 
     /// It is open: loads it, unless it was open already.
     pub fn opened(&mut self, opened: Opened, cx: &mut Context) {
-        cx.stats.history.bytes = opened.bytes;
+        note_size(opened.bytes, cx);
         if opened.log_set_aside {
             log::warn!(
                 target: HISTORY,
-                "a log without its file was found: it is renamed to end in {LOG_SET_ASIDE}, and a \
-                 new file is begun"
+                "stray log set aside suffix={LOG_SET_ASIDE}"
             );
         }
-        if self.state != State::Failing {
+        if !matches!(self.state, State::Opening | State::Failing) {
             return;
         }
         if std::mem::take(&mut cx.stats.history.unusable) {
-            log::info!(target: HISTORY, "the file can be used again");
+            log::info!(target: HISTORY, "file usable again");
         }
         self.load_by = Some(cx.now.mono + LOADING);
         self.load(cx);
@@ -133,7 +152,7 @@ impl FileState {
 
     /// It cannot be used, for now or ever.
     pub fn failed(&mut self, error: &OpenError, cx: &mut Context) {
-        log::error!(target: HISTORY, "{error}");
+        log::error!(target: HISTORY, "file unusable error={}", quoted(error));
         let status = &mut cx.stats.history;
         status.why = error.to_string();
         match error {
@@ -158,7 +177,7 @@ impl FileState {
                     log::warn!(target: HISTORY, "invalid rows skipped rows={}", loaded.unsound);
                 }
             }
-            Err(error) => log::error!(target: HISTORY, "cannot be read: {error}"),
+            Err(error) => log::error!(target: HISTORY, "load failed error={}", quoted(error)),
         }
         if !self.is_loading() {
             return false;
@@ -197,7 +216,8 @@ impl FileState {
     pub fn handle_timeout(&mut self, cx: &mut Context) {
         let is_due = |at: &mut Mono| *at <= cx.now.mono;
         if self.is_loading() && self.load_by.take_if(is_due).is_some() {
-            log::warn!(target: HISTORY, "load takes long: requests do not wait for it any more");
+            let after_s = LOADING.as_secs();
+            log::warn!(target: HISTORY, "load slow after_s={after_s} waiting=false");
         }
         if self.state == State::Failing && self.reload_at.take_if(is_due).is_some() {
             self.load(cx);

@@ -7,8 +7,8 @@
 //! which candles are requested: `sources` does, by what the charts have archived.
 //!
 //! What is written is [archived](crate::market::Series::archived) once it is acknowledged, and not
-//! before: what is lost with the process is unknown afterwards, and is requested again. What is to be
-//! changed in the file is not archived until that is done. While the file cannot be read, nothing is
+//! before: what is lost with the process is unknown afterwards, and is requested again. Slots of
+//! which a change waits to be written are not archived until it is. While the file cannot be read, nothing is
 //! archived: what memory drops is requested again.
 
 mod eviction;
@@ -26,7 +26,7 @@ mod writer;
 use crate::core::context::Context;
 use crate::history::{Changes, Loaded, OpenError, Reply, StoreError, Unwritten, Written};
 use crate::job_queue::JobQueue;
-use crate::log_targets::HISTORY;
+use crate::log_targets::{HISTORY, quoted};
 use crate::market::{SeriesKey, SourceId};
 use crate::time::{Mono, Now};
 use eviction::Evictions;
@@ -90,7 +90,7 @@ impl History {
         match (self.writer.has_room(), self.is_failing()) {
             _ if self.file.is_awaited() => Pace::Hold,
             (true, _) => Pace::Free,
-            (false, true) => Pace::Seen,
+            (false, true) => Pace::NewestAndAsked,
             (false, false) => Pace::Hold,
         }
     }
@@ -140,7 +140,7 @@ impl History {
             return None;
         }
         let takes_more = self.takes_more();
-        self.missing.is_some |= !takes_more;
+        self.missing.note(takes_more, &self.writer);
         let is_taken = takes_more && self.file.takes_changes();
         is_taken.then(|| self.writer.changes(key, cx))
     }
@@ -184,7 +184,7 @@ impl History {
             return;
         }
         if self.close_by.is_some_and(|by| by <= cx.now.mono) {
-            log::error!(target: HISTORY, "the disk takes too long: what is not written yet is lost");
+            log::error!(target: HISTORY, "closing given up lost=true");
             return self.file.closed();
         }
         self.evictions.handle_timeout(self.file.is_on(), cx);
@@ -310,7 +310,7 @@ impl History {
         }
         if !batch.is_empty() {
             let left = batch.weight();
-            log::error!(target: HISTORY, "not written, and lost changes={left}");
+            log::error!(target: HISTORY, "changes lost changes={left}");
         }
         self.file.close(cx);
     }
@@ -344,7 +344,7 @@ impl History {
             }
             Reply::Stopped(result) => {
                 if let Err(error) = result {
-                    log::warn!(target: HISTORY, "the file is not closed cleanly: {error}");
+                    log::warn!(target: HISTORY, "close failed error={}", quoted(error));
                 }
                 self.file.closed();
             }
@@ -373,7 +373,7 @@ impl History {
         let restores = self.quotes.loaded();
         self.work.push(restores.map(Work::RestoreQuotes));
         if self.file.loaded(result, cx.now) {
-            // What is to be changed in the file is not archived until that is done.
+            // The file lacks the changes that wait.
             unarchive(&self.writer.batch, cx);
             let unsent = self.work.iter().filter_map(Work::unsent);
             unsent.for_each(|batch| unarchive(batch, cx));

@@ -7,8 +7,8 @@
 use super::names::name_of;
 use crate::core::Action;
 use crate::core::context::Context;
-use crate::history::{Job, Read, Rows, StoreError};
-use crate::log_targets::HISTORY;
+use crate::history::{Job, Read, Rows, SeriesName, StoreError};
+use crate::log_targets::{HISTORY, quoted};
 use crate::market::{Charts, SeriesKey};
 use crate::record::Edge;
 use std::collections::BTreeMap;
@@ -28,6 +28,8 @@ const SERIES: usize = 64;
 pub struct Reads {
     wanted: BTreeMap<SeriesKey, SeriesRead>,
     tickets: u64,
+    /// True if the last page could not be read.
+    is_failing: bool,
 }
 
 /// What came of a request for candles from the file.
@@ -96,12 +98,13 @@ impl Reads {
             Ok(rows) if !rows.slots.is_empty() => rows,
             result => {
                 if let Err(error) = result {
-                    log::warn!(target: HISTORY, "cannot be read: {error}");
+                    self.failed(key, &error, cx);
                 }
                 self.wanted.remove(&key);
                 return Some((key, Vec::new()));
             }
         };
+        self.is_failing = false;
         log::debug!(target: HISTORY, "read done ticket={ticket} candles={}", rows.candles.len());
         // Each page ends where the one before began, so that this ends, unless a client has requested
         // newer candles meanwhile.
@@ -116,6 +119,23 @@ impl Reads {
         ingest(key, rows, cx);
         self.next_page(key, cx);
         Some((key, unsound))
+    }
+
+    /// A page could not be read. Logged once, until one can.
+    fn failed(&mut self, key: SeriesKey, error: &StoreError, cx: &Context) {
+        if !std::mem::replace(&mut self.is_failing, true) {
+            let SeriesName {
+                source,
+                symbol,
+                interval,
+            } = name_of(key, cx);
+            log::warn!(
+                target: HISTORY,
+                "read failed source={source} symbol={symbol} interval={} error={}",
+                interval.name(),
+                quoted(error)
+            );
+        }
     }
 
     /// Requests the next page of a series, or is done with it.
@@ -135,13 +155,13 @@ impl Reads {
         let series = name_of(key, cx);
         log::debug!(
             target: HISTORY,
-            "read ticket={} source={} symbol={} interval={} slots={}..{}",
+            "read ticket={} source={} symbol={} interval={} from={} to={}",
             read.ticket,
             series.source,
             series.symbol,
             series.interval.name(),
-            slots.start,
-            slots.end
+            series.interval.open_of(slots.start),
+            series.interval.open_of(slots.end)
         );
         let read = Read {
             ticket: read.ticket,

@@ -22,42 +22,56 @@ const SLOTS_A_SLICE: i64 = 128;
 pub struct Missing {
     /// True if something is missing for which no refill has begun.
     pub is_some: bool,
+    /// True if changes are left out, and none have been taken since.
+    is_left_out: bool,
     /// The batch with which a file that had gone holds again what memory does.
-    restored_by: Option<u64>,
+    whole_with: Option<u64>,
 }
 
 impl Missing {
+    /// Changes are taken, or left out.
+    pub fn note(&mut self, is_taken: bool, writer: &Writer) {
+        self.is_some |= !is_taken;
+        if !is_taken && !std::mem::replace(&mut self.is_left_out, true) {
+            let waiting = writer.pending();
+            log::warn!(target: HISTORY, "changes left out waiting={waiting} backfill=paused");
+        }
+    }
+
     /// The file has gone: it lacks everything.
     pub fn file_gone(&mut self) {
         self.is_some = true;
-        self.restored_by = None;
+        self.whole_with = None;
     }
 
     /// The refill to begin, if one is needed and the disk is well.
     pub fn begin_refill(&mut self, is_well: bool) -> Option<Refill> {
+        if is_well && std::mem::take(&mut self.is_left_out) {
+            log::info!(target: HISTORY, "changes taken again refill=begun");
+        }
         (is_well && std::mem::take(&mut self.is_some)).then(Refill::default)
     }
 
     /// All that memory holds is on its way to the file.
     pub fn refilled(&mut self, writer: &Writer, cx: &mut Context) {
         match writer.batch.is_empty() && !writer.is_writing() {
-            true => restored(cx),
-            false => self.restored_by = Some(writer.last_number()),
+            true => on_disk_again(cx),
+            false => self.whole_with = Some(writer.last_number()),
         }
     }
 
     /// A batch is on disk.
     pub fn written(&mut self, number: u64, cx: &mut Context) {
-        if self.restored_by.take_if(|by| *by <= number).is_some() {
-            restored(cx);
+        if self.whole_with.take_if(|by| *by <= number).is_some() {
+            on_disk_again(cx);
         }
     }
 }
 
 /// All that memory holds is on disk.
-fn restored(cx: &mut Context) {
+fn on_disk_again(cx: &mut Context) {
     if std::mem::take(&mut cx.stats.history.lost) {
-        log::info!(target: HISTORY, "what memory holds is on disk again");
+        log::info!(target: HISTORY, "file refilled");
     }
 }
 

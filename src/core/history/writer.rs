@@ -9,11 +9,12 @@
 //!                                          -> not written: it is gathered again
 //! ```
 
+use super::file_state::note_size;
 use super::names::{name_of, note_extent, ranges_of};
 use crate::core::Action;
 use crate::core::context::Context;
 use crate::history::{Batch, Changes, Extent, Fate, Job, SeriesName, Unwritten, Written};
-use crate::log_targets::HISTORY;
+use crate::log_targets::{HISTORY, quoted};
 use crate::market::SeriesKey;
 use crate::time::{Mono, Now};
 use std::ops::{Bound, Range};
@@ -45,13 +46,14 @@ pub const HEAVY: usize = PENDING / 8;
 /// Series that one slice notes or archives: some 0.1 ms.
 const SERIES_A_SLICE: usize = 64;
 
-/// Which candles may be requested from an exchange, as far as the disk keeps up. The greater, the more.
+/// Which candles may be requested from an exchange, as far as the disk keeps up. A greater pace
+/// allows more of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pace {
     /// None.
     Hold,
     /// Those that clients wait for, and the newest: the disk fails, and the service goes on.
-    Seen,
+    NewestAndAsked,
     /// All.
     Free,
 }
@@ -68,7 +70,7 @@ pub struct Writer {
     flush_at: Option<Mono>,
     /// Failures in a row.
     failures: u32,
-    /// True if the write that is under way takes very long.
+    /// True if the write that is under way takes longer than [`STALLED`].
     is_stalled: bool,
 }
 
@@ -86,8 +88,13 @@ struct Writing {
 impl Writer {
     /// True if another change can be gathered.
     pub fn has_room(&self) -> bool {
+        self.pending() < PENDING
+    }
+
+    /// Weight of the changes that wait for the disk, or are being written.
+    pub fn pending(&self) -> usize {
         let writing = self.writing.as_ref().map_or(0, |writing| writing.weight);
-        writing + self.batch.weight() < PENDING
+        writing + self.batch.weight()
     }
 
     /// True if the last write failed, or takes very long.
@@ -235,7 +242,7 @@ impl Writer {
         cx: &mut Context,
     ) -> Option<Vec<(SeriesName, Extent)>> {
         let mut writing = self.writing.take_if(|writing| writing.number == number)?;
-        self.is_stalled = false;
+        let was_stalled = std::mem::take(&mut self.is_stalled);
         let written = match result {
             Ok(written) => written,
             Err(unwritten) => {
@@ -253,13 +260,14 @@ impl Writer {
             written.updated,
             written.bytes
         );
+        note_size(written.bytes, cx);
         let status = &mut cx.stats.history;
-        status.bytes = written.bytes;
         status.inserted += written.inserted;
         status.updated += written.updated;
         status.write_failed = false;
-        if std::mem::take(&mut self.failures) > 0 {
-            log::info!(target: HISTORY, "written again");
+        let failures = std::mem::take(&mut self.failures);
+        if failures > 0 || was_stalled {
+            log::info!(target: HISTORY, "write works again failures={failures}");
         }
         Some(written.extents)
     }
@@ -271,11 +279,11 @@ impl Writer {
         status.write_failed = true;
         status.why = format!("cannot be written: {error}");
         if self.failures == 0 {
-            log::error!(target: HISTORY, "cannot be written, tried again until it can: {error}");
+            log::error!(target: HISTORY, "write failed retrying=true error={}", quoted(error));
         }
         self.failures = self.failures.saturating_add(1);
         let failures = self.failures;
-        log::debug!(target: HISTORY, "batch failed failures={failures} error={:?}", error.to_string());
+        log::debug!(target: HISTORY, "batch failed failures={failures} error={}", quoted(error));
         let later = std::mem::replace(&mut self.batch, unwritten.batch);
         self.batch.absorb(*later);
         let pause = RETRY * 2u32.saturating_pow((failures - 1).min(16));
@@ -287,7 +295,7 @@ impl Writer {
         let is_due = |at: &mut Mono| *at <= cx.now.mono;
         let mut writing = self.writing.iter_mut();
         if writing.any(|writing| writing.stalls_at.take_if(is_due).is_some()) {
-            log::error!(target: HISTORY, "the disk takes very long to write");
+            log::error!(target: HISTORY, "write stalled after_s={}", STALLED.as_secs());
             cx.stats.history.write_failed = true;
             cx.stats.history.why = "the disk takes very long to write".to_string();
             self.is_stalled = true;

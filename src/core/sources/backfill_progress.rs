@@ -94,12 +94,12 @@ impl BackfillProgress {
         status.backfill.ends_at = ends_at;
         let id = &status.id;
         if is_over && std::mem::take(&mut self.is_logged) {
-            log::info!(target: SOURCE, "{id}: backfill done candles={done}");
+            log::info!(target: SOURCE, "backfill done source={id} candles={done}");
         } else if !is_over && cx.now.mono >= self.log_at {
             let end = ends_at.map_or("unknown".to_string(), |at| at.to_string());
             log::info!(
                 target: SOURCE,
-                "{id}: backfill goes on candles={done} wanted={wanted} per_minute={pace} end={end}"
+                "backfill goes on source={id} candles={done} wanted={wanted} per_minute={pace} end={end}"
             );
             self.is_logged = true;
             self.log_at = cx.now.mono + LOG_EVERY;

@@ -69,8 +69,9 @@ impl Backoff {
     /// What everything depends on has succeeded.
     pub fn recovered(&mut self, cx: &mut Context) {
         let status = &mut cx.stats[self.source];
-        if std::mem::take(&mut self.failures) > 0 {
-            log::info!(target: SOURCE, "{}: answers again", status.id);
+        let failures = std::mem::take(&mut self.failures);
+        if failures > 0 {
+            log::info!(target: SOURCE, "answers again source={} failures={failures}", status.id);
         }
         let is_first = !status.quotes_polled && status.state != SourceState::Up;
         if is_first && self.until <= cx.now.mono {

@@ -8,7 +8,7 @@ use crate::core::history::History;
 use crate::core::sources::candle_plans::CandlePlans;
 use crate::core::sources::clock::ExchangeClock;
 use crate::core::sources::series_plan::PageResult;
-use crate::market::{IntervalSet, MAX_INTERVALS, Reported, SeriesKey, Word};
+use crate::market::{Evidence, IntervalSet, MAX_INTERVALS, Reported, SeriesKey};
 use crate::time::Now;
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ pub struct CandlePage {
     rows: std::vec::IntoIter<Reported>,
     result: PageResult,
     /// What it means that the page leaves slots out.
-    evidence: Word,
+    evidence: Evidence,
     /// False if a row came without its time: it may be of any of the slots.
     is_dated: bool,
     /// When it was requested.
@@ -52,10 +52,10 @@ impl CandlePage {
             let mut unsorted: Vec<Option<Reported>> = rows.into_iter().map(Some).collect();
             rows = (order.into_iter().filter_map(|(_, at)| unsorted[at].take())).collect();
         }
-        let evidence = Word::of(key.interval, &slots, &rows, is_dated);
+        let evidence = Evidence::of(key.interval, &slots, &rows, is_dated);
         let between = match &evidence {
-            Word::Answer { between, .. } => between.clone(),
-            Word::History => slots.clone(),
+            Evidence::Answer { between, .. } => between.clone(),
+            Evidence::History => slots.clone(),
         };
         CandlePage {
             key,

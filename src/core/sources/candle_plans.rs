@@ -131,12 +131,12 @@ impl CandlePlans {
         let slots = first.start..last.end;
         log::debug!(
             target: FETCH,
-            "wanted by a client source={} symbol={} interval={} slots={}..{}",
+            "wanted by a client source={} symbol={} interval={} from={} to={}",
             cx.stats[self.source].id,
             cx.market.catalog.name(key.symbol).as_str(),
             key.interval.name(),
-            slots.start,
-            slots.end,
+            key.interval.open_of(slots.start),
+            key.interval.open_of(slots.end),
         );
         let waiting: usize = self.plans.iter().map(|plan| plan.asked.len()).sum();
         let has_room = waiting < cx.config.limits.chart_fetches;
@@ -246,7 +246,7 @@ impl CandlePlans {
         if let Some(rows) = learned {
             self.learned_rows[key.interval as usize] = Some(rows);
             let (id, interval) = (&cx.stats[self.source].id, key.interval.name());
-            log::info!(target: SOURCE, "{id}: page size learned interval={interval} rows={rows}");
+            log::info!(target: SOURCE, "page size learned source={id} interval={interval} rows={rows}");
         }
     }
 

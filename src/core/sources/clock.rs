@@ -125,7 +125,7 @@ impl ExchangeClock {
         }
         self.contradiction = Some((sign, ms));
         let (id, what) = (&cx.stats[self.source].id, sign.text());
-        log::info!(target: SOURCE, "{id}: clock in doubt reason={what:?} ms={ms}");
+        log::info!(target: SOURCE, "clock in doubt source={id} reason={what:?} ms={ms}");
         self.doubt(cx);
     }
 
@@ -229,13 +229,9 @@ impl ExchangeClock {
     fn log_offset(&self, cx: &Context) {
         let offset = cx.now.unix - cx.exchange_time(self.source);
         if offset.abs() > CLOCK_OFFSET_MS {
-            log::warn!(
-                target: SOURCE,
-                "{}: this machine's clock is {} ms {} the exchange's; candles follow the exchange's",
-                cx.stats[self.source].id,
-                offset.abs(),
-                if offset > 0 { "ahead of" } else { "behind" },
-            );
+            // Candles follow the exchange's clock.
+            let id = &cx.stats[self.source].id;
+            log::warn!(target: SOURCE, "clock differs source={id} ahead_ms={offset}");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The upstream connections of one source: what each event of one of them leads to.
 //!
-//! [`Connections`] owns each connection's socket key, its way to being open ([`Connecting`]) and its
-//! request in flight, and the addresses of the host. It does not decide what is requested. A request
-//! whose connection cannot be had is tried on every address before it fails.
+//! [`Connections`] owns each connection's socket key, how far it is connected (name, TCP, tunnel, TLS:
+//! [`Connecting`]) and its request in flight, and the addresses of the host. It does not decide what is
+//! requested. A request tries one address after the other, and fails behind the last or at its deadline.
 //!
 //! A request on a reused connection that ends before its response has begun has not failed: the
 //! exchange had closed the connection while it was idle (RFC 9112, 9.3.1). Its task is due again at
@@ -17,7 +17,7 @@ use crate::core::sources::fault::Fault;
 use crate::core::sources::request::{HeadFacts, Read, RequestInFlight};
 use crate::core::sources::task::{Profile, Task};
 use crate::core::{Action, Broken, Event};
-use crate::log_targets::SOURCE;
+use crate::log_targets::{SOURCE, quoted};
 use crate::market::SourceId;
 use crate::table::Key;
 use crate::time::Mono;
@@ -80,7 +80,7 @@ impl Connections {
     pub fn new(profile: &Profile, count: usize) -> Connections {
         let route = Route::new(&profile.url, profile.config.proxy.clone());
         if let Some(proxy) = route.proxy() {
-            log::info!(target: SOURCE, "{}: through the proxy {proxy}", profile.config.id);
+            log::info!(target: SOURCE, "proxy used source={} proxy={proxy}", profile.config.id);
         }
         let (host, port) = route.peer();
         Connections {
@@ -186,7 +186,7 @@ impl Connections {
         let is_news = self.addresses.not_found(cx.now);
         if is_news && !self.addresses.is_empty() {
             let id = &cx.stats[self.source].id;
-            log::warn!(target: SOURCE, "{id}: name look-up failed, addresses kept error={why:?}");
+            log::warn!(target: SOURCE, "name look-up failed source={id} addresses=kept error={why:?}");
         }
     }
 
@@ -338,10 +338,10 @@ impl Connections {
         let obstacle = self.all[conn].connecting.obstacle();
         log::debug!(
             target: SOURCE,
-            "connection ended source={} connected={} reason={:?}",
+            "connection ended source={} connected={} reason={}",
             cx.stats[self.source].id,
             obstacle.is_none(),
-            why.map_or("closed by the peer".to_string(), ToString::to_string),
+            why.map_or(quoted("closed by the peer"), quoted),
         );
         self.close(conn, cx);
         if obstacle.is_some() && self.all[conn].request.is_some() {

@@ -212,10 +212,9 @@ impl Failover {
 fn line(moved: &Move, count: usize, sources: &[SourceStatus]) -> String {
     let earlier = &sources[moved.earlier.index()].id;
     let later = &sources[moved.later.index()].id;
-    let markets = if count == 1 { "market" } else { "markets" };
     match moved.returns {
-        true => format!("{earlier}: answers again for {count} {markets}, in place of {later}"),
-        false => format!("{earlier}: stale, {count} {markets} answered by {later}"),
+        true => format!("returned from={later} to={earlier} markets={count}"),
+        false => format!("moved from={earlier} to={later} markets={count} reason=stale"),
     }
 }
 
@@ -342,10 +341,10 @@ mod tests {
         let mut bench = Bench::new(312);
         assert!(bench.pass(10, &[A, B]).is_empty());
         let lines = bench.pass(40, &[B]);
-        assert_eq!(lines, ["a: stale, 312 markets answered by b"]);
+        assert_eq!(lines, ["moved from=a to=b markets=312 reason=stale"]);
         assert_eq!(bench.counts(), [(312, 0), (0, 0), (0, 0)]);
         let lines = bench.pass(40, &[A, B]);
-        assert_eq!(lines, ["a: answers again for 312 markets, in place of b"]);
+        assert_eq!(lines, ["returned from=b to=a markets=312"]);
         assert_eq!(bench.counts(), [(312, 312), (0, 0), (0, 0)]);
         assert_eq!(bench.failover.next_due(), None);
     }
@@ -355,13 +354,13 @@ mod tests {
         let mut bench = Bench::new(1);
         bench.pass(1, &[A, B, C]);
         let lines = bench.pass(20, &[B, C]);
-        assert_eq!(lines, ["a: stale, 1 market answered by b"]);
+        assert_eq!(lines, ["moved from=a to=b markets=1 reason=stale"]);
         let lines = bench.pass(20, &[C]);
-        assert_eq!(lines, ["b: stale, 1 market answered by c"]);
+        assert_eq!(lines, ["moved from=b to=c markets=1 reason=stale"]);
         let lines = bench.pass(5, &[B, C]);
-        assert_eq!(lines, ["b: answers again for 1 market, in place of c"]);
+        assert_eq!(lines, ["returned from=c to=b markets=1"]);
         let lines = bench.pass(5, &[A, B, C]);
-        assert_eq!(lines, ["a: answers again for 1 market, in place of b"]);
+        assert_eq!(lines, ["returned from=b to=a markets=1"]);
         assert_eq!(bench.counts(), [(1, 1), (1, 1), (0, 0)]);
     }
 
@@ -402,7 +401,10 @@ mod tests {
         assert_eq!(bench.failover.seen, bench.market.quotes.turned());
         bench.now.mono = Mono(17_000_000);
         let lines = bench.failover.lines(&bench.sources, bench.now.mono);
-        assert_eq!(lines, [format!("a: stale, {count} markets answered by b")]);
+        assert_eq!(
+            lines,
+            [format!("moved from=a to=b markets={count} reason=stale")]
+        );
         assert_eq!(bench.failover.next_due(), None);
     }
 
@@ -420,6 +422,6 @@ mod tests {
         let [(failovers, returns), ..] = bench.counts();
         assert_eq!((failovers, returns), (286, 200));
         assert!(lines.len() <= 2 * (1 + 300 / 30), "{lines:#?}");
-        assert!(lines.iter().any(|line| line.contains("30 markets")));
+        assert!(lines.iter().any(|line| line.contains("markets=30")));
     }
 }

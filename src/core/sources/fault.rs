@@ -99,6 +99,18 @@ pub enum Blame {
     Call,
 }
 
+impl Blame {
+    /// Its name in the log.
+    pub fn name(self) -> &'static str {
+        match self {
+            Blame::Source => "source",
+            Blame::Ban => "ban",
+            Blame::RateLimit => "rate_limit",
+            Blame::Call => "call",
+        }
+    }
+}
+
 impl Fault {
     /// The fault of a response with these fields, whose body cannot be decoded.
     pub fn encoding(fields: Fields<'_>) -> Fault {

@@ -27,8 +27,8 @@ const DROPPED_A_SLICE: usize = 256;
 /// One job, with what is left of it.
 #[derive(Debug)]
 pub enum Job {
-    /// Puts the tickers of a whole exchange into the market, one piece a slice.
-    ApplyTickers(Tickers),
+    /// Puts the tickers of a whole exchange, received then, into the market, one piece a slice.
+    ApplyTickers(Tickers, Now),
     /// Puts a page of candles into its series.
     ApplyCandles(CandlePage),
     /// Puts the market list that has come into place.
@@ -77,7 +77,7 @@ impl Job {
 /// Drops the quotes and candles that are not applied yet. They are requested again.
 pub fn drop_records(jobs: &mut JobQueue<Job>, schedule: &mut Schedule, now: Mono) {
     jobs.retain(|job| match job {
-        Job::ApplyTickers(_) => {
+        Job::ApplyTickers(..) => {
             schedule.quotes_due = now;
             false
         }
@@ -103,7 +103,7 @@ pub fn apply(
             if let Some(newest) = tickers.newest() {
                 schedule.clock.check_time(newest, true, cx);
             }
-            return Ok(Some(Job::ApplyTickers(tickers)));
+            return Ok(Some(Job::ApplyTickers(tickers, cx.now)));
         }
         (Items::Tickers(mut tickers, _), _) => {
             if let Some(newest) = tickers.newest() {
@@ -114,7 +114,7 @@ pub fn apply(
                 if let Some(stats) = schedule.round.stats(symbol) {
                     ticker.fill_from(stats);
                 }
-                apply_ticker(profile.id, symbol, ticker, exchange, cx);
+                apply_ticker(profile.id, (symbol, ticker), cx.now, exchange, cx);
             }
             schedule.backoff.quotes_served(cx);
             schedule.market_ended(profile, true, cx);
@@ -147,16 +147,17 @@ pub fn apply(
     Ok(None)
 }
 
-/// Puts one piece of tickers into the market. `true`: that was the last one.
+/// Puts one piece of tickers, which were received then, into the market. `true`: that was the last one.
 pub fn apply_tickers(
     source: SourceId,
     tickers: &mut Tickers,
+    received: Now,
     schedule: &Schedule,
     cx: &mut Context,
 ) -> bool {
     let exchange = schedule.clock.known_time(cx);
-    for (symbol, ticker) in tickers.next_piece().into_iter().flatten() {
-        apply_ticker(source, symbol, ticker, exchange, cx);
+    for item in tickers.next_piece().into_iter().flatten() {
+        apply_ticker(source, item, received, exchange, cx);
     }
     let is_done = tickers.is_empty();
     if is_done {
@@ -171,8 +172,8 @@ pub fn apply_tickers(
 /// exchange's time is known.
 fn apply_ticker(
     source: SourceId,
-    symbol: SymbolId,
-    ticker: Ticker,
+    (symbol, ticker): (SymbolId, Ticker),
+    received: Now,
     exchange: Option<UnixMs>,
     cx: &mut Context,
 ) {
@@ -186,7 +187,7 @@ fn apply_ticker(
         return;
     }
     let last = ticker.last.clone();
-    match (quotes.apply(source, symbol, ticker, cx.now), exchange) {
+    match (quotes.apply(source, symbol, ticker, received), exchange) {
         (Ok(applied), Some(exchange)) if applied.changed => {
             charts.tick(source, symbol, &last, exchange);
         }
@@ -218,7 +219,8 @@ pub fn refresh_list(
     if !schedule.has_list {
         schedule.first_list(cx);
         let tracked = cx.market.catalog.tracked_by(id);
-        log::info!(target: SOURCE, "{}: market list in place markets={tracked}", profile.config.id);
+        let source = &profile.config.id;
+        log::info!(target: SOURCE, "market list in place source={source} markets={tracked}");
     }
     // A named market may be listed for the first time, or have come back.
     let find = |name: &String| match cx.market.catalog.find(name.as_bytes()) {
@@ -261,4 +263,82 @@ pub fn follow_named(
         }
     }
     symbols.len() == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, SourceConfig};
+    use crate::core::sources::staged::Stager;
+    use crate::core::stats::Status;
+    use crate::decimal::Decimal;
+    use crate::exchange::Sink;
+    use crate::record::{MarketInfo, MarketRules};
+    use std::time::Duration;
+
+    const SOURCE: SourceId = SourceId(0);
+
+    #[test]
+    fn a_quote_was_received_when_its_poll_was_and_not_when_it_is_applied() {
+        let config = Config {
+            sources: vec![SourceConfig::of("binance")],
+            ..Config::default()
+        };
+        let received = Now {
+            mono: Mono(0),
+            unix: UnixMs(1_700_000_000_000),
+        };
+        let profile = Profile::new(SOURCE, &config);
+        let mut schedule = Schedule::new(&profile, 0, received.mono);
+        let mut history = History::new(received);
+        let stats = Status::new(std::iter::once("binance"), received);
+        let market = Market::new(&config);
+        let mut cx = Context::new(config, market, stats, received);
+        cx.market.catalog.list(
+            SOURCE,
+            MarketInfo {
+                ticker_id: "BTCUSDT".into(),
+                candle_id: None,
+                base: "BTC".into(),
+                quote: "USDT".into(),
+                active: true,
+                rules: MarketRules::default(),
+            },
+        );
+        cx.market.catalog.end_list(SOURCE).expect("it has a market");
+        while cx
+            .market
+            .catalog
+            .refresh_list(SOURCE, received.unix)
+            .is_none()
+        {}
+
+        let mut staged = Staged::new(SOURCE, Task::Tickers);
+        let mut stager = Stager {
+            staged: &mut staged,
+            catalog: &mut cx.market.catalog,
+            symbol: None,
+        };
+        assert!(stager.wants("BTCUSDT"));
+        stager.ticker("BTCUSDT", Ticker::of_last(Decimal::from(5)));
+        let symbol = stager.symbol.expect("it is listed");
+        let job = apply(
+            staged,
+            received,
+            &profile,
+            &mut schedule,
+            &mut history,
+            &mut cx,
+        );
+        let Ok(Some(Job::ApplyTickers(mut tickers, at))) = job else {
+            panic!("all tickers of an exchange are a job");
+        };
+        cx.now = Now {
+            mono: received.mono + Duration::from_millis(300),
+            unix: received.unix + 300,
+        };
+        assert!(apply_tickers(SOURCE, &mut tickers, at, &schedule, &mut cx));
+        let quote = cx.market.quotes.of(SOURCE, symbol).expect("it is applied");
+        assert_eq!(quote.received_at, received.unix);
+    }
 }

@@ -9,7 +9,7 @@ use crate::config::{Config, SourceChange, SourceConfig, SourcePlaces};
 use crate::core::Context;
 use crate::core::stats::SourceStatus;
 use crate::exchange::Dialect;
-use crate::log_targets::CONFIG;
+use crate::log_targets::{CONFIG, quoted};
 
 /// See the module's page.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl Reload {
         );
         if !self.fixed.is_empty() {
             let keys = self.fixed.join(", ");
-            log::warn!(target: CONFIG, "changes with the next start only: {keys}");
+            log::warn!(target: CONFIG, "restart needed keys={}", quoted(&keys));
         }
         old
     }

@@ -26,7 +26,7 @@ use crate::core::sources::schedule::Schedule;
 use crate::core::sources::task::{Profile, Task};
 use crate::durations::POLL_BOUNDS_US;
 use crate::job_queue::JobQueue;
-use crate::log_targets::SOURCE;
+use crate::log_targets::{SOURCE, quoted};
 use crate::market::{SeriesKey, SourceId};
 use crate::table::Key;
 use crate::time::{Mono, Now};
@@ -251,7 +251,9 @@ impl Source {
         let (id, schedule) = (self.profile.id, &mut self.schedule);
         let mut has_ended = false;
         let is_done = match &mut job {
-            Job::ApplyTickers(tickers) => apply_tickers(id, tickers, schedule, cx),
+            Job::ApplyTickers(tickers, received) => {
+                apply_tickers(id, tickers, *received, schedule, cx)
+            }
             Job::ApplyCandles(page) => {
                 let is_done = page.step(&schedule.clock, &mut schedule.candles, history, cx);
                 if is_done {
@@ -357,13 +359,19 @@ impl Source {
         status.last_error_at = Some(cx.now.unix);
         let is_news = status.last_error.as_deref() != Some(&text);
         if is_news || !self.schedule.backoff.is_failing() {
-            log::warn!(target: SOURCE, "{id}: {text}");
+            log::warn!(
+                target: SOURCE,
+                "request failed source={id} what={} error={}",
+                quoted(&what),
+                quoted(&fault)
+            );
         }
         log::debug!(
             target: SOURCE,
-            "failed source={id} what={what:?} blame={blame:?} ms={} error={:?}",
+            "failed source={id} what={what:?} blame={} ms={} error={}",
+            blame.name(),
             cx.now.mono.since(began).as_millis(),
-            fault.to_string(),
+            quoted(&fault),
         );
         status.last_error = Some(text);
         let is_vital = self.schedule.is_vital(task);

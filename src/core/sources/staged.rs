@@ -5,7 +5,7 @@
 
 use crate::core::sources::task::Task;
 use crate::exchange::{Reject, Sink};
-use crate::log_targets::SOURCE;
+use crate::log_targets::{SOURCE, quoted};
 use crate::market::{Catalog, Reported, SourceId, SymbolId};
 use crate::record::{Candle, MarketInfo, Stats, Ticker};
 use crate::time::UnixMs;
@@ -194,7 +194,13 @@ impl Sink for Stager<'_> {
     }
 
     fn rejected(&mut self, reason: Reject<'_>) {
-        log::debug!(target: SOURCE, "item refused: {reason:?}");
+        log::debug!(
+            target: SOURCE,
+            "item refused source={} what={} reason={}",
+            self.catalog.id_of(self.staged.source),
+            quoted(reason.id.unwrap_or("-")),
+            quoted(format_args!("{} {}", reason.field, reason.fault))
+        );
         match (&mut self.staged.items, reason.time) {
             // A candle without its numbers tells nothing of its slot, and counts as unsound there.
             (Items::Candles(_), Some(open_time)) => {

@@ -322,7 +322,7 @@ impl Roster {
         {
             log::info!(
                 target: MARKET,
-                "markets skipped: source={} count={} first={example:?} \
+                "markets skipped source={} count={} first={example:?} \
                  reason=\"an asset is 1 to 20 of A-Z and 0-9\"",
                 self.id,
                 staging.skipped
@@ -331,7 +331,7 @@ impl Roster {
         if staging.over_cap > 0 && !std::mem::replace(&mut self.warned.over_cap, true) {
             log::warn!(
                 target: MARKET,
-                "markets not tracked: source={} count={} reason=\"limits.symbols reached\"",
+                "markets not tracked source={} count={} reason=\"limits.symbols reached\"",
                 self.id,
                 staging.over_cap
             );

@@ -63,11 +63,11 @@ impl Feed {
     pub(super) fn judge(&mut self, now: Mono, totals: &mut Totals) -> usize {
         self.looking = None;
         let mut room = self.quotes.len();
-        self.look_on(now, &mut room, totals)
+        self.mark_stale(now, &mut room, totals)
     }
 
     /// Scans as many quotes as `room` allows, and subtracts them from it.
-    pub(super) fn look_on(&mut self, now: Mono, room: &mut usize, totals: &mut Totals) -> usize {
+    pub(super) fn mark_stale(&mut self, now: Mono, room: &mut usize, totals: &mut Totals) -> usize {
         let (from, since) = self.looking.take().unwrap_or((0, now));
         if from == 0 {
             self.next_stale = None;
@@ -78,7 +78,7 @@ impl Feed {
             let stale =
                 self.frozen || quote.restored || now.since(quote.received) >= self.stale_after;
             if stale != quote.stale {
-                quote.show(stale, &mut self.stale, totals);
+                quote.set_stale(stale, &mut self.stale, totals);
                 turned += 1;
             }
             if !stale {

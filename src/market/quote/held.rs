@@ -99,12 +99,12 @@ impl Quote {
         self.received_at = now.unix;
         self.received = now.mono;
         self.restored = false;
-        self.show(frozen, stale_here, totals);
+        self.set_stale(frozen, stale_here, totals);
         changed
     }
 
     /// Sets the staleness and a new version. `stale_here` counts the stale quotes of its source.
-    pub(super) fn show(&mut self, stale: bool, stale_here: &mut usize, totals: &mut Totals) {
+    pub(super) fn set_stale(&mut self, stale: bool, stale_here: &mut usize, totals: &mut Totals) {
         for count in [&mut totals.counts.stale, stale_here] {
             *count = *count + usize::from(stale) - usize::from(self.stale);
         }

@@ -44,7 +44,7 @@ pub use tools::{HistoryReader, Pruned, prune, rename};
 use crate::history::{
     Batch, Evicted, Extent, Job, Loaded, Reply, SeriesName, StoreError, Unwritten, Written,
 };
-use crate::log_targets::HISTORY;
+use crate::log_targets::{HISTORY, quoted};
 use file::HistoryFile;
 use holder::{Answers, Holder};
 use signal_hook::consts::SIGXFSZ;
@@ -206,10 +206,10 @@ impl Disk {
         let moved = self.holder.with(&self.answers, |file| file.flushed());
         match (&moved, self.checkpoints) {
             (Err(error), true) => {
-                log::warn!(target: HISTORY, "history file: checkpoint failed, trying again: {error}")
+                log::warn!(target: HISTORY, "checkpoint failed error={}", quoted(error))
             }
             (Ok(()), false) => {
-                log::info!(target: HISTORY, "history file: checkpoints work again")
+                log::info!(target: HISTORY, "checkpoint works again")
             }
             _ => {}
         }

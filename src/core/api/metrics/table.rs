@@ -6,8 +6,8 @@
 //! 2. Add one row here: its key in `/api/v1/metrics`, its name at `/metrics` without `marketd_`, one
 //!    sentence, and how it is read. A row with an empty key, or an empty name, is not on that page.
 //! 3. If it has a key: add its value to the example of `/api/v1/metrics` in `openapi.json`. If it has a
-//!    name: add its line to the table in `src/docs/operations.md`. Tests fail until both are there. Both
-//!    pages and the schema in `/openapi.json` are made from the rows.
+//!    name: `UPDATE_DOCS=1 cargo test --test docs` adds its line to the table in `src/docs/operations.md`.
+//!    Tests fail until both are there. Both pages and the schema in `/openapi.json` are made from the rows.
 //!
 //! Rows appear in the order of the table. Names follow the rules of Prometheus: base units (seconds,
 //! bytes), `_total` on counters, labels from closed sets only (sources, statuses, reasons).
@@ -125,21 +125,27 @@ const QUOTES: &[Metric] = &[
 const CHARTS: &[Metric] = &[
     gauge("series", "chart_series", "Candle series followed.", Count(|it| it.charts().series as u64)),
     gauge("candles", "chart_candles", "Closed candles held.", Count(|it| it.charts().candles as u64)),
-    counter("written", "chart_candles_written_total", "Candles stored.", Count(|it| it.charts().written)),
+    counter("written", "chart_candles_written_total", "Candles put into memory.",
+        Count(|it| it.charts().written)),
     counter("updated", "chart_candles_updated_total", "Candles revised.", Count(|it| it.charts().updated)),
     gauge("gaps", "chart_gaps", "Slots without a candle among those answered.",
         Count(|it| it.charts().gaps)),
     counter("evicted", "chart_candles_evicted_total", "Candles dropped.", Count(|it| it.charts().evicted)),
     gauge("bytes", "chart_bytes", "Bytes of rendered candles.", Count(|it| it.charts().bytes as u64)),
-    counter("persistErrors", "chart_persist_errors_total", "Writes of history that failed.",
+    counter("persistErrors", "chart_persist_errors_total", "Writes to the history file that failed.",
         Count(|it| it.history().persist_errors)),
 ];
 
 #[rustfmt::skip]
 const HISTORY: &[Metric] = &[
     shown("enabled", "Whether there is to be one.", Flag(|it| it.history().enabled)),
-    gauge("usable", "history_usable", "Whether the history file can be used; no where there is none.",
-        Flag(|it| it.history().enabled && !it.history().unusable)),
+    shown("usable", "Whether the history file can be used; no where there is none.",
+        Flag(|it| it.usable().unwrap_or(false))),
+    gauge("", "history_usable", "Whether the history file can be used. Left out where there is none.",
+        MaybeCount(|it| it.usable().map(u64::from))),
+    gauge("", "history_write_failed",
+        "Whether the last write of history failed, or has been under way for more than 10 seconds.",
+        Flag(|it| it.history().write_failed)),
     counter("inserted", "history_candles_inserted_total", "Candles written to the history file.",
         Count(|it| it.history().inserted)),
     counter("updated", "history_candles_updated_total", "Candles revised in the history file.",
@@ -157,7 +163,7 @@ const SOURCE: &[Metric] = &[
          `up`: quotes are served. `backoff`: a request failed, and the next one waits. `down`: the same, and \
          no quotes have come for `staleAfterMs`, counted from the start where none ever came.",
         OneOf(&SourceState::NAMES, |it| it.source().state.name())),
-    counter("polls", "source_polls_total", "Requests sent.", Count(|it| it.source().polls)),
+    counter("polls", "source_polls_total", "Requests sent, of every kind.", Count(|it| it.source().polls)),
     counter("ok", "source_successes_total", "Requests answered well.", Count(|it| it.source().ok)),
     counter("errors", "source_errors_total", "Requests that failed.", Count(|it| it.source().errors)),
     counter("timeouts", "source_timeouts_total", "Requests that timed out.",
@@ -225,7 +231,7 @@ const HTTP: &[Metric] = &[
     counter("notModified", "http_not_modified_total", "Responses 304.", Count(|it| it.http().not_modified)),
     counter("badRequests", "http_bad_requests_total", "Requests not understood.",
         Count(|it| it.http().bad_requests)),
-    counter("timeouts", "http_timeouts_total", "Connections closed by a deadline.",
+    counter("timeouts", "http_timeouts_total", "Connections closed by a deadline while they were in use.",
         Count(|it| it.http().timeouts)),
     counter("rejected", "http_rejected_total", "Connections turned away.", Count(|it| it.http().rejected)),
     counter("rateLimited", "http_rate_limited_total", "Requests turned back by the rate limit.",
@@ -329,6 +335,11 @@ impl<'a> Figures<'a> {
 
     fn streams(&self) -> &'a StreamStatus {
         &self.view.status.streams
+    }
+
+    /// True if the history file can be used. `None`: there is none.
+    fn usable(&self) -> Option<bool> {
+        self.history().enabled.then_some(!self.history().unusable)
     }
 
     fn http(&self) -> &'a HttpStatus {

@@ -3,6 +3,7 @@
 mod end;
 mod evictions;
 mod file;
+mod logged;
 mod quotes;
 mod reads;
 mod writing;
@@ -22,6 +23,7 @@ use crate::interval::Stored;
 use crate::market::{IntervalSet, Market, Reported, SymbolId};
 use crate::record::{Candle, Ticker};
 use crate::time::UnixMs;
+use logged::logged;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 

@@ -150,6 +150,69 @@ fn a_disk_that_fails_again_and_again_takes_no_more_memory() {
 }
 
 #[test]
+fn it_is_told_once_that_changes_are_left_out_and_once_that_they_are_taken_again() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    let mut begin = BEGIN;
+    let mut fill = |bench: &mut Bench| {
+        for _ in 0..20 {
+            begin -= 1000;
+            bench.fetched(key, begin..begin + 1000, 5);
+        }
+    };
+    fill(&mut bench);
+    bench.pass(1);
+    let (number, batch) = bench.batch();
+    bench.unwritten(number, batch);
+    let lines = logged(|| {
+        for _ in 0..5 {
+            fill(&mut bench);
+        }
+    });
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(
+        lines[0].starts_with("WARN changes left out waiting=5"),
+        "{lines:?}"
+    );
+    assert!(lines[0].ends_with(" backfill=paused"), "{lines:?}");
+    bench.pass(1);
+    let (number, _) = bench.batch();
+    let lines = logged(|| bench.written(number));
+    let expected = [
+        "INFO write works again failures=1",
+        "INFO changes taken again refill=begun",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn it_is_told_once_that_the_file_is_full_and_once_that_it_has_room_again() {
+    let mut bench = Bench::unopened(|config| config.limits.history_bytes = 1 << 20);
+    bench.open();
+    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    let key = bench.btc();
+    let mut lines = Vec::new();
+    for kib in [1023, 1024, 1025, 1023, 1022] {
+        bench.fetched(key, ago(10, 5), kib);
+        bench.pass(1);
+        let (number, _) = bench.batch();
+        let written = Written {
+            bytes: kib as u64 * 1024,
+            ..Written::default()
+        };
+        let result = Ok(written);
+        lines.extend(logged(|| {
+            bench.tell(Reply::Written { number, result });
+        }));
+    }
+    let expected = [
+        "WARN file full stored=named bytes=1048576 limit=1048576",
+        "INFO file has room again stored=all bytes=1047552 limit=1048576",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
 fn a_write_that_never_ends_shows() {
     let mut bench = Bench::new();
     let key = bench.btc();
@@ -157,9 +220,11 @@ fn a_write_that_never_ends_shows() {
     bench.pass(10);
     let (number, _) = bench.batch();
     assert!(!bench.cx.stats.history.write_failed);
-    bench.pass(2);
+    let begin = logged(|| bench.pass(2));
+    assert_eq!(begin, ["ERROR write stalled after_s=10"]);
     assert!(bench.cx.stats.history.write_failed);
-    bench.written(number);
+    let end = logged(|| bench.written(number));
+    assert_eq!(end, ["INFO write works again failures=0"]);
     assert!(!bench.cx.stats.history.write_failed);
 }
 
