@@ -182,7 +182,8 @@ impl Core {
         }
         if let Some(reload) = self.reload.take() {
             self.next_wake.forget();
-            reload.apply(&mut self.clients, &mut self.sources, &mut self.cx);
+            let (clients, sources) = (&mut self.clients, &mut self.sources);
+            reload.apply(clients, sources, &mut self.history, &mut self.cx);
             self.wake_clients();
             self.watch();
         }
@@ -407,9 +408,9 @@ impl Core {
     /// Lets the history act. Sources may wait for what it has received, or for room in it.
     fn tell_history<R>(&mut self, act: impl FnOnce(&mut History, &mut Context) -> R) -> R {
         let (sources, history, cx) = self.sources();
-        let pace = history.pace();
+        let (pace, was_recalling) = (history.pace(), history.is_recalling());
         let told = act(history, cx);
-        if history.pace() > pace {
+        if history.pace() > pace || was_recalling && !history.is_recalling() {
             sources.wake_up(cx.now);
         }
         if history.has_news() {

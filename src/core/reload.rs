@@ -6,10 +6,12 @@
 
 use super::clients::Clients;
 use super::context::Context;
+use super::history::{HAS_FILES, History};
 use super::sources::Sources;
 use super::stats::SourceStatus;
 use crate::config::{Config, SourceChange, SourcePlaces};
 use crate::log_targets::CONFIG;
+use crate::market::SourceId;
 
 /// See the module's page.
 #[derive(Debug)]
@@ -49,7 +51,14 @@ impl Reload {
     }
 
     /// Lets every part take it in.
-    pub fn apply(self, clients: &mut Clients, sources: &mut Sources, cx: &mut Context) {
+    pub fn apply(
+        self,
+        clients: &mut Clients,
+        sources: &mut Sources,
+        history: &mut History,
+        cx: &mut Context,
+    ) {
+        let known = cx.stats.sources.len();
         let old = std::mem::replace(&mut cx.config, self.config);
         for (at, change) in self.changes.iter().enumerate() {
             let begun = || SourceStatus::new(&cx.config.sources[at].id);
@@ -62,6 +71,10 @@ impl Reload {
         }
         cx.market
             .reconfigure(&cx.config, &self.changes, cx.now.mono);
+        if HAS_FILES {
+            let new = known..cx.stats.sources.len();
+            history.recall(new.map(|at| SourceId(at as u16)), cx);
+        }
         sources.reconfigure(&self.changes, cx);
         clients.reconfigure(&old.limits, &cx.config);
         let count = |is: fn(&SourceChange) -> bool| self.changes.iter().filter(|it| is(it)).count();
