@@ -181,7 +181,8 @@ impl Core {
         }
         if let Some(reload) = self.reload.take() {
             self.next_wake.forget();
-            let old = reload.apply(&mut self.sources, &mut self.cx);
+            let (sources, history, cx) = self.split();
+            let old = reload.apply(sources, history, cx);
             self.clients.reconfigure(&old.limits, &self.cx.config);
             self.wake_clients();
             self.watch();
@@ -408,9 +409,9 @@ impl Core {
     /// Lets the history act. Sources may wait for what it has received, or for room in it.
     fn tell_history<R>(&mut self, act: impl FnOnce(&mut History, &mut Context) -> R) -> R {
         let (sources, history, cx) = self.split();
-        let pace = history.pace();
+        let (pace, was_recalling) = (history.pace(), history.is_recalling());
         let told = act(history, cx);
-        if history.pace() > pace {
+        if history.pace() > pace || was_recalling && !history.is_recalling() {
             sources.wake_up(cx.now);
         }
         if history.has_news() {

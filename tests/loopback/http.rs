@@ -227,10 +227,9 @@ fn page(marketd: &Marketd) -> BTreeMap<String, String> {
             continue;
         }
         let (name, value) = line.rsplit_once(' ').expect("a sample has a value");
-        assert!(
-            name.starts_with("marketd_") && name.starts_with(&family),
-            "{line}"
-        );
+        // Those that every process has are under the names that they have everywhere.
+        let is_known = name.starts_with("marketd_") || name.starts_with("process_");
+        assert!(is_known && name.starts_with(&family), "{line}");
         assert!(value.parse::<f64>().is_ok(), "{line}");
         let twice = lines.insert(name.to_string(), value.to_string());
         assert!(twice.is_none(), "{line} stands twice");

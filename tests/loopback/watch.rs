@@ -52,6 +52,7 @@ fn check_page(page: &str) {
     for (name, (kind, samples)) in families(page) {
         let word = name
             .strip_prefix("marketd_")
+            .or(name.strip_prefix("process_"))
             .unwrap_or_else(|| panic!("{name}"));
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
         assert!(word.bytes().all(plain), "{name}");

@@ -240,6 +240,33 @@ fn the_manager_is_told_that_the_file_is_read_again() {
 
 #[cfg(feature = "sqlite")]
 #[test]
+fn an_added_source_has_what_an_earlier_run_has_stored_of_it() {
+    let (first, second) = (exchange_of(&["BTC/USDT"]), Binance::generated(1, 7));
+    let symbol = second.symbols()[0].clone();
+    let one = with(config(&[source("a", &first)]), "data", json!("kept.db"));
+    let named = tracking("b", &second, &[&symbol]);
+    let both = with(
+        config(&[source("a", &first), named]),
+        "data",
+        json!("kept.db"),
+    );
+    let marketd = start(&both);
+    let target = format!("/api/ecosystem/chart?symbol={symbol}&interval=1h&limit=200&source=b");
+    let body = |marketd: &Marketd| get(marketd.addr(), &target).text().to_string();
+    eventually(LONG, || (body(&marketd).len() > 5000).then_some(()));
+    let dir = marketd.dir();
+    assert_eq!(marketd.stop(LONG).code, Some(0));
+    // Nobody else can tell of these candles.
+    second.fault_on(binance::KLINES, Fault::Status(500));
+    let marketd = Launch::new(&[]).in_dir(dir).config(&one).start();
+    await_health(&marketd, "ok");
+    assert_eq!(status_of(&marketd, &target), 404);
+    reload_well(&marketd, &both);
+    eventually(LONG, || (body(&marketd).len() > 5000).then_some(()));
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
 fn candles_of_a_source_that_ends_stay_in_the_file() {
     let (first, second) = (exchange_of(&["BTC/USDT"]), Binance::generated(1, 7));
     let symbol = second.symbols()[0].clone();

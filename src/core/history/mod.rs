@@ -15,6 +15,7 @@ mod eviction;
 mod file_state;
 mod names;
 mod reads;
+mod recall;
 mod refill;
 mod saved_quotes;
 mod saved_rules;
@@ -27,14 +28,15 @@ use crate::core::context::Context;
 use crate::history::{Changes, Loaded, OpenError, Reply, StoreError, Unwritten, Written};
 use crate::job_queue::JobQueue;
 use crate::log_targets::{HISTORY, quoted};
-use crate::market::{SeriesKey, SourceId};
+use crate::market::SeriesKey;
 use crate::time::{Mono, Now};
 use eviction::Evictions;
 use file_state::FileState;
 pub use file_state::HAS_FILES;
-use names::{archive_head, unarchive};
+use names::unarchive;
 pub use reads::ReadStart;
 use reads::Reads;
+use recall::Recall;
 use refill::Missing;
 use saved_quotes::SavedQuotes;
 use std::ops::Range;
@@ -57,6 +59,7 @@ pub struct History {
     work: JobQueue<Work>,
     /// What the file lacks and memory holds.
     missing: Missing,
+    recall: Recall,
     /// True if more is stored than at the last call of [`History::has_news`].
     has_news: bool,
     close_by: Option<Mono>,
@@ -73,6 +76,7 @@ impl History {
             quotes: SavedQuotes::new(now.mono),
             work: JobQueue::default(),
             missing: Missing::default(),
+            recall: Recall::default(),
             has_news: false,
             close_by: None,
         }
@@ -125,13 +129,6 @@ impl History {
     /// True if the file is closed, or there was none.
     pub fn is_closed(&self) -> bool {
         self.file.is_closed()
-    }
-
-    /// The market list of a source has come: its saved quotes are put back, and its rules are saved.
-    pub fn listed(&mut self, source: SourceId) {
-        let restore = self.quotes.listed(source);
-        self.work.push(restore.map(Work::RestoreQuotes));
-        self.work.push([Work::SaveRules(source, 0)]);
     }
 
     /// The changes of a series for the next flush. `None`: nothing is written now.
@@ -320,9 +317,7 @@ impl History {
         match reply {
             Reply::Opened(opened) => self.file.opened(opened, cx),
             Reply::Failed(error) => self.failed(&error, cx),
-            Reply::Heads(heads) => heads.into_iter().for_each(|head| archive_head(head, cx)),
-            Reply::Quotes(list) => self.quotes.restore(list, cx),
-            Reply::Markets(list) => saved_rules::restore(list, cx),
+            Reply::Heads(_) | Reply::Quotes(_) | Reply::Markets(_) => self.told(reply, cx),
             Reply::Loaded(result) => self.loaded(&result, cx),
             Reply::Rows { ticket, result } => {
                 let Some((key, unsound)) = self.reads.came(ticket, result, cx) else {
@@ -361,6 +356,7 @@ impl History {
                 .retain(|work| !matches!(work, Work::ArchiveBatch(_) | Work::Refill(_)));
             self.missing.file_gone();
         }
+        self.recall.give_up();
         // Nothing can be read from it. It tells what it holds once it is open again.
         cx.stats.history.stored.clear();
         cx.market.charts.forget_archives();
@@ -372,6 +368,9 @@ impl History {
     fn loaded(&mut self, result: &Result<Loaded, StoreError>, cx: &mut Context) {
         let restores = self.quotes.loaded();
         self.work.push(restores.map(Work::RestoreQuotes));
+        if self.recall.end() {
+            return self.recall.begin(cx);
+        }
         if self.file.loaded(result, cx.now) {
             // The file lacks the changes that wait.
             unarchive(&self.writer.batch, cx);
@@ -380,6 +379,7 @@ impl History {
             self.catch_up();
             self.has_news = true;
             self.finish_batch(cx);
+            self.recall.begin(cx);
         }
     }
 

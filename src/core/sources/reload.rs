@@ -7,9 +7,11 @@
 use super::Sources;
 use crate::config::{Config, SourceChange, SourceConfig, SourcePlaces};
 use crate::core::Context;
+use crate::core::history::{HAS_FILES, History};
 use crate::core::stats::SourceStatus;
 use crate::exchange::Dialect;
 use crate::log_targets::{CONFIG, quoted};
+use crate::market::SourceId;
 
 /// See the module's page.
 #[derive(Debug)]
@@ -57,8 +59,9 @@ impl Reload {
         self
     }
 
-    /// Lets the market and the sources take it in. Returns the former configuration.
-    pub fn apply(self, sources: &mut Sources, cx: &mut Context) -> Config {
+    /// Lets the market, the history and the sources take it in. Returns the former configuration.
+    pub fn apply(self, sources: &mut Sources, history: &mut History, cx: &mut Context) -> Config {
+        let known = cx.stats.sources.len();
         let old = std::mem::replace(&mut cx.config, self.config);
         for (at, change) in self.changes.iter().enumerate() {
             let begun = || SourceStatus::new(&cx.config.sources[at].id);
@@ -71,6 +74,10 @@ impl Reload {
         }
         cx.market
             .reconfigure(&cx.config, &self.changes, cx.now.mono);
+        if HAS_FILES {
+            let new = known..cx.stats.sources.len();
+            history.recall(new.map(|at| SourceId(at as u16)), cx);
+        }
         sources.reconfigure(&self.changes, cx);
         let count = |is: fn(&SourceChange) -> bool| self.changes.iter().filter(|it| is(it)).count();
         log::info!(

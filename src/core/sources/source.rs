@@ -199,7 +199,7 @@ impl Source {
                 profile: &self.profile,
                 schedule: &self.schedule,
                 connections: &self.connections,
-                pace: history.pace(),
+                pace: history.pace_of(self.profile.id),
                 cx,
             };
             // What has come is applied first: what is due next may depend on it.

@@ -20,6 +20,7 @@ use crate::history::{
 };
 use crate::history::{Extent, Head, Loaded, OpenError, StoreError};
 use crate::interval::Stored;
+use crate::market::SourceId;
 use crate::market::{IntervalSet, Market, Reported, SymbolId};
 use crate::record::{Candle, Ticker};
 use crate::time::UnixMs;
