@@ -460,6 +460,10 @@ impl World {
 
     /// The body of a 200 to somebody who comes for this alone.
     fn ask_as_stranger(&mut self, target: &str, service: Service) -> Option<String> {
+        // Where there is no room, somebody else would have to make place.
+        if self.clients_open() >= self.config.limits.max_connections {
+            return None;
+        }
         let stranger = Ipv4Addr::new(203, 0, 113, 2);
         let now = self.clocks();
         let key = self.core.accept_from(stranger.into(), service, now)?;
