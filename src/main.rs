@@ -59,6 +59,7 @@ fn main() -> ExitCode {
 /// The name, the version, the features of this build, and the version of SQLite.
 fn version() -> String {
     let features = [
+        ("page", cfg!(feature = "page")),
         ("sqlite", cfg!(feature = "sqlite")),
         ("tls", cfg!(feature = "tls")),
     ];
@@ -67,13 +68,12 @@ fn version() -> String {
         .filter(|(_, is_on)| *is_on)
         .map(|(name, _)| *name);
     let features = features.collect::<Vec<_>>().join(", ");
-    let mut text = format!(
-        "marketd {}\nfeatures: {features}\n",
-        env!("CARGO_PKG_VERSION")
-    );
     #[cfg(feature = "sqlite")]
-    text.push_str(&format!("SQLite {}\n", marketd::store::sqlite_version()));
-    text
+    let sqlite = format!("SQLite {}\n", marketd::store::sqlite_version());
+    #[cfg(not(feature = "sqlite"))]
+    let sqlite = "";
+    let version = env!("CARGO_PKG_VERSION");
+    format!("marketd {version}\nfeatures: {features}\n{sqlite}")
 }
 
 /// Does something with the history file.

@@ -1,8 +1,8 @@
 //! The configuration: every address, deadline, limit and default, valid by type.
 //!
 //! It comes from the file, the environment and the command line. A [`Config`] does not change after
-//! the core has started, but for a reload, which `reload` compares with what runs. This module opens no socket
-//! and reads no clock.
+//! the core has started, but by a reload: `reload` compares it with what runs. This module opens no
+//! socket and reads no clock.
 //!
 //! [`command`] parses the command line with `flags`. `load` reads the file, lets environment and
 //! flags override it, and lets `check` compare the keys with each other. `schema` and `limits` list

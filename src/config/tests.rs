@@ -506,6 +506,18 @@ fn a_control_character_in_a_name_is_a_fault_that_shows_it_escaped() {
 }
 
 #[test]
+fn rules_of_the_log_may_stand_in_the_file() {
+    let path = TestFile::new("log.json", "{ \"log\": \"source=debug\" }");
+    let check = |line: &[&str], variables: &[(&str, &str)], expected: &str| {
+        assert_eq!(loaded(line, variables).log, expected, "{line:?}");
+    };
+    check(&["--config", &path], &[], "info,source=debug");
+    check(&["--config", &path, "--log", "warn"], &[], "warn");
+    check(&["--config", &path], &[("RUST_LOG", "error")], "error");
+    check(&[], &[], "info");
+}
+
+#[test]
 fn flags_win_over_variables_over_the_file_over_defaults() {
     let path = TestFile::new(
         "order.json",

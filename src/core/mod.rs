@@ -163,6 +163,9 @@ impl Core {
         now: Now,
     ) -> Result<(), String> {
         self.set_time(now);
+        if self.cx.stats.stopping {
+            return Err("the end has begun".to_string());
+        }
         let reload = Reload::new(config, self.most_sources, &self.cx)?;
         self.reload = Some(Box::new(reload.with_fixed(fixed)));
         self.take_reload();
@@ -174,6 +177,7 @@ impl Core {
         self.reload.is_some()
     }
 
+    #[cold]
     fn take_reload(&mut self) {
         // A list that was chosen by the former settings is not mixed with others.
         if self.cx.market.catalog.is_refreshing() || self.sources.has_new_list() {
@@ -255,7 +259,9 @@ impl Core {
     /// call, so that the driver can look at the clock between two.
     pub fn work(&mut self, now: Now) {
         self.set_time(now);
-        self.take_reload();
+        if self.is_reloading() {
+            self.take_reload();
+        }
         for _ in Core::SLICES {
             let slice = Core::SLICES[self.next_slice];
             self.next_slice = (self.next_slice + 1) % Core::SLICES.len();
@@ -369,6 +375,7 @@ impl Core {
             return;
         }
         self.cx.stats.stopping = true;
+        self.reload = None;
         self.watch();
         self.stop_at = Some(now.mono + self.cx.config.limits.shutdown);
         let (_, history, cx) = self.split();

@@ -38,7 +38,12 @@ impl Notifier {
         let manager = match open(&name) {
             Ok(manager) => Some(manager),
             Err(error) => {
-                log::warn!(target: NET, "service manager not told path={} error={}", quoted(&name), quoted(&error));
+                log::warn!(
+                    target: NET,
+                    "service manager not told path={} error={}",
+                    quoted(&name),
+                    quoted(&error)
+                );
                 None
             }
         };

@@ -13,9 +13,9 @@
 //!    with exit code 2 if [`OpenError::is_refusal`]; otherwise log the error and go on without
 //!    history, which counts as degraded. There is no `Store` without the feature `sqlite` or with
 //!    `--data :memory:`.
-//! 2. Send `Load`, and again when more of the file is wanted. The answers are `Heads`, `Quotes` and `Markets` in parts, then `Loaded`. Until
-//!    `Loaded`, do not request candles from an exchange: the file may have them. If the load fails,
-//!    send it again after the next `Opened`.
+//! 2. Send `Load`, and again when more of the file is wanted. The answers are `Heads`, `Quotes` and
+//!    `Markets` in parts, then `Loaded`. Until `Loaded`, do not request candles from an exchange: the
+//!    file may have them. If the load fails, send it again after the next `Opened`.
 //! 3. Send one `Write` at a time, which takes the batch. Gather later changes in the next batch, and
 //!    send that after `Written`. `Ok` means that the batch is on disk and synced: it survives a crash
 //!    of the process and of the machine. `Err` means that nothing of it was written; the batch comes

@@ -21,6 +21,7 @@ mod saved_quotes;
 mod saved_rules;
 #[cfg(all(test, feature = "sqlite"))]
 mod tests;
+mod told;
 mod work;
 mod writer;
 
@@ -368,10 +369,8 @@ impl History {
     fn loaded(&mut self, result: &Result<Loaded, StoreError>, cx: &mut Context) {
         let restores = self.quotes.loaded();
         self.work.push(restores.map(Work::RestoreQuotes));
-        if self.recall.end() {
-            return self.recall.begin(cx);
-        }
-        if self.file.loaded(result, cx.now) {
+        let was_recall = self.recall.end();
+        if !was_recall && self.file.loaded(result, cx.now) {
             // The file lacks the changes that wait.
             unarchive(&self.writer.batch, cx);
             let unsent = self.work.iter().filter_map(Work::unsent);
@@ -379,8 +378,8 @@ impl History {
             self.catch_up();
             self.has_news = true;
             self.finish_batch(cx);
-            self.recall.begin(cx);
         }
+        self.recall.begin(self.file.is_on(), cx);
     }
 
     fn written(&mut self, number: u64, result: Result<Written, Unwritten>, cx: &mut Context) {

@@ -1,15 +1,12 @@
-//! What the file tells of sources: at the start of all, and once more of those that a reload has added.
+//! What the file holds of sources that a reload has added: it is asked for once more.
 //!
 //! [`Recall`] owns which sources that is about. Of all others nothing is taken in: what is on its way to
 //! the file makes it tell less of them than is known. Until the file has told, no candles of these sources
 //! are requested, so nothing of them is on its way.
 
-use super::names::{archive_head, source_of};
-use super::work::Work;
-use super::{History, Pace, saved_rules};
 use crate::core::Action;
 use crate::core::context::Context;
-use crate::history::{Job, Reply};
+use crate::history::Job;
 use crate::market::SourceId;
 
 /// See the module's page.
@@ -27,9 +24,9 @@ impl Recall {
         self.next.extend(sources);
     }
 
-    /// Asks for what is to be told next, unless the file is telling.
-    pub fn begin(&mut self, cx: &mut Context) {
-        if self.told.is_empty() && !self.next.is_empty() {
+    /// Asks for what is to be told next, unless the file is telling, or cannot (`is_on`).
+    pub fn begin(&mut self, is_on: bool, cx: &mut Context) {
+        if is_on && self.told.is_empty() && !self.next.is_empty() {
             self.told = std::mem::take(&mut self.next);
             cx.actions.push_back(Action::Store(Job::Load));
         }
@@ -58,62 +55,5 @@ impl Recall {
     /// True if a source waits for the file.
     pub fn is_awaited(&self) -> bool {
         !self.told.is_empty() || !self.next.is_empty()
-    }
-}
-
-impl History {
-    /// Which candles of this source may be requested now: it may wait for what the file holds of it.
-    pub fn pace_of(&self, source: SourceId) -> Pace {
-        match self.recall.is_awaited_by(source) && !self.is_failing() {
-            true => Pace::Hold,
-            false => self.pace(),
-        }
-    }
-
-    /// True if a source waits for what the file holds of it.
-    pub fn is_recalling(&self) -> bool {
-        self.recall.is_awaited()
-    }
-
-    /// These sources are new: the file may hold something of them.
-    pub fn recall(&mut self, sources: impl Iterator<Item = SourceId>, cx: &mut Context) {
-        if self.file.is_on() || self.file.is_loading() {
-            self.recall.add(sources);
-        }
-        if self.file.is_on() {
-            self.recall.begin(cx);
-        }
-    }
-
-    /// True if what the file tells of the source with this id is taken in.
-    fn is_news(&self, id: &str, cx: &Context) -> bool {
-        let is_about = |source| self.recall.is_about(source);
-        !self.file.is_on() || source_of(id, &cx.config).is_some_and(is_about)
-    }
-
-    /// The market list of a source has come: its saved quotes are put back, and its rules are saved.
-    pub fn listed(&mut self, source: SourceId) {
-        let restore = self.quotes.listed(source);
-        self.work.push(restore.map(Work::RestoreQuotes));
-        self.work.push([Work::SaveRules(source, 0)]);
-    }
-
-    /// The file tells some of what it holds.
-    pub(super) fn told(&mut self, reply: Reply, cx: &mut Context) {
-        match reply {
-            Reply::Heads(mut heads) => {
-                heads.retain(|head| self.is_news(&head.series.source, cx));
-                heads.into_iter().for_each(|head| archive_head(head, cx));
-            }
-            Reply::Quotes(mut list) => {
-                list.retain(|(name, _)| self.is_news(&name.source, cx));
-                self.quotes.restore(list, cx);
-            }
-            Reply::Markets(mut list) => {
-                list.retain(|(name, _)| self.is_news(&name.source, cx));
-                saved_rules::restore(list, cx);
-            }
-            _ => {}
-        }
     }
 }

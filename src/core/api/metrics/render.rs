@@ -1,7 +1,8 @@
 //! The three forms of the table of metrics: JSON, the text format of Prometheus ("Exposition
 //! formats", text version 0.0.4), and the schema of the JSON.
 
-use super::table::{Figures, METRICS, Metric, Read};
+use super::figures::Figures;
+use super::table::{METRICS, Metric, Read};
 use crate::durations::Buckets;
 use crate::json::{Object, Ready};
 use crate::time::UnixMs;

@@ -12,11 +12,9 @@
 //! Rows appear in the order of the table. Names follow the rules of Prometheus: base units (seconds,
 //! bytes), `_total` on counters, labels from closed sets only (sources, statuses, reasons).
 
-use crate::core::api::view::View;
-use crate::core::stats::{HistoryStatus, HttpStatus, StreamStatus};
-use crate::core::{CloseReason, ProcessFacts, SourceState, SourceStatus};
+use super::figures::Figures;
+use crate::core::{CloseReason, SourceState};
 use crate::durations::{Buckets, POLL_BOUNDS_US, REQUEST_BOUNDS_US, TURN_BOUNDS};
-use crate::market::{ChartCounts, QuoteCounts, SourceId};
 use crate::time::UnixMs;
 use Read::*;
 
@@ -74,17 +72,6 @@ pub type TellCount<'a> = &'a mut dyn FnMut(&str, u64);
 
 /// Takes labels, each with its histogram.
 pub type TellDurations<'a> = &'a mut dyn FnMut(&str, Buckets<'_>);
-
-/// What the rows read.
-#[derive(Clone, Copy)]
-pub struct Figures<'a> {
-    /// The core.
-    pub view: &'a View<'a>,
-    /// What the system says of the process.
-    pub facts: ProcessFacts,
-    /// The source, for the rows of a source.
-    pub source: Option<SourceId>,
-}
 
 /// All rows.
 #[rustfmt::skip]
@@ -308,71 +295,6 @@ const PROCESS: &[Metric] = &[
     gauge("loopMaxStallMs", "loop_max_stall_seconds", "Longest turn of the last minute.",
         Micros(|it| u64::from(it.view.status.turns.longest_us(it.view.now)))),
 ];
-
-impl<'a> Figures<'a> {
-    /// The figures as of now.
-    pub fn of(view: &'a View<'a>) -> Figures<'a> {
-        Figures {
-            view,
-            facts: view
-                .facts
-                .map_or_else(ProcessFacts::default, |facts| facts()),
-            source: None,
-        }
-    }
-
-    fn quotes(&self) -> QuoteCounts {
-        self.view.market.quotes.counts()
-    }
-
-    fn charts(&self) -> ChartCounts {
-        self.view.market.charts.counts()
-    }
-
-    fn history(&self) -> &'a HistoryStatus {
-        &self.view.status.history
-    }
-
-    fn streams(&self) -> &'a StreamStatus {
-        &self.view.status.streams
-    }
-
-    /// True if the history file can be used. `None`: there is none.
-    fn usable(&self) -> Option<bool> {
-        self.history().enabled.then_some(!self.history().unusable)
-    }
-
-    fn http(&self) -> &'a HttpStatus {
-        &self.view.status.http
-    }
-
-    fn uptime_ms(&self) -> u64 {
-        let started = self.view.status.started.mono;
-        self.view.now.mono.since(started).as_millis() as u64
-    }
-
-    /// Series and candles that are stored: in the file, or in memory if there is none.
-    fn stored(&self) -> (u64, u64) {
-        let (history, charts) = (self.history(), self.charts());
-        match history.enabled {
-            true => (history.stored.series() as u64, history.stored.candles()),
-            false => (charts.series as u64, charts.candles as u64),
-        }
-    }
-
-    fn sum(&self, count: fn(&SourceStatus) -> u64) -> u64 {
-        self.view.status.sources.iter().map(count).sum()
-    }
-
-    fn id(&self) -> SourceId {
-        self.source.expect("only the rows of a source ask for it")
-    }
-
-    /// The source that the row is read for.
-    pub fn source(&self) -> &'a SourceStatus {
-        &self.view.status.sources[self.id().index()]
-    }
-}
 
 type Str = &'static str;
 

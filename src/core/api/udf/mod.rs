@@ -33,7 +33,7 @@ pub fn config(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome,
         object.put(feature, is_there);
     }
     let mut exchanges = object.array("exchanges");
-    let sources = call.view.config.sources.iter().map(|source| &*source.id);
+    let sources = call.view.status.running().map(|(_, source)| &*source.id);
     for id in std::iter::once("").chain(sources) {
         let mut exchange = exchanges.object();
         exchange.put("value", id);

@@ -1,7 +1,7 @@
 //! The streams: readers that are told of every change of quotes, candles and health.
 //!
-//! [`Streams`] owns one [`Stream`] for each, the lists of who reads what (`quotes`, `charts`), and the queue
-//! of streams that have something to send. A change costs one note with each of its readers, in slices
+//! [`Streams`] owns one [`EventStream`] for each, the lists of who reads what (`quotes`, `charts`), and the
+//! queue of streams that have something to send. A change costs one note with each of its readers, in slices
 //! ([`Streams::step`]). What a reader is sent is written when its turn in the queue comes, and only if all
 //! that was written before is sent: so a slow reader gets the newest state of each symbol, and holds up
 //! nobody. An event is rendered once for all readers.
@@ -38,7 +38,7 @@ use quotes::QuoteReaders;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
-use stream::{Stream, Told};
+use stream::{EventStream, Told};
 
 /// Notes with readers that one slice makes: some 0.1 ms.
 const NOTES_A_SLICE: usize = 4096;
@@ -67,7 +67,7 @@ struct Client {
 
 /// See the module's page.
 pub struct Streams {
-    all: Table<Stream>,
+    all: Table<EventStream>,
     by_connection: BTreeMap<Key, Client>,
     addresses: AddressCounts,
     quotes: QuoteReaders,
@@ -76,7 +76,7 @@ pub struct Streams {
     /// Those that have something to send and nothing that is not sent.
     queue: VecDeque<Key>,
     /// Those that have ended, and are still among the readers.
-    ended: Vec<(Key, Stream)>,
+    ended: Vec<(Key, EventStream)>,
     /// The event of the newest status, and how often the health had changed.
     status: (u64, Vec<u8>),
     /// The version of the quotes up to which all changes are noted with their readers.
@@ -146,7 +146,7 @@ impl Streams {
         let body = request.body;
         let wait_ms = self.wait_ms(RETRY_MS);
         body.write(connection.output.bytes(), |out| write_retry(out, wait_ms));
-        let stream = Stream::new(connection.key, request, &view);
+        let stream = EventStream::new(connection.key, request, &view);
         let key = self.all.insert(stream);
         let key = key.expect("there is room: the caller has looked");
         let stream = self.all.get(key).expect("it was just inserted");

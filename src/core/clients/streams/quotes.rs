@@ -5,7 +5,7 @@
 use crate::core::api::stream::served_quote;
 use crate::core::api::{StreamedSymbols, View};
 use crate::core::clients::streams::readers::Readers;
-use crate::core::clients::streams::stream::Stream;
+use crate::core::clients::streams::stream::EventStream;
 use crate::market::{SourceId, SymbolId};
 use crate::table::Key;
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ struct All {
 
 impl QuoteReaders {
     /// A stream reads its symbols from now on.
-    pub fn add(&mut self, key: Key, stream: &Stream, view: &View<'_>) {
+    pub fn add(&mut self, key: Key, stream: &EventStream, view: &View<'_>) {
         let first = stream.charts.len();
         match &stream.symbols {
             StreamedSymbols::All => {
@@ -53,7 +53,7 @@ impl QuoteReaders {
     }
 
     /// A stream does not read them any more.
-    pub fn remove(&mut self, key: Key, stream: &Stream) {
+    pub fn remove(&mut self, key: Key, stream: &EventStream) {
         match &stream.symbols {
             StreamedSymbols::All => {
                 if let Some(all) = self.all.get_mut(&stream.source) {

@@ -23,7 +23,7 @@ use crate::table::Key;
 const PLACES_A_SLICE: usize = 1024;
 
 /// See the module's page.
-pub struct Stream {
+pub struct EventStream {
     /// Its client's connection.
     pub connection: Key,
     /// The framing of its events.
@@ -58,9 +58,9 @@ pub struct Told<'a> {
     pub boot: u64,
 }
 
-impl Stream {
+impl EventStream {
     /// A stream that begins, or goes on where the client has left it.
-    pub fn new(connection: Key, request: StreamRequest, view: &View<'_>) -> Stream {
+    pub fn new(connection: Key, request: StreamRequest, view: &View<'_>) -> EventStream {
         let StreamRequest {
             symbols,
             charts,
@@ -80,7 +80,7 @@ impl Stream {
             sent: 0,
             closed: closes.next().flatten(),
         });
-        let mut stream = Stream {
+        let mut stream = EventStream {
             connection,
             body,
             is_queued: false,

@@ -1,0 +1,82 @@
+//! What the rows of the table read: the core's figures, those of the process, and the source of a row.
+
+use crate::core::api::view::View;
+use crate::core::stats::{HistoryStatus, HttpStatus, StreamStatus};
+use crate::core::{ProcessFacts, SourceStatus};
+use crate::market::{ChartCounts, QuoteCounts, SourceId};
+
+/// What the rows read.
+#[derive(Clone, Copy)]
+pub struct Figures<'a> {
+    /// The core.
+    pub view: &'a View<'a>,
+    /// What the system says of the process.
+    pub facts: ProcessFacts,
+    /// The source, for the rows of a source.
+    pub source: Option<SourceId>,
+}
+
+impl<'a> Figures<'a> {
+    /// The figures as of now.
+    pub fn of(view: &'a View<'a>) -> Figures<'a> {
+        Figures {
+            view,
+            facts: view
+                .facts
+                .map_or_else(ProcessFacts::default, |facts| facts()),
+            source: None,
+        }
+    }
+
+    pub fn quotes(&self) -> QuoteCounts {
+        self.view.market.quotes.counts()
+    }
+
+    pub fn charts(&self) -> ChartCounts {
+        self.view.market.charts.counts()
+    }
+
+    pub fn history(&self) -> &'a HistoryStatus {
+        &self.view.status.history
+    }
+
+    pub fn streams(&self) -> &'a StreamStatus {
+        &self.view.status.streams
+    }
+
+    /// True if the history file can be used. `None`: there is none.
+    pub fn usable(&self) -> Option<bool> {
+        self.history().enabled.then_some(!self.history().unusable)
+    }
+
+    pub fn http(&self) -> &'a HttpStatus {
+        &self.view.status.http
+    }
+
+    pub fn uptime_ms(&self) -> u64 {
+        let started = self.view.status.started.mono;
+        self.view.now.mono.since(started).as_millis() as u64
+    }
+
+    /// Series and candles that are stored: in the file, or in memory if there is none.
+    pub fn stored(&self) -> (u64, u64) {
+        let (history, charts) = (self.history(), self.charts());
+        match history.enabled {
+            true => (history.stored.series() as u64, history.stored.candles()),
+            false => (charts.series as u64, charts.candles as u64),
+        }
+    }
+
+    pub fn sum(&self, count: fn(&SourceStatus) -> u64) -> u64 {
+        self.view.status.sources.iter().map(count).sum()
+    }
+
+    pub fn id(&self) -> SourceId {
+        self.source.expect("only the rows of a source ask for it")
+    }
+
+    /// The source that the row is read for.
+    pub fn source(&self) -> &'a SourceStatus {
+        &self.view.status.sources[self.id().index()]
+    }
+}
