@@ -125,7 +125,7 @@ const CASES: &[(&str, u16, &str, Option<&str>)] = &[
         Some("symbol"),
     ),
     (
-        "/api/ecosystem/chart?symbols=BTCUSDT",
+        "/api/ecosystem/chart?symbolz=BTCUSDT",
         400,
         "missing_parameter",
         Some("symbol"),
