@@ -196,8 +196,9 @@ impl<'a> Responder<'a> {
         if !head.fields.is_empty() {
             self.out.bytes().extend_from_slice(head.fields);
         }
-        if head.coding != Coding::Fixed {
-            (self.out.bytes()).extend_from_slice(head.coding.lines(self.status));
+        if head.coding != Coding::Fixed || head.by_media {
+            let lines = head.coding.lines(self.status, head.by_media);
+            self.out.bytes().extend_from_slice(lines);
         }
         tail.append_to(self.out.bytes());
         has_body.then_some(&mut *self.out)
@@ -220,6 +221,7 @@ impl<'a> Responder<'a> {
             cache: Cache::NoStore,
             content_type: ContentType::Json,
             coding: Coding::Fixed,
+            by_media: false,
             fields: error.fields,
         };
         self.send(&head, &body);

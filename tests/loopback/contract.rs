@@ -264,6 +264,7 @@ const CLOSES: Shape = Object(&[
     ("broken", Count),
     ("refused", Count),
     ("stopping", Count),
+    ("made_room", Count),
 ]);
 
 const UPSTREAM: Shape = Object(&[

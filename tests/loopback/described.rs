@@ -432,7 +432,7 @@ fn the_addresses_of_the_document_are_there_whatever_stands_in_front_of_them() {
         await_answer(marketd.addr(), &format!("{api}/health"), is_well);
         for base in [api, ecosystem] {
             let document = get(marketd.addr(), &format!("{base}/openapi.json")).json();
-            assert_eq!(check_addresses(&document, marketd.addr()), 14 + PAGE);
+            assert_eq!(check_addresses(&document, marketd.addr()), 15 + PAGE);
         }
     }
     // Each of two listeners names its own.
@@ -442,7 +442,7 @@ fn the_addresses_of_the_document_are_there_whatever_stands_in_front_of_them() {
     let (api, ecosystem) = (marketd.addr(), marketd.ecosystem_addr());
     await_answer(api, "/a/health", is_well);
     let document = get(api, "/a/openapi.json").json();
-    assert_eq!(check_addresses(&document, api), 11 + PAGE);
+    assert_eq!(check_addresses(&document, api), 12 + PAGE);
     let document = get(ecosystem, "/e/openapi.json").json();
     assert_eq!(check_addresses(&document, ecosystem), 9);
 }

@@ -10,7 +10,7 @@ const CHART: &str = "/api/ecosystem/chart?symbol=BTC/USDT";
 
 /// Answers of an otherwise good service.
 const CASES: &[(&str, u16, &str, Option<&str>)] = &[
-    ("/", 404, "not_found", None),
+    ("/nothing", 404, "not_found", None),
     ("//health", 404, "not_found", None),
     ("/health/", 404, "not_found", None),
     ("/healthy", 404, "not_found", None),
@@ -125,7 +125,7 @@ const CASES: &[(&str, u16, &str, Option<&str>)] = &[
         Some("symbol"),
     ),
     (
-        "/api/ecosystem/chart?symbols=BTCUSDT",
+        "/api/ecosystem/chart?symbolz=BTCUSDT",
         400,
         "missing_parameter",
         Some("symbol"),

@@ -279,7 +279,7 @@ const ENDS_OF_LINES: &[(&str, &str, &str)] = &[
     (
         "9112 2.2",
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nab\r\n",
-        "404 not_found, 404 not_found, open",
+        "405 method_not_allowed, 404 not_found, open",
     ),
     ("9112 2.2", "\n", "400 bad_request, shut"),
     ("9112 2.2", "\r", "400 bad_request, shut"),

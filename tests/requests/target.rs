@@ -34,7 +34,7 @@ pub const CHAPTERS: &[Chapter] = &[
 
 /// RFC 9112, 3.2.
 const FORMS: &[(&str, &str, &str)] = &[
-    ("9112 3.2.1", "GET /", "404 not_found, 404 not_found, open"),
+    ("9112 3.2.1", "GET /", "200, 404 not_found, open"),
     ("9112 3.2.1", "GET health/live", "400 bad_request, shut"),
     ("9112 3.2.1", "GET ?a=b", "400 bad_request, shut"),
     (
@@ -473,7 +473,7 @@ const ABSOLUTES: &[(&str, &str, &str)] = &[
     (
         "9110 4.2.3",
         "h?a HTTP/1.1\r\nHost: h",
-        "404 not_found, 404 not_found, open",
+        "200, 404 not_found, open",
     ),
     (
         "3986 3.2.2",

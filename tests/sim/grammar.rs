@@ -240,7 +240,7 @@ impl Grammar {
     /// Well-formed, and still wrong.
     fn wrong(&self, rng: &mut Rng, api: bool) -> (String, Kind) {
         const API: [(&str, &[u16]); 8] = [
-            ("/", &[404]),
+            ("/nothing", &[404]),
             ("/api/v1/quotes/FOO-BAR", &[404]),
             ("/api/v1/quotes/%ZZ", &[400]),
             ("/api/v1/quotes/BTC%252FUSDT", &[400]),

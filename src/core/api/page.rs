@@ -19,9 +19,6 @@ const POLICY: &str = "Content-Security-Policy: default-src 'none'; script-src 's
     connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'self'\r\nX-Content-Type-Options: nosniff\r\n";
 
-/// `/` has two responses.
-const VARY: &str = "Vary: Accept\r\n";
-
 /// A file of the page.
 struct PageFile {
     name: &'static str,
@@ -74,7 +71,7 @@ pub fn root(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, E
     let has_quotes = call.service != Service::Ecosystem && is_home;
     match FILES.first() {
         Some(page) if has_quotes && prefers_html(call.request.fields) => {
-            Ok(send(call, page, &[VARY, POLICY].concat(), responder))
+            Ok(send(call, page, true, responder))
         }
         _ => Ok(index(call, responder)),
     }
@@ -86,18 +83,19 @@ pub fn file(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, E
     // The page itself is at `/`, where its references lead to the others.
     let file = FILES.iter().skip(1).find(is_asked);
     let file = file.ok_or_else(|| Error::not_found(call.path))?;
-    Ok(send(call, file, POLICY, responder))
+    Ok(send(call, file, false, responder))
 }
 
 fn send(
     call: &Call<'_>,
     file: &'static PageFile,
-    fields: &str,
+    by_media: bool,
     responder: &mut Responder<'_>,
 ) -> Outcome {
     let head = Head {
         content_type: file.content_type,
-        fields: fields.as_bytes(),
+        fields: POLICY.as_bytes(),
+        by_media,
         // There is one version of it in each run.
         ..Head::json(
             Some(ETag::of_version(call.view.boot, 0, b'p')),
@@ -124,7 +122,7 @@ fn index(call: &Call<'_>, responder: &mut Responder<'_>) -> Outcome {
     body.text(&text);
     let (body, etag) = body.finish(call.view, b'i');
     let head = Head {
-        fields: VARY.as_bytes(),
+        by_media: true,
         ..Head::json(Some(etag), Cache::NoCache)
     };
     let key = || CacheKey::Address("/");

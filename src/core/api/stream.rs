@@ -139,6 +139,7 @@ pub fn begin(responder: &mut Responder<'_>, body: EndlessBody) -> bool {
         cache: Cache::NoStore,
         content_type: ContentType::EventStream,
         coding: Coding::Fixed,
+        by_media: false,
         fields: FIELDS,
     };
     responder.begin_endless(&head, body)

@@ -77,8 +77,13 @@ pub enum Coding {
 impl Coding {
     /// Its fields. `Vary` tells caches that there are other codings (RFC 9110, 12.5.5). A 304 has no body
     /// and so no coding.
-    pub(super) fn lines(self, status: u16) -> &'static [u8] {
+    pub(super) fn lines(self, status: u16, by_media: bool) -> &'static [u8] {
         match self {
+            Coding::Fixed if by_media => b"Vary: Accept\r\n",
+            Coding::Gzip if by_media && status != 304 => {
+                b"Vary: Accept, Accept-Encoding\r\nContent-Encoding: gzip\r\n"
+            }
+            _ if by_media => b"Vary: Accept, Accept-Encoding\r\n",
             Coding::Fixed => b"",
             Coding::Gzip if status != 304 => b"Vary: Accept-Encoding\r\nContent-Encoding: gzip\r\n",
             Coding::Plain | Coding::Gzip => b"Vary: Accept-Encoding\r\n",
@@ -120,6 +125,8 @@ pub struct Head<'a> {
     pub content_type: ContentType,
     /// The coding of the body.
     pub coding: Coding,
+    /// True if another `Accept` may lead to another media type.
+    pub by_media: bool,
     /// More fields: `Name: value` lines, each with its CR LF.
     pub fields: &'a [u8],
 }
@@ -133,6 +140,7 @@ impl Head<'static> {
             cache,
             content_type: ContentType::Json,
             coding: Coding::Fixed,
+            by_media: false,
             fields: b"",
         }
     }
@@ -145,6 +153,7 @@ impl Head<'static> {
             cache: Cache::NoStore,
             content_type: ContentType::None,
             coding: Coding::Fixed,
+            by_media: false,
             fields: PREFLIGHT,
         }
     }
