@@ -129,6 +129,10 @@ impl World {
         };
         let limit = slowest(self);
         loop {
+            // Listeners stay for ever. Where they take all places, nobody else is answered.
+            if self.clients_open() >= self.config.limits.max_connections {
+                self.dismiss_listeners();
+            }
             let (status, health) = self.ask_json("/health", Kind::Health, rng);
             if status == 200 && health["status"] == "ok" {
                 return;
