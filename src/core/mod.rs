@@ -430,6 +430,12 @@ impl Core {
     /// Has the candles brought that clients wait for.
     #[inline]
     fn grant_wishes(&mut self) {
+        if self.clients.has_wishes() {
+            self.grant_all();
+        }
+    }
+
+    fn grant_all(&mut self) {
         while let Some(wish) = self.clients.next_wish() {
             self.grant(&wish);
         }

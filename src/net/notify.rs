@@ -82,10 +82,15 @@ impl Notifier {
     }
 
     /// The loop has turned. `status` describes the service for people.
+    #[inline(always)]
     pub fn turn(&mut self, now: Mono, status: impl Fn() -> String) {
-        if self.manager.is_none() {
-            return;
+        if self.manager.is_some() {
+            self.tell(now, status);
         }
+    }
+
+    #[inline(never)]
+    fn tell(&mut self, now: Mono, status: impl Fn() -> String) {
         if let Some(every) = self.watchdog
             && now >= self.watchdog_due
         {

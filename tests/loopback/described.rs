@@ -453,7 +453,9 @@ fn every_parameter_of_the_source_is_described_and_no_other() {
     let document = document(&marketd);
     let schemas = Schemas(&document);
     let mut read: BTreeSet<String> = BTreeSet::new();
-    for code in sources("src/core/api") {
+    // A build without the page describes no address of it.
+    let is_built = |code: &String| HAS_PAGE || !code.starts_with("//! `/udf/");
+    for code in sources("src/core/api").into_iter().filter(is_built) {
         for rest in code.split(".params([").skip(1) {
             let names = rest.split(']').next().unwrap_or_default();
             read.extend(names.split('"').skip(1).step_by(2).map(str::to_string));

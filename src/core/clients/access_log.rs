@@ -81,7 +81,7 @@ impl AccessLog {
     }
 
     /// Logs a response of so many bytes, if lines are written.
-    #[inline]
+    #[inline(always)]
     pub fn log(&mut self, served: &Served, status: u16, bytes: usize, now: Mono) {
         if self.is_on() {
             let line = Line {

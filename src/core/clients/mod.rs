@@ -272,8 +272,14 @@ impl Clients {
         due.is_some_and(|due| due <= now)
     }
 
+    /// True if a client waits for candles that nobody has asked for yet.
+    #[inline(always)]
+    pub fn has_wishes(&self) -> bool {
+        let responses = &self.reader.responses;
+        !responses.wishes.is_empty() || responses.streams.lacks_candles()
+    }
+
     /// The candles that a client waits for and that nobody has asked for yet.
-    #[inline]
     pub fn next_wish(&mut self) -> Option<Wish> {
         let Responses {
             wishes, streams, ..

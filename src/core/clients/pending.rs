@@ -51,7 +51,7 @@ impl Served {
     }
 
     /// Counts the response.
-    #[inline]
+    #[inline(always)]
     pub fn count(&self, status: u16, cx: &mut Context) {
         let took = self.took(cx.now.mono);
         let http = &mut cx.stats.http;

@@ -170,7 +170,7 @@ impl Responses {
     }
 
     /// Counts a response that stands in the output from `begin` on, and lets its connection go on.
-    #[inline]
+    #[inline(always)]
     fn complete(
         &mut self,
         connection: &mut Connection,

@@ -63,7 +63,7 @@ impl Tail {
         self.len += text.len();
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn cache(&mut self, cache: Cache) {
         match cache {
             Cache::NoStore => self.push(b"Cache-Control: no-store\r\n"),

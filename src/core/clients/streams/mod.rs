@@ -381,8 +381,13 @@ impl Streams {
         }
     }
 
+    /// True if charts lack candles that nobody has asked for yet.
+    #[inline(always)]
+    pub fn lacks_candles(&self) -> bool {
+        !self.missing.is_empty()
+    }
+
     /// Candles that charts lack, and that nobody has asked for yet.
-    #[inline]
     pub fn next_missing(&mut self) -> Option<MissingCandles> {
         self.missing.pop_front()
     }
