@@ -428,13 +428,14 @@ impl Core {
     }
 
     /// Has the candles brought that clients wait for.
-    #[inline]
+    #[inline(always)]
     fn grant_wishes(&mut self) {
         if self.clients.has_wishes() {
             self.grant_all();
         }
     }
 
+    #[inline(never)]
     fn grant_all(&mut self) {
         while let Some(wish) = self.clients.next_wish() {
             self.grant(&wish);
