@@ -26,7 +26,7 @@ const KEPT_S: u32 = 3600;
 /// True if what is for people is built in: the page, and the feed for charting libraries.
 pub const HAS_PAGE: bool = cfg!(feature = "page");
 
-/// The file without white space outside of its strings, in gzip: `build.rs` makes it.
+/// The file without white space outside of its strings, in gzip: `scripts/build.rs` makes it.
 static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi.json.gz"));
 
 /// More bytes than the file has.
