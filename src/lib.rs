@@ -3,13 +3,16 @@
 //!
 //! # Layers
 //!
-//! A module imports only from lower layers. Layer 4 has an order of its own: `main` starts `net`, which
-//! starts `store`. So has layer 1: `config`, `history`, `record`, `interval` and `json` use plain types like
-//! `time` and `decimal`. And so has the core: clients call api, and sources call history. No other modules of
-//! one layer import each other. [`docs::architecture`] draws every row.
+//! A module imports only from lower layers. Layer 4 has an order of its own: `main` runs one of the
+//! commands, or starts `net`, which starts `store`. So has layer 1: `config`, `history`, `record`,
+//! `interval` and `json` use plain types like `time` and `decimal`. And so has the core: clients call api,
+//! and sources call history. No other modules of one layer import each other. [`docs::architecture`] draws
+//! every row.
 //!
 //! ```text
 //! layer 4 main                 arguments, configuration, logger, exit code
+//!         commands  probe      what marketd does besides serving; one look at an exchange
+//!         logging              the form of the log's lines
 //!         net                  the loop: sockets, TLS, clock, resolver, the way to the store
 //!         store                the disk thread and its SQLite file
 //! layer 3 core                 all decisions; no I/O, no clock

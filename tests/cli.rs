@@ -153,7 +153,7 @@ fn faults_are_one_line_each_with_exit_code_2() {
     );
     check(
         &["--listen", "x"],
-        "--listen: expected ADDR:PORT, found \"x\"\n",
+        "--listen: expected ADDR:PORT or unix:PATH, found \"x\"\n",
     );
     check(&["--listen"], "--listen: expected ADDR, found nothing\n");
     check(
@@ -218,7 +218,7 @@ fn variables_count_and_are_named_in_faults() {
         .env("MARKETD_DATA", "x")
         .env("MARKETD_LISTEN", "8080")
         .output();
-    let expected = "MARKETD_LISTEN: expected ADDR:PORT, found \"8080\", did you mean \":8080\"?\n";
+    let expected = "MARKETD_LISTEN: expected ADDR:PORT or unix:PATH, found \"8080\", did you mean \":8080\"?\n";
     assert_eq!(
         parts(output.expect("the binary runs")),
         (2, String::new(), expected.to_string())
@@ -240,7 +240,10 @@ fn a_configuration_can_come_through_a_pipe() {
     let (code, _, err) = parts(child.wait_with_output().expect("it ends"));
     assert_eq!(
         (code, err.as_str()),
-        (2, "/dev/stdin:1: listen: expected ADDR:PORT, found 1\n")
+        (
+            2,
+            "/dev/stdin:1: listen: expected ADDR:PORT or unix:PATH, found 1\n"
+        )
     );
 }
 

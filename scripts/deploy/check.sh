@@ -75,7 +75,8 @@ await "http://127.0.0.1:$port/health/ready" || { cat "$work/marketd.log"; bad "m
 # What a client sees through a proxy is what marketd says, and a tag is still a tag.
 through() {
     local name=$1 base=$2 direct="http://127.0.0.1:$port" target tag status
-    for target in /api/v1/symbols /health/live '/api/ecosystem/chart?symbol=BTC/USDT&interval=1d&to=2'; do
+    for target in /api/v1/categories /health/live '/api/ecosystem/chart?symbol=BTC/USDT&interval=1d&to=2'; do
+        curl -sf "$direct$target" >"$work/direct" || bad "$name: $target: marketd itself has no response"
         if ! diff <(curl -s "$direct$target" | sed 's/"uptimeMs":[0-9]*//') \
             <(curl -s "$base$target" | sed 's/"uptimeMs":[0-9]*//') >"$work/diff"
         then cat "$work/diff"; bad "$name: $target"; fi

@@ -98,7 +98,7 @@ const SOCKET_BYTES: usize = 103;
 /// Where to listen: `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080` (the same as 127.0.0.1, since
 /// no name is looked up), `:8080` (every address of IPv4), `[::]:8080` (every address of both families) or
 /// `unix:PATH`.
-pub(super) const ADDRESS: Form<ListenAddress> = form("ADDR:PORT", address);
+pub(super) const ADDRESS: Form<ListenAddress> = form("ADDR:PORT or unix:PATH", address);
 
 /// A path in front of every address: empty, or `/x/y`. A slash at the end is dropped.
 pub(super) const BASE_PATH: Form<String> = form(
@@ -307,25 +307,28 @@ mod tests {
             let message = wrong("unix:PATH with a path of 1 to 103 bytes", text);
             check(text, Err(&message));
         }
-        check("x", Err("expected ADDR:PORT, found \"x\""));
-        check("", Err("expected ADDR:PORT, found \"\""));
+        check("x", Err("expected ADDR:PORT or unix:PATH, found \"x\""));
+        check("", Err("expected ADDR:PORT or unix:PATH, found \"\""));
         check(
             "8080",
-            Err("expected ADDR:PORT, found \"8080\", did you mean \":8080\"?"),
+            Err("expected ADDR:PORT or unix:PATH, found \"8080\", did you mean \":8080\"?"),
         );
         for text in ["127.0.0.1:", ":+80", "localhost:65536", "127.0.0.1:http"] {
-            let message =
-                format!("expected ADDR:PORT, found {text:?} (a port is a number from 0 to 65535)");
+            let message = format!(
+                "expected ADDR:PORT or unix:PATH, found {text:?} (a port is a number from 0 to 65535)"
+            );
             check(text, Err(&message));
         }
         check(
             "::1:8080",
-            Err("expected ADDR:PORT, found \"::1:8080\" (an IPv6 address stands in [])"),
+            Err(
+                "expected ADDR:PORT or unix:PATH, found \"::1:8080\" (an IPv6 address stands in [])",
+            ),
         );
         check(
             "example.com:80",
             Err(
-                "expected ADDR:PORT, found \"example.com:80\" (no name but localhost is looked up)",
+                "expected ADDR:PORT or unix:PATH, found \"example.com:80\" (no name but localhost is looked up)",
             ),
         );
     }

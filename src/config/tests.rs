@@ -144,15 +144,15 @@ fn every_fault_of_a_file_names_its_place_and_what_was_expected() {
     check(
         "{ \"listen\": 1,\n\"listen\": \":2\" }",
         &[
-            "m.json:1: listen: expected ADDR:PORT, found 1",
+            "m.json:1: listen: expected ADDR:PORT or unix:PATH, found 1",
             "m.json:2: listen: given twice, first on line 1",
         ],
     );
     check(
         "{ \"listen\": 8080,\n\"ecosystemListen\": \"example.com:80\",\n\"basePath\": \"api\",\n\"data\": \"\",\n\"demo\": [],\n\"history\": null }",
         &[
-            "m.json:1: listen: expected ADDR:PORT, found 8080",
-            "m.json:2: ecosystemListen: expected ADDR:PORT, found \"example.com:80\" (no name but localhost is looked up)",
+            "m.json:1: listen: expected ADDR:PORT or unix:PATH, found 8080",
+            "m.json:2: ecosystemListen: expected ADDR:PORT or unix:PATH, found \"example.com:80\" (no name but localhost is looked up)",
             "m.json:3: basePath: expected an empty text or a path like \"/x\" (letters, digits, '-', '.', '_' and '~' between the slashes), found \"api\"",
             "m.json:4: data: expected a file name or \":memory:\", found \"\"",
             "m.json:5: demo: expected an object, found a list",
@@ -592,12 +592,12 @@ fn faults_of_flags_and_variables_are_told_beside_those_of_the_file() {
     check(
         &["--listen", "x"],
         &[],
-        &["--listen: expected ADDR:PORT, found \"x\""],
+        &["--listen: expected ADDR:PORT or unix:PATH, found \"x\""],
     );
     check(
         &[],
         &[("MARKETD_LISTEN", "x")],
-        &["MARKETD_LISTEN: expected ADDR:PORT, found \"x\""],
+        &["MARKETD_LISTEN: expected ADDR:PORT or unix:PATH, found \"x\""],
     );
     check(
         &["--log", "loud"],
@@ -619,7 +619,7 @@ fn faults_of_flags_and_variables_are_told_beside_those_of_the_file() {
         &[("MARKETD_LISTEN", "y")],
         &[
             "--wrong: unknown option, see --help",
-            "MARKETD_LISTEN: expected ADDR:PORT, found \"y\"",
+            "MARKETD_LISTEN: expected ADDR:PORT or unix:PATH, found \"y\"",
             "--data: expected a file name or \":memory:\", found \"\"",
             &format!("{}:2: pollMs: unknown key", &*path),
             &format!(

@@ -1,7 +1,7 @@
 //! Reads the configuration again at a signal, and hands it to the core.
 //!
 //! The file is read on the loop: a regular file of at most 16 MiB, which takes as long as the disk does,
-//! once for each signal. What the core does with it takes about a millisecond.
+//! once for each signal.
 
 use super::driver::Driver;
 use crate::config::Config;

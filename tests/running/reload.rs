@@ -149,7 +149,7 @@ fn a_file_with_a_fault_changes_nothing() {
     };
     refuse(
         "{ \"listen\": 1 }",
-        "marketd.json:1: listen: expected ADDR:PORT",
+        "marketd.json:1: listen: expected ADDR:PORT or unix:PATH",
     );
     refuse("{", "not reloaded error=");
     let runs = "sources: the demo exchange runs from the start or not at all";

@@ -1,10 +1,11 @@
 //! What is in the history file, on its way there, and on its way back.
 //!
 //! [`History`] conducts its parts: `file_state` (whether the file can be used), `writer` (the batches),
-//! `reads` (candles for clients), `eviction`, `refill`, `saved_quotes` and `saved_rules`. It talks to
-//! the disk thread by [`Action::Store`](super::Action::Store) and [`History::handle`] alone, and never
-//! waits for it: with a file that fails, or with none, the core goes on from memory. It does not decide
-//! which candles are requested: `sources` does, by what the charts have archived.
+//! `reads` (candles for clients), `eviction`, `refill`, `recall` (sources that a reload has added),
+//! `saved_quotes` and `saved_rules`. It talks to the disk thread by
+//! [`Action::Store`](super::Action::Store) and [`History::handle`] alone, and never waits for it: with a
+//! file that fails, or with none, the core goes on from memory. It does not decide which candles are
+//! requested: `sources` does, by what the charts have archived.
 //!
 //! What is written is [archived](crate::market::Series::archived) once it is acknowledged, and not
 //! before: what is lost with the process is unknown afterwards, and is requested again. Slots of
