@@ -273,13 +273,15 @@ impl Core {
     }
 
     fn step_sources(&mut self) -> bool {
-        let has_work = self.sources.has_work();
+        if !self.sources.has_work() {
+            return false;
+        }
         let (sources, history, cx) = self.split();
-        if has_work && sources.work(history, cx) {
+        if sources.work(history, cx) {
             self.wake_clients();
             self.watch();
         }
-        has_work
+        true
     }
 
     fn step_history(&mut self) -> bool {
