@@ -238,56 +238,82 @@ fn the_manager_is_told_that_the_file_is_read_again() {
     }
 }
 
+/// Two sources with a file: a configuration with the first, and one with both.
+#[cfg(feature = "sqlite")]
+struct Kept {
+    _first: Binance,
+    second: Binance,
+    one: Value,
+    both: Value,
+    /// What the second one tracks.
+    symbol: String,
+}
+
+#[cfg(feature = "sqlite")]
+impl Kept {
+    fn new() -> Kept {
+        let (first, second) = (exchange_of(&["BTC/USDT"]), Binance::generated(1, 7));
+        let symbol = second.symbols()[0].clone();
+        let kept = |sources: &[Value]| with(config(sources), "data", json!("kept.db"));
+        let a = source("a", &first);
+        let b = tracking("b", &second, &[&symbol]);
+        Kept {
+            one: kept(std::slice::from_ref(&a)),
+            both: kept(&[a, b]),
+            _first: first,
+            second,
+            symbol,
+        }
+    }
+}
+
+#[cfg(feature = "sqlite")]
+fn chart_of(symbol: &str, limit: usize) -> String {
+    format!("/api/ecosystem/chart?symbol={symbol}&interval=1h&limit={limit}&source=b")
+}
+
 #[cfg(feature = "sqlite")]
 #[test]
 fn an_added_source_has_what_an_earlier_run_has_stored_of_it() {
-    let (first, second) = (exchange_of(&["BTC/USDT"]), Binance::generated(1, 7));
-    let symbol = second.symbols()[0].clone();
-    let one = with(config(&[source("a", &first)]), "data", json!("kept.db"));
-    let named = tracking("b", &second, &[&symbol]);
-    let both = with(
-        config(&[source("a", &first), named]),
-        "data",
-        json!("kept.db"),
-    );
-    let marketd = start(&both);
-    let target = format!("/api/ecosystem/chart?symbol={symbol}&interval=1h&limit=200&source=b");
+    let Kept {
+        second,
+        one,
+        both,
+        symbol,
+        ..
+    } = &Kept::new();
+    let marketd = start(both);
+    let target = chart_of(symbol, 200);
     let body = |marketd: &Marketd| get(marketd.addr(), &target).text().to_string();
     eventually(LONG, || (body(&marketd).len() > 5000).then_some(()));
     let dir = marketd.dir();
     assert_eq!(marketd.stop(LONG).code, Some(0));
     // Nobody else can tell of these candles.
     second.fault_on(binance::KLINES, Fault::Status(500));
-    let marketd = Launch::new(&[]).in_dir(dir).config(&one).start();
+    let marketd = Launch::new(&[]).in_dir(dir).config(one).start();
     await_health(&marketd, "ok");
     assert_eq!(status_of(&marketd, &target), 404);
-    reload_well(&marketd, &both);
+    reload_well(&marketd, both);
     eventually(LONG, || (body(&marketd).len() > 5000).then_some(()));
 }
 
 #[cfg(feature = "sqlite")]
 #[test]
 fn candles_of_a_source_that_ends_stay_in_the_file() {
-    let (first, second) = (exchange_of(&["BTC/USDT"]), Binance::generated(1, 7));
-    let symbol = second.symbols()[0].clone();
-    let one = with(config(&[source("a", &first)]), "data", json!("kept.db"));
-    let named = tracking("b", &second, &[&symbol]);
-    let both = with(
-        config(&[source("a", &first), named]),
-        "data",
-        json!("kept.db"),
-    );
-    let marketd = start(&both);
-    let target = format!("/api/ecosystem/chart?symbol={symbol}&interval=1h&limit=50&source=b");
+    let Kept {
+        one, both, symbol, ..
+    } = &Kept::new();
+    let marketd = start(both);
+    let target = chart_of(symbol, 50);
     let body = |target: &str| get(marketd.addr(), target).text().to_string();
     let before = await_answer(marketd.addr(), &target, |it| it.text().len() > 1000);
     eventually(LONG, || {
         let stored = metrics(&marketd)["candlesStored"].integer();
         (stored > Some(40)).then_some(())
     });
-    reload_well(&marketd, &one);
+    reload_well(&marketd, one);
     assert_eq!(status_of(&marketd, &target), 404);
-    reload_well(&marketd, &both);
+    reload_well(&marketd, both);
     let old = before
         .text()
         .split("],[")
