@@ -148,17 +148,14 @@ const CLASSES: usize = 4;
 /// One for each endpoint and class of status.
 const CELLS: usize = Endpoint::MOST * CLASSES;
 
-// One bit of `Requests::touched` each.
-const _: () = assert!(CELLS <= u128::BITS as usize);
-
 /// Requests by endpoint, class of status and duration.
 #[derive(Clone, Debug)]
 pub struct Requests {
     cells: [Histogram<{ REQUEST_BOUNDS_US.len() }>; CELLS],
     /// Those of the current turn, whose duration is not known yet.
     turn: [u32; CELLS],
-    /// Which of them are not zero, one bit each.
-    touched: u128,
+    /// Which of them are not zero.
+    touched: Vec<usize>,
     /// The endpoints that were counted, by number.
     endpoints: [&'static Endpoint; Endpoint::MOST],
 }
@@ -168,7 +165,7 @@ impl Default for Requests {
         Requests {
             cells: [Histogram::default(); CELLS],
             turn: [0; CELLS],
-            touched: 0,
+            touched: Vec::with_capacity(CELLS),
             endpoints: [&Endpoint::UNKNOWN; Endpoint::MOST],
         }
     }
@@ -178,8 +175,10 @@ impl Requests {
     /// Counts a request that was served within the turn that read it.
     pub fn note(&mut self, endpoint: &'static Endpoint, status: u16) {
         let cell = self.cell(endpoint, status);
+        if self.turn[cell] == 0 {
+            self.touched.push(cell);
+        }
         self.turn[cell] += 1;
-        self.touched |= 1 << cell;
     }
 
     /// Counts a request that took longer.
@@ -190,9 +189,7 @@ impl Requests {
 
     /// Ends the turn, which has taken so long.
     pub fn end_turn(&mut self, took_us: u64) {
-        while self.touched != 0 {
-            let cell = self.touched.trailing_zeros() as usize;
-            self.touched &= self.touched - 1;
+        while let Some(cell) = self.touched.pop() {
             let count = std::mem::take(&mut self.turn[cell]);
             self.cells[cell].note(&REQUEST_BOUNDS_US, took_us, u64::from(count));
         }

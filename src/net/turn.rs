@@ -80,10 +80,14 @@ impl Driver {
         if busy {
             return Some(Duration::ZERO);
         }
-        let rests = self.listeners.iter().filter_map(|l| l.resting);
-        let rests = rests.filter(|_| self.accepting);
-        let all = rests.chain(self.core.poll_timeout());
-        let next = all.chain(self.notifier.due()).min();
+        let mut next = self.core.poll_timeout();
+        if self.accepting {
+            let rests = self.listeners.iter().filter_map(|l| l.resting);
+            next = rests.chain(next).min();
+        }
+        if let Some(due) = self.notifier.due() {
+            next = Some(next.map_or(due, |next| next.min(due)));
+        }
         // Almost no time has passed since the end of the last turn.
         Some(next?.since(self.turned))
     }
