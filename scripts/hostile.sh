@@ -28,8 +28,9 @@ ms=${MS:-1500}
 margin=${MARGIN:-1}
 names='metrics prometheus openapi openapi-gzip openapi-head 100-quotes 100-quotes-string 100-quotes-gzip
 100-quotes-304 unknown-quotes all-quotes all-quotes-gzip chart-5000 chart-fill chart-string chart-weeks
-chart-gzip chart-deep categories category-markets ecosystem record huge-heads not-found health mixed
-flood flood-metrics silent'
+chart-gzip chart-deep charts-50 sorted-quotes searched-quotes sorted-markets sorted-ecosystem
+udf-history udf-search udf-quotes page page-gzip streams streams-all categories category-markets ecosystem
+record huge-heads not-found health mixed flood flood-metrics flood-streams silent'
 case ${1:-} in
     --list) tr ' ' '\n' <<<"$names" && exit ;;
     -h | --help) sed -n '2,/^set /s/^# \{0,1\}//p' "$0" && exit ;;
@@ -90,6 +91,7 @@ start
 curl -sf -o "$work/all" "$base/api/v1/quotes?symbols=*"
 grep -o '"symbol":"[^"]*"' "$work/all" >"$work/symbols"
 hundred=$(head -n 100 "$work/symbols" | cut -d '"' -f 4 | paste -sd ,)
+fifty=$(head -n 50 "$work/symbols" | cut -d '"' -f 4 | paste -sd ,)
 unknown=$(seq -f 'NOSUCH%g/USDT' 100 | paste -sd ,)
 curl -sf "$base/api/v1/categories" | grep -o '"id":"[^"]*"' >"$work/categories"
 category=$(head -n 1 "$work/categories" | cut -d '"' -f 4)
@@ -119,6 +121,18 @@ crowd_of() {
         chart-weeks) set -- "$base$chart&interval=1w&limit=5000" ;;
         chart-gzip) set -- --header "$gzip" "$base$chart&interval=1h&limit=5000&decimals=string" ;;
         chart-deep) set -- "$base$chart&interval=4h&limit=5000&from=1" "$base$chart&interval=1d&limit=5000&from=1" ;;
+        charts-50) set -- "$base/api/ecosystem/chart?symbols=$fifty&interval=1h&limit=500" ;;
+        sorted-quotes) set -- "$base/api/v1/quotes?symbols=*&sort=percentage&order=desc&limit=20" ;;
+        searched-quotes) set -- "$base/api/v1/quotes?symbols=*&search=zz&sort=last" ;;
+        sorted-markets) set -- "$base/api/v1/categories/$category/markets?sort=quoteVolume&offset=3000" ;;
+        sorted-ecosystem) set -- "$base/api/ecosystem/market?sort=last&limit=20" ;;
+        udf-history) set -- "$base/udf/history?symbol=BTC/USDT&resolution=60&to=$(date +%s)&countback=5000" ;;
+        udf-search) set -- "$base/udf/search?query=t&limit=30" ;;
+        udf-quotes) set -- "$base/udf/quotes?symbols=$hundred" ;;
+        page) set -- --header 'Accept: text/html' "$base/" ;;
+        page-gzip) set -- --header "$gzip" --header 'Accept: text/html' "$base/" ;;
+        streams) set -- "$base/api/v1/stream?symbols=$hundred" ;;
+        streams-all) set -- "$base/api/v1/stream?symbols=*" ;;
         categories) set -- "$base/api/v1/categories" ;;
         category-markets) set -- "$base/api/v1/categories/$category/markets" ;;
         ecosystem) set -- "$base/api/ecosystem/market" ;;
@@ -130,6 +144,7 @@ crowd_of() {
             "$base/api/v1/quotes?symbols=$hundred" "$base/openapi.json" "$base/api/v1/quotes?symbols=*" ;;
         flood) set -- --close "$base/health" ;;
         flood-metrics) set -- --close "$base/metrics" ;;
+        flood-streams) set -- --close "$base/api/v1/stream?symbols=*" ;;
         silent) set -- --silent "$base/health" ;;
         *) fail "no case is called $1" ;;
     esac
