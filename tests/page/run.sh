@@ -4,13 +4,16 @@
 #     tests/page/run.sh [MARKETD_BINARY] [--breaks] [WORDS]
 #
 # The binary is target/release/marketd unless another one is named. WORDS chooses checks by their
-# names. With --breaks each check runs against a page that is broken for it, and must fail.
-# Skips, and says so, where Chromium or Node (18 or later) is missing. Traffic stays on 127.0.0.1.
+# names. With --breaks each check runs against a page that is broken for it, and must fail. Without either,
+# a chart library that others use (lightweight-charts, from the npm registry) draws the candles too.
+# Skips, and says so, where Chromium, Node (18 or later) or that library is missing. All other traffic stays
+# on 127.0.0.1.
 set -euo pipefail
+library=lightweight-charts@5.0.8
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 skip() {
-    printf '\n== NOT CHECKED: the page in a browser, for want of %s\n' "$1" >&2
+    printf '\n== NOT CHECKED: in a browser: for want of %s\n' "$1" >&2
     exit 0
 }
 
@@ -28,4 +31,16 @@ done
 [ -n "$chromium" ] || skip 'Chromium'
 [ -x "$binary" ] || { echo "page: there is no $binary: cargo build --release" >&2; exit 2; }
 
-exec node "$here/run.mjs" "$(realpath "$binary")" "$chromium" "$@"
+binary=$(realpath "$binary")
+[ $# -eq 0 ] || exec node "$here/run.mjs" "$binary" "$chromium" "$@"
+node "$here/run.mjs" "$binary" "$chromium"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+script=$work/package/dist/lightweight-charts.standalone.production.js
+if ! command -v npm >/dev/null; then
+    skip "npm, which brings $library"
+elif ! (cd "$work" && timeout 60 npm pack --silent "$library" >/dev/null 2>&1 && tar xzf ./*.tgz); then
+    skip "$library, which the npm registry did not give"
+fi
+node "$here/foreign.mjs" "$binary" "$chromium" "$script"
