@@ -264,3 +264,43 @@ fn precision_and_limits_are_known_after_a_restart_without_the_exchange() {
     });
     known.unwrap_or_else(|| panic!("{before} was known, and {last} is"));
 }
+
+#[test]
+fn a_chart_of_a_market_with_few_trades_is_as_long_after_a_restart_as_before() {
+    let exchange = Binance::generated(1, 7);
+    let id = exchange.symbols()[0].replace('/', "");
+    let hour = 3_600_000;
+    let present = exchange.now() / hour;
+    // Nobody trades in every third hour.
+    let rows = (present - 1200..present).filter(|slot| slot % 3 != 0);
+    let rows = rows.map(|slot| {
+        let (open, close) = (slot * hour, (slot + 1) * hour - 1);
+        format!("[{open},\"5\",\"6\",\"4\",\"5.5\",\"{slot}\",{close},\"0\",1,\"0\",\"0\",\"0\"]")
+    });
+    let rows: Vec<String> = rows.collect();
+    exchange.set_klines(&id, "1h", &format!("[{}]", rows.join(",")));
+    let symbol = exchange.symbols()[0].clone();
+    let config = config(&[source(&exchange, &[&symbol])], 1000);
+    let marketd = Launch::new(&[]).config(&config).start();
+    let target = |rest: &str| format!("/api/ecosystem/chart?symbol={symbol}&interval=1h&{rest}");
+    let closed = format!("limit=500&to={}", (present - 3) * hour);
+    let long_as = |answer: &Response| answer.exact().items().len();
+    let before = eventually(LONG, || {
+        let answer = get(marketd.addr(), &target(&closed));
+        (answer.status == 200 && long_as(&answer) == 500).then_some(answer)
+    });
+    eventually(LONG, || {
+        (metrics(&marketd)["candlesStored"].integer() > Some(600)).then_some(())
+    });
+    let dir = marketd.dir();
+    kill(marketd);
+    exchange.fault_on(binance::KLINES, Fault::Status(500));
+    let marketd = launch(&dir, &config).start();
+    await_health(&marketd, "ok");
+    for (rest, rows) in [(closed.as_str(), 500), ("limit=300", 300)] {
+        let answer = get(marketd.addr(), &target(rest));
+        assert_eq!(long_as(&answer), rows, "{rest}: {}", answer.head_text());
+    }
+    let after = get(marketd.addr(), &target(&closed));
+    assert_eq!(after.text(), before.text());
+}

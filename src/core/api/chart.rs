@@ -18,7 +18,9 @@ use super::symbols::untracked;
 use super::view::View;
 use crate::fingerprint::Fingerprint;
 use crate::http::Responder;
-use crate::market::{ChartBuilder, ChartInfo, ChartPlan, Series, SeriesKey, SourceId, needed};
+use crate::market::{
+    ChartBuilder, ChartInfo, ChartPlan, Series, SeriesKey, SourceId, floor_slot, needed,
+};
 use crate::time::UnixMs;
 use asked::Known;
 pub use asked::{Asked, ChartRequest, Several, prepare};
@@ -33,6 +35,9 @@ const UNSETTLED: i64 = 2;
 
 /// Stored rows that one part of a chart is made from: some 0.3 ms.
 const ROWS_A_PART: usize = 2048;
+
+/// Slots of a stretch that is read from the file where a chart has too few candles.
+const STRETCH: i64 = 5000;
 
 /// What one part costs, as a number of bytes of a response.
 const PART_BYTES: usize = 64 * 1024;
@@ -61,11 +66,13 @@ pub fn chart(
     }
     let key = choose(view, asked)?;
     let (chart, plan) = DeferredChart::new(view, asked, key);
-    if let Some(plan) = plan {
+    let mut chart = Box::new(chart);
+    if let Some(plan) = plan
+        && !chart.reaches_back(view, plan.info())
+    {
         asked.known.set(known(view, asked, key));
         return Ok(send_plan(view, asked, key, &plan, responder));
     }
-    let mut chart = Box::new(chart);
     if chart.wanted.is_none() && chart.step(view) {
         responder.weigh(PART_BYTES);
         return Ok(chart.finish(view, responder));
@@ -119,6 +126,27 @@ impl DeferredChart {
         self.wanted = Some(slots);
     }
 
+    /// Waits for older candles if the chart has fewer than its limit, because nobody traded in some of its
+    /// slots, and the file holds those right before. `false`: it need not.
+    fn reaches_back(&mut self, view: &View<'_>, info: &ChartInfo) -> bool {
+        let spec = &self.asked.spec;
+        if info.rows >= spec.limit || spec.from.is_some() {
+            return false;
+        }
+        let (now, keep) = now_and_keep(view, self.key);
+        let older = floor_slot(self.key.interval, now, keep)..self.needed.start;
+        let stored = view.market.charts.get(self.key).and_then(|series| {
+            let unread = series.covered().missing(older).pop()?;
+            let stored = series.archived().within(unread.clone()).last()?;
+            (stored.end == unread.end).then_some(stored)
+        });
+        let Some(slots) = stored else {
+            return false;
+        };
+        self.wait_for(slots.start.max(slots.end - STRETCH)..slots.end);
+        true
+    }
+
     /// The body, what it is made of, and what is reported beside it; `None` before it is done.
     pub fn body(&mut self, view: &View<'_>) -> Option<(Vec<u8>, Fingerprint, ChartInfo)> {
         if let Some(builder) = self.builder.take() {
@@ -158,25 +186,27 @@ impl Deferred for DeferredChart {
             .step(series, ROWS_A_PART)
     }
 
-    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
-        let DeferredChart {
-            asked,
-            key,
-            builder,
-            ..
-        } = *self;
-        if let Some(builder) = builder {
+    fn finish(mut self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
+        let key = self.key;
+        if let Some(builder) = self.builder.take() {
             if let Some((body, made_of, info)) = builder.finished() {
-                let fields = headers::fields(view, &asked, key, &info);
-                let head = headers::head(view, &asked, key, (&info, made_of), &fields);
+                if self.reaches_back(view, &info) {
+                    return Outcome::Deferred(self);
+                }
+                let asked = &self.asked;
+                let fields = headers::fields(view, asked, key, &info);
+                let head = headers::head(view, asked, key, (&info, made_of), &fields);
                 let cache_key = || CacheKey::Chart(key, asked.spec.clone());
                 return compression::send_bytes(view, responder, head, cache_key, body);
             }
         } else {
             let (now, keep) = now_and_keep(view, key);
             let series = view.market.charts.get(key);
-            if let Some(plan) = ChartPlan::new(series, &asked.spec, now, keep) {
-                return send_plan(view, &asked, key, &plan, responder);
+            if let Some(plan) = ChartPlan::new(series, &self.asked.spec, now, keep) {
+                if self.reaches_back(view, plan.info()) {
+                    return Outcome::Deferred(self);
+                }
+                return send_plan(view, &self.asked, key, &plan, responder);
             }
         }
         send_error(&Error::internal(), responder);
