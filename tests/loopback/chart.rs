@@ -490,3 +490,45 @@ fn the_last_closed_candle_is_told_for_every_interval() {
         );
     }
 }
+
+#[test]
+fn intervals_that_no_exchange_of_a_market_has_are_not_listed_and_an_error() {
+    let dialect = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/src/exchange/dialects/binance.json"
+    );
+    let dialect = std::fs::read_to_string(dialect).expect("a dialect");
+    let hours_only = dialect.replace(r#""1m": "1m", "1h": "1h", "1d": "1d""#, r#""1h": "1h""#);
+    assert_ne!(hours_only, dialect);
+    let exchange = Binance::generated(3, 11);
+    exchange.set_time(ServerTime::Fixed(NOW));
+    let launch = Launch::new(&[]);
+    let path = launch.file("hours.json", hours_only);
+    let mut hours = source("hours", &exchange);
+    hours["dialect"] = json!(path);
+    let marketd = launch.config(patient(config(&[hours]))).start();
+    let record = await_answer(marketd.addr(), "/api/ecosystem/market/BTC-USDT", |answer| {
+        answer.status == 200
+    });
+    let listed = ["1h", "2h", "4h", "6h", "8h", "12h"];
+    let found = record.exact()["intervals"].clone();
+    let found: Vec<&str> = found.items().iter().filter_map(Json::text).collect();
+    assert_eq!(found, listed);
+    assert!(
+        !chart(marketd.addr(), "interval=4h&limit=10")
+            .items()
+            .is_empty()
+    );
+    let message =
+        "No source of this market has candles of 1d: expected one of 1h, 2h, 4h, 6h, 8h, 12h.";
+    let answer = get(marketd.addr(), &target("interval=1d"));
+    assert_eq!(answer.status, 400);
+    let error = answer.exact();
+    assert_eq!(error["code"].text(), Some("invalid_interval"));
+    assert_eq!(error["message"].text(), Some(message));
+    let symbol = get(marketd.addr(), "/udf/symbols?symbol=BTC/USDT").exact();
+    assert_eq!(symbol["has_daily"].bool(), Some(false));
+    let found = symbol["supported_resolutions"].items().iter();
+    let found: Vec<&str> = found.filter_map(Json::text).collect();
+    assert_eq!(found, ["60", "120", "240", "360", "480", "720"]);
+}

@@ -18,6 +18,7 @@ use super::symbols::untracked;
 use super::view::View;
 use crate::fingerprint::Fingerprint;
 use crate::http::Responder;
+use crate::interval::Interval;
 use crate::market::{
     ChartBuilder, ChartInfo, ChartPlan, Series, SeriesKey, SourceId, floor_slot, needed,
 };
@@ -325,11 +326,21 @@ pub fn choose(view: &View<'_>, asked: &Asked) -> Result<SeriesKey, Error> {
         let error = Error::new(503, "quote_not_ready", message);
         return Err(error.about("symbol").retry_after(1));
     }
+    let base = asked.spec.interval.base();
+    let has_candles = |source: &&SourceId| view.has_interval(**source, base);
+    if !sources.iter().any(|source| has_candles(&source)) {
+        let name = asked.spec.interval.name();
+        let good = view.intervals(sources).map(Interval::name);
+        let good = good.collect::<Vec<_>>().join(", ");
+        let message =
+            format!("No source of this market has candles of {name}: expected one of {good}.");
+        return Err(Error::bad("invalid_interval", "interval", message));
+    }
     if let [source] = sources {
         return Ok(key_of(*source));
     }
     let mut best: Option<(u64, SeriesKey)> = None;
-    for &source in sources {
+    for &source in sources.iter().filter(has_candles) {
         let key = key_of(source);
         let (now, keep) = now_and_keep(view, key);
         let slots = settled(key, now, needed(&asked.spec, now, keep));
@@ -343,6 +354,6 @@ pub fn choose(view: &View<'_>, asked: &Asked) -> Result<SeriesKey, Error> {
             best = Some((known, key));
         }
     }
-    let (_, key) = best.expect("a known symbol has a source");
+    let (_, key) = best.expect("one of them has candles");
     Ok(key)
 }

@@ -64,8 +64,8 @@ fn record(
     let sources = catalog.sources_of(symbol).iter();
     let sources = sources.map(|source| view.config.sources[source.index()].id.as_str());
     object.list("sources", sources);
-    let intervals = Interval::ALL.iter().map(|interval| interval.name());
-    object.list("intervals", intervals);
+    let intervals = view.intervals(catalog.sources_of(symbol));
+    object.list("intervals", intervals.map(Interval::name));
     let mut chart = Vec::with_capacity(256);
     write_chart(&mut chart, view, symbol);
     body.fixed(b",\"chart\":");

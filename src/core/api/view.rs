@@ -3,8 +3,10 @@
 use super::compressed_cache::CompressedBodies;
 use crate::config::Config;
 use crate::core::{Context, ProcessFacts, Status};
+use crate::exchange::Dialect;
 use crate::fingerprint::Fingerprint;
 use crate::http::{Cache, ETag};
+use crate::interval::{Interval, Stored};
 use crate::market::{Market, SourceId};
 use crate::time::{Mono, Now, UnixMs};
 
@@ -67,6 +69,24 @@ impl<'a> View<'a> {
     /// The time on the clock of an exchange.
     pub fn exchange_time(&self, source: SourceId) -> UnixMs {
         self.status[source].exchange_time(self.now)
+    }
+
+    /// The intervals of which one of these sources has candles, or those that they are rolled up from.
+    pub fn intervals(&self, sources: &[SourceId]) -> impl Iterator<Item = Interval> {
+        let has = |base| {
+            sources
+                .iter()
+                .any(|source| self.has_interval(*source, base))
+        };
+        let bases = Stored::ALL.map(|base| has(base).then_some(base));
+        let mut all = Interval::ALL.into_iter();
+        std::iter::from_fn(move || all.find(|it| bases.contains(&Some(it.base()))))
+    }
+
+    /// True if the exchange of a source has candles of this interval.
+    pub fn has_interval(&self, source: SourceId, interval: Stored) -> bool {
+        let dialect = Dialect::of(&self.config.sources[source.index()]);
+        dialect.is_some_and(|dialect| dialect.has_interval(interval))
     }
 
     /// The source with this id.

@@ -93,11 +93,12 @@ pub fn symbol(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome,
     let mut object = Object::open(&mut text);
     object.put("name", name.as_str());
     write_names(&mut object, view, named);
-    let source = named
-        .source
-        .as_ref()
-        .or(catalog.sources_of(named.symbol).first());
-    let id = source.map_or("", |source| &*view.config.sources[source.index()].id);
+    let sources = match &named.source {
+        Some(source) => std::slice::from_ref(source),
+        None => catalog.sources_of(named.symbol),
+    };
+    let first = sources.first();
+    let id = first.map_or("", |source| &*view.config.sources[source.index()].id);
     object.put("listed_exchange", id);
     object.put("currency_code", name.quote());
     object.put("session", "24x7");
@@ -106,14 +107,16 @@ pub fn symbol(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome,
     object.put("minmov", 1u64);
     object.put("pricescale", 10u64.pow(price_places.min(MOST_PLACES)));
     object.put("volume_precision", u64::from(volume_places));
-    object.put("has_intraday", true);
-    object.put("has_daily", true);
-    object.put("has_weekly_and_monthly", true);
     let of = |is_listed: fn(&Interval) -> bool| {
-        let listed = Interval::ALL.into_iter().filter(is_listed);
+        let listed = view.intervals(sources).filter(is_listed);
         listed.map(Interval::resolution)
     };
-    object.list("intraday_multipliers", of(|it| it.base() != Stored::D1));
+    let is_intraday = |it: &Interval| it.base() != Stored::D1;
+    let has_days = of(|it| it.base() == Stored::D1).next().is_some();
+    object.put("has_intraday", of(is_intraday).next().is_some());
+    object.put("has_daily", has_days);
+    object.put("has_weekly_and_monthly", has_days);
+    object.list("intraday_multipliers", of(is_intraday));
     object.list("daily_multipliers", ["1", "3"]);
     object.list("weekly_multipliers", ["1"]);
     object.list("monthly_multipliers", ["1"]);
