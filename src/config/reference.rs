@@ -4,7 +4,7 @@
 
 use super::flags::FLAGS;
 use super::schema::Config;
-use super::values::{Object as _, Value, Visitor};
+use super::values::{Keys as _, Visit};
 
 const FLAGS_HEAD: &str = "\
 ### The command line
@@ -22,9 +22,10 @@ fn reference() -> String {
         let about = flag.about.replace('\n', " ").replace('[', "\\[");
         out += &format!("| {name} | {variable} | {key} | {about} |\n");
     }
-    let mut tables = Tables::default();
-    Config::default().keys(&mut tables);
-    let mut tables = tables.finish("The file".to_string());
+    let mut tables = Vec::new();
+    add_tables("The file".to_string(), "", &mut tables, &mut |visit| {
+        Config::default().keys(visit);
+    });
     // Equal neighbours are one table.
     tables.dedup_by(|(next, rows), (title, others)| {
         let is_same = rows == others;
@@ -41,41 +42,29 @@ fn reference() -> String {
     out + "\n"
 }
 
-/// The rows of the table of an object, and the tables of the objects in it: title and rows.
-#[derive(Default)]
-struct Tables {
-    path: String,
-    rows: String,
-    inner: Vec<(String, String)>,
-}
-
-impl Tables {
-    fn finish(mut self, title: String) -> Vec<(String, String)> {
-        self.inner.insert(0, (title, self.rows));
-        self.inner
-    }
-}
-
-impl Visitor for Tables {
-    fn key<T: Value>(&mut self, name: &'static str, about: &str, value: &mut T, rule: &T::Rule) {
-        let (expected, default) = (T::expected(rule), value.print());
+/// Adds the table of the object at a path, and those of the objects in it: title and rows.
+fn add_tables(
+    title: String,
+    path: &str,
+    tables: &mut Vec<(String, String)>,
+    keys: &mut dyn FnMut(&mut Visit<'_>),
+) {
+    let (at, mut rows) = (tables.len(), String::new());
+    tables.push((title, String::new()));
+    keys(&mut |name, about, value| {
+        let (expected, default) = (value.expected(), value.print());
         // A default of several lines is left out: the keys in it have a table of their own.
         let is_short = !default.contains('\n') && default != "\"\"";
         let default = code(if is_short { &default } else { "" });
         let (key, about) = (code(name), about.trim());
-        self.rows += &format!("| {key} | {expected} | {default} | {about} |\n");
-        if let Some(suffix) = T::INNER {
-            let dot = if self.path.is_empty() { "" } else { "." };
-            let path = format!("{}{dot}{name}{suffix}", self.path);
-            let title = code(&path);
-            let mut tables = Tables {
-                path,
-                ..Tables::default()
-            };
-            T::visit(Some(value), &mut tables);
-            self.inner.extend(tables.finish(title));
+        rows += &format!("| {key} | {expected} | {default} | {about} |\n");
+        if let Some(suffix) = value.inner() {
+            let dot = if path.is_empty() { "" } else { "." };
+            let path = format!("{path}{dot}{name}{suffix}");
+            add_tables(code(&path), &path, tables, &mut |visit| value.visit(visit));
         }
-    }
+    });
+    tables[at].1 = rows;
 }
 
 fn code(text: &str) -> String {
