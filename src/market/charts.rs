@@ -40,7 +40,7 @@ const EVICTIONS_PER_SCAN: usize = 256;
 const STAYS: u32 = 60;
 
 /// All candle series.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Charts {
     series: BTreeMap<SeriesKey, Series>,
     /// The archived slots of series that are not open.
@@ -86,17 +86,10 @@ impl Charts {
     /// No series yet.
     pub fn new(limits: &Limits, history: &History) -> Charts {
         Charts {
-            series: BTreeMap::new(),
-            unopened: BTreeMap::new(),
-            in_doubt: Vec::new(),
             max_series: limits.candle_series,
             max_bytes: limits.candle_bytes,
             history: *history,
-            bytes: 0,
-            eviction: EvictionQueue::default(),
-            next_version: 0,
-            totals: ChartCounts::default(),
-            touched: Touched::default(),
+            ..Charts::default()
         }
     }
 

@@ -99,6 +99,7 @@ impl CacheKey {
 }
 
 /// See the module's page.
+#[derive(Default)]
 pub struct CompressedBodies {
     entries: HashMap<Arc<CacheKey>, Entry>,
     /// The keys of all entries. Those at the front are looked at next.
@@ -146,12 +147,8 @@ impl CompressedBodies {
     /// An empty cache of at most `most_bytes`. With 0, nothing is ever compressed.
     pub fn new(most_bytes: usize) -> CompressedBodies {
         CompressedBodies {
-            entries: HashMap::new(),
-            order: VecDeque::new(),
-            bytes: 0,
             most_bytes,
-            jobs: VecDeque::new(),
-            waiting: 0,
+            ..CompressedBodies::default()
         }
     }
 
