@@ -10,7 +10,7 @@ mod archive;
 mod doubt;
 mod eviction;
 
-use super::answer::{Evidence, Reported, Written};
+use super::answer::{AnswerCounts, Evidence, Reported};
 use super::bucket::floor_slot;
 use super::chunk::seconds;
 use super::ids::{SourceId, SymbolId};
@@ -188,7 +188,7 @@ impl Charts {
         candles: &[Reported],
         closed_before: UnixMs,
         changes: Option<&mut Changes>,
-    ) -> Option<Written> {
+    ) -> Option<AnswerCounts> {
         let evidence = Evidence::of(key.interval, &asked, candles, true);
         self.ingest(key, asked, candles, &evidence, closed_before, changes)
     }
@@ -202,7 +202,7 @@ impl Charts {
         evidence: &Evidence,
         closed_before: UnixMs,
         changes: Option<&mut Changes>,
-    ) -> Option<Written> {
+    ) -> Option<AnswerCounts> {
         let written = self.put(key, slots, candles, (evidence, closed_before), changes)?;
         self.totals.written += written.written as u64;
         self.totals.updated += written.updated as u64;
@@ -224,9 +224,8 @@ impl Charts {
             return;
         };
         let missing = series.covered.missing(slots);
-        let parts = missing
-            .into_iter()
-            .flat_map(|part| series.archived.within(part));
+        let parts = missing.into_iter();
+        let parts = parts.flat_map(|part| series.archived.within(part));
         let parts: Vec<_> = parts.collect();
         let reported = candles.into_iter().map(|candle| Reported {
             candle,
@@ -250,17 +249,14 @@ impl Charts {
         candles: &[Reported],
         (evidence, closed_before): (&Evidence, UnixMs),
         changes: Option<&mut Changes>,
-    ) -> Option<Written> {
+    ) -> Option<AnswerCounts> {
         let series = self.series.get_mut(&key)?;
         self.touched.note(key.symbol);
         series.want_no_longer(seconds(closed_before));
         let bytes = series.bytes();
         let mut written = series.ingest(asked, candles, evidence, closed_before, changes);
-        let floor = floor_slot(
-            key.interval,
-            closed_before,
-            self.history.of(key.interval).keep,
-        );
+        let keep = self.history.of(key.interval).keep;
+        let floor = floor_slot(key.interval, closed_before, keep);
         written.evicted += series.forget_before(floor);
         self.bytes = self.bytes - bytes + series.bytes();
         Some(written)
