@@ -215,12 +215,8 @@ fn whole(node: &Node<'_>, most: u32, report: &mut Report) -> u32 {
     let number = node.number().and_then(|digits| digits.parse().ok());
     let number = number.filter(|number| *number <= most);
     number.unwrap_or_else(|| {
-        refuse(
-            node,
-            None,
-            &format!("a whole number from 0 to {most}"),
-            report,
-        );
+        let expected = format!("a whole number from 0 to {most}");
+        refuse(node, None, &expected, report);
         most
     })
 }

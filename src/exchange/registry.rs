@@ -56,13 +56,10 @@ impl Dialect {
             return Dialect::by_name(source.spoken());
         }
         let mut dialect = Dialect::read(&source.dialect, &source.dialect_text).ok()?;
-        let symbols = source
-            .symbols
-            .iter()
-            .filter_map(|symbol| symbol.split_once('/'));
-        dialect.named = symbols
-            .map(|(base, quote)| (base.into(), quote.into()))
-            .collect();
+        let symbols = source.symbols.iter();
+        let symbols = symbols.filter_map(|symbol| symbol.split_once('/'));
+        let named = symbols.map(|(base, quote)| (base.into(), quote.into()));
+        dialect.named = named.collect();
         KEPT.fetch_add(1, Ordering::Relaxed);
         Some(Box::leak(Box::new(dialect)))
     }

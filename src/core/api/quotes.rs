@@ -222,10 +222,8 @@ fn send_batch(
     const MIDDLE: &[u8] = b"],\"errors\":[";
     const CLOSE: &[u8] = b"]}";
     let fragments = || {
-        batch
-            .quotes
-            .iter()
-            .map(|quote| fragment(view, quote, decimals))
+        let quotes = batch.quotes.iter();
+        quotes.map(|quote| fragment(view, quote, decimals))
     };
     let write = |out: &mut Vec<u8>| {
         out.extend_from_slice(OPEN);

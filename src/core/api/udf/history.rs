@@ -298,10 +298,8 @@ fn columns(rows: &[u8], since: UnixMs) -> [Vec<u8>; 6] {
         }
         let second = &open[..open.len().saturating_sub(3)];
         let second = if second.is_empty() { b"0" } else { second };
-        for (column, field) in columns
-            .iter_mut()
-            .zip(std::iter::once(second).chain(fields))
-        {
+        let fields = std::iter::once(second).chain(fields);
+        for (column, field) in columns.iter_mut().zip(fields) {
             if !column.is_empty() {
                 column.push(b',');
             }
