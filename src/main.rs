@@ -63,10 +63,8 @@ fn version() -> String {
         ("sqlite", cfg!(feature = "sqlite")),
         ("tls", cfg!(feature = "tls")),
     ];
-    let features = features
-        .iter()
-        .filter(|(_, is_on)| *is_on)
-        .map(|(name, _)| *name);
+    let features = features.iter().filter(|(_, is_on)| *is_on);
+    let features = features.map(|(name, _)| *name);
     let features = features.collect::<Vec<_>>().join(", ");
     #[cfg(feature = "sqlite")]
     let sqlite = format!("SQLite {}\n", marketd::store::sqlite_version());

@@ -97,10 +97,8 @@ impl Probe<'_> {
     /// Asks for this, and reads the answer.
     fn ask(&mut self, fetcher: &Fetcher, call: &Call<'_>) -> Option<(Fetched, Kept)> {
         let (target, cost) = (self.dialect.target(call), self.dialect.cost(call));
-        let meter = self
-            .dialect
-            .meter()
-            .map(|(Meter::Used(name) | Meter::Left(name))| name);
+        let meter = self.dialect.meter();
+        let meter = meter.map(|(Meter::Used(name) | Meter::Left(name))| name);
         fetcher.rest(self.pause);
         let budget = self.dialect.budget();
         self.pause = budget.per * cost / budget.units;
@@ -196,10 +194,8 @@ impl Probe<'_> {
                     .bytes()
                     .all(|it| it.is_ascii_uppercase() || it.is_ascii_digit())
         };
-        let odd = kept
-            .markets
-            .iter()
-            .filter(|it| is_odd(&it.base) || is_odd(&it.quote));
+        let odd = kept.markets.iter();
+        let odd = odd.filter(|it| is_odd(&it.base) || is_odd(&it.quote));
         let odd: Vec<String> = odd.map(|it| format!("{}/{}", it.base, it.quote)).collect();
         if let Some(first) = odd.first() {
             let count = odd.len();
@@ -299,24 +295,19 @@ impl Probe<'_> {
             return;
         };
         let rows = &kept.candles;
-        let within = rows
-            .iter()
-            .filter(|row| (from..=to).contains(&row.open_time))
-            .count();
+        let is_within = |row: &&Candle| (from..=to).contains(&row.open_time);
+        let within = rows.iter().filter(is_within).count();
         let name = interval.name();
         self.page.say(&format_args!(
             "  candles {name}: {}, {within} of the {CANDLES} asked for",
             rows.len()
         ));
         let time = |candle: &&Candle| candle.open_time;
-        let ends = rows
-            .iter()
-            .min_by_key(time)
-            .zip(rows.iter().max_by_key(time));
+        let ends = rows.iter().min_by_key(time);
+        let ends = ends.zip(rows.iter().max_by_key(time));
         let Some((first, last)) = ends else {
-            return self
-                .page
-                .wrong(&"no candle: check the target, and the ends of its range");
+            let what = "no candle: check the target, and the ends of its range";
+            return self.page.wrong(&what);
         };
         self.page.say(&format_args!(
             "  from {} to {}",

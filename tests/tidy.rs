@@ -46,9 +46,8 @@ const CIRCLES: [(&str, &str); 0] = [];
 
 /// Names that several public types have. A feature that can be left out has a twin of each of its
 /// types; the others are to be renamed.
-const SAME_NAMES: [&str; 17] = [
+const SAME_NAMES: [&str; 12] = [
     "Accepted",
-    "Asked",
     "Budget",
     "Call",
     "Connection",
@@ -60,10 +59,6 @@ const SAME_NAMES: [&str; 17] = [
     "Pace",
     "Phase",
     "Read",
-    "Route",
-    "Rows",
-    "Value",
-    "Written",
 ];
 
 /// Log lines of another form, as `file first-word`: the line is made elsewhere and tried there, or people

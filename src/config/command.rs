@@ -264,11 +264,7 @@ impl Export {
             data: Data::Memory,
             symbol,
             interval: interval.unwrap_or(Stored::M1),
-            sources: flags
-                .value("--id")
-                .map(str::to_string)
-                .into_iter()
-                .collect(),
+            sources: flags.values("--id").map(str::to_string).collect(),
             times,
             as_json,
         }

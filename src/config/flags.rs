@@ -297,10 +297,8 @@ pub fn help(dialects: &[KnownDialect]) -> String {
             left.clear();
         }
     }
-    let names: Vec<&str> = dialects
-        .iter()
-        .map(|dialect| dialect.name.as_str())
-        .collect();
+    let names = dialects.iter().map(|dialect| dialect.name.as_str());
+    let names: Vec<&str> = names.collect();
     let (version, names) = (env!("CARGO_PKG_VERSION"), names.join(", "));
     format!(
         "marketd {version}: polls exchanges and serves quotes, markets and charts as JSON over HTTP

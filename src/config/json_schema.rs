@@ -5,7 +5,7 @@
 
 use super::json;
 use super::schema::Config;
-use super::values::members_of;
+use super::values::schema_of;
 
 /// The schema as JSON.
 pub fn config_schema() -> String {
@@ -16,6 +16,6 @@ pub fn config_schema() -> String {
         ),
         ("title", json::text("The configuration of marketd")),
     ];
-    members.extend(members_of::<Config>());
+    members.extend(schema_of(&mut Config::default(), ""));
     json::object(&members) + "\n"
 }

@@ -217,27 +217,17 @@ mod tests {
     use super::*;
     use crate::config::fault::{Fault, Report};
     use crate::config::json::Node;
-    use crate::config::values::{Object, Value, Visitor};
+    use crate::config::values::{Keys, Value};
 
     /// The key, bounds and value of every limit.
     fn keys(limits: &Limits) -> Vec<(&'static str, &'static Number, String)> {
-        struct Keys(Vec<(&'static str, &'static Number, String)>);
-        impl Visitor for Keys {
-            fn key<T: Value>(
-                &mut self,
-                name: &'static str,
-                _: &str,
-                value: &mut T,
-                rule: &T::Rule,
-            ) {
-                let number = &NUMBERS[self.0.len()];
-                assert!(T::expected(rule).starts_with(&number.to_string()));
-                self.0.push((name, number, value.print()));
-            }
-        }
-        let mut keys = Keys(Vec::new());
-        limits.clone().keys(&mut keys);
-        keys.0
+        let mut keys: Vec<(_, &'static Number, _)> = Vec::new();
+        limits.clone().keys(&mut |name, _, value| {
+            let number = &NUMBERS[keys.len()];
+            assert!(value.expected().starts_with(&number.to_string()));
+            keys.push((name, number, value.print()));
+        });
+        keys
     }
 
     fn read(limits: &mut Limits, text: &str) -> Result<Vec<Fault>, Vec<Fault>> {

@@ -130,7 +130,7 @@ pub(super) fn read_file(config: &mut Config, name: &str, text: &str, report: &mu
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     report.open(name, text);
     match Node::whole(name, text) {
-        Ok(node) => read_object(config, &node, report),
+        Ok(node) => read_object(config, "", &node, report),
         Err(fault) => report.add(fault),
     }
 }

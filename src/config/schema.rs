@@ -21,7 +21,7 @@ use super::network::Network;
 use super::number::{Unit, number};
 use super::proxy::Proxy;
 use super::url::Url;
-use super::values::{Object, Value as _, Visitor, object};
+use super::values::{Keys, Object, Value as _, Visit, object};
 use crate::interval::Stored;
 use crate::record::{Bounds, MarketRules};
 use std::mem::take;
@@ -228,26 +228,30 @@ object! {
 
 // `MarketRules` and `Bounds` are types of `record`, so their keys stand beside them.
 #[rustfmt::skip]
-impl Object for MarketRules {
-    fn keys(&mut self, visitor: &mut impl Visitor) {
+impl Keys for MarketRules {
+    fn keys(&mut self, visit: &mut Visit<'_>) {
         let mut precision = Precision { amount: self.amount_places, price: self.price_places };
-        visitor.key("precision", "Decimal places.", &mut precision, &());
+        visit("precision", "Decimal places.", &mut (&mut precision, &()));
         (self.amount_places, self.price_places) = (precision.amount, precision.price);
         let [amount, price, cost] = [&mut self.amount, &mut self.price, &mut self.cost].map(take);
         let mut limits = OrderLimits { amount, price, cost };
-        visitor.key("limits", "The least and the most of an order.", &mut limits, &());
+        visit("limits", "The least and the most of an order.", &mut (&mut limits, &()));
         (self.amount, self.price, self.cost) = (limits.amount, limits.price, limits.cost);
-        visitor.key("taker", "Fee of a taker; 0.001 is 0.1 %.", &mut self.taker, &FRACTION);
-        visitor.key("maker", "Fee of a maker; below zero: a rebate.", &mut self.maker, &FRACTION);
+        visit("taker", "Fee of a taker; 0.001 is 0.1 %.", &mut (&mut self.taker, &FRACTION));
+        visit("maker", "Fee of a maker; below zero: a rebate.", &mut (&mut self.maker, &FRACTION));
     }
 }
 
-impl Object for Bounds {
-    fn keys(&mut self, visitor: &mut impl Visitor) {
-        visitor.key("min", "The least.", &mut self.min, &AMOUNT);
-        visitor.key("max", "The most.", &mut self.max, &AMOUNT);
+impl Object for MarketRules {}
+
+impl Keys for Bounds {
+    fn keys(&mut self, visit: &mut Visit<'_>) {
+        visit("min", "The least.", &mut (&mut self.min, &AMOUNT));
+        visit("max", "The most.", &mut (&mut self.max, &AMOUNT));
     }
 }
+
+impl Object for Bounds {}
 
 /// A source with the defaults of its dialect.
 fn source(node: &Node) -> SourceConfig {

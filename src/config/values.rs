@@ -3,8 +3,8 @@
 //! A [`Value`] is a type that a key can have. A rule says what the file may give for it: the bounds of
 //! a number, the form of a text. `Option` and `Vec` are made of other values.
 //!
-//! An [`Object`] is a struct whose fields are keys; `object!` makes one from a table. It hands each key
-//! to a [`Visitor`]. The reader, the printer and the reference are visitors, so they cannot disagree.
+//! An [`Object`] is a struct whose fields are keys; `object!` makes one from a table. The reader, the
+//! printer, the schema and the reference all visit its [`Keys`], so they cannot disagree.
 //! The keys themselves are in `schema` and `limits`.
 
 use super::fault::{Report, suggestion};
@@ -37,7 +37,7 @@ pub(super) trait Value: Clone {
 
     /// Visits the keys of a value, or of a new one if there is none.
     #[cfg(test)]
-    fn visit(_value: Option<&Self>, _visitor: &mut impl Visitor) {}
+    fn visit(_value: Option<&Self>, _visit: &mut Visit<'_>) {}
 }
 
 /// Members of a JSON Schema: names, and values as JSON.
@@ -46,8 +46,17 @@ pub(super) type Schema = Vec<(&'static str, String)>;
 /// A value, or the message for what is wrong; `None` for "expected, found".
 pub(super) type Read<T> = Result<T, Option<String>>;
 
+/// What has keys of the file.
+pub(super) trait Keys {
+    /// Visits each key, in the order of the reference.
+    fn keys(&mut self, visit: &mut Visit<'_>);
+}
+
+/// Does something with a key: its name, its meaning and its value.
+pub(super) type Visit<'v> = dyn FnMut(&'static str, &'static str, &mut dyn Key) + 'v;
+
 /// A struct whose fields are keys of the file.
-pub(super) trait Object: Clone + Default {
+pub(super) trait Object: Keys + Clone + Default {
     /// Most of them in a list.
     const ENTRIES: usize = usize::MAX;
 
@@ -58,15 +67,47 @@ pub(super) trait Object: Clone + Default {
     fn start(_node: &Node) -> Self {
         Self::default()
     }
-
-    /// Hands each key to a visitor, in the order of the reference.
-    fn keys(&mut self, visitor: &mut impl Visitor);
 }
 
-/// Does something with each key of an object.
-pub(super) trait Visitor {
-    /// Visits a key: its name, its meaning, its value and the rule of the value.
-    fn key<T: Value>(&mut self, name: &'static str, about: &str, value: &mut T, rule: &T::Rule);
+/// The value of a key, and the rule of the value.
+pub(super) trait Key {
+    fn read(&mut self, node: &Node, report: &mut Report);
+    fn print(&self) -> String;
+    fn expected(&self) -> String;
+    fn schema(&self) -> Schema;
+    fn inner(&self) -> Option<&'static str>;
+    #[cfg(test)]
+    fn visit(&self, visit: &mut Visit<'_>);
+}
+
+impl<T: Value> Key for (&mut T, &T::Rule) {
+    fn read(&mut self, node: &Node, report: &mut Report) {
+        match T::read(self.1, Some(self.0), node, report) {
+            Ok(read) => *self.0 = read,
+            Err(message) => node.refuse(message, self.expected(), report),
+        }
+    }
+
+    fn print(&self) -> String {
+        self.0.print()
+    }
+
+    fn expected(&self) -> String {
+        T::expected(self.1)
+    }
+
+    fn schema(&self) -> Schema {
+        T::schema(self.1)
+    }
+
+    fn inner(&self) -> Option<&'static str> {
+        T::INNER
+    }
+
+    #[cfg(test)]
+    fn visit(&self, visit: &mut Visit<'_>) {
+        T::visit(Some(self.0), visit);
+    }
 }
 
 /// Makes a struct whose fields are keys. A row is a documented field, its type, its default if it is
@@ -90,6 +131,15 @@ macro_rules! object {
             }
         }
 
+        impl $crate::config::values::Keys for $name {
+            fn keys(&mut self, visit: &mut $crate::config::values::Visit<'_>) {
+                $(
+                    let _about = concat!($($about),+);
+                    $( visit($key, _about, &mut (&mut self.$field, &($($rule)?))); )?
+                )+
+            }
+        }
+
         impl $crate::config::values::Object for $name {
             $(
                 const ENTRIES: usize = $entries;
@@ -101,13 +151,6 @@ macro_rules! object {
                     }
                 )?
             )?
-
-            fn keys(&mut self, visitor: &mut impl $crate::config::values::Visitor) {
-                $(
-                    let _about = concat!($($about),+);
-                    $( visitor.key($key, _about, &mut self.$field, &($($rule)?)); )?
-                )+
-            }
         }
     };
     (@) => { Default::default() };
@@ -116,28 +159,15 @@ macro_rules! object {
 pub(super) use object;
 
 /// Reads an object. Each key that is unknown, given twice or wrong is a fault of its own, and so is
-/// the needed key if it is missing; all other keys are read.
-pub(super) fn read_object<T: Object>(object: &mut T, node: &Node, report: &mut Report) {
-    let mut read =
-        |name: &str, value: &Node, report: &mut Report| read_key(object, name, value, report);
-    let seen = read_members(node, report, &mut read);
-    if !T::NEEDED.is_empty() && seen.is_some_and(|seen| !seen.contains_key(T::NEEDED)) {
-        let missing = Node::of(format!("{}.{}", node.path, T::NEEDED), "");
-        let known = read_key(object, T::NEEDED, &missing, report);
-        debug_assert!(known.is_ok(), "what is needed is a key");
-    }
-}
-
-/// Reads each member by this function, and returns the lines of all names; `None`: it is no object.
-// One function for all objects makes the program smaller.
-fn read_members(
+/// the needed key if it is missing (empty: none is needed); all other keys are read.
+pub(super) fn read_object(
+    object: &mut dyn Keys,
+    needed: &'static str,
     node: &Node,
     report: &mut Report,
-    read: &mut dyn FnMut(&str, &Node, &mut Report) -> Result<(), String>,
-) -> Option<HashMap<String, usize>> {
+) {
     let Some(members) = node.members() else {
-        node.refuse(None, "an object".to_string(), report);
-        return None;
+        return node.refuse(None, "an object".to_string(), report);
     };
     let mut seen = HashMap::new();
     for (name, value) in members {
@@ -145,29 +175,33 @@ fn read_members(
         let line = report.line(value.offset);
         let done = match seen.get(&name) {
             Some(first) => Err(format!("given twice, first on line {first}")),
-            None => read(&name, &value, report),
+            None => read_key(object, &name, &value, report),
         };
         if let Err(message) = done {
             report.add(report.located(&value.path, message));
         }
         seen.insert(name, line);
     }
-    Some(seen)
+    if !needed.is_empty() && !seen.contains_key(needed) {
+        let missing = Node::of(format!("{}.{needed}", node.path), "");
+        let known = read_key(object, needed, &missing, report);
+        debug_assert!(known.is_ok(), "what is needed is a key");
+    }
 }
 
 /// Reads the value of one key of an object. The error is the message that there is no such key.
 pub(super) fn read_key(
-    object: &mut impl Object,
+    object: &mut dyn Keys,
     name: &str,
     node: &Node,
     report: &mut Report,
 ) -> Result<(), String> {
     let mut known = Vec::new();
-    object.keys(&mut Reader {
-        name,
-        node,
-        report,
-        known: &mut known,
+    object.keys(&mut |key, _, value| {
+        known.push(key);
+        if key == name {
+            value.read(node, report);
+        }
     });
     match known.contains(&name) {
         true => Ok(()),
@@ -175,69 +209,32 @@ pub(super) fn read_key(
     }
 }
 
-/// Reads the key that has this name, and collects the names of all keys.
-struct Reader<'a> {
-    name: &'a str,
-    node: &'a Node<'a>,
-    report: &'a mut Report,
-    known: &'a mut Vec<&'static str>,
-}
-
-// One function for each type, not for each key: that is a fortieth of the program.
-impl Visitor for Reader<'_> {
-    #[inline(never)]
-    fn key<T: Value>(&mut self, name: &'static str, _: &str, value: &mut T, rule: &T::Rule) {
-        self.known.push(name);
-        if name == self.name {
-            match T::read(rule, Some(value), self.node, self.report) {
-                Ok(read) => *value = read,
-                Err(message) => self.node.refuse(message, T::expected(rule), self.report),
-            }
-        }
-    }
-}
-
-/// Names of keys, and their values as JSON.
-struct Printer(Vec<(&'static str, String)>);
-
-impl Visitor for Printer {
-    #[inline(never)]
-    fn key<T: Value>(&mut self, name: &'static str, _: &str, value: &mut T, _: &T::Rule) {
-        self.0.push((name, value.print()));
-    }
+fn print_keys(object: &mut dyn Keys) -> String {
+    let mut members = Vec::new();
+    object.keys(&mut |name, _, value| members.push((name, value.print())));
+    json::object(&members)
 }
 
 /// The members of the schema of an object.
-pub(super) fn members_of<T: Object>() -> Vec<(&'static str, String)> {
-    let mut properties = Properties::default();
-    T::default().keys(&mut properties);
-    let needed = match T::NEEDED {
-        "" => Vec::new(),
-        needed => vec![json::text(needed)],
-    };
+pub(super) fn schema_of(object: &mut dyn Keys, needed: &str) -> Schema {
+    let mut properties = Vec::new();
+    object.keys(&mut |name, about, value| {
+        let about = format!("{} Expected: {}.", about.trim(), value.expected());
+        let mut members = vec![("description", json::text(&about))];
+        members.extend(value.schema());
+        // The default of an object is that of its keys.
+        if value.inner() != Some("") {
+            members.push(("default", value.print()));
+        }
+        properties.push((name, json::object(&members)));
+    });
+    let needed = Some(json::text(needed)).filter(|_| !needed.is_empty());
     vec![
         ("type", json::text("object")),
         ("additionalProperties", "false".to_string()),
-        ("required", json::list(&needed)),
-        ("properties", json::object(&properties.0)),
+        ("required", json::list(needed.as_slice())),
+        ("properties", json::object(&properties)),
     ]
-}
-
-/// The schema of each key.
-#[derive(Default)]
-struct Properties(Vec<(&'static str, String)>);
-
-impl Visitor for Properties {
-    fn key<T: Value>(&mut self, name: &'static str, about: &str, value: &mut T, rule: &T::Rule) {
-        let about = format!("{} Expected: {}.", about.trim(), T::expected(rule));
-        let mut members = vec![("description", json::text(&about))];
-        members.extend(T::schema(rule));
-        // The default of an object is that of its keys.
-        if T::INNER != Some("") {
-            members.push(("default", value.print()));
-        }
-        self.0.push((name, json::object(&members)));
-    }
 }
 
 impl<T: Object> Value for T {
@@ -251,23 +248,21 @@ impl<T: Object> Value for T {
 
     fn read((): &(), old: Option<&T>, node: &Node, report: &mut Report) -> Read<T> {
         let mut value = old.cloned().unwrap_or_else(|| T::start(node));
-        read_object(&mut value, node, report);
+        read_object(&mut value, T::NEEDED, node, report);
         Ok(value)
     }
 
     fn schema((): &()) -> Schema {
-        members_of::<T>()
+        schema_of(&mut T::default(), T::NEEDED)
     }
 
     fn print(&self) -> String {
-        let mut printer = Printer(Vec::new());
-        self.clone().keys(&mut printer);
-        json::object(&printer.0)
+        print_keys(&mut self.clone())
     }
 
     #[cfg(test)]
-    fn visit(value: Option<&T>, visitor: &mut impl Visitor) {
-        value.cloned().unwrap_or_default().keys(visitor);
+    fn visit(value: Option<&T>, visit: &mut Visit<'_>) {
+        value.cloned().unwrap_or_default().keys(visit);
     }
 }
 
@@ -297,8 +292,8 @@ impl<T: Value> Value for Option<T> {
     }
 
     #[cfg(test)]
-    fn visit(value: Option<&Self>, visitor: &mut impl Visitor) {
-        T::visit(value.and_then(Option::as_ref), visitor);
+    fn visit(value: Option<&Self>, visit: &mut Visit<'_>) {
+        T::visit(value.and_then(Option::as_ref), visit);
     }
 }
 
@@ -368,8 +363,8 @@ impl<T: Value> Value for Vec<T> {
     }
 
     #[cfg(test)]
-    fn visit(_: Option<&Self>, visitor: &mut impl Visitor) {
-        T::visit(None, visitor);
+    fn visit(_: Option<&Self>, visit: &mut Visit<'_>) {
+        T::visit(None, visit);
     }
 }
 

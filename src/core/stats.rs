@@ -8,7 +8,7 @@ use crate::time::{Mono, Now, UnixMs};
 use std::ops::{Index, IndexMut};
 
 /// See the module's page.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Status {
     /// When the process began.
     pub started: Now,
@@ -37,15 +37,8 @@ impl Status {
     pub fn new<'a>(sources: impl Iterator<Item = &'a str>, now: Now) -> Status {
         Status {
             started: now,
-            stopping: false,
-            http: HttpStatus::default(),
             sources: sources.map(SourceStatus::new).collect(),
-            history: HistoryStatus::default(),
-            turns: Turns::default(),
-            streams: StreamStatus::default(),
-            health_changes: 0,
-            queues: Queues::default(),
-            packed_bytes: 0,
+            ..Status::default()
         }
     }
 
@@ -182,9 +175,10 @@ pub struct StreamStatus {
 }
 
 /// How a source does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SourceState {
     /// No quotes have come yet, and nothing has failed since the last good response.
+    #[default]
     Starting,
     /// The last request succeeded, and quotes of this source are served.
     Up,
@@ -206,7 +200,7 @@ impl SourceState {
 }
 
 /// The public record of one source.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SourceStatus {
     /// Its id in the configuration.
     pub id: Box<str>,
@@ -270,32 +264,7 @@ impl SourceStatus {
     pub fn new(id: &str) -> SourceStatus {
         SourceStatus {
             id: id.into(),
-            has_ended: false,
-            state: SourceState::Starting,
-            polls: 0,
-            ok: 0,
-            errors: 0,
-            timeouts: 0,
-            rate_limited: 0,
-            last_success_at: None,
-            last_error_at: None,
-            last_error: None,
-            last_latency_ms: None,
-            latencies: Histogram::default(),
-            bytes_received: 0,
-            next_poll_at: None,
-            next_poll: Mono::default(),
-            backoff_until: None,
-            backfill: Backfill::default(),
-            quotes_polled: false,
-            quotes_at: None,
-            failing_since: None,
-            clock: None,
-            rejected: 0,
-            budget_spent: 0,
-            budget_left: 0,
-            failovers: 0,
-            returns: 0,
+            ..SourceStatus::default()
         }
     }
 

@@ -138,9 +138,8 @@ pub(super) static MARKETS: [Market; 24] = [
 impl Market {
     /// The market with this symbol. Case matters.
     pub(super) fn find(symbol: &[u8]) -> Option<&'static Market> {
-        MARKETS
-            .iter()
-            .find(|market| market.symbol.as_bytes() == symbol)
+        let mut markets = MARKETS.iter();
+        markets.find(|market| market.symbol.as_bytes() == symbol)
     }
 
     /// Half of the base asset traded on an average day, in steps.

@@ -78,14 +78,10 @@ impl DialectForm {
         faults.expect_from_1(Some(budget.per_ms), MOST_MS, "budget.perMs");
         let is_header = |byte: u8| is_name(byte) || b"_.".contains(&byte);
         for (member, name) in [("budget.used", &budget.used), ("budget.left", &budget.left)] {
-            let fine = name
-                .as_ref()
-                .is_none_or(|name| !name.is_empty() && name.bytes().all(is_header));
-            faults.expect(
-                fine,
-                member,
-                "expected the name of a header field in lower case",
-            );
+            let is_name = |name: &String| !name.is_empty() && name.bytes().all(is_header);
+            let fine = name.as_ref().is_none_or(is_name);
+            let message = "expected the name of a header field in lower case";
+            faults.expect(fine, member, message);
         }
         let is_one = budget.used.is_none() || budget.left.is_none();
         faults.expect(is_one, "budget.left", "expected either `used` or `left`");
@@ -119,22 +115,16 @@ impl DialectForm {
             faults.expect(fine, &of("target"), &message);
         }
         let needs_id = values != Values::None;
-        faults.expect(
-            has_id || !needs_id,
-            &of("target"),
-            "expected the placeholder {id}",
-        );
+        let message = "expected the placeholder {id}";
+        faults.expect(has_id || !needs_id, &of("target"), message);
     }
 
     fn check_tickers(&self, faults: &mut Faults<'_>) {
         use TickerField::*;
         let tickers = &self.tickers;
         let is_there = tickers.all.is_some() || tickers.one.is_some();
-        faults.expect(
-            is_there,
-            "tickers",
-            "expected `all`, or `one` if there is no call for all",
-        );
+        let message = "expected `all`, or `one` if there is no call for all";
+        faults.expect(is_there, "tickers", message);
         let calls = [
             ("all", &tickers.all),
             ("one", &tickers.one),
@@ -167,11 +157,8 @@ impl DialectForm {
             let is_named = fields.has(Id) || call.items.form == Form::Members || name != "all";
             faults.expect(is_named, &place, "expected a member that is `id`");
             let has_unit = tickers.time.is_some() || !fields.has(Time) && call.stamp.is_none();
-            faults.expect(
-                has_unit,
-                "tickers.time",
-                "missing: expected the unit of the times",
-            );
+            let message = "missing: expected the unit of the times";
+            faults.expect(has_unit, "tickers.time", message);
             let is_one = name == "all" || call.items.form != Form::Itself;
             let message = "expected elements (`[]`) or members (`{}`)";
             faults.expect(is_one || name != "all", &of("call.items"), message);
@@ -180,10 +167,8 @@ impl DialectForm {
 
     fn check_candles(&self, faults: &mut Faults<'_>) {
         let candles = &self.candles;
-        let archive = candles
-            .archive
-            .as_ref()
-            .map(|archive| (&archive.call, "candles.archive.call"));
+        let archive = candles.archive.as_ref();
+        let archive = archive.map(|archive| (&archive.call, "candles.archive.call"));
         for (call, member) in [(&candles.call, "candles.call")].into_iter().chain(archive) {
             self.check_call(call, member, Values::Candles, faults);
             let is_list = call.items.form != Form::Itself;
@@ -210,30 +195,22 @@ impl DialectForm {
             CandleField::Closed => false,
             field => !candles.fields.has(**field),
         };
-        let lacking = CandleField::ALL
-            .iter()
-            .filter(lacks)
-            .map(|field| field.name());
+        let lacking = CandleField::ALL.iter().filter(lacks);
+        let lacking = lacking.map(|field| field.name());
         let lacking = lacking.collect::<Vec<_>>().join(", ");
         let message = format!("expected members or columns that are {lacking}");
         faults.expect(lacking.is_empty(), "candles.fields", &message);
         let has_yes = !candles.fields.has(CandleField::Closed) || !candles.closed.is_empty();
-        faults.expect(
-            has_yes,
-            "candles.closed",
-            "missing: expected the value of `closed` for yes",
-        );
+        let message = "missing: expected the value of `closed` for yes";
+        faults.expect(has_yes, "candles.closed", message);
     }
 
     fn check_others(&self, faults: &mut Faults<'_>) {
         let (markets, time) = (&self.markets, &self.time);
         self.check_call(&time.call, "time.call", Values::None, faults);
         let is_itself = time.call.items.form == Form::Itself;
-        faults.expect(
-            is_itself,
-            "time.call.items",
-            "expected the path to the time itself",
-        );
+        let message = "expected the path to the time itself";
+        faults.expect(is_itself, "time.call.items", message);
         let (Some(call), Some(fields)) = (&markets.call, &markets.fields) else {
             let has_none = markets.call.is_none() && markets.fields.is_none();
             let message = "expected `call` and `fields`, or none of them and `pair`";

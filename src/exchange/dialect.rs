@@ -223,12 +223,10 @@ impl Dialect {
                 archive.map_or(&self.file.candles.call, |archive| &archive.call)
             }
             // Any answer will do for an exchange without a list.
-            Call::Markets => self
-                .file
-                .markets
-                .call
-                .as_ref()
-                .unwrap_or(&self.file.time.call),
+            Call::Markets => {
+                let own = self.file.markets.call.as_ref();
+                own.unwrap_or(&self.file.time.call)
+            }
             Call::Time => &self.file.time.call,
         }
     }
@@ -240,9 +238,8 @@ impl Dialect {
             Call::Stats { .. } => &self.file.tickers.stats,
             _ => &self.file.tickers.one,
         };
-        found
-            .as_ref()
-            .expect("the caller has seen that there is such a call")
+        let found = found.as_ref();
+        found.expect("the caller has seen that there is such a call")
     }
 
     /// The members of the tickers of a call.

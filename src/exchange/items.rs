@@ -183,13 +183,16 @@ impl Items {
     ) -> Result<Option<usize>, ReadError> {
         let mut cursor = Cursor::new(bytes);
         match take.take(&mut cursor) {
-            Ok(()) if cursor.position() > self.caps.item_bytes => Err(ReadError::ItemTooLong {
-                cap: self.caps.item_bytes,
-            }),
+            Ok(()) if cursor.position() > self.caps.item_bytes => Err(self.too_long()),
             Ok(()) => Ok(Some(cursor.position())),
             Err(Stop::Cut) => Ok(None),
             Err(stop) => Err(stopped(stop, fed)),
         }
+    }
+
+    fn too_long(&self) -> ReadError {
+        let cap = self.caps.item_bytes;
+        ReadError::ItemTooLong { cap }
     }
 
     /// Copies the rest of the partial item, and passes it on when it is whole.
@@ -202,9 +205,7 @@ impl Items {
         let end = self.extent.end_in(bytes, fed)?;
         let more = &bytes[..end.unwrap_or(bytes.len())];
         if self.partial.len() + more.len() > self.caps.item_bytes {
-            return Err(ReadError::ItemTooLong {
-                cap: self.caps.item_bytes,
-            });
+            return Err(self.too_long());
         }
         let begin = fed - self.partial.len() as u64;
         self.partial.extend_from_slice(more);
@@ -218,10 +219,7 @@ impl Items {
         let length = length.ok_or(malformed(begin, "a whole item"))?;
         let odd = length + white(&self.partial[length..]);
         if begin + (odd as u64) < fed + end as u64 {
-            return Err(malformed(
-                begin + odd as u64,
-                "a comma or the end of the items",
-            ));
+            return Err(malformed(begin + odd as u64, SEPARATOR));
         }
         self.partial.clear();
         self.state = State::Next;

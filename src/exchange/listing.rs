@@ -101,10 +101,8 @@ impl ListingForm {
                 None => common.to_owned(),
             }
         };
-        let id = self
-            .pair
-            .first()
-            .map(|pair| pair.join(&own(base), &own(quote)));
+        let id = self.pair.first();
+        let id = id.map(|pair| pair.join(&own(base), &own(quote)));
         MarketInfo {
             ticker_id: id.unwrap_or_default().into(),
             candle_id: None,

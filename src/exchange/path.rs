@@ -118,18 +118,14 @@ impl TryFrom<String> for Place {
     type Error = String;
 
     fn try_from(text: String) -> Result<Place, String> {
-        let forms = [
-            ("[]", Form::Elements),
-            ("{}", Form::Members),
-            ("", Form::Itself),
-        ];
-        let parts = forms
-            .iter()
-            .find_map(|(end, form)| Some((text.strip_suffix(end)?, *form)));
-        let (path, form) = parts.expect("every text ends with nothing");
-        let path = match (path, form) {
-            ("", Form::Elements | Form::Members) => ".",
-            (path, _) => path,
+        let (path, form) = match (text.strip_suffix("[]"), text.strip_suffix("{}")) {
+            (Some(path), _) => (path, Form::Elements),
+            (_, Some(path)) => (path, Form::Members),
+            _ => (&*text, Form::Itself),
+        };
+        let path = match path {
+            "" if form != Form::Itself => ".",
+            path => path,
         };
         let path = Path::try_from(path.to_owned())?;
         Ok(Place { path, form })

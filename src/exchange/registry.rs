@@ -9,35 +9,9 @@ use crate::config::{Fault, Node, Report, SourceConfig};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Files without the white space of their layout, which is a fifth of them.
+/// Files without the white space of their layout, as `scripts/build.rs` makes them.
 macro_rules! built_in {
-    ($($name:literal)+) => { [$({
-        const FILE: &str = include_str!(concat!("dialects/", $name, ".json"));
-        const LENGTH: usize = packed::<{ FILE.len() }>(FILE).1;
-        const PACKED: [u8; LENGTH] = packed(FILE).0;
-        match std::str::from_utf8(&PACKED) {
-            Ok(text) => text,
-            Err(_) => panic!("white space is ASCII"),
-        }
-    }),+] };
-}
-
-/// JSON without white space between its words, and how long that is.
-const fn packed<const N: usize>(text: &str) -> ([u8; N], usize) {
-    let (text, mut out, mut length, mut at) = (text.as_bytes(), [0; N], 0, 0);
-    let mut in_string = false;
-    while at < text.len() {
-        let is_escaped = at > 0 && text[at - 1] == b'\\';
-        if text[at] == b'"' && !is_escaped {
-            in_string = !in_string;
-        }
-        if in_string || !text[at].is_ascii_whitespace() {
-            out[length] = text[at];
-            length += 1;
-        }
-        at += 1;
-    }
-    (out, length)
+    ($($name:literal)+) => { [$(include_str!(concat!(env!("OUT_DIR"), "/", $name, ".json"))),+] };
 }
 
 /// In the order of `--help`.
@@ -82,13 +56,10 @@ impl Dialect {
             return Dialect::by_name(source.spoken());
         }
         let mut dialect = Dialect::read(&source.dialect, &source.dialect_text).ok()?;
-        let symbols = source
-            .symbols
-            .iter()
-            .filter_map(|symbol| symbol.split_once('/'));
-        dialect.named = symbols
-            .map(|(base, quote)| (base.into(), quote.into()))
-            .collect();
+        let symbols = source.symbols.iter();
+        let symbols = symbols.filter_map(|symbol| symbol.split_once('/'));
+        let named = symbols.map(|(base, quote)| (base.into(), quote.into()));
+        dialect.named = named.collect();
         KEPT.fetch_add(1, Ordering::Relaxed);
         Some(Box::leak(Box::new(dialect)))
     }

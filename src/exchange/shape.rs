@@ -104,12 +104,10 @@ impl Table {
             return Table::Each(fields.unwrap_or_default());
         }
         let items = node.items();
-        let members = if items.is_some() {
-            None
-        } else {
-            node.members()
+        let count = match &items {
+            Some(items) => Some(items.len()),
+            None => node.members().map(|members| members.len()),
         };
-        let count = (items.as_ref().map(Vec::len)).or(members.as_ref().map(Vec::len));
         if depth == DEPTH || count.is_some_and(|count| count > ENTRIES) {
             let most = format!("at most {DEPTH} tables in each other, of {ENTRIES} entries each");
             refuse(node, None, &most, report);
@@ -133,12 +131,10 @@ impl Table {
                 _ => entries.push((name.into(), Table::read(&member, names, depth + 1, report))),
             }
         }
+        let kinds = entries;
         match tag {
-            Some(tag) => Table::Tagged {
-                tag,
-                kinds: entries,
-            },
-            None => Table::In(entries),
+            Some(tag) => Table::Tagged { tag, kinds },
+            None => Table::In(kinds),
         }
     }
 }

@@ -193,15 +193,9 @@ impl Placeholder {
             ) => {
                 let is_back = self == Placeholder::Back;
                 let last = if is_back { now } else { to };
-                let slots = interval
-                    .slot_of(last)
-                    .saturating_sub(interval.slot_of(from))
-                    + 1;
-                let most = if is_back {
-                    rows.page as i64
-                } else {
-                    most(limit)
-                };
+                let [first, last] = [from, last].map(|time| interval.slot_of(time));
+                let slots = last.saturating_sub(first) + 1;
+                let most = most(if is_back { rows.page } else { limit });
                 number(slots.clamp(1, most), out);
             }
             (Placeholder::Time { last, shift, unit }, Call::Candles { from, to, .. }) => {

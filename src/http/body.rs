@@ -253,19 +253,15 @@ impl BodyReader {
             (State::TrailerLf, b'\n') => State::TrailerBegin,
             _ => return Err(BodyError::BadTrailer),
         };
-        self.trailer_room = self
-            .trailer_room
-            .checked_sub(1)
-            .ok_or(BodyError::TrailersTooLarge)?;
+        let room = self.trailer_room.checked_sub(1);
+        self.trailer_room = room.ok_or(BodyError::TrailersTooLarge)?;
         Ok(next)
     }
 
     /// Counts a byte of an extension, or of the blanks before it.
     fn extension(&mut self, size: u64) -> Result<State, BodyError> {
-        self.extension_room = self
-            .extension_room
-            .checked_sub(1)
-            .ok_or(BodyError::ExtensionsTooLarge)?;
+        let room = self.extension_room.checked_sub(1);
+        self.extension_room = room.ok_or(BodyError::ExtensionsTooLarge)?;
         Ok(State::Extension { size })
     }
 

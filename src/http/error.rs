@@ -13,8 +13,6 @@ use std::fmt;
 pub enum RequestError {
     /// It is malformed; the text says how. 400.
     BadRequest(&'static str),
-    /// It did not arrive in time. 408.
-    Timeout,
     /// Its `If-Match` does not match (RFC 9110, 13.1.1). 412.
     PreconditionFailed,
     /// Its body is larger than what is read and ignored. 413.
@@ -38,7 +36,6 @@ impl RequestError {
     pub fn status(&self) -> u16 {
         match self {
             RequestError::BadRequest(_) => 400,
-            RequestError::Timeout => 408,
             RequestError::PreconditionFailed => 412,
             RequestError::PayloadTooLarge => 413,
             RequestError::UriTooLong => 414,
@@ -54,7 +51,6 @@ impl RequestError {
     pub fn code(&self) -> &'static str {
         match self {
             RequestError::BadRequest(_) => "bad_request",
-            RequestError::Timeout => "request_timeout",
             RequestError::PreconditionFailed => "precondition_failed",
             RequestError::PayloadTooLarge => "payload_too_large",
             RequestError::UriTooLong => "uri_too_long",
@@ -70,7 +66,6 @@ impl RequestError {
     pub fn message(&self) -> &'static str {
         match self {
             RequestError::BadRequest(message) => message,
-            RequestError::Timeout => "The request did not arrive in time.",
             RequestError::PreconditionFailed => "Nothing that If-Match names is current.",
             RequestError::PayloadTooLarge => "The request body is too large.",
             RequestError::UriTooLong => "The request line is too long.",

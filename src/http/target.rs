@@ -129,10 +129,8 @@ fn is_future(address: &[u8]) -> bool {
     let [b'v' | b'V', rest @ ..] = address else {
         return false;
     };
-    let hex = rest
-        .iter()
-        .take_while(|byte| byte.is_ascii_hexdigit())
-        .count();
+    let hex = rest.iter().take_while(|byte| byte.is_ascii_hexdigit());
+    let hex = hex.count();
     match &rest[hex..] {
         [b'.', rest @ ..] => {
             hex > 0 && !rest.is_empty() && rest.iter().all(|&b| is_host_name(b) || b == b':')
@@ -172,11 +170,8 @@ fn is_port(port: &[u8]) -> bool {
 }
 
 fn has_port(authority: &[u8]) -> bool {
-    let digits = authority
-        .iter()
-        .rev()
-        .take_while(|byte| byte.is_ascii_digit())
-        .count();
+    let digits = authority.iter().rev();
+    let digits = digits.take_while(|byte| byte.is_ascii_digit()).count();
     digits > 0 && authority[..authority.len() - digits].ends_with(b":")
 }
 

@@ -18,7 +18,7 @@ pub struct Reported {
 
 /// What an answer changed in a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct AnswerCounts {
     /// Candles stored in slots that had none.
     pub written: usize,
     /// Stored candles whose numbers changed.

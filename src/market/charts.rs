@@ -10,7 +10,7 @@ mod archive;
 mod doubt;
 mod eviction;
 
-use super::answer::{Evidence, Reported, Written};
+use super::answer::{AnswerCounts, Evidence, Reported};
 use super::bucket::floor_slot;
 use super::chunk::seconds;
 use super::ids::{SourceId, SymbolId};
@@ -40,7 +40,7 @@ const EVICTIONS_PER_SCAN: usize = 256;
 const STAYS: u32 = 60;
 
 /// All candle series.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Charts {
     series: BTreeMap<SeriesKey, Series>,
     /// The archived slots of series that are not open.
@@ -86,17 +86,10 @@ impl Charts {
     /// No series yet.
     pub fn new(limits: &Limits, history: &History) -> Charts {
         Charts {
-            series: BTreeMap::new(),
-            unopened: BTreeMap::new(),
-            in_doubt: Vec::new(),
             max_series: limits.candle_series,
             max_bytes: limits.candle_bytes,
             history: *history,
-            bytes: 0,
-            eviction: EvictionQueue::default(),
-            next_version: 0,
-            totals: ChartCounts::default(),
-            touched: Touched::default(),
+            ..Charts::default()
         }
     }
 
@@ -195,7 +188,7 @@ impl Charts {
         candles: &[Reported],
         closed_before: UnixMs,
         changes: Option<&mut Changes>,
-    ) -> Option<Written> {
+    ) -> Option<AnswerCounts> {
         let evidence = Evidence::of(key.interval, &asked, candles, true);
         self.ingest(key, asked, candles, &evidence, closed_before, changes)
     }
@@ -209,7 +202,7 @@ impl Charts {
         evidence: &Evidence,
         closed_before: UnixMs,
         changes: Option<&mut Changes>,
-    ) -> Option<Written> {
+    ) -> Option<AnswerCounts> {
         let written = self.put(key, slots, candles, (evidence, closed_before), changes)?;
         self.totals.written += written.written as u64;
         self.totals.updated += written.updated as u64;
@@ -231,9 +224,8 @@ impl Charts {
             return;
         };
         let missing = series.covered.missing(slots);
-        let parts = missing
-            .into_iter()
-            .flat_map(|part| series.archived.within(part));
+        let parts = missing.into_iter();
+        let parts = parts.flat_map(|part| series.archived.within(part));
         let parts: Vec<_> = parts.collect();
         let reported = candles.into_iter().map(|candle| Reported {
             candle,
@@ -257,17 +249,14 @@ impl Charts {
         candles: &[Reported],
         (evidence, closed_before): (&Evidence, UnixMs),
         changes: Option<&mut Changes>,
-    ) -> Option<Written> {
+    ) -> Option<AnswerCounts> {
         let series = self.series.get_mut(&key)?;
         self.touched.note(key.symbol);
         series.want_no_longer(seconds(closed_before));
         let bytes = series.bytes();
         let mut written = series.ingest(asked, candles, evidence, closed_before, changes);
-        let floor = floor_slot(
-            key.interval,
-            closed_before,
-            self.history.of(key.interval).keep,
-        );
+        let keep = self.history.of(key.interval).keep;
+        let floor = floor_slot(key.interval, closed_before, keep);
         written.evicted += series.forget_before(floor);
         self.bytes = self.bytes - bytes + series.bytes();
         Some(written)

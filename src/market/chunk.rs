@@ -183,10 +183,8 @@ impl Chunk {
     /// The last place with a candle among these.
     pub(super) fn last_in(&self, places: &Range<u32>) -> Option<u32> {
         if self.is_full() {
-            return places
-                .end
-                .checked_sub(1)
-                .filter(|last| *last >= places.start);
+            let last = places.end.checked_sub(1);
+            return last.filter(|last| *last >= places.start);
         }
         (self.present & mask(places)).checked_ilog2()
     }

@@ -3,7 +3,7 @@
 //! Owns the rules by which an answer becomes coverage, stored rows and forming candles. One bad
 //! candle never spoils the answer. A slot that has not ended is never taken as empty.
 
-use super::answer::{Evidence, Found, Reported, Written, left_out};
+use super::answer::{AnswerCounts, Evidence, Found, Reported, left_out};
 use super::chunk::seconds;
 use super::interval_set::{IntervalSet, MAX_INTERVALS};
 use super::series::Series;
@@ -25,7 +25,7 @@ impl Series {
         candles: &[Reported],
         closed_before: UnixMs,
         changes: Option<&mut Changes>,
-    ) -> Written {
+    ) -> AnswerCounts {
         let evidence = Evidence::of(self.interval(), &asked, candles, true);
         self.ingest(asked, candles, &evidence, closed_before, changes)
     }
@@ -47,8 +47,8 @@ impl Series {
         evidence: &Evidence,
         closed_before: UnixMs,
         mut changes: Option<&mut Changes>,
-    ) -> Written {
-        let mut written = Written::default();
+    ) -> AnswerCounts {
+        let mut written = AnswerCounts::default();
         let present = self.interval().slot_of(closed_before);
         let asked = asked.start.max(0)..asked.end;
         let (found, open_from) = self.sift(&asked, candles, present, &mut written);
@@ -163,7 +163,7 @@ impl Series {
         found: &[Found<'_>],
         second: u32,
         changes: Option<&mut Changes>,
-        written: &mut Written,
+        written: &mut AnswerCounts,
     ) {
         let before = written.written + written.updated + written.removed;
         let unsound = self.unsound_and_unknown(found);
@@ -190,7 +190,7 @@ impl Series {
         asked: &Range<i64>,
         candles: &'a [Reported],
         present: i64,
-        written: &mut Written,
+        written: &mut AnswerCounts,
     ) -> (Vec<Found<'a>>, i64) {
         let mut open_from = present;
         let mut found = Vec::with_capacity(candles.len());
@@ -324,10 +324,10 @@ mod tests {
         let mut candles = minutes([10, 11]);
         candles[0].candle.low = Decimal::ZERO;
         let written = series.ingest_whole(10..13, &candles, minute(13), None);
-        let expected = Written {
+        let expected = AnswerCounts {
             unchanged: 1,
             rejected: 1,
-            ..Written::default()
+            ..AnswerCounts::default()
         };
         assert_eq!(written, expected);
         assert_eq!(stored(&series), [10, 11, 12]);
@@ -450,18 +450,18 @@ mod tests {
         candles.retain(|reported| reported.candle.open_time.0 % 120_000 == 0);
         candles[0].candle.volume = Decimal::from(77);
         let written = series.ingest_whole(100..200, &candles, minute(300), None);
-        let expected = Written {
+        let expected = AnswerCounts {
             written: 17,
             updated: 1,
             unchanged: 32,
-            ..Written::default()
+            ..AnswerCounts::default()
         };
         assert_eq!(written, expected);
         let written = series.ingest_whole(100..200, &candles, minute(301), None);
-        let expected = Written {
+        let expected = AnswerCounts {
             unchanged: 50,
             removed: 33,
-            ..Written::default()
+            ..AnswerCounts::default()
         };
         assert_eq!(written, expected, "only the second one in a row removes");
         assert_eq!(series.count(), 200 - 33 + 17);

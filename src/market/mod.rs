@@ -38,7 +38,7 @@ mod touched;
 mod window;
 mod write;
 
-pub use answer::{Evidence, Reported, Written};
+pub use answer::{AnswerCounts, Evidence, Reported};
 pub use bucket::floor_slot;
 pub use builder::ChartBuilder;
 pub use catalog::{Catalog, Category, EcosystemEntry, ListChange, Listing};

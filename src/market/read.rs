@@ -100,12 +100,8 @@ impl Series {
 
     /// The forming candles in these slots, oldest first.
     pub(super) fn forming_in(&self, slots: &Range<i64>) -> &[FormingCandle] {
-        let first = self
-            .forming
-            .partition_point(|forming| forming.slot < slots.start);
-        let behind = self
-            .forming
-            .partition_point(|forming| forming.slot < slots.end);
+        let place = |slot| self.forming.partition_point(|it| it.slot < slot);
+        let (first, behind) = (place(slots.start), place(slots.end));
         &self.forming[first..behind.max(first)]
     }
 
@@ -189,10 +185,8 @@ impl Series {
     pub(super) fn rows(&self, slots: Range<i64>, second: u32) -> impl Iterator<Item = &[u8]> {
         self.touch(second);
         let chunks = chunks_of(&slots);
-        let forming = self
-            .forming_in(&slots)
-            .iter()
-            .map(|forming| &forming.row()[..]);
+        let forming = self.forming_in(&slots).iter();
+        let forming = forming.map(|forming| &forming.row()[..]);
         let stored = self.chunks.range(chunks).flat_map(move |(id, chunk)| {
             chunk.touch(second);
             chunk.rows_in(places_of(*id, &slots))

@@ -2,7 +2,7 @@
 //!
 //! `ingest.rs` decides what is written.
 
-use super::answer::{Found, Written};
+use super::answer::{AnswerCounts, Found};
 use super::chunk::{CHUNK_SLOTS, Draft, chunk_of, chunks_of, place_of, places_of};
 use super::forming::FormingCandle;
 use super::interval_set::IntervalSetFull;
@@ -14,7 +14,11 @@ use std::ops::Range;
 impl Series {
     /// Covers these slots. Returns whether that changed anything, or `None` if there are too many
     /// ranges.
-    pub(super) fn cover(&mut self, closed: &Range<i64>, written: &mut Written) -> Option<bool> {
+    pub(super) fn cover(
+        &mut self,
+        closed: &Range<i64>,
+        written: &mut AnswerCounts,
+    ) -> Option<bool> {
         loop {
             match self.covered.insert(closed.clone()) {
                 Ok(changed) => return Some(changed),
@@ -36,7 +40,7 @@ impl Series {
         closed: &Range<i64>,
         found: &[Found<'_>],
         second: u32,
-        written: &mut Written,
+        written: &mut AnswerCounts,
     ) {
         if closed.is_empty() {
             return;
@@ -67,7 +71,7 @@ impl Series {
         found: &[Found<'_>],
         draft: &mut Draft,
         second: u32,
-        written: &mut Written,
+        written: &mut AnswerCounts,
     ) {
         let old = self.chunks.get(&id);
         let before = *written;

@@ -1,15 +1,14 @@
 //! `/api/v1/categories` and `/api/v1/categories/:categoryId/markets`.
 
 use super::choice::Choice;
-use super::compressed_cache::{CacheKey, Rows};
-use super::compression;
+use super::compressed_cache::{CacheKey, ListKind};
 use super::error::{Error, echo};
 use super::list::{Body, LongList};
 use super::outcome::Outcome;
 use super::params::Call;
 use super::records::write_category;
 use crate::fingerprint::Part;
-use crate::http::{Head, Responder, decode_segment};
+use crate::http::{Responder, decode_segment};
 use crate::json::Object;
 
 /// Responds to `/api/v1/categories`.
@@ -26,10 +25,9 @@ pub fn list(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, E
     }
     array.close();
     object.close();
-    let (body, etag) = body.finish(view, b'c');
-    let head = Head::json(Some(etag), view.until_any_poll());
-    let key = || CacheKey::Address("/api/v1/categories");
-    Ok(compression::send_bytes(view, responder, head, key, body))
+    let form = (b'c', view.until_any_poll());
+    let key = CacheKey::Address("/api/v1/categories");
+    Ok(body.send(responder, view, form, key))
 }
 
 /// Responds to `/api/v1/categories/:categoryId/markets`.
@@ -38,7 +36,7 @@ pub fn markets(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome
     let (decimals, choice) = (call.only_decimals()?, Choice::read(call)?);
     let text = decode_segment(call.rest).unwrap_or_default();
     let category = view.market.catalog.category(&text);
-    let rows = category.map(|category| Rows::Category(category.id.clone()));
+    let rows = category.map(|category| ListKind::Category(category.id.clone()));
     let Some(list) = rows.and_then(|rows| LongList::new(view, rows, choice, decimals)) else {
         let message = format!("Unknown category \"{}\".", echo(call.rest));
         return Err(Error::new(404, "category_not_found", message));

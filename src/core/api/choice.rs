@@ -3,9 +3,9 @@
 //! A [`Choice`] looks at some rows a step. Those that match go into a heap, from which each step takes some:
 //! so thousands of rows are never sorted in one piece, and twenty of them cost no more than they need.
 
-use super::compressed_cache::Rows;
+use super::compressed_cache::ListKind;
 use super::error::{Error, echo};
-use super::params::{Call, Value, whole_number};
+use super::params::{Call, ParamValue, whole_number};
 use super::selection::{Selection, Sort};
 use super::symbols::served_quote;
 use super::view::View;
@@ -108,7 +108,7 @@ impl Choice {
     pub fn step(
         &mut self,
         view: &View<'_>,
-        rows: &Rows,
+        rows: &ListKind,
         symbols: &[SymbolId],
     ) -> Option<Vec<SymbolId>> {
         if self.seen < symbols.len() {
@@ -141,21 +141,21 @@ impl Choice {
     }
 
     /// Keeps a row if there is one for the symbol, and it matches.
-    fn look_at(&mut self, view: &View<'_>, rows: &Rows, symbol: SymbolId, place: usize) {
+    fn look_at(&mut self, view: &View<'_>, rows: &ListKind, symbol: SymbolId, place: usize) {
         let catalog = &view.market.catalog;
         let selection = &self.selection;
         if !selection.search.is_empty() && !selection.finds(catalog.name(symbol)) {
             return;
         }
         let source = match rows {
-            Rows::Quotes(source) => *source,
-            Rows::Category(_) | Rows::Ecosystem => None,
+            ListKind::Quotes(source) => *source,
+            ListKind::Category(_) | ListKind::Ecosystem => None,
         };
         let quote = served_quote(view, symbol, source);
         let is_listed = match rows {
-            Rows::Quotes(_) => quote.is_some(),
-            Rows::Category(_) => true,
-            Rows::Ecosystem => (catalog.ecosystem_entry(symbol)).is_some_and(|it| it.status),
+            ListKind::Quotes(_) => quote.is_some(),
+            ListKind::Category(_) => true,
+            ListKind::Ecosystem => (catalog.ecosystem_entry(symbol)).is_some_and(|it| it.status),
         };
         if !is_listed {
             return;
@@ -175,7 +175,7 @@ impl Choice {
     }
 }
 
-fn read_sort(value: &Value<'_>) -> Result<Option<Sort>, Error> {
+fn read_sort(value: &ParamValue<'_>) -> Result<Option<Sort>, Error> {
     let Some(text) = value.as_deref() else {
         return Ok(None);
     };
@@ -189,7 +189,7 @@ fn read_sort(value: &Value<'_>) -> Result<Option<Sort>, Error> {
 }
 
 /// Whether the greatest comes first.
-fn read_order(value: &Value<'_>) -> Result<Option<bool>, Error> {
+fn read_order(value: &ParamValue<'_>) -> Result<Option<bool>, Error> {
     match value.as_deref() {
         None => Ok(None),
         Some(b"asc") => Ok(Some(false)),
@@ -203,7 +203,7 @@ fn read_order(value: &Value<'_>) -> Result<Option<bool>, Error> {
 
 /// A whole number from `least` on; or what is wrong with it.
 fn read_count(
-    value: &Value<'_>,
+    value: &ParamValue<'_>,
     param: &'static str,
     least: usize,
 ) -> Result<Option<usize>, String> {

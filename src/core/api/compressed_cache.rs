@@ -52,7 +52,7 @@ pub enum CacheKey {
         decimals: Decimals,
     },
     /// A list of any length.
-    List(Rows, Option<Box<Selection>>, Decimals),
+    List(ListKind, Option<Box<Selection>>, Decimals),
     /// The record of a market.
     Market(SymbolId, Decimals),
     /// A chart of a series.
@@ -67,7 +67,7 @@ pub enum CacheKey {
 
 /// What a list lists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Rows {
+pub enum ListKind {
     /// All known quotes, of one source or of the best source of each symbol.
     Quotes(Option<SourceId>),
     /// The markets of a category, by its id.
@@ -85,8 +85,8 @@ impl CacheKey {
             } => size_of_val(&**symbols) + errors.len(),
             CacheKey::List(rows, selection, _) => {
                 let id = match rows {
-                    Rows::Category(id) => id.len(),
-                    Rows::Quotes(_) | Rows::Ecosystem => 0,
+                    ListKind::Category(id) => id.len(),
+                    ListKind::Quotes(_) | ListKind::Ecosystem => 0,
                 };
                 let size = |it: &Selection| size_of::<Selection>() + it.search.len();
                 id + selection.as_deref().map_or(0, size)
@@ -99,6 +99,7 @@ impl CacheKey {
 }
 
 /// See the module's page.
+#[derive(Default)]
 pub struct CompressedBodies {
     entries: HashMap<Arc<CacheKey>, Entry>,
     /// The keys of all entries. Those at the front are looked at next.
@@ -146,12 +147,8 @@ impl CompressedBodies {
     /// An empty cache of at most `most_bytes`. With 0, nothing is ever compressed.
     pub fn new(most_bytes: usize) -> CompressedBodies {
         CompressedBodies {
-            entries: HashMap::new(),
-            order: VecDeque::new(),
-            bytes: 0,
             most_bytes,
-            jobs: VecDeque::new(),
-            waiting: 0,
+            ..CompressedBodies::default()
         }
     }
 

@@ -6,7 +6,6 @@
 //! error codes to those in the code, its schemas and examples to real responses.
 
 use super::compressed_cache::CacheKey;
-use super::compression;
 use super::error::Error;
 use super::list::Body;
 use super::metrics::{self, Figures};
@@ -15,7 +14,7 @@ use super::params::Call;
 use super::view::View;
 use crate::config::Config;
 use crate::core::Service;
-use crate::http::{Cache, Decompressor, Head, Responder};
+use crate::http::{Cache, Decompressor, Responder};
 use crate::json::{Array, Value as _};
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -49,10 +48,9 @@ pub fn document(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcom
     let view = call.view;
     let mut body = Body::default();
     body.text(&Document::of(view).on(view.config, call.service));
-    let (body, etag) = body.finish(view, b'o');
-    let head = Head::json(Some(etag), Cache::MaxAge(KEPT_S));
-    let key = || CacheKey::Address("/openapi.json");
-    Ok(compression::send_bytes(view, responder, head, key, body))
+    let form = (b'o', Cache::MaxAge(KEPT_S));
+    let key = CacheKey::Address("/openapi.json");
+    Ok(body.send(responder, view, form, key))
 }
 
 /// The document, and the places in it that depend on the listener.
@@ -93,10 +91,8 @@ pub fn write_addresses(out: &mut Array<'_>, call: &Call<'_>) {
 fn addresses(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.match_indices("\":{\"get\":{").map(move |(at, _)| {
         let path = text[..at].rsplit('"').next().unwrap_or_default();
-        let summary = text[at..]
-            .split("\"summary\":\"")
-            .nth(1)
-            .unwrap_or_default();
+        let summary = text[at..].split("\"summary\":\"").nth(1);
+        let summary = summary.unwrap_or_default();
         (path, summary.split('"').next().unwrap_or_default())
     })
 }

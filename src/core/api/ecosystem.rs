@@ -1,8 +1,7 @@
 //! `/api/ecosystem/market` and `/api/ecosystem/market/{id}`.
 
 use super::choice::Choice;
-use super::compressed_cache::{CacheKey, Rows};
-use super::compression;
+use super::compressed_cache::{CacheKey, ListKind};
 use super::error::{Error, echo};
 use super::list::{Body, LongList};
 use super::outcome::Outcome;
@@ -12,7 +11,7 @@ use super::symbols::{path_text, served_quote};
 use super::view::View;
 use crate::fingerprint::Part;
 use crate::history::Extent;
-use crate::http::{Cache, Head, Responder};
+use crate::http::{Cache, Responder};
 use crate::interval::{Interval, Stored};
 use crate::json::{Decimals, Object};
 use crate::market::{EcosystemEntry, Quote, Series, SeriesKey, SymbolId};
@@ -20,7 +19,7 @@ use crate::market::{EcosystemEntry, Quote, Series, SeriesKey, SymbolId};
 /// Responds to `/api/ecosystem/market`: the active markets.
 pub fn list(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let (decimals, choice) = (call.only_decimals()?, Choice::read(call)?);
-    let list = LongList::new(call.view, Rows::Ecosystem, choice, decimals);
+    let list = LongList::new(call.view, ListKind::Ecosystem, choice, decimals);
     let list = list.expect("there is always a list of all markets");
     Ok(list.start(call.view, responder))
 }
@@ -37,14 +36,14 @@ pub fn one(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Er
         return Err(Error::new(404, "market_not_found", message));
     };
     let quote = served_quote(view, entry.symbol, None);
-    let (body, etag) = record(view, &entry, quote, decimals).finish(view, decimals.variant());
     let cache = match quote.is_some_and(Quote::stale) {
         true => Cache::NoCache,
         false => view.until_any_poll(),
     };
-    let head = Head::json(Some(etag), cache);
-    let key = || CacheKey::Market(entry.symbol, decimals);
-    Ok(compression::send_bytes(view, responder, head, key, body))
+    let form = (decimals.variant(), cache);
+    let body = record(view, &entry, quote, decimals);
+    let key = CacheKey::Market(entry.symbol, decimals);
+    Ok(body.send(responder, view, form, key))
 }
 
 fn record(

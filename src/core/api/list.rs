@@ -1,7 +1,7 @@
 //! Bodies with their fingerprints, and long lists, which are made in parts.
 
 use super::choice::Choice;
-use super::compressed_cache::{CacheKey, Rows};
+use super::compressed_cache::{CacheKey, ListKind};
 use super::compression;
 use super::outcome::{Deferred, Outcome};
 use super::records::{fragment, write_category, write_item, write_market};
@@ -46,6 +46,19 @@ impl Body {
         std::mem::replace(&mut self.bytes, Vec::with_capacity(room))
     }
 
+    /// Sends the bytes as JSON; the rest as in [`Body::finish`] and [`compression::send`].
+    pub fn send(
+        self,
+        responder: &mut Responder<'_>,
+        view: &View<'_>,
+        (variant, cache): (u8, Cache),
+        key: CacheKey,
+    ) -> Outcome {
+        let (body, etag) = self.finish(view, variant);
+        let head = Head::json(Some(etag), cache);
+        compression::send_bytes(view, responder, head, || key, body)
+    }
+
     /// The bytes, and their tag. `variant`: a letter that distinguishes bodies of one address that are made
     /// of the same parts and written differently, such as [`Decimals::variant`].
     pub fn finish(self, view: &View<'_>, variant: u8) -> (Vec<u8>, ETag) {
@@ -60,7 +73,7 @@ const MAX_RESTARTS: u8 = 2;
 /// A list of any length, made in parts.
 #[derive(Debug)]
 pub struct LongList {
-    rows: Rows,
+    rows: ListKind,
     decimals: Decimals,
     symbols: Vec<SymbolId>,
     /// Which of them are in the list, if not all. The others are gone from `symbols` once that is known.
@@ -82,18 +95,18 @@ impl LongList {
     /// The list of these rows, as the catalog has them now. `None` if there is no such list.
     pub fn new(
         view: &View<'_>,
-        rows: Rows,
+        rows: ListKind,
         choice: Option<Choice>,
         decimals: Decimals,
     ) -> Option<LongList> {
         let catalog = &view.market.catalog;
         let mut body = Body::default();
         let mut symbols = match &rows {
-            Rows::Quotes(_) => {
+            ListKind::Quotes(_) => {
                 body.fixed(b"{\"quotes\":[");
                 catalog.known().to_vec()
             }
-            Rows::Category(id) => {
+            ListKind::Category(id) => {
                 let category = catalog.category(id.as_bytes())?;
                 body.fixed(b"{\"category\":");
                 let out = body.part(Part::Catalog(catalog.version()));
@@ -101,7 +114,7 @@ impl LongList {
                 body.fixed(b",\"markets\":[");
                 category.symbols.clone()
             }
-            Rows::Ecosystem => {
+            ListKind::Ecosystem => {
                 body.part(Part::Catalog(catalog.version())).push(b'[');
                 catalog.ecosystem().to_vec()
             }
@@ -173,7 +186,7 @@ impl LongList {
         let catalog = &view.market.catalog;
         let listed = Part::Catalog(catalog.version());
         match &self.rows {
-            Rows::Quotes(source) => {
+            ListKind::Quotes(source) => {
                 let Some(quote) = served_quote(view, symbol, *source) else {
                     return;
                 };
@@ -182,7 +195,7 @@ impl LongList {
                 let out = self.begin_row(&[Part::Quote(quote.version)]);
                 out.extend_from_slice(&fragment(view, quote, decimals));
             }
-            Rows::Category(_) => {
+            ListKind::Category(_) => {
                 let quote = served_quote(view, symbol, None);
                 self.stale |= quote.is_some_and(Quote::stale);
                 let shown = quote.map_or(Part::Nothing, |quote| Part::Quote(quote.version));
@@ -190,7 +203,7 @@ impl LongList {
                 let out = self.begin_row(&[listed, shown]);
                 write_market(out, view, symbol, quote, decimals);
             }
-            Rows::Ecosystem => {
+            ListKind::Ecosystem => {
                 let entry = catalog.ecosystem_entry(symbol);
                 let Some(entry) = entry.filter(|entry| entry.status) else {
                     self.body.part(Part::Nothing);
@@ -256,9 +269,9 @@ impl Deferred for LongList {
             ..
         } = *self;
         body.fixed(match rows {
-            Rows::Quotes(_) => b"],\"errors\":[]}".as_slice(),
-            Rows::Category(_) => b"]}",
-            Rows::Ecosystem => b"]",
+            ListKind::Quotes(_) => b"],\"errors\":[]}".as_slice(),
+            ListKind::Category(_) => b"]}",
+            ListKind::Ecosystem => b"]",
         });
         let (last, etag) = body.finish(view, decimals.variant());
         let cache = match stale {

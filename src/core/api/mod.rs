@@ -12,7 +12,7 @@
 //!
 //! 1. In the file of its family, or in one of its own: a function that reads its parameters with
 //!    `call.params` (`call.only_decimals`, if it has no other), sends its body with
-//!    `compression::send_bytes` under a `CacheKey::Address`, and returns an [`Error`] for a wrong request.
+//!    `Body::send` under a `CacheKey::Address`, and returns an [`Error`] for a wrong request.
 //!    `categories::list` is the shortest example.
 //! 2. Here: an [`Endpoint`] with the next number and its name in the metrics, and a row in the table. The
 //!    addresses of `API` begin with `/api/v1/`, those of `ECOSYSTEM` with `/api/ecosystem/`.
@@ -148,7 +148,7 @@ enum Handler {
 #[derive(Clone, Debug)]
 pub enum Prepared {
     /// For one quote.
-    Quote(quotes::Asked),
+    Quote(quotes::AskedQuote),
     /// For several quotes.
     Quotes(Box<quotes::AskedList>),
     /// For a chart.
@@ -211,7 +211,7 @@ impl Path {
 }
 
 /// What a request is for.
-pub enum Route<'a> {
+pub enum Destination<'a> {
     /// The same as an earlier request.
     Prepared(&'a Prepared),
     /// OPTIONS of any address.
@@ -230,29 +230,29 @@ pub fn route<'a>(
     service: Service,
     request: &Request<'_>,
     path: &'a [u8],
-) -> Route<'a> {
+) -> Destination<'a> {
     if request.method == Method::Options {
-        return Route::Options;
+        return Destination::Options;
     }
     match find(config, service, path) {
         // The far end of a tunnel: CONNECT.
-        None if !path.starts_with(b"/") => Route::NotAllowed(&Endpoint::UNKNOWN),
-        None => Route::NotFound,
-        Some((row, _)) if !request.method.is_served() => Route::NotAllowed(row.0),
-        Some((row, rest)) => Route::Found(row, service, rest),
+        None if !path.starts_with(b"/") => Destination::NotAllowed(&Endpoint::UNKNOWN),
+        None => Destination::NotFound,
+        Some((row, _)) if !request.method.is_served() => Destination::NotAllowed(row.0),
+        Some((row, rest)) => Destination::Found(row, service, rest),
     }
 }
 
-impl Route<'_> {
+impl Destination<'_> {
     /// The endpoint, for the rate limit and the metrics.
     #[inline]
     pub fn endpoint(&self) -> &'static Endpoint {
         match self {
-            Route::Prepared(prepared) => prepared.endpoint(),
-            Route::Options => &Endpoint::OPTIONS,
-            Route::Found(row, ..) => row.0,
-            Route::NotAllowed(endpoint) => endpoint,
-            Route::NotFound => &Endpoint::UNKNOWN,
+            Destination::Prepared(prepared) => prepared.endpoint(),
+            Destination::Options => &Endpoint::OPTIONS,
+            Destination::Found(row, ..) => row.0,
+            Destination::NotAllowed(endpoint) => endpoint,
+            Destination::NotFound => &Endpoint::UNKNOWN,
         }
     }
 
@@ -267,14 +267,14 @@ impl Route<'_> {
         newly_prepared: &mut Option<Prepared>,
     ) -> Outcome {
         let result = match self {
-            Route::Prepared(prepared) => prepared.respond(view, responder),
-            Route::Options => {
+            Destination::Prepared(prepared) => prepared.respond(view, responder),
+            Destination::Options => {
                 responder.send(&Head::options(), b"");
                 Ok(Outcome::Sent)
             }
-            Route::NotAllowed(_) => Err(Error::method_not_allowed()),
-            Route::NotFound => Err(Error::not_found(request.path)),
-            Route::Found(Row(_, _, handler), service, rest) => {
+            Destination::NotAllowed(_) => Err(Error::method_not_allowed()),
+            Destination::NotFound => Err(Error::not_found(request.path)),
+            Destination::Found(Row(_, _, handler), service, rest) => {
                 let call = Call {
                     view,
                     service,

@@ -27,7 +27,7 @@ pub struct Call<'a> {
 }
 
 /// The value of a parameter.
-pub type Value<'a> = Option<Cow<'a, [u8]>>;
+pub type ParamValue<'a> = Option<Cow<'a, [u8]>>;
 
 impl<'a> Call<'a> {
     /// The values of the parameters with these names. One that is given twice is an error. Unknown ones
@@ -35,7 +35,7 @@ impl<'a> Call<'a> {
     pub fn params<const N: usize>(
         &self,
         names: [&'static str; N],
-    ) -> Result<[Value<'a>; N], Error> {
+    ) -> Result<[ParamValue<'a>; N], Error> {
         let mut values = [const { None }; N];
         if self.query.is_empty() {
             return Ok(values);
@@ -60,7 +60,7 @@ impl<'a> Call<'a> {
     }
 
     /// `source`: the id of a configured source.
-    pub fn source(&self, value: &Value<'_>) -> Result<Option<SourceId>, Error> {
+    pub fn source(&self, value: &ParamValue<'_>) -> Result<Option<SourceId>, Error> {
         let Some(id) = value.as_deref() else {
             return Ok(None);
         };
@@ -84,7 +84,7 @@ pub fn whole_number(text: &[u8]) -> Option<i64> {
 }
 
 /// `decimals`: `number`, which is the default, or `string`.
-pub fn decimals(value: &Value<'_>) -> Result<Decimals, Error> {
+pub fn decimals(value: &ParamValue<'_>) -> Result<Decimals, Error> {
     match value.as_deref() {
         None | Some(b"number") => Ok(Decimals::Number),
         Some(b"string") => Ok(Decimals::String),

@@ -4,7 +4,7 @@
 //! with many quotes joins these fragments.
 
 use super::choice::Choice;
-use super::compressed_cache::{CacheKey, Rows};
+use super::compressed_cache::{CacheKey, ListKind};
 use super::compression;
 use super::error::{Error, write_item_error};
 use super::list::LongList;
@@ -20,18 +20,18 @@ use crate::market::{Quote, SourceId, SymbolId};
 
 /// A request for one quote.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct AskedQuote {
     symbol: SymbolId,
     source: Option<SourceId>,
     decimals: Decimals,
 }
 
 /// Reads a request for `/api/v1/quotes/:symbol`.
-pub fn prepare(call: &Call<'_>) -> Result<Asked, Error> {
+pub fn prepare(call: &Call<'_>) -> Result<AskedQuote, Error> {
     let [style, source] = call.params(["decimals", "source"])?;
     let (decimals, source) = (decimals(&style)?, call.source(&source)?);
     let symbol = symbol_in_path(call)?;
-    Ok(Asked {
+    Ok(AskedQuote {
         symbol,
         source,
         decimals,
@@ -41,10 +41,10 @@ pub fn prepare(call: &Call<'_>) -> Result<Asked, Error> {
 /// Responds to `/api/v1/quotes/:symbol`.
 pub fn one(
     view: &View<'_>,
-    asked: &Asked,
+    asked: &AskedQuote,
     responder: &mut Responder<'_>,
 ) -> Result<Outcome, Error> {
-    let Asked {
+    let AskedQuote {
         symbol,
         source,
         decimals,
@@ -157,7 +157,7 @@ pub fn many(
         Wanted::Named(names) => names,
         Wanted::All(choice) => {
             let choice = choice.as_ref().map(Choice::anew);
-            let list = LongList::new(view, Rows::Quotes(source), choice, decimals);
+            let list = LongList::new(view, ListKind::Quotes(source), choice, decimals);
             let list = list.expect("there is always a list of all quotes");
             return Ok(list.start(view, responder));
         }
@@ -170,13 +170,8 @@ pub fn many(
         false => Cache::NoCache,
     };
     let head = Head::json(Some(etag), cache);
-    Ok(send_batch(
-        view,
-        &batch,
-        (source, decimals),
-        head,
-        responder,
-    ))
+    let form = (source, decimals);
+    Ok(send_batch(view, &batch, form, head, responder))
 }
 
 /// Quotes that are asked for together, in the order of their first appearance.
@@ -227,10 +222,8 @@ fn send_batch(
     const MIDDLE: &[u8] = b"],\"errors\":[";
     const CLOSE: &[u8] = b"]}";
     let fragments = || {
-        batch
-            .quotes
-            .iter()
-            .map(|quote| fragment(view, quote, decimals))
+        let quotes = batch.quotes.iter();
+        quotes.map(|quote| fragment(view, quote, decimals))
     };
     let write = |out: &mut Vec<u8>| {
         out.extend_from_slice(OPEN);

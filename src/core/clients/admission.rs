@@ -149,10 +149,8 @@ impl Admission {
         let lists: Vec<&[u8]> = (fields.filter(|(name, _)| is_list(name)))
             .map(|(_, list)| list)
             .collect();
-        let members = lists
-            .iter()
-            .rev()
-            .flat_map(|list| list.rsplit(|it| *it == b','));
+        let members = lists.iter().rev();
+        let members = members.flat_map(|list| list.rsplit(|it| *it == b','));
         let members = members.map(|member| member.trim_ascii());
         for member in members.filter(|member| !member.is_empty()) {
             let Some(address) = read_address(member) else {

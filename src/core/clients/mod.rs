@@ -109,10 +109,8 @@ impl Clients {
         service: Service,
         cx: &mut Context,
     ) -> Option<Key> {
-        match self
-            .acceptor
-            .accept(&mut self.connections, peer, service, cx)?
-        {
+        let connections = &mut self.connections;
+        match self.acceptor.accept(connections, peer, service, cx)? {
             Accepted::Served(key) => Some(key),
             Accepted::Refused(key) => {
                 let connection = self.connections.get_mut(key)?;

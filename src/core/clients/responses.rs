@@ -95,7 +95,7 @@ impl Responses {
         let path;
         let prepared = cached.as_ref().and_then(|it| it.prepared(service, catalog));
         let route = match prepared {
-            Some(prepared) => api::Route::Prepared(prepared),
+            Some(prepared) => api::Destination::Prepared(prepared),
             None => {
                 path = normal_path(request.path);
                 api::route(&cx.config, service, request, &path)
@@ -244,12 +244,8 @@ impl Responses {
         };
         // The other half is for responses that need not be deferred.
         if cx.stats.http.pending >= cx.config.limits.output_total as u64 / 2 {
-            return self.refuse(
-                connection,
-                &request,
-                &Error::unavailable(SLOW_READERS, 1),
-                cx,
-            );
+            let error = Error::unavailable(SLOW_READERS, 1);
+            return self.refuse(connection, &request, &error, cx);
         }
         let missing = deferred.missing(&View::new(cx, &self.compressed, self.boot));
         for (series, slots) in deferred.needs() {
@@ -326,12 +322,8 @@ impl Responses {
     pub fn refuse_deferred(&mut self, connection: &mut Connection, cx: &mut Context) {
         if let Some(pending) = connection.take_pending() {
             self.deferred.forget(connection.key);
-            self.refuse(
-                connection,
-                &pending.request,
-                &Error::unavailable(FULL_QUEUE, 1),
-                cx,
-            );
+            let error = Error::unavailable(FULL_QUEUE, 1);
+            self.refuse(connection, &pending.request, &error, cx);
             self.flush(connection, cx);
         }
     }

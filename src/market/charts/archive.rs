@@ -16,10 +16,8 @@ impl Charts {
 
     /// The archived slots of all series.
     pub fn archives(&self) -> impl Iterator<Item = (SeriesKey, &IntervalSet)> {
-        let open = self
-            .series
-            .iter()
-            .map(|(key, series)| (*key, &series.archived));
+        let open = self.series.iter();
+        let open = open.map(|(key, series)| (*key, &series.archived));
         open.chain(self.unopened.iter().map(|(key, spans)| (*key, spans)))
     }
 

@@ -8,7 +8,7 @@ use crate::time::Mono;
 use std::time::Duration;
 
 /// The quotes of one source.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Feed {
     /// By symbol. Boxed, because the symbols of one source may be few among all.
     pub(super) quotes: Vec<Option<Box<Quote>>>,
@@ -28,14 +28,9 @@ pub(super) struct Feed {
 impl Feed {
     pub(super) fn new(source: &SourceConfig) -> Feed {
         Feed {
-            quotes: Vec::new(),
             stale_after: source.stale_after,
             frozen_after: source.frozen_after,
-            next_stale: None,
-            looking: None,
-            last_change: None,
-            stale: 0,
-            frozen: false,
+            ..Feed::default()
         }
     }
     /// Notes that a quote was received.

@@ -42,14 +42,10 @@ impl<'a> CoverageWriter<'a> {
             return Ok(());
         }
         let touched = self.touched(series, times)?;
-        let start = touched
-            .iter()
-            .map(|span| span.start)
-            .fold(times.start, i64::min);
-        let end = touched
-            .iter()
-            .map(|span| span.end)
-            .fold(times.end, i64::max);
+        let starts = touched.iter().map(|span| span.start);
+        let start = starts.fold(times.start, i64::min);
+        let ends = touched.iter().map(|span| span.end);
+        let end = ends.fold(times.end, i64::max);
         for span in &touched {
             if span.start != start {
                 self.take(series, span.start)?;

@@ -199,10 +199,8 @@ impl Database {
 impl Statement<'_> {
     /// Runs the statement. Returns the number of rows that it changed.
     pub(super) fn run(&mut self, values: &[Value<'_>]) -> Result<u64, StoreError> {
-        let changed = self
-            .0
-            .execute(params_from_iter(values))
-            .map_err(store_error)?;
+        let changed = self.0.execute(params_from_iter(values));
+        let changed = changed.map_err(store_error)?;
         Ok(changed as u64)
     }
 

@@ -1,7 +1,7 @@
 //! The parameters of a request for a chart.
 
 use crate::core::api::error::{Error, echo};
-use crate::core::api::params::{self, Call, Value, whole_number};
+use crate::core::api::params::{self, Call, ParamValue, whole_number};
 use crate::core::api::symbols::{look_up, symbol_list};
 use crate::interval::Interval;
 use crate::json::Decimals;
@@ -144,7 +144,7 @@ pub fn prepare(call: &Call<'_>) -> Result<ChartRequest, Error> {
 }
 
 /// A parameter: the name that the client uses, and the value.
-type Named<'a> = (&'static str, Value<'a>);
+type Named<'a> = (&'static str, ParamValue<'a>);
 
 /// The value of a parameter with two names.
 fn either<'a>(first: Named<'a>, second: Named<'a>) -> Result<Named<'a>, Error> {
@@ -158,7 +158,7 @@ fn either<'a>(first: Named<'a>, second: Named<'a>) -> Result<Named<'a>, Error> {
     }
 }
 
-fn read_symbol(call: &Call<'_>, value: Value<'_>) -> Result<SymbolId, Error> {
+fn read_symbol(call: &Call<'_>, value: ParamValue<'_>) -> Result<SymbolId, Error> {
     let Some(text) = value else {
         let message = "\"symbol\" is required, for example BTC/USDT.";
         return Err(Error::bad("missing_parameter", "symbol", message));
@@ -189,7 +189,7 @@ fn read_items(call: &Call<'_>, list: &[u8]) -> Result<Box<[Item]>, Error> {
     Ok(items.into())
 }
 
-fn read_interval(interval: Value<'_>, resolution: Value<'_>) -> Result<Interval, Error> {
+fn read_interval(interval: ParamValue<'_>, resolution: ParamValue<'_>) -> Result<Interval, Error> {
     let (param, asked) = either(("interval", interval), ("resolution", resolution))?;
     let Some(asked) = asked else {
         return Ok(Interval::H1);
@@ -226,7 +226,7 @@ fn read_time((name, value): &Named<'_>) -> Result<Option<UnixMs>, Error> {
     })))
 }
 
-fn read_limit(value: Value<'_>, most: usize) -> Result<Option<usize>, Error> {
+fn read_limit(value: ParamValue<'_>, most: usize) -> Result<Option<usize>, Error> {
     let Some(text) = value else {
         return Ok(None);
     };
@@ -241,7 +241,7 @@ fn read_limit(value: Value<'_>, most: usize) -> Result<Option<usize>, Error> {
     })
 }
 
-fn read_fill(value: Value<'_>) -> Result<bool, Error> {
+fn read_fill(value: ParamValue<'_>) -> Result<bool, Error> {
     match value.as_deref() {
         None | Some(b"none") => Ok(false),
         Some(b"previous") => Ok(true),

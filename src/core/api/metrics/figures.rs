@@ -21,9 +21,7 @@ impl<'a> Figures<'a> {
     pub fn of(view: &'a View<'a>) -> Figures<'a> {
         Figures {
             view,
-            facts: view
-                .facts
-                .map_or_else(ProcessFacts::default, |facts| facts()),
+            facts: view.facts.map(|facts| facts()).unwrap_or_default(),
             source: None,
         }
     }

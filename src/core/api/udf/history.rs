@@ -6,18 +6,17 @@
 //! has none in the range, older ones are looked for, one stretch after another, until the deadline of the
 //! request or the end of what is kept.
 
-use super::fault::send_fault;
 use super::markets::{Named, read_symbol};
+use super::sending::send_fault;
 use crate::core::api::chart::{self, Asked, DeferredChart};
 use crate::core::api::compressed_cache::CacheKey;
-use crate::core::api::compression;
 use crate::core::api::error::{Error, echo};
 use crate::core::api::list::Body;
 use crate::core::api::outcome::{Candles, Deferred, Outcome};
-use crate::core::api::params::{Call, Value, whole_number};
+use crate::core::api::params::{Call, ParamValue, whole_number};
 use crate::core::api::view::View;
 use crate::fingerprint::{Fingerprint, Part};
-use crate::http::{Head, Responder};
+use crate::http::Responder;
 use crate::interval::Interval;
 use crate::market::{ChartInfo, ChartSpec, floor_slot, needed};
 use crate::time::{Mono, UnixMs};
@@ -105,7 +104,7 @@ fn clipped(
     from.max(interval.step(interval.open_of(end), 1 - MAX_BARS as i64))
 }
 
-fn read_resolution(value: &Value<'_>) -> Result<Interval, Error> {
+fn read_resolution(value: &ParamValue<'_>) -> Result<Interval, Error> {
     let text = value.as_deref().unwrap_or_default();
     Interval::parse_resolution(text).ok_or_else(|| {
         let good = Interval::ALL.map(Interval::resolution).join(" ");
@@ -116,7 +115,7 @@ fn read_resolution(value: &Value<'_>) -> Result<Interval, Error> {
 }
 
 /// Seconds since 1970; what is before, which libraries compute, is the beginning of 1970.
-fn read_seconds(value: &Value<'_>, param: &'static str) -> Result<Option<UnixMs>, Error> {
+fn read_seconds(value: &ParamValue<'_>, param: &'static str) -> Result<Option<UnixMs>, Error> {
     let Some(text) = value.as_deref() else {
         return Ok(None);
     };
@@ -131,7 +130,7 @@ fn read_seconds(value: &Value<'_>, param: &'static str) -> Result<Option<UnixMs>
 }
 
 /// How many candles; 0 is none given.
-fn read_countback(value: &Value<'_>) -> Result<Option<usize>, Error> {
+fn read_countback(value: &ParamValue<'_>) -> Result<Option<usize>, Error> {
     let Some(text) = value.as_deref() else {
         return Ok(None);
     };
@@ -277,10 +276,9 @@ impl History {
     ) -> Outcome {
         body.part(Part::Text(&made_of.number().to_le_bytes()));
         let key = self.chart.key;
-        let (body, etag) = body.finish(view, b'u');
-        let head = Head::json(Some(etag), view.until_poll(key.source));
-        let cache_key = || CacheKey::History(key, self.chart.asked.spec.clone());
-        compression::send_bytes(view, responder, head, cache_key, body)
+        let form = (b'u', view.until_poll(key.source));
+        let cache_key = CacheKey::History(key, self.chart.asked.spec.clone());
+        body.send(responder, view, form, cache_key)
     }
 }
 
@@ -300,10 +298,8 @@ fn columns(rows: &[u8], since: UnixMs) -> [Vec<u8>; 6] {
         }
         let second = &open[..open.len().saturating_sub(3)];
         let second = if second.is_empty() { b"0" } else { second };
-        for (column, field) in columns
-            .iter_mut()
-            .zip(std::iter::once(second).chain(fields))
-        {
+        let fields = std::iter::once(second).chain(fields);
+        for (column, field) in columns.iter_mut().zip(fields) {
             if !column.is_empty() {
                 column.push(b',');
             }

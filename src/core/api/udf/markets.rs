@@ -1,15 +1,15 @@
 //! `/udf/symbols` and `/udf/quotes`: a market as a charting library wants it, and the quotes of some.
 
+use super::sending::send_text;
 use crate::core::api::compressed_cache::CacheKey;
-use crate::core::api::compression;
 use crate::core::api::error::Error;
 use crate::core::api::list::Body;
 use crate::core::api::outcome::Outcome;
-use crate::core::api::params::{Call, Value};
+use crate::core::api::params::{Call, ParamValue};
 use crate::core::api::symbols::{look_up, served_quote, symbol_list, untracked};
 use crate::core::api::view::View;
 use crate::decimal::Decimal;
-use crate::http::{Cache, Head, Responder};
+use crate::http::Responder;
 use crate::interval::{Interval, Stored};
 use crate::json::{Decimals, Object};
 use crate::market::{Quote, SourceId, SymbolId};
@@ -48,17 +48,22 @@ pub fn find(view: &View<'_>, text: &[u8]) -> Result<Named, Error> {
 }
 
 /// The parameter `symbol`.
-pub fn read_symbol(view: &View<'_>, value: &Value<'_>) -> Result<Named, Error> {
+pub fn read_symbol(view: &View<'_>, value: &ParamValue<'_>) -> Result<Named, Error> {
     let missing = || Error::bad("missing_parameter", "symbol", "\"symbol\" is required.");
     find(view, value.as_deref().ok_or_else(missing)?)
+}
+
+/// The id of the source that a client has named, or else of the first one with the market.
+fn exchange<'v>(view: &View<'v>, named: Named) -> &'v str {
+    let first = view.market.catalog.sources_of(named.symbol).first();
+    let source = named.source.as_ref().or(first);
+    source.map_or("", |source| &view.config.sources[source.index()].id)
 }
 
 /// Writes what a result of a search and a market have in common.
 pub fn write_names(object: &mut Object<'_>, view: &View<'_>, named: Named) {
     let name = view.market.catalog.name(named.symbol);
-    let first = view.market.catalog.sources_of(named.symbol).first();
-    let source = named.source.as_ref().or(first);
-    let id = source.map_or("", |source| &*view.config.sources[source.index()].id);
+    let id = exchange(view, named);
     let full_name = format!("{id}:{}", name.as_str());
     let ticker = match named.source {
         Some(_) => full_name.as_str(),
@@ -93,13 +98,7 @@ pub fn symbol(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome,
     let mut object = Object::open(&mut text);
     object.put("name", name.as_str());
     write_names(&mut object, view, named);
-    let sources = match &named.source {
-        Some(source) => std::slice::from_ref(source),
-        None => catalog.sources_of(named.symbol),
-    };
-    let first = sources.first();
-    let id = first.map_or("", |source| &*view.config.sources[source.index()].id);
-    object.put("listed_exchange", id);
+    object.put("listed_exchange", exchange(view, named));
     object.put("currency_code", name.quote());
     object.put("session", "24x7");
     object.put("timezone", "Etc/UTC");
@@ -107,6 +106,10 @@ pub fn symbol(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome,
     object.put("minmov", 1u64);
     object.put("pricescale", 10u64.pow(price_places.min(MOST_PLACES)));
     object.put("volume_precision", u64::from(volume_places));
+    let sources = match &named.source {
+        Some(source) => std::slice::from_ref(source),
+        None => catalog.sources_of(named.symbol),
+    };
     let of = |is_listed: fn(&Interval) -> bool| {
         let listed = view.intervals(sources).filter(is_listed);
         listed.map(Interval::resolution)
@@ -123,12 +126,7 @@ pub fn symbol(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome,
     object.list("supported_resolutions", of(|_| true));
     object.put("data_status", "streaming");
     object.close();
-    let mut body = Body::default();
-    body.text(&text);
-    let (body, etag) = body.finish(view, b'u');
-    let head = Head::json(Some(etag), Cache::NoCache);
-    let key = || CacheKey::Address("/udf/symbols");
-    Ok(compression::send_bytes(view, responder, head, key, body))
+    Ok(send_text(&text, "/udf/symbols", view, responder))
 }
 
 /// The most digits behind the point of a quote's prices.
@@ -176,10 +174,9 @@ pub fn quotes(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome,
         }
     }
     body.fixed(b"]}");
-    let (body, etag) = body.finish(view, b'u');
-    let head = Head::json(Some(etag), view.until_any_poll());
-    let key = || CacheKey::Address("/udf/quotes");
-    Ok(compression::send_bytes(view, responder, head, key, body))
+    let form = (b'u', view.until_any_poll());
+    let key = CacheKey::Address("/udf/quotes");
+    Ok(body.send(responder, view, form, key))
 }
 
 fn write_quote(out: &mut Vec<u8>, view: &View<'_>, item: &[u8], (named, quote): (Named, &Quote)) {

@@ -3,21 +3,18 @@
 //! Times are in seconds. What cannot be answered is `{"s":"error","errmsg":...}` with status 200, because the
 //! adapter reads nothing else. Candles, quotes and symbols are those of the other addresses, digit for digit.
 
-mod fault;
 mod history;
 mod markets;
 mod search;
+mod sending;
 
-use super::compressed_cache::CacheKey;
-use super::compression;
 use super::error::Error;
-use super::list::Body;
 use super::outcome::Outcome;
 use super::params::Call;
 use crate::http::{Cache, ContentType, Head, Responder};
 use crate::interval::Interval;
 use crate::json::Object;
-use fault::or_fault;
+use sending::{or_fault, send_text};
 
 /// Responds to `/udf/config`: what this feed can do.
 pub fn config(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
@@ -53,14 +50,7 @@ pub fn config(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome,
     let resolutions = Interval::ALL.map(Interval::resolution);
     object.list("supported_resolutions", resolutions);
     object.close();
-    let mut body = Body::default();
-    body.text(&text);
-    let (body, etag) = body.finish(call.view, b'u');
-    let head = Head::json(Some(etag), Cache::NoCache);
-    let key = || CacheKey::Address("/udf/config");
-    Ok(compression::send_bytes(
-        call.view, responder, head, key, body,
-    ))
+    Ok(send_text(&text, "/udf/config", call.view, responder))
 }
 
 /// Responds to `/udf/time`: the time in seconds.

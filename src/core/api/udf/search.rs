@@ -1,15 +1,13 @@
 //! `/udf/search`: the markets whose symbols have a text in them, the best match first.
 
 use super::markets::{Named, TYPE, write_names};
-use crate::core::api::compressed_cache::CacheKey;
-use crate::core::api::compression;
+use super::sending::send_text;
 use crate::core::api::error::Error;
-use crate::core::api::list::Body;
 use crate::core::api::outcome::{Deferred, Outcome};
 use crate::core::api::params::{Call, whole_number};
 use crate::core::api::selection::{Selection, find};
 use crate::core::api::view::View;
-use crate::http::{Cache, Head, Responder};
+use crate::http::Responder;
 use crate::json::Array;
 use crate::market::{SourceId, SymbolId, SymbolName};
 use std::collections::BTreeSet;
@@ -101,11 +99,6 @@ impl Deferred for Search {
             object.close();
         }
         array.close();
-        let mut body = Body::default();
-        body.text(&text);
-        let (body, etag) = body.finish(view, b'u');
-        let head = Head::json(Some(etag), Cache::NoCache);
-        let key = || CacheKey::Address("/udf/search");
-        compression::send_bytes(view, responder, head, key, body)
+        send_text(&text, "/udf/search", view, responder)
     }
 }

@@ -15,7 +15,7 @@ use crate::market::{SeriesKey, SourceId, SymbolId};
 use crate::table::Key;
 use crate::time::UnixMs;
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{Bound, Range};
 
 /// Closed candles of one chart that are sent together: of a client that was away, there may be thousands.
 const CLOSES_A_PART: usize = 32;
@@ -139,10 +139,8 @@ impl FollowedCharts {
 
     /// Some of the charts that have no series: it could not be opened yet, or was closed for another one.
     pub fn without_series(&mut self, view: &View<'_>) -> Vec<MissingCandles> {
-        let behind = self
-            .asked_last
-            .map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
-        let rest = self.all.range((behind, std::ops::Bound::Unbounded));
+        let behind = self.asked_last.map_or(Bound::Unbounded, Bound::Excluded);
+        let rest = self.all.range((behind, Bound::Unbounded));
         let mut found = Vec::new();
         self.asked_last = None;
         for (followed, _) in rest.take(4 * ASKED_A_SECOND) {
@@ -152,9 +150,8 @@ impl FollowedCharts {
                 found.extend(followed.missing(view, key).map(|slots| (key, slots)));
             } else if let Some(key) = key {
                 // It stays open as long as somebody reads it.
-                view.market
-                    .charts
-                    .touch(key, view.exchange_time(key.source));
+                let now = view.exchange_time(key.source);
+                view.market.charts.touch(key, now);
             }
             if found.len() == ASKED_A_SECOND {
                 break;
@@ -190,17 +187,11 @@ impl FollowedCharts {
             if events.is_full() {
                 return false;
             }
-            let closes = rendered.closes(
-                followed,
-                (chart.version, newest),
-                (from, to),
-                decimals,
-                view,
-            );
-            closes
-                .events
-                .iter()
-                .for_each(|it| events.next().extend_from_slice(it));
+            let of = (chart.version, newest);
+            let closes = rendered.closes(followed, of, (from, to), decimals, view);
+            for event in &closes.events {
+                events.next().extend_from_slice(event);
+            }
             place.closed = Some(closes.to);
         }
         let is_wanted = newest.is_forming() && place.closed < Some(newest.open) || is_new;
@@ -298,9 +289,8 @@ impl Rendered {
             });
             let events = events.collect();
             // Those that are not in memory any more are left out.
-            let last = found
-                .as_ref()
-                .and_then(|(_, info)| info.next_from.and(info.last));
+            let info = found.as_ref().map(|(_, info)| info);
+            let last = info.and_then(|info| info.next_from.and(info.last));
             let to = last.unwrap_or(to).max(first);
             self.closes = (version, Closes { from, to, events });
         }

@@ -1,6 +1,6 @@
 //! What a file may hold, as a JSON Schema: for the tests that compare it with what is delivered.
 
-use super::members::{Named, Words};
+use crate::config::members::{Named, Words};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -117,9 +117,8 @@ pub(crate) fn write(value: &Value, indent: &str, out: &mut String) {
     let flat = value.to_string();
     let (brackets, parts): (_, Vec<(String, &Value)>) = match value {
         Value::Object(members) if flat.len() > 120 => {
-            let parts = members
-                .iter()
-                .map(|(name, it)| (format!("\"{name}\": "), it));
+            let parts = members.iter();
+            let parts = parts.map(|(name, it)| (format!("\"{name}\": "), it));
             ("{}", parts.collect())
         }
         Value::Array(items) if flat.len() > 120 => {
