@@ -8,7 +8,7 @@
 //! - last closed: has closed, and was said to
 //! - an hour's keeping: all of it is final
 
-use super::ledger::{Ledger, Offsets, Span};
+use super::ledger::{Ledger, Offsets, Span, Tri};
 use super::naive::{base_of, candle_at, length_ms, roll_up};
 use super::quotes::Books;
 use super::truth::{REREAD, Truth};
@@ -124,6 +124,13 @@ impl Books<'_> {
         let source = ledger.ok_or_else(|| format!("Chart-Source is {:?}", fields.source))?;
         if ask.source.is_some_and(|asked| asked != source) {
             return Err(format!("another source than {:?} answers", ask.source));
+        }
+        let ledger = &self.sources[source];
+        let is_tracked = ledger.tracks(ask.market, self.span) != Tri::No
+            // The file may remember an earlier list.
+            || ledger.remembers && ledger.waits_for_list(ask.market, self.span);
+        if !is_tracked {
+            return Err(format!("{} does not track it", fields.source));
         }
         let base = base_of(ask.interval);
         let length = length_ms(base).expect("stored");

@@ -150,6 +150,15 @@ impl World {
         let polls = self.config.sources.iter().map(|source| us(source.poll));
         let poll_us = polls.max().unwrap_or(0);
         self.run_until(self.now + 2 * poll_us + SECOND);
+        // A list that a reload has asked for may come late, and quotes of what is new in it after that.
+        let limit = self.now + 60 * SECOND;
+        let is_behind = |world: &World, at: usize| {
+            world.reload.is_there[at]
+                && world.schedules[at].answered <= Some(world.ledgers[at].listed_at())
+        };
+        while (0..self.ledgers.len()).any(|at| is_behind(self, at)) && self.now < limit {
+            self.run_until(self.now + SECOND);
+        }
         let kind = Kind::AllQuotes { text: false };
         let (_, all) = self.ask_json("/api/v1/quotes?symbols=*", kind, rng);
         // One that has only just come back was not polled yet.
@@ -162,7 +171,8 @@ impl World {
             let there = stays && truth.state(market, clock) == Some(true);
             there && self.ledgers[source].tracked().contains(&market)
         };
-        let sources = 0..self.ledgers.len();
+        let is_there = |at: &usize| self.reload.is_there[*at];
+        let sources = (0..self.ledgers.len()).filter(is_there);
         for quote in all["quotes"].items() {
             let market = self
                 .symbols
@@ -300,9 +310,9 @@ impl World {
 
     /// When all clients have left, nothing of them is left.
     fn expect_nobody(&mut self, rng: &mut Rng) {
-        let limits = &self.config.limits;
-        let longest = us(limits.idle_timeout).max(us(limits.write_timeout));
-        let longest = longest + us(limits.head_timeout) + us(limits.body_timeout);
+        let longest = (self.longest(|it| it.idle_timeout)).max(self.longest(|it| it.write_timeout));
+        let longest =
+            longest + self.longest(|it| it.head_timeout) + self.longest(|it| it.body_timeout);
         // Nobody begins anything new.
         for client in &mut self.clients {
             client.nature.requests = 0;
@@ -313,7 +323,7 @@ impl World {
         self.backlog.clear();
         self.dismiss_listeners();
         // Who still takes an answer, however slowly, may stay so long.
-        let patience = 2 * longest + us(self.config.limits.chart_wait) + 10 * SECOND;
+        let patience = 2 * longest + self.longest(|it| it.chart_wait) + 10 * SECOND;
         let begin = self.now;
         let last_moved = |world: &World| {
             let clients = world.links.values();
@@ -327,7 +337,8 @@ impl World {
         if census.clients != 0 || census.long_answers != 0 || census.in_flight != 0 {
             self.fail(&format!("all clients have left, and there is {census:?}"));
         }
-        if census.upstreams > self.config.limits.lanes_per_source * self.config.sources.len() {
+        let sources = self.reload.is_there.iter().filter(|it| **it).count();
+        if census.upstreams > self.config.limits.lanes_per_source * sources {
             self.fail(&format!("more connections than lanes: {census:?}"));
         }
         let (_, metrics) = self.ask_json("/api/v1/metrics", Kind::Metrics, rng);
@@ -359,6 +370,7 @@ impl World {
         self.trace.note(self.now, "told to stop".to_string());
         self.stopped_at = Some(self.now);
         self.core.shut_down(now);
+        self.reload(false);
         // The listeners are gone.
         self.backlog.clear();
         for at in 0..self.clients.len() {
