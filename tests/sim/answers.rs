@@ -171,7 +171,8 @@ impl Conversation {
             | Kind::AllQuotes { .. }
             | Kind::Category { .. }
             | Kind::Ecosystem
-            | Kind::Piece(_) => {
+            | Kind::Piece(_)
+            | Kind::Udf(_) => {
                 let begun = pending.arrived.unwrap_or(context.now.us);
                 begun.max(self.last_answer)
             }

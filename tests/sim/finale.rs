@@ -8,6 +8,7 @@ use super::grammar::{Ask, Kind, Side};
 use super::ledger::Words;
 use super::setup::add_client;
 use super::truth::REREAD;
+use super::udf::{Found, Page, UdfAsk};
 use super::weather::SECOND;
 use super::wire::Peer;
 use super::world::World;
@@ -45,6 +46,7 @@ impl World {
         self.expect_ok(rng);
         self.expect_quotes(rng);
         self.expect_charts(rng);
+        self.expect_history(rng);
         self.expect_nobody(rng);
         self.stop(rng, true);
     }
@@ -223,6 +225,37 @@ impl World {
                     source: Some(0),
                 };
                 self.expect_truth(ask, rng);
+            }
+        }
+    }
+
+    /// A charting library that goes to the left comes to the end of what there is: each page that it gets is
+    /// judged, and none is an error for ever.
+    fn expect_history(&mut self, rng: &mut Rng) {
+        let is_small =
+            self.config.limits.candle_series < 12 || self.config.limits.candle_bytes < 1_000_000;
+        if !cfg!(feature = "page") || is_small || rng.chance(1, 2) {
+            return;
+        }
+        let interval = *rng.pick(&super::naive::INTERVALS);
+        let mut page = Page {
+            market: 0,
+            source: 0,
+            interval,
+            from: None,
+            to: self.moment().unix_ms / 1000 + 20_000 * 3600,
+            countback: Some(100 + rng.below(900) as usize),
+        };
+        let limit = self.now + 2600 * SECOND;
+        loop {
+            let target = page.target(&self.grammar);
+            let kind = Kind::Udf(UdfAsk::History(page.clone()));
+            let (_, json) = self.ask_json(&target, kind, rng);
+            match page.read(&json) {
+                Ok(Found::Bars(rows)) => page.to = rows.first().map_or(0, |row| row.0 / 1000),
+                Ok(Found::NoData(None)) => return,
+                Ok(Found::Error(_)) if self.now < limit => self.run_until(self.now + 7 * SECOND),
+                other => self.fail(&format!("{target} is still {other:?}")),
             }
         }
     }

@@ -4,6 +4,7 @@ use super::charts::ChartAsk;
 use super::client::Nature;
 use super::lists::{List, Piece, Several};
 use super::naive::INTERVALS;
+use super::udf::UdfAsk;
 use crate::support::Rng;
 
 /// 2015-01-01, in seconds.
@@ -31,6 +32,7 @@ pub enum Kind {
     Chart(ChartAsk),
     Several(Several),
     Piece(Piece),
+    Udf(UdfAsk),
     Categories,
     Category {
         id: String,

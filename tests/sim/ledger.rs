@@ -79,7 +79,7 @@ impl<T> History<T> {
         let seen = (0..self.0.len())
             .filter(|at| self.0[*at].0.0 <= span.1 && behind(*at))
             .map(|at| &self.0[at]);
-        let nothing = self.0.first().is_none_or(|first| first.0.1 > span.0);
+        let nothing = self.0.iter().all(|state| state.0.1 > span.0);
         (seen.collect(), nothing)
     }
 
@@ -266,7 +266,8 @@ impl Ledger {
     /// The source is configured from now on, and begins anew.
     pub fn begin(&mut self, selection: Selection, now: u64) {
         self.forget(now, |_| true);
-        self.listed.push((now, now), None);
+        // Whether there was a list before says nothing of this one.
+        self.listed = History::default();
         self.listed_at.clear();
         self.frozen.push((now, now), Tri::No);
         (self.last_change, self.polled) = (None, None);
@@ -292,7 +293,9 @@ impl Ledger {
         let stays = |market: usize| list.as_ref().is_some_and(|it| it.contains_key(&market));
         let goes = |market: usize| !selection.named.contains(&market) && !stays(market);
         self.forget(now, goes);
-        self.listed.push((now, now), list);
+        if list.is_some() {
+            self.listed.push((now, now), list);
+        }
         self.selection.push((now, now), Some(selection));
     }
 

@@ -11,7 +11,8 @@
 //!
 //! - [`world`]: clocks, agenda, one step after another; [`driver`]: the turns; [`wire`]: sockets
 //! - [`client`]: what clients do; [`grammar`]: what they ask; [`answers`]: what they get
-//! - [`listeners`]: clients of the stream; [`lists`]: lists by the piece, several charts at once
+//! - [`listeners`]: clients of the stream; [`lists`]: lists by the piece, several charts at once;
+//!   [`udf`]: charting libraries
 //! - [`truth`], [`brain`]: what was really traded, and how honestly an exchange tells it;
 //!   [`replies`], [`exchange`], [`weather`]: what it sends, and what goes wrong with that
 //! - [`ledger`]: what an exchange has said; [`verdict`], [`quotes`], [`charts`]: answers compared
@@ -45,6 +46,7 @@ mod setup;
 mod support;
 mod trace;
 mod truth;
+mod udf;
 mod verdict;
 mod watch;
 mod weather;

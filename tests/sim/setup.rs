@@ -11,6 +11,7 @@ use super::reload::{self, Reload};
 use super::replies::Mouth;
 use super::schedule::Schedule;
 use super::truth::{Habits, ListChange, Truth};
+use super::udf::Adapter;
 use super::weather::{SECOND, Weather};
 use super::world::{Event, World};
 use crate::support::Rng;
@@ -351,7 +352,11 @@ fn add_source(
 ) {
     let config = world.config.sources[source].clone();
     let us = |span: Duration| span.as_micros() as u64;
-    let habits = Habits::any(rng, brain.markets.len());
+    let mut habits = Habits::any(rng, brain.markets.len());
+    if rng.chance(1, 6) {
+        let ago = *rng.pick(&[1_200_000, 20 * HOUR_MS, 24 * 12 * HOUR_MS]);
+        habits.born_ms = Some(begin - ago);
+    }
     let mut truth = Truth::new(brain.clone(), habits, begin + rng.between(-400, 400));
     // Lists are read hourly, but trading stops at once.
     if matches!(theme, Theme::Long | Theme::WideAndLong) || rng.chance(1, 4) {
@@ -477,6 +482,28 @@ fn add_clients(world: &mut World, theme: Theme, until: u64, rng: &mut Rng) {
         if rng.chance(1, 2) {
             add_client(world, nature, rng.below(until / 4), rng);
         }
+    }
+    // The feed is built in with the page.
+    let libraries = if cfg!(feature = "page") {
+        rng.below(4)
+    } else {
+        0
+    };
+    for _ in 0..libraries {
+        let nature = Nature {
+            requests: 40 + rng.below(60) as usize,
+            piece: usize::MAX,
+            pause: 1000,
+            side: sides[0],
+            reading: Reading::Fast,
+            ending: Ending::Close,
+            ahead: 1,
+            buffer: usize::MAX,
+            ..Nature::any(rng, sides)
+        };
+        let at = add_client(world, nature, rng.below(until), rng);
+        let adapter = Adapter::any(&world.grammar, rng);
+        world.clients[at].adapter = Some(Box::new(adapter));
     }
     for _ in 0..count {
         let nature = Nature::any(rng, sides);

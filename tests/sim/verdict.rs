@@ -7,6 +7,7 @@ use super::ledger::{Ledger, Moment, Offsets, Span, Tri};
 use super::lists::{List, Piece};
 use super::quotes::Books;
 use super::truth::Truth;
+use super::udf::UdfAsk;
 use crate::support::Json;
 use flate2::read::GzDecoder;
 use std::collections::HashMap;
@@ -217,6 +218,9 @@ pub fn check(
     if ask.head_only {
         return Ok(());
     }
+    if let Kind::Udf(udf) = &ask.kind {
+        return udf.check(body, &context.books(), context.keep, context.now.unix_ms);
+    }
     if let Kind::Prometheus = ask.kind {
         return check_prometheus(body, context);
     }
@@ -306,6 +310,7 @@ fn check_refusal(ask: &Ask, answer: &Answer, context: &Context<'_>) -> Result<()
             | Kind::Category { .. }
             | Kind::Ecosystem
             | Kind::Piece(_)
+            | Kind::Udf(UdfAsk::History(_) | UdfAsk::Search(_))
     );
     if answer.status == 503 && long && context.long_full {
         return Ok(());
@@ -471,9 +476,12 @@ fn check_data(kind: &Kind, json: &Json, context: &Context<'_>) -> Result<(), Str
             }
         }
         Kind::Several(several) => several.check(json, &books, context.keep),
-        Kind::Chart(_) | Kind::Piece(_) | Kind::Prometheus | Kind::Plain(_) | Kind::Fatal(_) => {
-            Ok(())
-        }
+        Kind::Chart(_)
+        | Kind::Piece(_)
+        | Kind::Udf(_)
+        | Kind::Prometheus
+        | Kind::Plain(_)
+        | Kind::Fatal(_) => Ok(()),
     }
 }
 
