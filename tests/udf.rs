@@ -462,3 +462,19 @@ fn it_is_under_the_base_path_and_has_tags() {
     }
     assert_eq!(get(addr, "/udf/config").status, 404);
 }
+
+#[test]
+fn what_no_request_may_wait_for_is_there_when_the_library_asks_again() {
+    let exchange = Binance::generated(3, 4);
+    let marketd = world(&exchange, 0);
+    let adapter = Adapter(marketd.addr());
+    // Half a day of which only some hours are kept: no candle needs these hours, and yet they are the end.
+    const HOUR: i64 = 60 * MINUTE;
+    let kept = (PRESENT / HOUR - KEEP[1].1) * HOUR;
+    let to = (kept / (12 * HOUR) + 1) * 12 * HOUR;
+    assert!(to - kept < 12 * HOUR, "all of it is kept");
+    let rest = format!("resolution=720&from=0&to={to}&countback=5");
+    eventually(LONG, || {
+        (adapter.history("BTC/USDT", &rest) == Page::NoData(None)).then_some(())
+    });
+}

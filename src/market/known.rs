@@ -56,8 +56,8 @@ impl Series {
     /// left them out is at least `patience` milliseconds old.
     pub fn askable(&self, slots: Range<i64>, at: UnixMs, patience: i64) -> Vec<Range<i64>> {
         let mut unknown = self.unknown(slots.clone());
-        for (silent, since) in self.silences.within(&slots) {
-            if (at - since).abs() < patience {
+        for (silent, last) in self.silences.last_within(&slots) {
+            if (at - last).abs() < patience {
                 unknown = unknown
                     .into_iter()
                     .flat_map(|part| cut(part, &silent))

@@ -1,7 +1,7 @@
 //! Silences: slots that one answer has left out, where that alone proves nothing.
 //!
-//! Owns these slots and the time of the answer. A second answer that leaves them out too, at least
-//! one re-read later, makes them empty. Silences are never stored: a lost one only costs another
+//! Owns these slots and the times of the first and the last such answer. A second answer that leaves them
+//! out too, at least one re-read after the first, makes them empty. Silences are never stored: a lost one only costs another
 //! request.
 
 use crate::interval::Stored;
@@ -37,9 +37,14 @@ pub fn confirmed_after_ms(interval: Stored) -> i64 {
     refresh_ms(interval) / 10 * 9
 }
 
-/// The slots of one series that one answer has left out, and since when.
+/// The slots of one series that answers have left out.
 #[derive(Clone, Debug, Default)]
-pub struct Silences(RangeMap<i64, UnixMs>);
+pub struct Silences {
+    /// The first answer that has left them out.
+    first: RangeMap<i64, UnixMs>,
+    /// The last one.
+    last: RangeMap<i64, UnixMs>,
+}
 
 impl Silences {
     /// Notes that an answer of this time leaves out these slots. Returns, and forgets, the parts
@@ -50,17 +55,20 @@ impl Silences {
         }
         let (old, young): (Vec<_>, Vec<_>) =
             (self.within(&slots)).partition(|(_, since)| at - *since >= apart);
-        self.0.insert(slots, at);
+        self.first.insert(slots.clone(), at);
+        self.last.insert(slots, at);
         for (part, since) in young {
-            self.0.insert(part, since);
+            self.first.insert(part, since);
         }
         for (part, _) in &old {
-            self.0.remove(part.clone());
+            self.remove(part);
         }
-        while self.0.len() > MOST_PARTS
-            && let Some((oldest, _)) = self.0.first_range_value()
-        {
-            self.0.remove(oldest.clone());
+        for parts in [&mut self.first, &mut self.last] {
+            while parts.len() > MOST_PARTS
+                && let Some((oldest, _)) = parts.first_range_value()
+            {
+                parts.remove(oldest.clone());
+            }
         }
         old.into_iter().map(|(part, _)| part).collect()
     }
@@ -68,23 +76,37 @@ impl Silences {
     /// Forgets these slots: something is known of them.
     pub fn remove(&mut self, slots: &Range<i64>) {
         if !slots.is_empty() {
-            self.0.remove(slots.clone());
+            self.first.remove(slots.clone());
+            self.last.remove(slots.clone());
         }
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.first.clear();
+        self.last.clear();
     }
 
     /// The parts among these slots, and since when each is silent.
     pub fn within(&self, slots: &Range<i64>) -> impl Iterator<Item = (Range<i64>, UnixMs)> {
-        let inside = |(part, since): (&Range<i64>, &UnixMs)| {
-            (slots.start.max(part.start)..slots.end.min(part.end), *since)
-        };
-        let parts = self.0.overlapping(slots).map(inside);
-        parts.filter(|(both, _)| !both.is_empty())
+        parts(&self.first, slots)
     }
+
+    /// The parts among these slots, and when each was last left out.
+    pub fn last_within(&self, slots: &Range<i64>) -> impl Iterator<Item = (Range<i64>, UnixMs)> {
+        parts(&self.last, slots)
+    }
+}
+
+fn parts(
+    all: &RangeMap<i64, UnixMs>,
+    slots: &Range<i64>,
+) -> impl Iterator<Item = (Range<i64>, UnixMs)> {
+    let inside = |(part, at): (&Range<i64>, &UnixMs)| {
+        (slots.start.max(part.start)..slots.end.min(part.end), *at)
+    };
+    let parts = all.overlapping(slots).map(inside);
+    parts.filter(|(both, _)| !both.is_empty())
 }
 
 #[cfg(test)]
@@ -118,6 +140,20 @@ mod tests {
         );
         silences.remove(&(5..35));
         assert_eq!(noted(&silences), [(0, 5, 200), (35, 40, 200)]);
+    }
+
+    #[test]
+    fn the_last_silence_is_told_beside_the_first() {
+        let mut silences = Silences::default();
+        for at in [0, 30, 49] {
+            assert_eq!(silences.note(10..20, UnixMs(at), APART), []);
+        }
+        let first: Vec<_> = silences.within(&(0..15)).collect();
+        let last: Vec<_> = silences.last_within(&(0..15)).collect();
+        assert_eq!((first.len(), &first[0]), (1, &(10..15, UnixMs(0))));
+        assert_eq!((last.len(), &last[0]), (1, &(10..15, UnixMs(49))));
+        assert_eq!(silences.note(10..20, UnixMs(50), APART).len(), 1);
+        assert_eq!(silences.last_within(&(0..100)).count(), 0);
     }
 
     #[test]

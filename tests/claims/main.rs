@@ -255,6 +255,22 @@ fn an_exchange_s_clock_that_jumps_back_is_noticed() {
 }
 
 #[test]
+fn an_exchange_s_clock_that_jumps_back_is_noticed_also_when_this_machine_s_was_just_set() {
+    let mut world = settled(100);
+    world.wall_ahead = 3 * HOUR;
+    world.run(1);
+    world.exchange.clock_ahead = -2 * HOUR;
+    world.run(30);
+    let chart = world.chart("&limit=50");
+    let current = world.current();
+    assert!(
+        chart.rows.iter().all(|row| row.0 <= current),
+        "{:?}",
+        chart.rows
+    );
+}
+
+#[test]
 fn a_wall_clock_that_is_set_moves_no_candle() {
     for ahead in [3 * HOUR, -3 * HOUR] {
         let mut world = settled(100);

@@ -166,7 +166,13 @@ impl Conversation {
         context.span.0 = match pending.ask.kind {
             // What is packed may have been made some turns ago.
             _ if answer.is_packed => pending.arrived.unwrap_or(context.now.us),
-            Kind::Chart(_) | Kind::AllQuotes { .. } | Kind::Category { .. } | Kind::Ecosystem => {
+            Kind::Chart(_)
+            | Kind::Several(_)
+            | Kind::AllQuotes { .. }
+            | Kind::Category { .. }
+            | Kind::Ecosystem
+            | Kind::Piece(_)
+            | Kind::Udf(_) => {
                 let begun = pending.arrived.unwrap_or(context.now.us);
                 begun.max(self.last_answer)
             }
@@ -176,6 +182,7 @@ impl Conversation {
         if let (304, Some(etag)) = (answer.status, answer.field("ETag")?) {
             self.confirmed = Some((pending.ask.clone(), etag.to_string()));
         }
+        context.arrived = pending.arrived;
         let known = self.remembered.get(&pending.ask.target);
         let verdict = verdict::check(&pending.ask, &answer, known, context);
         if let (Ok(()), 200) = (&verdict, answer.status)

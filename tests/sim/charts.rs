@@ -8,7 +8,7 @@
 //! - last closed: has closed, and was said to
 //! - an hour's keeping: all of it is final
 
-use super::ledger::{Ledger, Offsets, Span};
+use super::ledger::{Ledger, Offsets, Span, Tri};
 use super::naive::{base_of, candle_at, length_ms, roll_up};
 use super::quotes::Books;
 use super::truth::{REREAD, Truth};
@@ -125,6 +125,13 @@ impl Books<'_> {
         if ask.source.is_some_and(|asked| asked != source) {
             return Err(format!("another source than {:?} answers", ask.source));
         }
+        let ledger = &self.sources[source];
+        let is_tracked = ledger.tracks(ask.market, self.span) != Tri::No
+            // The file may remember an earlier list.
+            || ledger.remembers && ledger.waits_for_list(ask.market, self.span);
+        if !is_tracked {
+            return Err(format!("{} does not track it", fields.source));
+        }
         let base = base_of(ask.interval);
         let length = length_ms(base).expect("stored");
         let offsets: Offsets = self.offsets[source];
@@ -151,6 +158,39 @@ impl Books<'_> {
         }
         if fields.max_age.is_some_and(|seconds| seconds >= 3600) {
             chart.check_final()?;
+        }
+        Ok(())
+    }
+}
+
+impl Books<'_> {
+    /// That of all that was traded in closed candles from `begin` to the end of what was asked, all is shown.
+    /// Without a beginning it is all that is kept. The `newest` slots may be missing.
+    pub fn check_all_shown(
+        &self,
+        ask: &ChartAsk,
+        rows: &[ChartRow],
+        begin: Option<i64>,
+        keep: Keep<'_>,
+        newest: i64,
+    ) -> Result<(), String> {
+        let source = ask.source.ok_or("no source")?;
+        let base = base_of(ask.interval);
+        let length = length_ms(base).expect("stored");
+        let clock = self.offsets[source].at(self.span.0).0;
+        let clock_most = self.offsets[source].at(self.span.1).1;
+        let end = ask.to.map_or(clock, |to| clock.min(to + 1)).max(0);
+        let kept = clock_most.div_euclid(length) - keep(base) + 2;
+        let begin = begin.map_or(kept, |begin| kept.max(begin / length));
+        let end = (end / length).min(clock.div_euclid(length) - newest);
+        for slot in begin.max(0)..end {
+            let open = candle_at(ask.interval, slot * length);
+            // One that is partly too old, or not wholly asked for, is left out.
+            let is_whole = open.0 / length >= begin && open.1 / length <= end;
+            let is_shown = || rows.iter().any(|row| row.0 == open.0);
+            if is_whole && self.truths[source].traded(ask.market, base, slot) && !is_shown() {
+                return Err(format!("{} was traded at {slot} and is missing", open.0));
+            }
         }
         Ok(())
     }
@@ -353,7 +393,8 @@ impl Chart<'_> {
             .rows
             .first()
             .map_or(first, |row| first.min(row.0 / self.length));
-        let begin = self.slots_of((begin - 1).max(0) * self.length).0;
+        // At the end of what is kept, the daemon may look a little further.
+        let begin = self.slots_of((begin - 3).max(0) * self.length).0;
         // What was never asked is none.
         let asked = self.ledger.oldest_asked(self.ask.market, self.base);
         let begin = self

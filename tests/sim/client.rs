@@ -6,6 +6,7 @@
 use super::answers::{Conversation, Pending};
 use super::grammar::{Grammar, Side};
 use super::listeners::Listener;
+use super::udf::Adapter;
 use super::weather::SECOND;
 use super::wire::Link;
 use crate::support::Rng;
@@ -138,6 +139,8 @@ pub struct Client {
     pub talk: Conversation,
     /// What it asks for, and hears, in place of a conversation.
     pub listener: Option<Box<Listener>>,
+    /// What asks in its place.
+    pub adapter: Option<Box<Adapter>>,
     pub link: Option<marketd::table::Key>,
     pub rng: Rng,
     /// Bytes of requests that were begun and not sent.
@@ -171,6 +174,7 @@ impl Client {
             stage: Stage::Waiting,
             talk: Conversation::default(),
             listener: None,
+            adapter: None,
             link: None,
             rng,
             outbox: Vec::new(),
@@ -242,7 +246,15 @@ impl Client {
             }
             let remembered = &self.talk.remembered;
             let etag = |target: &str| remembered.get(target).map(|known| known.etag.clone());
-            let ask = grammar.ask(&mut self.rng, &self.nature, etag);
+            let ask = match &mut self.adapter {
+                Some(adapter) => {
+                    self.nature.think = adapter.pause();
+                    let last = self.talk.last.take();
+                    let ask = adapter.next(last.as_ref(), grammar, &mut self.rng);
+                    ask.unwrap_or_else(|why| panic!("a charting library: {why}"))
+                }
+                None => grammar.ask(&mut self.rng, &self.nature, etag),
+            };
             self.outbox.extend_from_slice(&ask.bytes);
             self.begun += 1;
             if ask.last {

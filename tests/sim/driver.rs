@@ -99,7 +99,8 @@ impl World {
     fn note_unread(&mut self) {
         let clients = (self.links.values()).filter(|link| matches!(link.peer, Peer::Client(_)));
         let unread: usize = clients.map(|it| self.core.outgoing(it.key).len()).sum();
-        if unread >= self.config.limits.output_total / 2 {
+        // What was made for somebody who is let go in this turn counts until then.
+        if unread >= self.config.limits.output_total / 2 || !self.strangers.is_empty() {
             self.crowded_at = Some(self.now);
         }
     }
@@ -196,7 +197,12 @@ impl World {
             if self.core.has_work() {
                 let now = self.clocks();
                 self.core.work(now);
+                self.watch_reload();
                 self.carry_out();
+                if self.reload.is_soon && self.rng.chance(1, 2) {
+                    self.reload(false);
+                    self.carry_out();
+                }
             }
             let idle = self.upstream.is_empty() && !self.core.has_work();
             if idle || self.rng.chance(1, 6) {
@@ -228,7 +234,7 @@ impl World {
                 Action::Store(job) => self.store(job),
                 Action::Secure(..) => unreachable!("no source of the simulation speaks TLS"),
                 Action::Resolve { source, .. } => {
-                    let source = usize::from(source.0);
+                    let source = self.source_at(source.index());
                     if std::mem::replace(&mut self.resolving[source], true) {
                         self.fail("a name is looked up twice at once");
                     }
@@ -268,7 +274,7 @@ impl World {
                     let begun = self.links[&key].since;
                     let connecting = !self.links[&key].is_settled();
                     // What was on its way when a clock moved may have been said long ago.
-                    let doubted = self.clock_moved || self.is_reloaded;
+                    let doubted = self.clock_moved || self.reload.is_new;
                     let conn = &mut self.exchanges[source].conns[at];
                     conn.open = false;
                     if doubted {
@@ -298,6 +304,9 @@ impl World {
     }
 
     fn attempt(&mut self, source: usize, what: &str) {
+        if !self.reload.is_there[source] {
+            self.fail(&format!("source {source}, which is not configured, {what}"));
+        }
         self.trace.note(self.now, format!("source {source} {what}"));
         let verdict = self.schedules[source].attempt(self.now);
         self.check(verdict, &|| format!("source {source}"));
@@ -431,6 +440,9 @@ impl World {
         let task = in_flight.task;
         match meaning {
             Meaning::Good(said) => {
+                // While a list is being applied, another configuration comes.
+                self.reload.is_soon |=
+                    self.reload.is_restless && task == Task::Markets && self.rng.chance(1, 3);
                 let tickers = task == Task::Tickers;
                 self.trace
                     .note(self.now, format!("source {source} has answered {task:?}"));
@@ -532,6 +544,7 @@ impl World {
             let allowance = self.allowances.entry(peer).or_insert(Allowance {
                 burst: u64::from(limits.request_burst),
                 per_minute: u64::from(limits.requests_per_minute),
+                is_late: self.rates_since > 0,
                 ..Allowance::default()
             });
             allowance.others = others;
@@ -558,6 +571,8 @@ impl World {
             refused: client.refused,
             long_full,
             stopping: self.stopped_at.is_some(),
+            rates_since: self.rates_since,
+            arrived: None,
             told: &mut self.told,
         };
         client.made.extend_from_slice(fresh);

@@ -15,6 +15,9 @@ use std::time::{Duration, UNIX_EPOCH};
 /// More often a page of candles is not asked, whatever goes wrong: by clients, and for itself.
 const MOST_A_MINUTE: usize = 40;
 
+/// The weight that the exchange takes in a minute, and in which time.
+const BUDGET: (u64, u64) = (6000, 60 * SECOND);
+
 /// What happens to the daemon's end of a connection.
 #[derive(Clone, Debug)]
 pub enum Step {
@@ -141,6 +144,8 @@ pub struct Exchange {
     pub date_ms: i64,
     /// When each target was asked in the last minute.
     pub asked: HashMap<String, VecDeque<u64>>,
+    /// What was asked in the time of the budget: when, and its weight.
+    pub weighed: VecDeque<(u64, u64)>,
 }
 
 impl Exchange {
@@ -208,6 +213,7 @@ impl Exchange {
             return Err("a request without Host".to_string());
         }
         let task = self.mouth.read(target);
+        self.weigh(&task, now.us)?;
         if matches!(task, Task::Candles { .. }) {
             let asked = self.asked.entry(target.to_string()).or_default();
             asked.push_back(now.us);
@@ -241,6 +247,24 @@ impl Exchange {
             self.conns[conn].busy_until = now.us + last;
         }
         Ok(steps)
+    }
+
+    /// Weighs a request. An error if there are too many.
+    fn weigh(&mut self, task: &Task, now: u64) -> Result<(), String> {
+        let weight = match task {
+            Task::Tickers => 80,
+            Task::Markets => 20,
+            Task::Candles { .. } => 2,
+            Task::Time | Task::Unknown => 1,
+        };
+        let (most, span) = BUDGET;
+        self.weighed.push_back((now, weight));
+        self.weighed.retain(|(at, _)| at + span > now);
+        let sum: u64 = self.weighed.iter().map(|(_, weight)| weight).sum();
+        match sum <= most {
+            true => Ok(()),
+            false => Err(format!("{sum} units of {most} are spent in a minute")),
+        }
     }
 
     fn put(

@@ -2,7 +2,9 @@
 
 use super::charts::ChartAsk;
 use super::client::Nature;
+use super::lists::{List, Piece, Several};
 use super::naive::INTERVALS;
+use super::udf::UdfAsk;
 use crate::support::Rng;
 
 /// 2015-01-01, in seconds.
@@ -28,6 +30,9 @@ pub enum Kind {
         text: bool,
     },
     Chart(ChartAsk),
+    Several(Several),
+    Piece(Piece),
+    Udf(UdfAsk),
     Categories,
     Category {
         id: String,
@@ -205,7 +210,16 @@ impl Grammar {
             Side::Ecosystem => false,
             Side::Both => rng.chance(1, 2),
         };
-        match (api, rng.below(20)) {
+        match (api, rng.below(22)) {
+            (true, 20) => {
+                let list = match rng.chance(1, 2) {
+                    true => List::Quotes,
+                    false => List::Category(rng.pick(&self.categories).clone()),
+                };
+                self.piece(list, rng)
+            }
+            (false, 20) if rng.chance(1, 2) => self.piece(List::Ecosystem, rng),
+            (false, 20) => self.several(rng),
             (_, 0) => self.common(rng),
             (_, 1) => self.wrong(rng, api),
             (true, 2..10) => self.quote(rng),
@@ -324,6 +338,57 @@ impl Grammar {
             text,
         };
         (target, kind)
+    }
+
+    fn piece(&self, list: List, rng: &mut Rng) -> (String, Kind) {
+        let piece = Piece::any(list, rng);
+        (piece.target(), Kind::Piece(piece))
+    }
+
+    fn several(&self, rng: &mut Rng) -> (String, Kind) {
+        let (mut names, mut asks) = (Vec::new(), Vec::<ChartAsk>::new());
+        let interval = *rng.pick(&INTERVALS);
+        let length = super::naive::length_ms(interval).unwrap_or(30 * 86_400_000);
+        let ago = rng.below(80) as i64;
+        let to = rng.chance(1, 3).then(|| self.now_ms - ago * length);
+        let limit = 1 + rng.below(40) as usize;
+        let (fill, text) = (rng.chance(1, 5), rng.chance(1, 6));
+        let mut strangers = 0;
+        for n in 0..1 + rng.below(5) {
+            if rng.chance(1, 8) {
+                strangers += 1;
+                names.push(format!("NO{n}-BODY"));
+                continue;
+            }
+            let market = self.some_market(rng);
+            if asks.iter().any(|ask| ask.market == market) {
+                continue;
+            }
+            names.push(self.symbols[market].replace('/', "-"));
+            asks.push(ChartAsk {
+                market,
+                interval,
+                from: None,
+                to,
+                limit,
+                fill,
+                text,
+                source: None,
+            });
+        }
+        let names = names.join(",");
+        let mut target =
+            format!("/api/ecosystem/chart?symbols={names}&interval={interval}&limit={limit}");
+        if let Some(to) = to {
+            target.push_str(&format!("&to={to}"));
+        }
+        if fill {
+            target.push_str("&fill=previous");
+        }
+        if text {
+            target.push_str("&decimals=string");
+        }
+        (target, Kind::Several(Several { asks, strangers }))
     }
 
     fn chart(&self, rng: &mut Rng) -> (String, Kind) {

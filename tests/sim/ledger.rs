@@ -79,7 +79,7 @@ impl<T> History<T> {
         let seen = (0..self.0.len())
             .filter(|at| self.0[*at].0.0 <= span.1 && behind(*at))
             .map(|at| &self.0[at]);
-        let nothing = self.0.first().is_none_or(|first| first.0.1 > span.0);
+        let nothing = self.0.iter().all(|state| state.0.1 > span.0);
         (seen.collect(), nothing)
     }
 
@@ -181,23 +181,37 @@ pub struct Moment {
     pub unix_ms: i64,
 }
 
+/// What a source is to track.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    pub named: BTreeSet<usize>,
+    /// Of the others those that are listed, while they are active.
+    pub wanted: BTreeSet<usize>,
+}
+
+impl Selection {
+    /// Whether a market of the list is tracked.
+    fn takes(&self, market: usize, active: bool) -> bool {
+        self.named.contains(&market) || active && self.wanted.contains(&market)
+    }
+}
+
 /// See the module's page.
 #[derive(Debug)]
 pub struct Ledger {
     pub id: String,
-    pub named: Vec<usize>,
-    /// Whether every active market is tracked.
-    pub tracks_all: bool,
-    pub stale_after_us: u64,
-    pub frozen_after_us: u64,
+    /// `None`: the source is not configured.
+    selection: History<Option<Selection>>,
+    /// From which age on quotes are stale, and from when on the source is frozen.
+    ages: History<(u64, u64)>,
     /// From an answer's last byte until all of it must be served.
     pub grace_us: u64,
     pub quotes: Vec<History<Quoted>>,
     frozen: History<Tri>,
     last_change: Option<Window>,
     polled: Option<Window>,
-    /// The listed markets with their state.
-    listed: History<BTreeMap<usize, bool>>,
+    /// The listed markets with their state; `None`: no list has come.
+    listed: History<Option<BTreeMap<usize, bool>>>,
     /// Markets whose listing came not long ago, and when.
     listed_at: HashMap<usize, u64>,
     /// The exchange's clock at our zero.
@@ -215,18 +229,18 @@ pub struct Ledger {
     /// many.
     pub sleeps: Vec<(u64, i64)>,
     pub sets: Vec<(u64, i64)>,
+    /// Whether what it has said of candles may be in a file.
+    pub remembers: bool,
     /// Whether some candles were forgotten: what was said of them may be said again.
     pub has_left: bool,
 }
 
 impl Ledger {
-    pub fn new(id: &str, markets: usize, named: Vec<usize>, tracks_all: bool) -> Ledger {
-        Ledger {
+    pub fn new(id: &str, markets: usize, selection: Option<Selection>) -> Ledger {
+        let mut ledger = Ledger {
             id: id.to_string(),
-            named,
-            tracks_all,
-            stale_after_us: 0,
-            frozen_after_us: 0,
+            selection: History::default(),
+            ages: History::default(),
             grace_us: 0,
             quotes: (0..markets).map(|_| History::default()).collect(),
             frozen: History::default(),
@@ -242,8 +256,106 @@ impl Ledger {
             contradicted: None,
             sleeps: Vec::new(),
             sets: Vec::new(),
+            remembers: false,
             has_left: false,
+        };
+        ledger.selection.push((0, 0), selection);
+        ledger
+    }
+
+    /// The source is configured from now on, and begins anew.
+    pub fn begin(&mut self, selection: Selection, now: u64) {
+        self.forget(now, |_| true);
+        // Whether there was a list before says nothing of this one.
+        self.listed = History::default();
+        self.listed_at.clear();
+        self.frozen.push((now, now), Tri::No);
+        (self.last_change, self.polled) = (None, None);
+        (self.clock, self.newest_ms) = (None, None);
+        (self.shifted, self.contradicted) = (None, None);
+        self.selection.push((now, now), Some(selection));
+    }
+
+    /// The source is configured no longer.
+    pub fn end(&mut self, now: u64) {
+        self.forget(now, |_| true);
+        self.listed.push((now, now), None);
+        self.selection.push((now, now), None);
+    }
+
+    /// The source tracks other markets from now on. Those that come with this wait for the next list.
+    pub fn select(&mut self, selection: Selection, now: u64) {
+        let before = self.listed.last().cloned().flatten();
+        let list = before.map(|mut list| {
+            list.retain(|market, active| selection.takes(*market, *active));
+            list
+        });
+        let stays = |market: usize| list.as_ref().is_some_and(|it| it.contains_key(&market));
+        let goes = |market: usize| !selection.named.contains(&market) && !stays(market);
+        self.forget(now, goes);
+        if list.is_some() {
+            self.listed.push((now, now), list);
         }
+        self.selection.push((now, now), Some(selection));
+    }
+
+    /// Drops quotes and candles of markets.
+    fn forget(&mut self, now: u64, goes: impl Fn(usize) -> bool) {
+        self.has_left = true;
+        if !self.remembers {
+            self.candles.retain(|(of, _), _| !goes(*of));
+        }
+        for market in (0..self.quotes.len()).filter(|market| goes(*market)) {
+            self.drop_quote(market, (now, now));
+        }
+    }
+
+    fn drop_quote(&mut self, market: usize, window: Window) {
+        let (figures, received_ms) = (None, (0, 0));
+        let quoted = Quoted {
+            figures,
+            received_ms,
+        };
+        self.quotes[market].push(window, quoted);
+    }
+
+    /// Quotes are stale, and the source is frozen, from these ages on; microseconds.
+    pub fn set_ages(&mut self, stale_after: u64, frozen_after: u64, now: u64) {
+        if self.ages.last() == Some(&(stale_after, frozen_after)) {
+            return;
+        }
+        self.ages.push((now, now), (stale_after, frozen_after));
+        // That nothing has changed for so long is still so, or it has not been so for long enough.
+        let since = self.last_change.map_or(now, |window| window.1);
+        if now.saturating_sub(since) < frozen_after {
+            self.frozen.push((now, now), Tri::No);
+        }
+    }
+
+    /// The markets that the configuration names.
+    pub fn named(&self) -> BTreeSet<usize> {
+        let selection = self.selection.last().cloned().flatten();
+        selection.unwrap_or_default().named
+    }
+
+    /// Whether the source is configured.
+    pub fn is_there(&self, span: Span) -> Tri {
+        let (seen, nothing) = self.selection.seen(span);
+        let is_there = |it: &&(Window, Option<Selection>)| it.1.is_some();
+        match (seen.iter().any(is_there), seen.iter().all(is_there)) {
+            (true, true) if !nothing => Tri::Yes,
+            (true, _) => Tri::Maybe,
+            (false, _) => Tri::No,
+        }
+    }
+
+    /// Whether its first list may tell of a market that it then tracks.
+    pub fn waits_for_list(&self, market: usize, span: Span) -> bool {
+        let (seen, _) = self.selection.seen(span);
+        let wants = |it: &&(Window, Option<Selection>)| {
+            it.1.as_ref().is_some_and(|it| it.wanted.contains(&market))
+        };
+        self.has_list(span) == Tri::No && seen.iter().any(wants)
     }
 
     /// The daemon has read the last byte of a good answer. `sent`: when it had asked.
@@ -321,9 +433,10 @@ impl Ledger {
             let moved = moves.filter(|(at, _)| *at >= change.0);
             let moved: u64 = moved.map(|(_, ms)| 1000 * ms.max(&0).unsigned_abs()).sum();
             let most = window.1 - change.0 + moved;
-            if least >= self.frozen_after_us {
+            let frozen_after = self.ages.last().map_or(u64::MAX, |ages| ages.1);
+            if least >= frozen_after {
                 self.frozen.push(window, Tri::Yes);
-            } else if most >= self.frozen_after_us {
+            } else if most >= frozen_after {
                 self.frozen.push(window, Tri::Maybe);
             }
         }
@@ -331,11 +444,11 @@ impl Ledger {
 
     fn learn_list(&mut self, list: Vec<(usize, bool)>, now: Moment) {
         let window = (now.us, now.us + self.grace_us);
-        let tracked = |(market, active): &(usize, bool)| {
-            self.named.contains(market) || self.tracks_all && *active
-        };
+        let selection = self.selection.last().cloned().flatten();
+        let selection = selection.unwrap_or_default();
+        let tracked = |(market, active): &(usize, bool)| selection.takes(*market, *active);
         let list: BTreeMap<usize, bool> = list.into_iter().filter(tracked).collect();
-        let before = self.listed.last().cloned();
+        let before = self.listed.last().cloned().flatten();
         for market in list.keys() {
             if before
                 .as_ref()
@@ -345,21 +458,14 @@ impl Ledger {
             }
         }
         for market in before.unwrap_or_default().keys() {
-            if !list.contains_key(market) && !self.named.contains(market) {
+            if !list.contains_key(market) && !selection.named.contains(market) {
                 self.has_left = true;
-                self.candles.retain(|(of, _), _| of != market);
-                let received_ms = (0, 0);
-                let figures = None;
-                self.quotes[*market].push(
-                    window,
-                    Quoted {
-                        figures,
-                        received_ms,
-                    },
-                );
+                self.candles
+                    .retain(|(of, _), _| self.remembers || of != market);
+                self.drop_quote(*market, window);
             }
         }
-        self.listed.push(window, list);
+        self.listed.push(window, Some(list));
     }
 
     fn learn_candles(&mut self, page: Page, sent: Moment, now: Moment, truth: &Truth) {
@@ -466,31 +572,47 @@ impl Ledger {
     }
 
     fn is_listed(&self, market: usize) -> bool {
-        let list = self.listed.last();
+        let list = self.listed.last().and_then(Option::as_ref);
         list.is_some_and(|list| list.contains_key(&market))
     }
 
     /// Whether the source tracks a market.
     pub fn tracks(&self, market: usize, span: Span) -> Tri {
-        if self.named.contains(&market) {
+        let (selections, unset) = self.selection.seen(span);
+        let (lists, nothing) = self.listed.seen(span);
+        let is_named = |it: &&(Window, Option<Selection>)| {
+            it.1.as_ref().is_some_and(|it| it.named.contains(&market))
+        };
+        let listed = |it: &&(Window, Option<BTreeMap<usize, bool>>)| {
+            it.1.as_ref().is_some_and(|it| it.contains_key(&market))
+        };
+        let is_always_listed = lists.iter().all(listed) && !nothing;
+        let is_tracked =
+            |it: &(Window, Option<Selection>)| is_named(&it) || it.1.is_some() && is_always_listed;
+        if !unset && selections.iter().all(|it| is_tracked(it)) {
             return Tri::Yes;
         }
-        let (seen, nothing) = self.listed.seen(span);
-        let listed = |list: &&(Window, BTreeMap<usize, bool>)| list.1.contains_key(&market);
-        match (seen.iter().any(listed), seen.iter().all(listed) && !nothing) {
-            (_, true) => Tri::Yes,
-            (true, false) => Tri::Maybe,
-            (false, false) => Tri::No,
+        let is_there = selections.iter().any(|it| it.1.is_some());
+        match selections.iter().any(is_named) || is_there && lists.iter().any(listed) {
+            true => Tri::Maybe,
+            false => Tri::No,
         }
     }
 
     /// Whether a list has come.
     pub fn has_list(&self, span: Span) -> Tri {
-        match self.listed.seen(span) {
-            (seen, _) if seen.is_empty() => Tri::No,
-            (_, true) => Tri::Maybe,
-            (_, false) => Tri::Yes,
+        let (seen, nothing) = self.listed.seen(span);
+        let is_list = |it: &&(Window, Option<BTreeMap<usize, bool>>)| it.1.is_some();
+        match (seen.iter().any(is_list), seen.iter().all(is_list)) {
+            (true, true) if !nothing => Tri::Yes,
+            (true, _) => Tri::Maybe,
+            (false, _) => Tri::No,
         }
+    }
+
+    /// When what it lists was last changed.
+    pub fn listed_at(&self) -> u64 {
+        self.listed.0.last().map_or(0, |(window, _)| window.1)
     }
 
     /// Whether a poll of quotes has succeeded.
@@ -522,15 +644,15 @@ impl Ledger {
         let most = span.1.saturating_sub(window.0);
         let (states, _) = self.frozen.seen(span);
         let frozen = |tri: Tri| states.iter().any(|(_, state)| *state == tri);
-        if least >= self.stale_after_us.saturating_add(FLIP_SLACK_US)
+        let (ages, _) = self.ages.seen(span);
+        let ages = || ages.iter().map(|(_, ages)| ages.0);
+        let youngest = ages().min().unwrap_or(u64::MAX);
+        let oldest = ages().max().unwrap_or(u64::MAX);
+        if least >= oldest.saturating_add(FLIP_SLACK_US)
             || frozen(Tri::Yes) && !frozen(Tri::No) && !frozen(Tri::Maybe)
         {
             Tri::Yes
-        } else if most < self.stale_after_us
-            && !has_moved
-            && !frozen(Tri::Yes)
-            && !frozen(Tri::Maybe)
-        {
+        } else if most < youngest && !has_moved && !frozen(Tri::Yes) && !frozen(Tri::Maybe) {
             Tri::No
         } else {
             Tri::Maybe
@@ -603,7 +725,7 @@ impl Ledger {
 
     /// The markets tracked for certain.
     pub fn tracked(&self) -> BTreeSet<usize> {
-        let listed = self.listed.last().into_iter().flat_map(BTreeMap::keys);
-        listed.copied().collect()
+        let list = self.listed.last().and_then(Option::as_ref);
+        list.into_iter().flat_map(BTreeMap::keys).copied().collect()
     }
 }

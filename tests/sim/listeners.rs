@@ -6,6 +6,7 @@
 //! was made for it knows what anybody would be answered then: no change was left out that lasted until
 //! the next pause, and none that came back from what it was before.
 
+use super::answers::{Answer, read_answer};
 use super::client::{Ending, Nature, Reading, Stage};
 use super::grammar::Side;
 use super::setup::add_client;
@@ -147,7 +148,7 @@ impl Listener {
             "200" => {}
             "404" if unknown() => return Ok(()),
             "503" if context.stopping || context.refused || context.long_full => return Ok(()),
-            "429" if context.allowance.is_some() => return Ok(()),
+            "429" if context.allowance.is_some() || context.rates_since > 0 => return Ok(()),
             _ => return Err(format!("{} to {}", head.first_line, self.target)),
         }
         self.stage = Heard::Stream;
@@ -265,11 +266,10 @@ pub fn add_listeners(world: &mut World, until: u64, rng: &mut Rng) {
         None => Side::Both,
     };
     for _ in 0..1 + rng.below(4) {
-        let named: Vec<usize> = world
-            .ledgers
-            .iter()
-            .flat_map(|it| it.named.clone())
-            .collect();
+        let mut named: Vec<usize> = world.ledgers.iter().flat_map(|it| it.named()).collect();
+        if named.is_empty() {
+            named.extend(0..world.symbols.len());
+        }
         let mut markets: Vec<usize> = (0..1 + rng.below(4)).map(|_| *rng.pick(&named)).collect();
         markets.dedup();
         let names: Vec<String> = markets
@@ -460,6 +460,16 @@ impl World {
 
     /// The body of a 200 to somebody who comes for this alone.
     fn ask_as_stranger(&mut self, target: &str, service: Service) -> Option<String> {
+        let answer = self.answer_to(target, service, 0)?;
+        Some(String::from_utf8_lossy(&answer.body).into_owned())
+    }
+
+    /// The same, where the answer may take some turns. No time passes in them.
+    pub fn answer_to_stranger(&mut self, target: &str, service: Service) -> Option<Answer> {
+        self.answer_to(target, service, 400)
+    }
+
+    fn answer_to(&mut self, target: &str, service: Service, turns: usize) -> Option<Answer> {
         // Where there is no room, somebody else would have to make place.
         if self.clients_open() >= self.config.limits.max_connections {
             return None;
@@ -473,13 +483,19 @@ impl World {
         self.crowded_at = Some(self.now);
         self.core
             .handle(key, Told::Received(request.as_bytes()), now);
+        for _ in 0..turns {
+            if !self.core.outgoing(key).is_empty() || !self.core.has_work() {
+                break;
+            }
+            self.core.work(now);
+            self.watch_reload();
+            self.carry_out();
+        }
         let made = self.core.outgoing(key).to_vec();
         let gone = Broken::Io(ErrorKind::ConnectionReset);
         self.core.handle(key, Told::Failed(&gone), now);
-        match super::answers::read_answer(&made, false) {
-            Ok(Some((answer, _))) if answer.status == 200 => {
-                Some(String::from_utf8_lossy(&answer.body).into_owned())
-            }
+        match read_answer(&made, false) {
+            Ok(Some((answer, _))) if answer.status == 200 => Some(answer),
             Ok(_) => None,
             Err(why) => self.fail(&format!("{why} in {}", excerpt(&made))),
         }

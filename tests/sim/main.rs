@@ -11,7 +11,8 @@
 //!
 //! - [`world`]: clocks, agenda, one step after another; [`driver`]: the turns; [`wire`]: sockets
 //! - [`client`]: what clients do; [`grammar`]: what they ask; [`answers`]: what they get
-//! - [`listeners`]: clients of the stream
+//! - [`listeners`]: clients of the stream; [`lists`]: lists by the piece, several charts at once;
+//!   [`udf`]: charting libraries
 //! - [`truth`], [`brain`]: what was really traded, and how honestly an exchange tells it;
 //!   [`replies`], [`exchange`], [`weather`]: what it sends, and what goes wrong with that
 //! - [`ledger`]: what an exchange has said; [`verdict`], [`quotes`], [`charts`]: answers compared
@@ -34,6 +35,7 @@ mod grammar;
 mod holes;
 mod ledger;
 mod listeners;
+mod lists;
 mod naive;
 mod quotes;
 mod reload;
@@ -44,6 +46,7 @@ mod setup;
 mod support;
 mod trace;
 mod truth;
+mod udf;
 mod verdict;
 mod watch;
 mod weather;
@@ -70,7 +73,7 @@ fn run(theme: Theme, rng: &mut Rng) -> u64 {
 
 /// Lives of a daemon, one after the other, over one file. Answers how many things happened in them.
 fn lives(rng: &mut Rng) -> u64 {
-    let theme = *rng.pick(&[Theme::Clients, Theme::Exchanges]);
+    let theme = *rng.pick(&[Theme::Clients, Theme::Exchanges, Theme::Reloads]);
     let disk = Disk::new(rng.chance(1, 2), Rng::new(rng.next()));
     let mut until = setup::busy_time(theme, rng);
     let mut world = setup::world(theme, until, Some(disk), rng);
@@ -181,6 +184,11 @@ fn exchanges_of_all_kinds_are_believed_only_when_they_are_right() {
 }
 
 #[test]
+fn configurations_that_are_read_again_disturb_nobody() {
+    for_each_seed(48, |_, rng| _ = run(Theme::Reloads, rng));
+}
+
+#[test]
 fn a_market_of_hundreds_of_symbols_is_taken_in_whole() {
     for_each_seed(16, |_, rng| _ = run(Theme::Wide, rng));
 }
@@ -207,9 +215,10 @@ fn among_a_million_events_there_is_no_false_claim() {
     let wanted = number("MARKETD_EVENTS", 1_000_000);
     let (mut happened, mut seeds) = (0, 0);
     seed_after_seed(number("MARKETD_FIRST_SEED", 1), |_, rng| {
-        happened += match rng.below(16) {
+        happened += match rng.below(18) {
             0..6 => run(Theme::Clients, rng),
             6..11 => run(Theme::Exchanges, rng),
+            16.. => run(Theme::Reloads, rng),
             11 => run(Theme::Wide, rng),
             12 => run(Theme::Long, rng),
             _ => lives(rng),

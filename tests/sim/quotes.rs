@@ -101,6 +101,34 @@ impl Books<'_> {
         })
     }
 
+    /// The values of a quote as charting libraries get them.
+    pub fn check_values(&self, market: usize, shown: &Json) -> Result<(), String> {
+        const NAMES: [(&str, &str); 9] = [
+            ("lp", "last"),
+            ("ch", "change"),
+            ("chp", "percentage"),
+            ("bid", "bid"),
+            ("ask", "ask"),
+            ("open_price", "open"),
+            ("high_price", "high"),
+            ("low_price", "low"),
+            ("volume", "baseVolume"),
+        ];
+        let id = shown["exchange"].text().unwrap_or_default();
+        let source = self.sources.iter().find(|ledger| ledger.id == id);
+        let ledger = source.ok_or_else(|| format!("{id:?} is no source"))?;
+        let (seen, _) = ledger.quotes[market].seen(self.span);
+        let is_shown = |figures: &Figures| {
+            let mut names = NAMES.iter();
+            names.all(|(ours, theirs)| same(&shown[*ours], figures.get(theirs), false))
+        };
+        let mut figures = seen.iter().filter_map(|state| state.1.figures.as_deref());
+        match figures.any(is_shown) {
+            true => Ok(()),
+            false => Err(format!("nobody said {shown}")),
+        }
+    }
+
     /// A market of a category.
     pub fn check_market(&self, market: &Json, text: bool) -> Result<(), String> {
         const MEMBERS: [&str; 11] = [

@@ -56,6 +56,21 @@ impl Schedule {
         }
     }
 
+    /// It polls as often as that from now on. A back-off that has begun goes on.
+    pub fn reconfigure(&mut self, poll: u64, backoff_max: u64, now: u64) {
+        if (self.poll, self.backoff_max) != (poll, backoff_max) {
+            (self.poll, self.backoff_max) = (poll, backoff_max);
+            (self.trouble, self.steady) = (now, false);
+        }
+    }
+
+    /// The source begins anew, with the back-off that it had.
+    pub fn begin(&mut self, now: u64) {
+        (self.quoted, self.steady) = (false, false);
+        (self.last_tickers, self.answered) = (None, None);
+        (self.trouble, self.unsettled) = (now, None);
+    }
+
     /// Something is asked: a connection is opened, or a request is sent on one that stands.
     pub fn attempt(&mut self, now: u64) -> Result<(), String> {
         if self.unsettled.take().is_some() && self.chain < self.addresses * self.lanes {
@@ -140,7 +155,7 @@ impl Schedule {
             return Ok(());
         }
         let (before, answered) = (self.last_tickers.replace(now), self.answered);
-        let Some(before) = before.filter(|_| self.lanes > 1) else {
+        let Some(before) = before.filter(|_| self.lanes > 1 && self.poll >= LEAST_POLL) else {
             return Ok(());
         };
         let calm = self.trouble + 2 * self.poll + 2 * SLACK < before && self.streak == 0;
@@ -164,7 +179,8 @@ impl Schedule {
         if busy || !fine {
             self.trouble = now;
         }
-        let Some(last) = self.last_tickers.filter(|_| self.lanes > 1) else {
+        let Some(last) = (self.last_tickers).filter(|_| self.lanes > 1 && self.poll >= LEAST_POLL)
+        else {
             return Ok(());
         };
         let calm = self.trouble + 2 * self.poll + 2 * SLACK < now;
@@ -179,3 +195,6 @@ impl Schedule {
 
 /// Connections take this long, and turns.
 const SLACK: u64 = 400_000;
+
+/// Polls that come more often may have to wait for the budget.
+const LEAST_POLL: u64 = 2_000_000;

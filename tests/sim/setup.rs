@@ -7,16 +7,18 @@ use super::exchange::{Address, Exchange};
 use super::grammar::{Grammar, Side};
 use super::ledger::Ledger;
 use super::listeners::add_listeners;
+use super::reload::{self, Reload};
 use super::replies::Mouth;
 use super::schedule::Schedule;
 use super::truth::{Habits, ListChange, Truth};
+use super::udf::Adapter;
 use super::weather::{SECOND, Weather};
 use super::world::{Event, World};
 use crate::support::Rng;
 use marketd::config::{Config, Data, Depth, History, Limits, SourceConfig, Url};
 use marketd::core::{Core, ProcessFacts};
 use marketd::time::{Mono, Now, UnixMs};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::Ipv4Addr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -50,6 +52,8 @@ pub enum Theme {
     WideAndLong,
     /// Hours, in which market lists change.
     Long,
+    /// Clients of all kinds, and a configuration that is read again and again.
+    Reloads,
 }
 
 /// How long clients come and exchanges misbehave.
@@ -57,6 +61,7 @@ pub fn busy_time(theme: Theme, rng: &mut Rng) -> u64 {
     let seconds = match theme {
         Theme::Clients => 60 + rng.below(120),
         Theme::Exchanges => 100 + rng.below(200),
+        Theme::Reloads => 40 + rng.below(100),
         Theme::Wide => 40 + rng.below(60),
         Theme::Long => 4000 + rng.below(9000),
         Theme::WideAndLong => 3610 + 3600 * rng.below(3),
@@ -116,20 +121,28 @@ fn world_of(
         mono: Mono(0),
         unix: UnixMs(unix_ms),
     };
-    let core = core(&config, disk.is_some(), now, rng);
+    let is_restless = theme == Theme::Reloads;
+    // Some come later.
+    let is_there =
+        |at: usize| !is_restless || at == 0 || at == 1 && (until / SECOND).is_multiple_of(2);
+    let is_there: Vec<bool> = (0..config.sources.len()).map(is_there).collect();
+    let core = core(&reload::file(&config, &is_there), disk.is_some(), now, rng);
     let grammar = grammar(&config, brain, begin, rng);
     let mut world = World::new(Rng::new(rng.next()), core, config, unix_ms, grammar);
     world.disk = disk;
+    world.reload = Reload::new(&world.config, is_there, is_restless);
     if rng.chance(1, 4) {
         world.stall = 1000 * rng.below(60);
     }
     for source in 0..world.config.sources.len() {
         add_source(&mut world, theme, source, (brain, begin, until), rng);
+        world.ledgers[source].remembers = world.disk.is_some();
     }
     add_clients(&mut world, theme, until, rng);
     add_listeners(&mut world, until, rng);
     add_clock_trouble(&mut world, until, rng);
-    super::reload::plan(&mut world, until, rng);
+    reload::plan(&mut world, until, rng);
+    super::lists::plan(&mut world, until, rng);
     world.after(SECOND, Event::Look);
     world.carry_out();
     world
@@ -168,11 +181,13 @@ pub fn next_life(old: World, theme: Theme, until: u64, away: u64, rng: &mut Rng)
     };
     let mut disk = old.disk.expect("there is a file");
     disk.survive();
-    let core = core(&old.config, true, now, rng);
+    let file = reload::file(&old.config, &old.reload.is_there);
+    let core = core(&file, true, now, rng);
     let mut grammar = old.grammar;
     grammar.now_ms += passed;
     let mut world = World::new(Rng::new(rng.next()), core, old.config, unix_ms, grammar);
     (world.told, world.happened) = (old.told, old.happened);
+    world.reload = old.reload.next_life(&world.config);
     for (source, exchange) in old.exchanges.into_iter().enumerate() {
         let brain = exchange.mouth.truth.brain.clone();
         add_source(&mut world, theme, source, (&brain, 0, until), rng);
@@ -181,12 +196,16 @@ pub fn next_life(old: World, theme: Theme, until: u64, away: u64, rng: &mut Rng)
         mouth.truth.passes(passed);
         mouth.freeze = None;
         let new = &mut world.ledgers[source];
+        new.remembers = true;
         disk::remembered(&old.ledgers[source], new, &world.symbols, &disk);
     }
     world.disk = Some(disk);
     add_clients(&mut world, theme, until, rng);
     add_listeners(&mut world, until, rng);
     add_clock_trouble(&mut world, until, rng);
+    if world.reload.is_restless {
+        reload::plan(&mut world, until, rng);
+    }
     world.after(SECOND, Event::Look);
     world.carry_out();
     world
@@ -206,7 +225,10 @@ fn ms(count: u64) -> Duration {
 }
 
 fn config(theme: Theme, brain: &Brain, rng: &mut Rng) -> Config {
-    let sources = 1 + usize::from(rng.chance(1, 3));
+    let sources = match theme {
+        Theme::Reloads => 3,
+        _ => 1 + usize::from(rng.chance(1, 3)),
+    };
     let sources = (0..sources)
         .map(|at| source_config(theme, brain, at, rng))
         .collect();
@@ -241,7 +263,7 @@ fn source_config(theme: Theme, brain: &Brain, at: usize, rng: &mut Rng) -> Sourc
         _ => *rng.pick(&[2000, 2000, 3000, 5000]),
     };
     SourceConfig {
-        id: ["alpha", "beta"][at].to_string(),
+        id: ["alpha", "beta", "gamma"][at].to_string(),
         url: Some(Url {
             https: false,
             host: format!("exchange-{at}.test"),
@@ -330,7 +352,11 @@ fn add_source(
 ) {
     let config = world.config.sources[source].clone();
     let us = |span: Duration| span.as_micros() as u64;
-    let habits = Habits::any(rng, brain.markets.len());
+    let mut habits = Habits::any(rng, brain.markets.len());
+    if rng.chance(1, 6) {
+        let ago = *rng.pick(&[1_200_000, 20 * HOUR_MS, 24 * 12 * HOUR_MS]);
+        habits.born_ms = Some(begin - ago);
+    }
     let mut truth = Truth::new(brain.clone(), habits, begin + rng.between(-400, 400));
     // Lists are read hourly, but trading stops at once.
     if matches!(theme, Theme::Long | Theme::WideAndLong) || rng.chance(1, 4) {
@@ -343,7 +369,9 @@ fn add_source(
         mouth.freeze = Some((from, from + rng.below(60 * SECOND)));
     }
     let forecast = match (theme, rng.below(4)) {
-        (Theme::WideAndLong, _) | (Theme::Clients, 0..3) => vec![(u64::MAX, Weather::Fine)],
+        (Theme::WideAndLong, _) | (Theme::Clients | Theme::Reloads, 0..3) => {
+            vec![(u64::MAX, Weather::Fine)]
+        }
         (Theme::Long, 0..2) => vec![(until, Weather::Flaky(60)), (u64::MAX, Weather::Fine)],
         _ => Weather::forecast(rng, until),
     };
@@ -359,15 +387,13 @@ fn add_source(
         1 => vec![Address::NoWay, Address::Alive, Address::Refusing],
         _ => vec![Address::Alive],
     };
-    let named = (config.symbols.iter())
-        .filter_map(|symbol| world.symbols.iter().position(|known| known == symbol))
-        .collect();
-    let mut ledger = Ledger::new(&config.id, brain.markets.len(), named, true);
+    let is_there = world.reload.is_there[source];
+    let selection = is_there.then(|| reload::selection(&config, brain));
+    let mut ledger = Ledger::new(&config.id, brain.markets.len(), selection);
     // A series that nobody reads may make place for another one.
     let series = 3 * brain.markets.len() * world.config.sources.len();
     ledger.has_left = world.config.limits.candle_series < series;
-    ledger.stale_after_us = us(config.stale_after);
-    ledger.frozen_after_us = us(config.frozen_after);
+    ledger.set_ages(us(config.stale_after), us(config.frozen_after), 0);
     ledger.grace_us = match theme {
         Theme::Wide | Theme::WideAndLong => 500_000 + 20 * world.stall,
         _ => 5000 + 5 * world.stall,
@@ -392,6 +418,7 @@ fn add_source(
         beat: (theme == Theme::WideAndLong).then_some(500_000),
         date_ms: 0,
         asked: HashMap::new(),
+        weighed: VecDeque::new(),
     });
 }
 
@@ -430,7 +457,7 @@ fn list_changes(
 
 fn add_clients(world: &mut World, theme: Theme, until: u64, rng: &mut Rng) {
     let count = match theme {
-        Theme::Clients => 20 + rng.below(60),
+        Theme::Clients | Theme::Reloads => 20 + rng.below(60),
         Theme::Exchanges => 10 + rng.below(30),
         Theme::Wide | Theme::WideAndLong => 8 + rng.below(12),
         Theme::Long => 20 + rng.below(60),
@@ -455,6 +482,28 @@ fn add_clients(world: &mut World, theme: Theme, until: u64, rng: &mut Rng) {
         if rng.chance(1, 2) {
             add_client(world, nature, rng.below(until / 4), rng);
         }
+    }
+    // The feed is built in with the page.
+    let libraries = if cfg!(feature = "page") {
+        rng.below(4)
+    } else {
+        0
+    };
+    for _ in 0..libraries {
+        let nature = Nature {
+            requests: 40 + rng.below(60) as usize,
+            piece: usize::MAX,
+            pause: 1000,
+            side: sides[0],
+            reading: Reading::Fast,
+            ending: Ending::Close,
+            ahead: 1,
+            buffer: usize::MAX,
+            ..Nature::any(rng, sides)
+        };
+        let at = add_client(world, nature, rng.below(until), rng);
+        let adapter = Adapter::any(&world.grammar, rng);
+        world.clients[at].adapter = Some(Box::new(adapter));
     }
     for _ in 0..count {
         let nature = Nature::any(rng, sides);

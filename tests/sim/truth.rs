@@ -18,6 +18,7 @@
 //!   moment from which a second reading counts (`REREAD` slots after its close), so that a late
 //!   answer at that moment has the final row.
 //! - *thin*: in many slots nothing is traded, and the first trade of a slot comes at any time in it.
+//! - *young*: before some time nothing was traded at all, and silence is all that is told of it.
 //! - *away*: a market leaves the list, or is halted, and comes back. Meanwhile nothing is traded.
 //!   Its history stays, or is refused as an unknown market's; it is never answered with silence,
 //!   which two times in a row would be the word of an exchange that has no history.
@@ -69,6 +70,8 @@ pub struct Habits {
     pub traded: Vec<u64>,
     /// Whether the history of a market that is away is refused.
     pub refuses: bool,
+    /// When its markets were first traded, by its clock.
+    pub born_ms: Option<i64>,
 }
 
 impl Habits {
@@ -87,6 +90,7 @@ impl Habits {
                 .map(|_| *rng.pick(&[1000, 1000, 1000, 960, 500, 60]))
                 .collect(),
             refuses: rng.chance(1, 2),
+            born_ms: None,
         }
     }
 }
@@ -177,6 +181,9 @@ impl Truth {
         }
         let length = length_ms(interval).expect("stored");
         let span = slot * length..(slot + 1) * length;
+        if self.habits.born_ms.is_some_and(|born| span.start < born) {
+            return false;
+        }
         let opens = |change: &ListChange| {
             change.market == market && change.active == Some(true) && span.contains(&change.at_ms)
         };

@@ -26,16 +26,29 @@ impl World {
                 self.check(verdict, &|| format!("client {at}"));
             }
         }
+        for link in self.links.values() {
+            if let Peer::Exchange(source, _) = link.peer
+                && !self.reload.is_there[source]
+                && !self.reload.is_new
+            {
+                self.fail(&format!("a connection to source {source} is left over"));
+            }
+        }
         // Who is stopping asks nothing more.
         let schedules = match self.stopped_at {
             Some(_) => 0,
             None => self.schedules.len(),
         };
-        for source in 0..schedules {
+        for source in (0..schedules).filter(|it| self.reload.is_there[*it]) {
             let exchange = &self.exchanges[source];
             let flights = exchange.conns.iter().filter_map(|c| c.in_flight.as_ref());
             let bad = |meaning: &Meaning| matches!(meaning, Meaning::Bad(_));
             let busy = flights.into_iter().any(|it| bad(&it.meaning));
+            // An address that nobody has tried since a reload may not answer.
+            let is_connecting = |link: &Link| {
+                matches!(link.peer, Peer::Exchange(of, _) if of == source) && !link.is_settled()
+            };
+            let busy = busy || self.links.values().any(is_connecting);
             let fine = exchange.weather(self.now).is_fine();
             let verdict = self.schedules[source].look(busy, fine, self.now);
             self.check(verdict, &|| format!("source {source}"));
@@ -44,11 +57,13 @@ impl World {
 
     fn look_at_client(&self, key: Key, at: usize) -> Result<(), String> {
         let (link, client) = (&self.links[&key], &self.clients[at]);
-        let limits = &self.config.limits;
         let for_too_long = |since: u64, span: u64| self.now > since + span + SWEEP + self.stall;
         let pending = self.core.outgoing(key).len();
         if link.is_broken() {
-            return match for_too_long(link.active.max(client.since), us(limits.idle_timeout)) {
+            return match for_too_long(
+                link.active.max(client.since),
+                self.longest(|it| it.idle_timeout),
+            ) {
                 true => Err("its broken connection is still here".to_string()),
                 false => Ok(()),
             };
@@ -58,7 +73,7 @@ impl World {
                 return Err(format!("{pending} bytes are made and not sent"));
             }
             let since = link.active.max(client.since);
-            return match for_too_long(since, us(limits.write_timeout)) {
+            return match for_too_long(since, self.longest(|it| it.write_timeout)) {
                 true => Err(format!(
                     "it takes nothing of {pending} bytes and is still here"
                 )),
@@ -67,14 +82,14 @@ impl World {
         }
         let heard = client.listener.as_ref().map(|it| it.heard());
         if heard == Some(Heard::Stream) {
-            return match for_too_long(client.since, us(limits.stream_heartbeat)) {
+            return match for_too_long(client.since, self.longest(|it| it.stream_heartbeat)) {
                 true => Err("its stream is silent".to_string()),
                 false => Ok(()),
             };
         }
         let was_told = client.listener.as_ref().is_some_and(|it| it.was_told());
         if client.talk.closing || link.finished || was_told {
-            return match for_too_long(link.active, us(limits.linger)) {
+            return match for_too_long(link.active, self.longest(|it| it.linger)) {
                 true => Err("the last answer is sent and it is still here".to_string()),
                 false => Ok(()),
             };
@@ -82,7 +97,7 @@ impl World {
         if client.talk.owed() > 0 {
             let first = client.talk.pending.front().and_then(|first| first.arrived);
             let since = first.unwrap_or(0).max(client.talk.last_answer);
-            return match for_too_long(since.max(client.since), us(limits.chart_wait)) {
+            return match for_too_long(since.max(client.since), self.longest(|it| it.chart_wait)) {
                 true => {
                     let target = &client.talk.pending[0].ask.target;
                     Err(format!("{target} is not answered"))
@@ -98,8 +113,14 @@ impl World {
             ));
         }
         let (since, span) = match client.partial_since {
-            Some(since) => (since, us(limits.head_timeout) + us(limits.body_timeout)),
-            None => (link.active.max(client.since), us(limits.idle_timeout)),
+            Some(since) => (
+                since,
+                self.longest(|it| it.head_timeout) + self.longest(|it| it.body_timeout),
+            ),
+            None => (
+                link.active.max(client.since),
+                self.longest(|it| it.idle_timeout),
+            ),
         };
         match for_too_long(since, span) {
             true => Err(format!(
@@ -140,7 +161,7 @@ impl World {
             return;
         }
         let quiet = self.now - link.active.max(client.since);
-        let is_idle = quiet + 1000 >= us(self.config.limits.idle_timeout);
+        let is_idle = quiet + 1000 >= self.shortest(|it| it.idle_timeout);
         if !(is_idle && client.partial_since.is_none() || self.stopped_at.is_some()) {
             self.fail(&format!(
                 "client {at}: its connection is shut for no reason"
@@ -185,7 +206,7 @@ impl World {
         }
         if pending > 0 || client.talk.is_partial() {
             let crowded = self.crowded_at == Some(self.now) && pending > 0;
-            return match quiet + 1000 >= us(limits.write_timeout) || crowded {
+            return match quiet + 1000 >= self.shortest(|it| it.write_timeout) || crowded {
                 true => Ok("it does not take its answer"),
                 false => Err(format!("closed with {pending} bytes pending")),
             };
@@ -197,7 +218,7 @@ impl World {
             // Bytes that nobody read make the system break the connection, and that may
             // overtake the answer.
             let lost = link.unread() > 0 && client.arrived > client.taken && !client.made_slow();
-            let lingered = quiet + 1000 >= us(limits.linger);
+            let lingered = quiet + 1000 >= self.shortest(|it| it.linger);
             return match lost && !lingered {
                 true => Err(format!(
                     "closed with {} bytes unread: the last answer is lost",
@@ -222,7 +243,7 @@ impl World {
         if self.stopped_at.is_some() && link.unread() == 0 {
             return Ok("stopping");
         }
-        if quiet + 1000 >= us(limits.idle_timeout) && client.partial_since.is_none() {
+        if quiet + 1000 >= self.shortest(|it| it.idle_timeout) && client.partial_since.is_none() {
             return Ok("it was idle");
         }
         let is_client = |link: &&Link| matches!(link.peer, Peer::Client(_));

@@ -11,13 +11,14 @@ use super::disk::Disk;
 use super::exchange::{Exchange, Step};
 use super::grammar::Grammar;
 use super::ledger::{Ledger, Moment};
+use super::reload::Reload;
 use super::schedule::Schedule;
 use super::trace::{Trace, seconds};
 use super::verdict::{Allowance, Told};
 use super::weather::{SECOND, Weather};
 use super::wire::{Link, Peer};
 use crate::support::Rng;
-use marketd::config::Config;
+use marketd::config::{Config, Limits};
 use marketd::core::Core;
 use marketd::market::SourceId;
 use marketd::table::Key;
@@ -26,6 +27,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet, VecDeque};
 use std::io::ErrorKind;
 use std::net::IpAddr;
+use std::time::Duration;
 
 /// What is yet to happen.
 #[derive(Clone, Debug)]
@@ -53,6 +55,8 @@ pub enum Event {
     Jump(usize, i64),
     /// The configuration is read again. Whether that is the last time.
     Reload(bool),
+    /// Somebody takes a list in pieces.
+    Browse,
 }
 
 /// See the module's page.
@@ -110,10 +114,12 @@ pub struct World {
     pub is_calm: bool,
     /// Whether one of the machine's clocks was set or stood still since the last turn.
     pub clock_moved: bool,
-    /// Sources that a reload has added, which nobody can reach.
-    pub guests: [bool; 4],
-    /// True if requests to exchanges are ended by a reload.
-    pub is_reloaded: bool,
+    /// What reloads have made of the sources.
+    pub reload: Reload,
+    /// All limits that have held since the begin.
+    pub past_limits: Vec<Limits>,
+    /// When the limit on requests was last changed.
+    pub rates_since: u64,
 }
 
 impl World {
@@ -155,8 +161,9 @@ impl World {
             happened: 0,
             is_calm: false,
             clock_moved: false,
-            guests: [false; 4],
-            is_reloaded: false,
+            reload: Reload::default(),
+            past_limits: Vec::new(),
+            rates_since: 0,
         }
     }
 
@@ -245,7 +252,7 @@ impl World {
             // Who asks for several charts at once may get one in each turn.
             caused |= self.answers > answers;
             self.clock_moved = false;
-            self.is_reloaded = self.core.is_reloading();
+            self.reload.is_new = false;
             self.count_turn(before, caused);
         }
     }
@@ -313,6 +320,7 @@ impl World {
             }
             Event::SetClock(_) | Event::Sleep(..) | Event::Jump(..) if self.is_calm => {}
             Event::Reload(is_last) => self.reload(is_last),
+            Event::Browse => self.browse(),
             Event::SetClock(ms) => {
                 self.unix_ms += ms;
                 self.clock_moved = true;
@@ -440,6 +448,18 @@ impl World {
         self.wake(key);
     }
 
+    /// The longest of a deadline that has held.
+    pub fn longest(&self, of: impl Fn(&Limits) -> Duration) -> u64 {
+        let all = self.past_limits.iter().chain([&self.config.limits]);
+        all.map(of).max().unwrap_or_default().as_micros() as u64
+    }
+
+    /// The shortest of a deadline that has held.
+    pub fn shortest(&self, of: impl Fn(&Limits) -> Duration) -> u64 {
+        let all = self.past_limits.iter().chain([&self.config.limits]);
+        all.map(of).min().unwrap_or_default().as_micros() as u64
+    }
+
     fn resolve(&mut self, source: usize) {
         let exchange = &self.exchanges[source];
         let nameless = matches!(exchange.weather(self.now), Weather::Nameless);
@@ -457,6 +477,7 @@ impl World {
         );
         self.schedules[source].resolved();
         let now = self.clocks();
-        self.core.resolved(SourceId(source as u16), addresses, now);
+        let place = SourceId(self.number_of(source) as u16);
+        self.core.resolved(place, addresses, now);
     }
 }

@@ -112,7 +112,6 @@ impl ExchangeClock {
     pub fn doubt(&mut self, cx: &mut Context) {
         self.in_doubt_since = Some(cx.now.mono);
         self.due = cx.now.mono;
-        self.newest = None;
         self.date_ahead = None;
         cx.market.charts.doubt_clock(self.source, true);
     }

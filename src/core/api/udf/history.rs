@@ -206,11 +206,14 @@ impl History {
         unknown.map(|slots| slots.start.max(slots.end - STRETCH)..slots.end)
     }
 
-    /// True if there is time to wait for these slots, and they were not waited for in vain.
+    /// True if there is time to wait for these slots, and they were not waited for in vain. The first are
+    /// requested in any case, so that they are there when the client asks again.
     fn may_wait(&mut self, view: &View<'_>, slots: &Range<i64>) -> bool {
         let until = self.begun + view.config.limits.chart_wait;
-        let is_new = self.last.replace(slots.clone()).as_ref() != Some(slots);
-        is_new && view.now.mono < until
+        match self.last.replace(slots.clone()) {
+            None => true,
+            Some(last) => last != *slots && view.now.mono < until,
+        }
     }
 
     /// There is none in the range: looks for the newest candle before it.

@@ -1,0 +1,443 @@
+//! Charting libraries: clients that ask as the standard adapter of TradingView's protocol does.
+//!
+//! Owns what one of them asks next: the configuration, a market, its history page after page to the left
+//! until it is told that there is no more, then the newest candles every few seconds, and quotes. Such a
+//! client never asks again for what was left out, and stops where there is no data. So each page is judged
+//! by what was traded: no closed candle is missing from its first one on, and where there is none, there was
+//! none.
+
+use super::answers::Answer;
+use super::charts::{ChartAsk, ChartFields, ChartRow, Keep};
+use super::grammar::{Ask, Grammar, Kind};
+use super::ledger::Tri;
+use super::naive::{INTERVALS, length_ms};
+use super::quotes::Books;
+use super::weather::SECOND;
+use crate::support::{Json, Rng};
+
+/// What is asked of the feed.
+#[derive(Clone, Debug)]
+pub enum UdfAsk {
+    Config,
+    Time,
+    Search(&'static str),
+    Symbol(usize),
+    Quotes(Vec<usize>),
+    History(Page),
+}
+
+/// A page of history.
+#[derive(Clone, Debug)]
+pub struct Page {
+    pub market: usize,
+    pub source: usize,
+    pub interval: &'static str,
+    /// In seconds; `to` is not part of it.
+    pub from: Option<i64>,
+    pub to: i64,
+    pub countback: Option<usize>,
+}
+
+/// What came of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Time in milliseconds and figures, oldest first.
+    Bars(Vec<ChartRow>),
+    /// Where the next older one is, in seconds.
+    NoData(Option<i64>),
+    Error(String),
+}
+
+/// The error that may pass.
+const NOT_YET: &str = "The exchange has not told of all of these candles yet.";
+
+/// Closed slots that are shown as a chart shows them.
+const NEWEST: i64 = 2;
+
+/// A text of each search, as it stands in a symbol.
+const SEARCHES: [(&str, &str); 4] = [("btc", "BTC"), ("eth/b", "ETH/B"), ("USD", "USD"), ("", "")];
+
+/// The name of an interval in the protocol.
+fn resolution(interval: &str) -> String {
+    let (number, unit) = interval.split_at(interval.len() - 1);
+    match unit {
+        "m" => number.to_string(),
+        "h" => (60 * number.parse::<i64>().expect("a number")).to_string(),
+        unit => format!("{number}{}", unit.to_uppercase()),
+    }
+}
+
+impl Page {
+    /// What is asked for. A source is always named, so that it is known who answers.
+    pub fn target(&self, grammar: &Grammar) -> String {
+        let symbol = &grammar.symbols[self.market];
+        let source = &grammar.sources[self.source];
+        let resolution = resolution(self.interval);
+        let mut target = format!(
+            "/udf/history?symbol={source}:{symbol}&resolution={resolution}&to={}",
+            self.to
+        );
+        if let Some(from) = self.from {
+            target += &format!("&from={from}");
+        }
+        if let Some(countback) = self.countback {
+            target += &format!("&countback={countback}");
+        }
+        target
+    }
+
+    /// What an answer says.
+    pub fn read(&self, json: &Json) -> Result<Found, String> {
+        match json.get("s").and_then(Json::text) {
+            Some("error") => {
+                let why = json["errmsg"].text().ok_or("no errmsg")?;
+                return Ok(Found::Error(why.to_string()));
+            }
+            Some("no_data") => {
+                let next = json.get("nextTime").and_then(Json::integer);
+                return Ok(Found::NoData(next));
+            }
+            Some("ok") => {}
+            other => return Err(format!("s is {other:?}")),
+        }
+        if json.get("t").is_none() {
+            return Err("no candles".to_string());
+        }
+        let columns = ["o", "h", "l", "c", "v"].map(|name| json[name].items());
+        let times = json["t"].items();
+        if columns.iter().any(|column| column.len() != times.len()) || times.is_empty() {
+            return Err("the columns have different lengths, or none".to_string());
+        }
+        let row = |at: usize| {
+            let figures = columns.map(|column| column[at].to_string());
+            Some((times[at].integer()? * 1000, figures))
+        };
+        let rows: Option<Vec<ChartRow>> = (0..times.len()).map(row).collect();
+        Ok(Found::Bars(rows.ok_or("a time is no integer")?))
+    }
+
+    /// Judges an answer.
+    fn check(&self, json: &Json, books: &Books<'_>, keep: Keep<'_>) -> Result<(), String> {
+        let ledger = &books.sources[self.source];
+        let is_tracked = ledger.tracks(self.market, books.span);
+        let found = self.read(json)?;
+        if is_tracked == Tri::No && !ledger.remembers {
+            return match found {
+                Found::Error(_) => Ok(()),
+                found => Err(format!("{} does not track it: {found:?}", ledger.id)),
+            };
+        }
+        if let Found::Error(why) = &found {
+            let may_be_unknown = is_tracked != Tri::Yes || ledger.has_list(books.span) != Tri::Yes;
+            return match why == NOT_YET || may_be_unknown {
+                true => Ok(()),
+                false => Err(format!("no reason for {why:?}")),
+            };
+        }
+        let ask = ChartAsk {
+            market: self.market,
+            interval: self.interval,
+            from: self
+                .from
+                .filter(|_| self.countback.is_none())
+                .map(|it| it * 1000),
+            to: Some(self.to * 1000 - 1),
+            limit: self.countback.unwrap_or(5000).min(5000),
+            fill: false,
+            text: false,
+            source: Some(self.source),
+        };
+        let fields = ChartFields {
+            source: ledger.id.clone(),
+            last_closed: None,
+            gaps: 0,
+            complete: false,
+            next: None,
+            max_age: None,
+        };
+        let rows = match &found {
+            Found::Bars(rows) => &rows[..],
+            _ => &[],
+        };
+        books.check_chart(&ask, rows, &fields, keep)?;
+        let begin = match (&found, ask.from) {
+            (Found::Bars(rows), _) => rows.first().map(|row| row.0),
+            (Found::NoData(Some(next)), _) => Some(next * 1000),
+            // None is older.
+            _ => None,
+        };
+        books.check_all_shown(&ask, rows, begin, keep, NEWEST)?;
+        match found {
+            Found::NoData(Some(next)) if ask.from.is_none_or(|from| next * 1000 >= from) => {
+                Err(format!("the next older one is at {next}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl UdfAsk {
+    fn target(&self, grammar: &Grammar) -> String {
+        let name = |market: &usize| grammar.symbols[*market].clone();
+        match self {
+            UdfAsk::Config => "/udf/config".to_string(),
+            UdfAsk::Time => "/udf/time".to_string(),
+            UdfAsk::Search(text) => {
+                format!("/udf/search?query={text}&type=&exchange=&limit=30")
+            }
+            UdfAsk::Symbol(market) => format!("/udf/symbols?symbol={}", name(market)),
+            UdfAsk::Quotes(markets) => {
+                let names: Vec<String> = markets.iter().map(name).collect();
+                format!("/udf/quotes?symbols={}", names.join(","))
+            }
+            UdfAsk::History(page) => page.target(grammar),
+        }
+    }
+
+    /// Judges an answer.
+    pub fn check(
+        &self,
+        body: &[u8],
+        books: &Books<'_>,
+        keep: Keep<'_>,
+        unix_ms: i64,
+    ) -> Result<(), String> {
+        let text = std::str::from_utf8(body).map_err(|_| "the body is no text")?;
+        if let UdfAsk::Time = self {
+            let shown: i64 = text.parse().map_err(|_| text.to_string())?;
+            return match shown == unix_ms.div_euclid(1000) {
+                true => Ok(()),
+                false => Err(format!("it is {unix_ms}, and not {shown}")),
+            };
+        }
+        let json = Json::parse(text).map_err(|why| format!("{why} in {text}"))?;
+        match self {
+            UdfAsk::Time => Ok(()),
+            UdfAsk::Config => check_config(&json, books),
+            UdfAsk::Search(text) => check_search(text, &json, books),
+            UdfAsk::Symbol(market) => {
+                let name = json.get("name").and_then(Json::text);
+                let is_known = name == Some(&books.symbols[*market]);
+                let is_error = json.get("s").is_some_and(|it| *it == "error");
+                let is_right = match books.known(*market) {
+                    Tri::Yes => is_known,
+                    Tri::Maybe => is_known || is_error,
+                    Tri::No => is_error || books.sources.iter().any(|it| it.remembers),
+                };
+                match is_right {
+                    true => Ok(()),
+                    false => Err(format!("{} is {json}", books.symbols[*market])),
+                }
+            }
+            UdfAsk::Quotes(markets) => check_quotes(markets, &json, books),
+            UdfAsk::History(page) => page.check(&json, books, keep),
+        }
+    }
+}
+
+fn check_config(json: &Json, books: &Books<'_>) -> Result<(), String> {
+    let shown = json["exchanges"].items().iter();
+    let shown: Vec<&str> = shown.filter_map(|it| it["value"].text()).collect();
+    let is_wrong = |it: &&super::ledger::Ledger| match it.is_there(books.span) {
+        Tri::Yes => !shown.contains(&it.id.as_str()),
+        Tri::Maybe => false,
+        Tri::No => shown.contains(&it.id.as_str()),
+    };
+    match books.sources.iter().find(is_wrong) {
+        Some(source) => Err(format!("{} and {shown:?}", source.id)),
+        None => Ok(()),
+    }
+}
+
+fn check_search(text: &str, json: &Json, books: &Books<'_>) -> Result<(), String> {
+    let needle = SEARCHES
+        .iter()
+        .find(|it| it.0 == text)
+        .expect("one of these")
+        .1;
+    let finds = |symbol: &str| symbol.contains(needle) || symbol.replace('/', "").contains(needle);
+    let mut shown = Vec::new();
+    for item in json.items() {
+        let market = books.market(item["symbol"].text().unwrap_or_default())?;
+        let is_there =
+            books.known(market) != Tri::No || books.sources.iter().any(|it| it.remembers);
+        if !is_there || !finds(&books.symbols[market]) || shown.contains(&market) {
+            return Err(format!("{item} should not be found by {text:?}"));
+        }
+        shown.push(market);
+    }
+    let is_missing = |market: &usize| {
+        let is_known = books.known(*market) == Tri::Yes && books.span.0 == books.span.1;
+        is_known && finds(&books.symbols[*market]) && !shown.contains(market)
+    };
+    match (0..books.symbols.len()).find(is_missing) {
+        Some(market) if shown.len() < 30 => Err(format!("{} is missing", books.symbols[market])),
+        _ => Ok(()),
+    }
+}
+
+fn check_quotes(markets: &[usize], json: &Json, books: &Books<'_>) -> Result<(), String> {
+    let items = json["d"].items();
+    if items.len() != markets.len() {
+        return Err(format!("{} markets were asked for: {json}", markets.len()));
+    }
+    for (market, item) in markets.iter().zip(items) {
+        let symbol = &books.symbols[*market];
+        if item["n"].text() != Some(symbol) {
+            return Err(format!("{symbol} is {item}"));
+        }
+        let is_shown = item["s"] == "ok";
+        match books.has_quote(*market, None) {
+            Tri::Yes if !is_shown => return Err(format!("no quote of {symbol}: {item}")),
+            Tri::No if is_shown && !books.sources.iter().any(|it| it.remembers) => {
+                return Err(format!("a quote of {symbol}: {item}"));
+            }
+            _ => {}
+        }
+        if is_shown {
+            books.check_values(*market, &item["v"])?;
+        }
+    }
+    Ok(())
+}
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct Adapter {
+    page: Page,
+    countback: usize,
+    stage: Stage,
+    /// The open time of the oldest bar so far, and of the newest one; seconds.
+    oldest: Option<i64>,
+    newest: Option<i64>,
+    /// Errors one after the other.
+    errors: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Config,
+    Time,
+    Search,
+    Symbol,
+    /// It goes to the left.
+    Past,
+    /// It is up to date.
+    Live,
+}
+
+impl Adapter {
+    /// One that looks at some market.
+    pub fn any(grammar: &Grammar, rng: &mut Rng) -> Adapter {
+        let interval = *rng.pick(&INTERVALS);
+        let length = length_ms(interval).unwrap_or(30 * 86_400_000) / 1000;
+        Adapter {
+            page: Page {
+                market: rng.below(7) as usize,
+                source: rng.below(grammar.sources.len() as u64) as usize,
+                interval,
+                from: None,
+                // The end of what is there, by any clock.
+                to: grammar.now_ms / 1000 + 20_000 * length.max(60),
+                countback: None,
+            },
+            countback: 2 + rng.below(300) as usize,
+            stage: Stage::Config,
+            oldest: None,
+            newest: None,
+            errors: 0,
+        }
+    }
+
+    /// What it asks next, after this answer; and after how long at most.
+    pub fn next(
+        &mut self,
+        last: Option<&Answer>,
+        grammar: &Grammar,
+        rng: &mut Rng,
+    ) -> Result<Ask, String> {
+        let json = last.and_then(|it| Json::parse(std::str::from_utf8(&it.body).ok()?).ok());
+        let found = json.and_then(|json| self.page.read(&json).ok());
+        let next = match self.stage {
+            Stage::Config => self.go(Stage::Time, UdfAsk::Config),
+            Stage::Time => self.go(Stage::Search, UdfAsk::Time),
+            Stage::Search => self.go(Stage::Symbol, UdfAsk::Search(rng.pick(&SEARCHES).0)),
+            Stage::Symbol => self.go(Stage::Past, UdfAsk::Symbol(self.page.market)),
+            Stage::Past => self.to_the_left(found)?,
+            Stage::Live if rng.chance(1, 3) => {
+                let mut markets = vec![self.page.market, rng.below(7) as usize];
+                markets.dedup();
+                UdfAsk::Quotes(markets)
+            }
+            Stage::Live => {
+                if let Some(Found::Bars(rows)) = found {
+                    self.newest = self.newest.max(rows.last().map(|row| row.0 / 1000));
+                }
+                let from = self.newest.unwrap_or(self.page.to);
+                self.page_of(Some(from), self.page.to, Some(2))
+            }
+        };
+        let target = next.target(grammar);
+        Ok(Ask {
+            bytes: format!("GET {target} HTTP/1.1\r\nHost: sim\r\n\r\n").into_bytes(),
+            head_only: false,
+            last: false,
+            expects_continue: false,
+            conditional: false,
+            gzip: false,
+            kind: Kind::Udf(next),
+            target,
+        })
+    }
+
+    fn go(&mut self, stage: Stage, ask: UdfAsk) -> UdfAsk {
+        self.stage = stage;
+        ask
+    }
+
+    fn page_of(&self, from: Option<i64>, to: i64, countback: Option<usize>) -> UdfAsk {
+        UdfAsk::History(Page {
+            from,
+            to,
+            countback,
+            ..self.page.clone()
+        })
+    }
+
+    fn to_the_left(&mut self, found: Option<Found>) -> Result<UdfAsk, String> {
+        match found {
+            Some(Found::Bars(rows)) => {
+                let ends = rows.first().zip(rows.last());
+                let (first, last) = ends.map_or((0, 0), |it| (it.0.0 / 1000, it.1.0 / 1000));
+                if self.oldest.is_some_and(|oldest| last >= oldest) {
+                    return Err(format!(
+                        "{last} was there already, from {:?} on",
+                        self.oldest
+                    ));
+                }
+                self.newest.get_or_insert(last);
+                (self.oldest, self.errors) = (Some(first), 0);
+            }
+            Some(Found::Error(_)) if self.errors < 5 => self.errors += 1,
+            Some(_) => {
+                self.stage = Stage::Live;
+                return Ok(self.page_of(self.newest, self.page.to, Some(2)));
+            }
+            // The market was resolved.
+            None => {}
+        }
+        let to = self.oldest.unwrap_or(self.page.to);
+        let length = length_ms(self.page.interval).unwrap_or(30 * 86_400_000) / 1000;
+        let from = to - self.countback as i64 * length;
+        Ok(self.page_of(Some(from), to, Some(self.countback)))
+    }
+
+    /// How long it waits before it asks, at most.
+    pub fn pause(&self) -> u64 {
+        match self.stage {
+            Stage::Live => 6 * SECOND,
+            _ if self.errors > 0 => 3 * SECOND,
+            _ => 50_000,
+        }
+    }
+}
