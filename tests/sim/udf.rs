@@ -363,7 +363,7 @@ impl Adapter {
             Stage::Time => self.go(Stage::Search, UdfAsk::Time),
             Stage::Search => self.go(Stage::Symbol, UdfAsk::Search(rng.pick(&SEARCHES).0)),
             Stage::Symbol => self.go(Stage::Past, UdfAsk::Symbol(self.page.market)),
-            Stage::Past => self.to_the_left(found)?,
+            Stage::Past => self.go_left(found)?,
             Stage::Live if rng.chance(1, 3) => {
                 let mut markets = vec![self.page.market, rng.below(7) as usize];
                 markets.dedup();
@@ -404,7 +404,7 @@ impl Adapter {
         })
     }
 
-    fn to_the_left(&mut self, found: Option<Found>) -> Result<UdfAsk, String> {
+    fn go_left(&mut self, found: Option<Found>) -> Result<UdfAsk, String> {
         match found {
             Some(Found::Bars(rows)) => {
                 let ends = rows.first().zip(rows.last());
