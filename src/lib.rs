@@ -20,10 +20,12 @@
 //!           api                  the endpoints; the table of metrics; OpenAPI; compressed bodies
 //!           sources              one exchange: schedule, connections, candle plans, jobs; failover
 //!           history              what is in the history file, on its way there, on its way back
+//!           cluster              which node collects a source, and what the nodes tell each other
 //! layer 2 http                 messages: parses and writes requests and responses
 //!         market               meaning: symbols, quotes, candle series, charts
 //!         exchange             dialects: what one exchange's addresses and JSON mean
 //!         demo                 a simulated exchange, computed from a seed
+//!         resp  replication    how Redis is spoken to; what nodes of a cluster tell each other
 //! layer 1 time  table  job_queue  rng  decimal  fingerprint  interval  record  history  json  log_targets
 //!         config  durations
 //! ```
@@ -75,6 +77,8 @@ pub mod market;
 pub mod net;
 pub mod probe;
 pub mod record;
+pub mod replication;
+pub mod resp;
 pub mod rng;
 pub mod store;
 pub mod table;

@@ -18,6 +18,7 @@ mod command;
 #[cfg(test)]
 pub(crate) mod describe;
 mod dialects;
+mod engine;
 mod fault;
 mod file;
 mod flags;
@@ -44,6 +45,7 @@ mod values;
 
 pub use command::{Command, Export, ReadyAt, command, reload};
 pub use dialects::{Dialects, KnownDialect};
+pub use engine::EngineUrl;
 pub use fault::{Fault, Report};
 pub use flags::help;
 pub use forms::{Data, ListenAddress};
@@ -54,7 +56,7 @@ pub use network::Network;
 pub use proxy::{Credentials, Proxy};
 pub use reload::{SourceChange, SourcePlaces};
 pub use schema::{
-    CategoryConfig, Config, DEMO, DemoConfig, Depth, Ecosystem, EcosystemMarket, History,
+    CategoryConfig, ClusterConfig, Config, DEMO, DemoConfig, Depth, Ecosystem, EcosystemMarket, History,
     SourceConfig, Tls,
 };
 pub use url::Url;

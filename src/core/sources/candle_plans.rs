@@ -110,6 +110,20 @@ impl CandlePlans {
         }
     }
 
+    /// The newest candles of a series are due now.
+    pub fn refresh(&mut self, key: SeriesKey, now: Now) {
+        if let Some(plan) = self.plan_mut(key) {
+            plan.refresh_at = plan.refresh_at.min(now.mono);
+        }
+    }
+
+    /// Nothing is in flight any more.
+    pub fn forget_sent(&mut self) {
+        for plan in &mut self.plans {
+            plan.in_flight = None;
+        }
+    }
+
     /// True if some of the configured backfill is still to be requested.
     pub fn has_backfill(&self) -> bool {
         self.plans.iter().any(|plan| plan.backfill.is_some())

@@ -9,6 +9,7 @@
 //! ([`Source::work`]), after its body has parsed to its end.
 
 mod reload;
+mod replication;
 
 use crate::config::Config;
 use crate::core::Event;
@@ -21,6 +22,7 @@ use crate::core::sources::jobs::{
     Job, apply, apply_tickers, drop_quotes, drop_records, follow_named, refresh_list,
 };
 use crate::core::sources::planner::Planner;
+use crate::core::sources::replica::Replica;
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::schedule::Schedule;
 use crate::core::sources::task::{Profile, Task};
@@ -40,6 +42,7 @@ pub struct Source {
     schedule: Schedule,
     jobs: JobQueue<Job>,
     progress: BackfillProgress,
+    replica: Replica,
     /// When [`Source::handle_timeout`] is wanted; recomputed after each change.
     wake_at: Option<Mono>,
     /// True if it is configured no longer: it requests nothing.
@@ -60,6 +63,7 @@ impl Source {
             schedule: Schedule::new(&profile, seed, now.mono),
             jobs: JobQueue::default(),
             progress: BackfillProgress::new(now.mono),
+            replica: Replica::default(),
             wake_at: Some(now.mono),
             has_ended: false,
             profile,
@@ -192,6 +196,9 @@ impl Source {
         if self.has_ended {
             return;
         }
+        if !self.replica.role.collects() {
+            return self.want_due(history, cx);
+        }
         self.schedule.begin_round(&self.profile, cx);
         let mut next = None;
         while let Some(conn) = self.connections.idle() {
@@ -252,7 +259,8 @@ impl Source {
         let mut has_ended = false;
         let is_done = match &mut job {
             Job::ApplyTickers(tickers, received) => {
-                apply_tickers(id, tickers, *received, schedule, cx)
+                self.publish_piece(tickers, *received, cx);
+                apply_tickers(id, tickers, *received, &self.schedule, cx)
             }
             Job::ApplyCandles(page) => {
                 let is_done = page.step(&schedule.clock, &mut schedule.candles, history, cx);
@@ -262,10 +270,25 @@ impl Source {
                 }
                 is_done
             }
+            Job::ReadList(list) => {
+                let next = self.read_list(list, cx);
+                let is_done = next.is_some();
+                self.jobs.push(next.flatten());
+                is_done
+            }
+            Job::WriteList(writer) => {
+                let list = writer.step(id, cx);
+                let is_done = list.is_some();
+                list.into_iter().for_each(|list| self.publish_list(list));
+                is_done
+            }
             Job::RefreshList => {
                 let next = refresh_list(&self.profile, schedule, history, cx);
                 let is_done = next.is_some();
                 self.jobs.push(next.into_iter().flatten());
+                if is_done {
+                    self.list_changed();
+                }
                 is_done
             }
             Job::DropQuotes(symbols) => drop_quotes(id, symbols, cx),
@@ -329,6 +352,7 @@ impl Source {
             self.schedule.backoff.quotes_came(cx);
             cx.market.quotes.count_rejected(staged.rejected);
         }
+        let published = self.to_publish(&staged, sent_at, cx);
         match apply(
             staged,
             sent_at,
@@ -337,7 +361,10 @@ impl Source {
             history,
             cx,
         ) {
-            Ok(job) => self.jobs.push(job),
+            Ok(job) => {
+                self.jobs.push(job);
+                self.publish_applied(published, cx);
+            }
             Err(fault) => self.failed(&task, fault, cx.now.mono, cx),
         }
     }
@@ -383,6 +410,7 @@ impl Source {
             self.schedule.candles.give_up_asked();
             self.schedule.round.abandon();
         }
+        self.publish_status(cx);
     }
 
     /// Ends those requests that are chosen. Their tasks are due again at once.

@@ -1,0 +1,274 @@
+//! What this node is told by the others: entries of the sources that it follows, requests for candles of
+//! those that it collects, and the engine's time, by which the age of an entry is known.
+//!
+//! [`Reading`] owns what was read and not yet applied. Nothing more is read before that is applied, so it
+//! is bounded by one reply.
+
+use super::engine::{Command, Which};
+use super::seat::{EntryId, Hold, Seat};
+use super::Cluster;
+use crate::core::context::Context;
+use crate::core::history::History;
+use crate::core::sources::Sources;
+use crate::log_targets::CLUSTER;
+use crate::market::SourceId;
+use crate::replication::{Body, Entry, EntryError, Markets, decode, decode_ask};
+use crate::resp::Reply;
+use crate::time::Mono;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// How long the engine waits for an entry before it replies that there is none. A source that is followed
+/// anew is read after this at the latest.
+const BLOCK: Duration = Duration::from_millis(250);
+
+/// Entries of one stream in one reply.
+const ENTRIES: &[u8] = b"16";
+
+/// Responses that may wait to be applied before more entries are.
+const MOST_STAGED: usize = 8;
+
+/// Requests for candles that were made so long before this node collected are still answered.
+const RECENT_MS: i64 = 5000;
+
+/// Signs of life by which the engine's time is judged: the quickest of them tells it best.
+const TIMES: usize = 8;
+
+/// See the module's page.
+#[derive(Default)]
+pub(super) struct Reading {
+    raw: VecDeque<Raw>,
+    is_sent: bool,
+    /// The sources of the keys in the read that is under way, and whether each is a stream of requests.
+    keys: Vec<(String, SourceId, bool)>,
+    /// The engine's milliseconds at our `Mono` zero, by the last signs of life. Each is too high by the time
+    /// that the command was on its way.
+    zeros: VecDeque<i64>,
+    is_too_old: bool,
+    is_logged: bool,
+}
+
+/// An entry as it was read.
+struct Raw {
+    source: SourceId,
+    is_ask: bool,
+    id: EntryId,
+    bytes: Vec<u8>,
+}
+
+impl Reading {
+    /// True if entries are of a newer format.
+    pub fn is_too_old(&self) -> bool {
+        self.is_too_old
+    }
+
+    /// Reads nothing any more.
+    pub fn give_up(&mut self) {
+        *self = Reading {
+            is_too_old: true,
+            ..Reading::default()
+        };
+    }
+
+    /// The connection has ended: no reply comes.
+    pub fn forget_sent(&mut self) {
+        self.is_sent = false;
+    }
+
+    /// The engine has told its time, asked then.
+    pub fn note_time(&mut self, time: i64, sent_at: Mono) {
+        self.zeros.push_back(time - (sent_at.0 / 1000) as i64);
+        if self.zeros.len() > TIMES {
+            self.zeros.pop_front();
+        }
+    }
+
+    /// The engine's time in milliseconds: never too low, and too high by less than a round trip.
+    pub fn engine_time(&self, now: Mono) -> i64 {
+        self.zeros.iter().min().copied().unwrap_or(0) + (now.0 / 1000) as i64
+    }
+
+    /// The place in a stream of requests from which on they are still answered.
+    pub fn recent(&self, now: Mono) -> EntryId {
+        EntryId {
+            ms: (self.engine_time(now) - RECENT_MS).max(0) as u64,
+            number: 0,
+        }
+    }
+
+    /// A reply with entries has come.
+    pub fn came(&mut self, streams: &[Reply<'_>], seats: &mut [Seat]) {
+        self.is_sent = false;
+        for stream in streams {
+            let [name, entries] = stream.list() else {
+                continue;
+            };
+            let is_named = |it: &&(String, SourceId, bool)| name.bytes() == Some(it.0.as_bytes());
+            let Some(&(_, source, is_ask)) = self.keys.iter().find(is_named) else {
+                continue;
+            };
+            for entry in entries.list() {
+                let [id, fields] = entry.list() else { continue };
+                let id = id.bytes().and_then(EntryId::parse);
+                let bytes = fields.list().get(1).and_then(Reply::bytes);
+                let (Some(id), Some(bytes)) = (id, bytes) else {
+                    continue;
+                };
+                let seat = &mut seats[source.index()];
+                match (is_ask, &mut seat.place) {
+                    (true, _) => seat.asks = id,
+                    (false, Some(place)) => *place = id,
+                    // It is not followed any more.
+                    (false, None) => continue,
+                }
+                let bytes = bytes.to_vec();
+                self.raw.push_back(Raw {
+                    source,
+                    is_ask,
+                    id,
+                    bytes,
+                });
+            }
+        }
+    }
+}
+
+impl Cluster {
+    /// True if [`Cluster::work`] has something to do.
+    pub fn has_work(&self, staged: usize) -> bool {
+        !self.reading.raw.is_empty() && staged < MOST_STAGED
+    }
+
+    /// Applies the next entry.
+    pub fn work(&mut self, sources: &mut Sources, history: &mut History, cx: &mut Context) {
+        let Some(raw) = self.reading.raw.pop_front() else {
+            return;
+        };
+        let seat = &self.seats[raw.source.index()];
+        let result = match (raw.is_ask, seat.hold) {
+            (true, Hold::Collects { .. }) => decode_ask(&raw.bytes)
+                .map(|series| sources.asked(raw.source, &series, history, cx)),
+            (false, Hold::Follows) => {
+                decode(&raw.bytes).map(|entry| self.apply(&raw, entry, sources, history, cx))
+            }
+            _ => Ok(()),
+        };
+        match result {
+            Ok(()) => {}
+            Err(EntryError::Newer(version)) => self.leave(raw.source, version, sources, cx),
+            Err(EntryError::Malformed) => {
+                if !std::mem::replace(&mut self.reading.is_logged, true) {
+                    let source = &cx.stats[raw.source].id;
+                    log::warn!(target: CLUSTER, "entry malformed source={source} id={}", raw.id);
+                }
+            }
+        }
+        if self.reading.raw.is_empty() {
+            self.read_on(cx);
+        }
+    }
+
+    fn apply(
+        &mut self,
+        raw: &Raw,
+        entry: Entry,
+        sources: &mut Sources,
+        history: &mut History,
+        cx: &mut Context,
+    ) {
+        let seat = &mut self.seats[raw.source.index()];
+        if entry.head.epoch < seat.seen {
+            // Of a collector before the present one, in an engine that came back with old data.
+            return;
+        }
+        seat.seen = entry.head.epoch;
+        if entry.body == Body::Released && !seat.is_asking {
+            seat.due = cx.now.mono;
+        }
+        let age = self.reading.engine_time(cx.now.mono) - raw.id.ms as i64;
+        let age = Duration::from_millis(age.max(0) as u64);
+        if let Some(cluster) = &mut cx.stats.cluster {
+            cluster.applied += 1;
+            if let Some(source) = cluster.sources.get_mut(raw.source.index()) {
+                source.lag_ms = Some(age.as_millis() as u64);
+            }
+        }
+        sources.follow_entry(raw.source, entry, age, history, cx);
+    }
+
+    /// Notes where the stream is to be read from, and fetches the market list if there is a newer one.
+    pub(super) fn note_place(&mut self, id: SourceId, look: &[Reply<'_>], cx: &mut Context) {
+        let entry = |at: usize| EntryId::parse(look.get(at)?.bytes()?);
+        let (from, last) = (entry(3), entry(4).unwrap_or_default());
+        let version = look.get(5).and_then(Reply::number).unwrap_or(0).unsigned_abs();
+        let seat = &mut self.seats[id.index()];
+        // An engine that came back empty, or with old data, counts from less.
+        if seat.place.is_none_or(|place| place > last && place.ms > last.ms) {
+            seat.place = Some(from.map_or(EntryId::default(), EntryId::before));
+        }
+        if seat.list != Some(version) && !seat.fetches_list {
+            seat.fetches_list = true;
+            let key = self.keys.of(&cx.stats[id].id, "list");
+            let words: [&[u8]; 2] = [b"GET", key.as_bytes()];
+            let command = Command::GetList(id, version);
+            self.engine.send(Which::Commands, command, &words, cx);
+        }
+        self.read_on(cx);
+    }
+
+    /// Takes in a market list. `false`: it cannot be taken now.
+    pub(super) fn read_list(
+        &mut self,
+        id: SourceId,
+        bytes: Option<&[u8]>,
+        sources: &mut Sources,
+        cx: &mut Context,
+    ) -> bool {
+        let Some(bytes) = bytes.filter(|_| self.seats[id.index()].hold == Hold::Follows) else {
+            return true;
+        };
+        match Markets::new(bytes.to_vec()) {
+            Ok(list) => sources.follow_list(id, list, cx),
+            Err(EntryError::Newer(version)) => {
+                self.leave(id, version, sources, cx);
+                true
+            }
+            Err(EntryError::Malformed) => true,
+        }
+    }
+
+    /// Waits for more entries, if all that was read is applied.
+    pub(super) fn read_on(&mut self, cx: &mut Context) {
+        if self.reading.is_sent || !self.reading.raw.is_empty() || !self.engine.is_up() {
+            return;
+        }
+        if !self.engine.link(Which::Reader).is_open() {
+            return;
+        }
+        let mut places = Vec::new();
+        self.reading.keys.clear();
+        for (at, seat) in (0..).zip(&self.seats) {
+            let id = SourceId(at);
+            // Tickers are known by the ids of the list.
+            let has_list = seat.list == Some(0) || cx.market.catalog.has_list(id);
+            let (what, place) = match (seat.hold, seat.place) {
+                (Hold::Collects { .. }, _) => ("ask", seat.asks),
+                (Hold::Follows, Some(place)) if seat.list.is_some() && has_list => ("stream", place),
+                _ => continue,
+            };
+            let key = self.keys.of(&cx.stats[id].id, what);
+            self.reading.keys.push((key, id, what == "ask"));
+            places.push(place.to_string());
+        }
+        if places.is_empty() {
+            return;
+        }
+        let block = BLOCK.as_millis().to_string();
+        let mut words: Vec<&[u8]> =
+            vec![b"XREAD", b"COUNT", ENTRIES, b"BLOCK", block.as_bytes(), b"STREAMS"];
+        words.extend(self.reading.keys.iter().map(|(key, ..)| key.as_bytes()));
+        words.extend(places.iter().map(String::as_bytes));
+        self.reading.is_sent = true;
+        self.engine.link(Which::Reader).send(Command::Read, &words, BLOCK, cx);
+    }
+}
