@@ -290,10 +290,15 @@ fn put_ticker(out: &mut Vec<u8>, ticker: &Ticker) {
         &ticker.base_volume,
         &ticker.quote_volume,
     ];
-    let set = (0..).zip(figures).map(|(at, it)| u64::from(it.is_some()) << at);
+    let set = (0..)
+        .zip(figures)
+        .map(|(at, it)| u64::from(it.is_some()) << at);
     put(out, set.sum());
     put_decimal(out, &ticker.last);
-    figures.into_iter().flatten().for_each(|it| put_decimal(out, it));
+    figures
+        .into_iter()
+        .flatten()
+        .for_each(|it| put_decimal(out, it));
     put_option(out, &ticker.timestamp, |out, time| put_signed(out, time.0));
 }
 

@@ -156,15 +156,6 @@ impl Redis {
         keys.sort();
         keys
     }
-
-    /// Processor time so far, user and system, in clock ticks of 10 ms (Linux).
-    pub fn cpu_ticks(&self) -> u64 {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid().unwrap_or(0)));
-        let stat = stat.unwrap_or_default();
-        let after = stat.rsplit(')').next().unwrap_or_default();
-        let fields = after.split_whitespace().skip(11).take(2);
-        fields.filter_map(|field| field.parse::<u64>().ok()).sum()
-    }
 }
 
 impl Drop for Redis {

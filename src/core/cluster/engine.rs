@@ -99,7 +99,10 @@ impl Engine {
         Engine {
             links: Default::default(),
             connections: Table::behind(first, MOST_CONNECTIONS),
-            addresses: literal.map(|ip| SocketAddr::new(ip, url.port)).into_iter().collect(),
+            addresses: literal
+                .map(|ip| SocketAddr::new(ip, url.port))
+                .into_iter()
+                .collect(),
             is_resolving: false,
             retry_at: now,
             failures: 0,
@@ -353,7 +356,13 @@ pub fn refusal(pending: &Pending<Command>, reply: &Reply<'_>) -> Option<String> 
         "LOADING" => "it is loading its data".to_string(),
         "OOM" => "its memory is full".to_string(),
         "MOVED" | "ASK" => {
-            let place: String = rest.rsplit(' ').next().unwrap_or("").chars().take(MOST_TOLD).collect();
+            let place: String = rest
+                .rsplit(' ')
+                .next()
+                .unwrap_or("")
+                .chars()
+                .take(MOST_TOLD)
+                .collect();
             format!("it is part of a cluster, whose node {place} has the keys of this prefix")
         }
         _ => format!("it refuses a command: {told}"),

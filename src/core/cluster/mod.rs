@@ -19,11 +19,11 @@ mod seat;
 mod tests;
 
 use crate::config::Config;
+use crate::core::Event;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::{Role, Sources};
 use crate::core::stats::{ClusterSource, ClusterStatus};
-use crate::core::Event;
 use crate::log_targets::{CLUSTER, quoted};
 use crate::market::SourceId;
 use crate::resp::{Reply, parse};
@@ -85,7 +85,12 @@ pub struct Cluster {
 impl Cluster {
     /// The cluster of the configuration, if there is one. `boot` tells this run from others; keys of its
     /// connections begin at `first`.
-    pub fn new(boot: u64, first: usize, sources: &mut Sources, cx: &mut Context) -> Option<Box<Cluster>> {
+    pub fn new(
+        boot: u64,
+        first: usize,
+        sources: &mut Sources,
+        cx: &mut Context,
+    ) -> Option<Box<Cluster>> {
         let config = cx.config.cluster.clone().filter(|_| HAS_CLUSTERS)?;
         let mut rng = Rng::new(boot ^ 0x00C1_0573);
         let run = format!("{:08x}", boot as u32);
@@ -175,9 +180,23 @@ impl Cluster {
             _ if seat.is_asking || !self.engine.is_up() => Mono::NEVER,
             _ => seat.due,
         };
-        let seats = self.seats.iter().filter(|it| !it.has_ended).map(of_seat).min();
-        let beat = if self.engine.is_up() { self.beat_at } else { Mono::NEVER };
-        Some(self.engine.due().min(seats.unwrap_or(Mono::NEVER)).min(beat))
+        let seats = self
+            .seats
+            .iter()
+            .filter(|it| !it.has_ended)
+            .map(of_seat)
+            .min();
+        let beat = if self.engine.is_up() {
+            self.beat_at
+        } else {
+            Mono::NEVER
+        };
+        Some(
+            self.engine
+                .due()
+                .min(seats.unwrap_or(Mono::NEVER))
+                .min(beat),
+        )
     }
 
     /// True if the engine has been told of the end, or need not be.
@@ -187,13 +206,7 @@ impl Cluster {
     }
 
     /// Takes in what happened to a connection.
-    pub fn handle(
-        &mut self,
-        key: Key,
-        event: Event<'_>,
-        sources: &mut Sources,
-        cx: &mut Context,
-    ) {
+    pub fn handle(&mut self, key: Key, event: Event<'_>, sources: &mut Sources, cx: &mut Context) {
         let Some(which) = self.engine.which(key) else {
             return;
         };
@@ -278,9 +291,8 @@ impl Cluster {
                 self.tell_role(id, sources, cx);
             }
             let rival = self.seats[at].rival.as_ref();
-            let is_gone = |(name, until): &(String, Mono)| {
-                *until <= cx.now.mono || self.nodes.contains(name)
-            };
+            let is_gone =
+                |(name, until): &(String, Mono)| *until <= cx.now.mono || self.nodes.contains(name);
             if self.seats[at].collects() && rival.is_some_and(is_gone) {
                 self.seats[at].rival = None;
                 sources.use_whole_budget(id, cx);
@@ -341,7 +353,11 @@ impl Cluster {
         }
         let list = reply.list();
         match &pending.command {
-            Command::Auth | Command::Select | Command::Ask | Command::Leave | Command::Release(_) => {}
+            Command::Auth
+            | Command::Select
+            | Command::Ask
+            | Command::Leave
+            | Command::Release(_) => {}
             Command::Load(script) => {
                 let name = reply.bytes().unwrap_or_default();
                 if self.engine.loaded(*script, name) && !self.engine.is_up() {
@@ -355,7 +371,9 @@ impl Cluster {
                 let is_ours = reply.number() == Some(1);
                 self.renewed(*id, is_ours.then_some(*spent), pending.sent_at, sources, cx);
             }
-            Command::Publish(id) | Command::List(id) if *reply == Reply::Null => self.fenced(*id, cx),
+            Command::Publish(id) | Command::List(id) if *reply == Reply::Null => {
+                self.fenced(*id, cx)
+            }
             Command::Publish(_) | Command::List(_) => {}
             Command::GetList(id, version) => {
                 self.seats[id.index()].fetches_list = false;
@@ -415,7 +433,10 @@ impl Cluster {
     }
 
     fn held_and_share(&self) -> (usize, usize) {
-        let held = self.seats.iter().filter(|seat| seat.collects() || seat.is_asking && seat.hold == Hold::Alone);
+        let held = self
+            .seats
+            .iter()
+            .filter(|seat| seat.collects() || seat.is_asking && seat.hold == Hold::Alone);
         let count = self.seats.iter().filter(|seat| !seat.has_ended).count();
         (held.count(), count.div_ceil(self.nodes.len().max(1)))
     }
@@ -441,7 +462,12 @@ impl Cluster {
         let now = cx.now.mono;
         let has_room = self.has_room();
         let jitter = Duration::from_micros(self.rng.below(JITTER) * 100);
-        let number = |at: usize| list.get(at).and_then(Reply::number).unwrap_or(0).unsigned_abs();
+        let number = |at: usize| {
+            list.get(at)
+                .and_then(Reply::number)
+                .unwrap_or(0)
+                .unsigned_abs()
+        };
         let seat = &mut self.seats[id.index()];
         seat.is_asking = false;
         seat.seen = seat.seen.max(number(0));
@@ -488,7 +514,8 @@ impl Cluster {
         seat.due = cx.now.mono + TICK;
         seat.asks = self.reading.recent(cx.now.mono);
         let seat = &mut self.seats[id.index()];
-        let holder = String::from_utf8_lossy(list.get(2).and_then(Reply::bytes).unwrap_or_default());
+        let holder =
+            String::from_utf8_lossy(list.get(2).and_then(Reply::bytes).unwrap_or_default());
         let before = holder.rsplit_once('#').map_or("", |(name, _)| name);
         let has_let_go = number(3) == Some(1);
         let is_rival = !has_let_go && !before.is_empty() && before != self.node;
@@ -563,7 +590,8 @@ impl Cluster {
         let nodes = self.keys.nodes();
         let words = [b"ZREM", nodes.as_bytes(), self.node.as_bytes()];
         if self.engine.is_up() {
-            self.engine.send(Which::Commands, Command::Leave, &words, cx);
+            self.engine
+                .send(Which::Commands, Command::Leave, &words, cx);
         }
         self.ends_since = Some(cx.now.mono);
     }
@@ -611,7 +639,9 @@ impl Cluster {
             return;
         };
         cluster.set_up(self.engine.is_up(), self.engine.trouble(), cx.now);
-        cluster.sources.resize_with(self.seats.len(), ClusterSource::default);
+        cluster
+            .sources
+            .resize_with(self.seats.len(), ClusterSource::default);
         for (status, seat) in cluster.sources.iter_mut().zip(&self.seats) {
             status.collects = seat.hold != Hold::Follows;
             status.epoch = seat.held_epoch().unwrap_or(seat.seen);

@@ -99,7 +99,14 @@ impl Replica {
     }
 
     /// Tells the others of something that was received then.
-    pub fn publish(&mut self, source: SourceId, body: Body, received: Now, rest: Mono, cx: &Context) {
+    pub fn publish(
+        &mut self,
+        source: SourceId,
+        body: Body,
+        received: Now,
+        rest: Mono,
+        cx: &Context,
+    ) {
         let status = &cx.stats[source];
         let head = Head {
             epoch: 0,
@@ -220,7 +227,9 @@ impl ListWriter {
             let name = catalog.name(*symbol);
             let market = MarketInfo {
                 ticker_id: listing.ticker_id.clone(),
-                candle_id: Some(listing.candle_id()).filter(|it| **it != *listing.ticker_id).map(Into::into),
+                candle_id: Some(listing.candle_id())
+                    .filter(|it| **it != *listing.ticker_id)
+                    .map(Into::into),
                 base: name.base().into(),
                 quote: name.quote().into(),
                 active: listing.active,

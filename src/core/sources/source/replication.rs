@@ -93,7 +93,8 @@ impl Source {
     pub(super) fn publish(&mut self, body: Body, received: Now, cx: &Context) {
         if self.replica.publishes() {
             let rest = self.schedule.backoff.until;
-            self.replica.publish(self.profile.id, body, received, rest, cx);
+            self.replica
+                .publish(self.profile.id, body, received, rest, cx);
         }
     }
 
@@ -112,7 +113,9 @@ impl Source {
         }
         let id = self.profile.id;
         let (piece, default_time) = tickers.first_piece();
-        let named = piece.iter().filter_map(|(symbol, ticker)| named(id, *symbol, ticker, cx));
+        let named = piece
+            .iter()
+            .filter_map(|(symbol, ticker)| named(id, *symbol, ticker, cx));
         let mut tickers_named: Vec<_> = named.collect();
         for (_, ticker) in &mut tickers_named {
             ticker.timestamp = ticker.timestamp.or(default_time);
@@ -340,7 +343,13 @@ impl Source {
             left -= 1;
         }
         let is_read = left > 0;
-        is_read.then(|| cx.market.catalog.end_list(id).ok().map(|()| Job::RefreshList))
+        is_read.then(|| {
+            cx.market
+                .catalog
+                .end_list(id)
+                .ok()
+                .map(|()| Job::RefreshList)
+        })
     }
 
     /// Asks the collector for the candles that are due, and works out when to look again.
@@ -355,7 +364,11 @@ impl Source {
             let Some(page) = self.schedule.candles.next(cx) else {
                 break;
             };
-            let is_known = cx.market.charts.get(page.series).and_then(|it| it.newest_known());
+            let is_known = cx
+                .market
+                .charts
+                .get(page.series)
+                .and_then(|it| it.newest_known());
             let waits = page.urgency != Urgency::Client && is_known.is_some();
             let when = page.when + if waits { GRACE } else { Duration::ZERO };
             let is_held = history.pace_of(self.profile.id) == crate::core::history::Pace::Hold;
@@ -363,7 +376,9 @@ impl Source {
                 next = Some(when.max(cx.now.mono + GRACE / 10));
                 break;
             }
-            self.schedule.candles.sent(page.series, page.slots.clone(), cx);
+            self.schedule
+                .candles
+                .sent(page.series, page.slots.clone(), cx);
             self.replica.want(page.series, page.slots, cx);
         }
         let all = [self.replica.due(), next, self.schedule.backoff.down_at(cx)];
@@ -421,7 +436,8 @@ impl Source {
                 is_proven: true,
             };
             let (id, rest) = (asked.key.source, self.schedule.backoff.until);
-            self.replica.publish(id, Body::Candles(page), cx.now, rest, cx);
+            self.replica
+                .publish(id, Body::Candles(page), cx.now, rest, cx);
         }
     }
 }
