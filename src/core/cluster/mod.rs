@@ -662,5 +662,7 @@ impl Cluster {
         while let Some((id, told)) = sources.next_told() {
             self.tell(id, told, cx);
         }
+        // A list may have come into place.
+        self.read_on(cx);
     }
 }

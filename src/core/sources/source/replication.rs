@@ -311,15 +311,12 @@ impl Source {
             unix: cx.now.unix,
         };
         let slots = page.series.slots;
-        self.schedule.candles.sent(key, slots.clone(), cx);
         let rows = page.rows.into_iter();
         let rows = rows.map(|(candle, closed)| Reported { candle, closed });
         let known = (page.is_dated, page.is_full);
-        let mut page_job = CandlePage::new(key, slots, rows.collect(), known, sent_at);
-        if page.is_proven {
-            page_job.prove();
-        }
-        self.jobs.push([Job::ApplyCandles(page_job)]);
+        let applied = CandlePage::new(key, slots, rows.collect(), known, sent_at);
+        let applied = applied.asked_elsewhere(page.is_proven);
+        self.jobs.push([Job::ApplyCandles(applied)]);
     }
 
     /// Takes in the market list of the collector. `false`: one is being applied.
