@@ -140,10 +140,8 @@ fn a_redis_that_comes_back_with_old_data_is_not_believed() {
     let begin = Instant::now();
     while begin.elapsed() < LEASE {
         for (at, node) in world.up() {
-            assert!(
-                node.received_at(0) >= before[at],
-                "{at} went back to an old quote"
-            );
+            let (now, before) = (node.received_at(0), before[at]);
+            assert!(now >= before, "{at} went back from {before:?} to {now:?}");
         }
     }
     await_reunion(&world);
