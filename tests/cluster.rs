@@ -12,6 +12,8 @@ mod charts;
 mod ends;
 #[path = "cluster/engine.rs"]
 mod engine;
+#[path = "cluster/entries.rs"]
+mod entries;
 #[path = "history/file.rs"]
 #[expect(dead_code, reason = "other tests use the rest of it")]
 mod file;
