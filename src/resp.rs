@@ -232,8 +232,16 @@ mod tests {
             assert_eq!(parse(bytes), Err(ReplyError::Malformed), "{bytes:?}");
         }
         assert_eq!(parse(&[b'+'; MOST_LINE + 2]), Err(ReplyError::Malformed));
-        for bytes in ["*16385\r\n", "$33554433\r\n", "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n+a\r\n"] {
-            assert_eq!(parse(bytes.as_bytes()), Err(ReplyError::TooLarge), "{bytes}");
+        for bytes in [
+            "*16385\r\n",
+            "$33554433\r\n",
+            "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n+a\r\n",
+        ] {
+            assert_eq!(
+                parse(bytes.as_bytes()),
+                Err(ReplyError::TooLarge),
+                "{bytes}"
+            );
         }
     }
 

@@ -56,7 +56,7 @@ pub use network::Network;
 pub use proxy::{Credentials, Proxy};
 pub use reload::{SourceChange, SourcePlaces};
 pub use schema::{
-    CategoryConfig, ClusterConfig, Config, DEMO, DemoConfig, Depth, Ecosystem, EcosystemMarket, History,
-    SourceConfig, Tls,
+    CategoryConfig, ClusterConfig, Config, DEMO, DemoConfig, Depth, Ecosystem, EcosystemMarket,
+    History, SourceConfig, Tls,
 };
 pub use url::Url;

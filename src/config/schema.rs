@@ -11,11 +11,12 @@
 //! 3. If it depends on other keys, compare them in `check`.
 //! 4. Let `UPDATE_DOCS=1 cargo test reference` write the reference.
 
+use super::engine::EngineUrl;
 use super::forms::{
     ADDRESS, AMOUNT, BASE_PATH, CATEGORY_ID, DATA, DIALECT, Data, ENGINE, FILE, FRACTION, ICON,
-    KEY_PART, LOG, ListenAddress, MARKET_ID, NETWORK, PLACES, QUOTE_ASSET, SOURCE_ID, SYMBOL, URL, WORDS,
+    KEY_PART, LOG, ListenAddress, MARKET_ID, NETWORK, PLACES, QUOTE_ASSET, SOURCE_ID, SYMBOL, URL,
+    WORDS,
 };
-use super::engine::EngineUrl;
 use super::json::Node;
 use super::limits::Limits;
 use super::network::Network;

@@ -574,8 +574,7 @@ impl Core {
     /// The next wake-up. Every turn asks for it several times, and most turns change none of it.
     #[inline]
     fn next_wake(&self) -> NextWake {
-        let (sources, history, health, cx) =
-            (&self.sources, &self.history, &self.health, &self.cx);
+        let (sources, history, health, cx) = (&self.sources, &self.history, &self.health, &self.cx);
         self.next_wake
             .get(|| NextWake::of(sources, history, health, self.cluster.as_deref(), cx))
     }

@@ -172,7 +172,8 @@ impl Reason {
             }
             (Code::ClusterDown, _) => cluster_down(status),
             (Code::ClusterFormat, _) => {
-                "The other nodes of the cluster run a newer version; this one works by itself.".to_string()
+                "The other nodes of the cluster run a newer version; this one works by itself."
+                    .to_string()
             }
             (Code::SourceStarting, _) => "No quote of this source has come yet.".to_string(),
             (Code::SourceFrozen, _) => {

@@ -55,7 +55,13 @@ impl Cluster {
         let name = &cx.stats[id].id;
         let keys = ["lease", "stream"].map(|what| self.keys.of(name, what));
         let [epoch, keep, mark] = [epoch, keep, mark.into()].map(|it| it.to_string());
-        let words = [self.run.as_bytes(), epoch.as_bytes(), keep.as_bytes(), mark.as_bytes(), &bytes];
+        let words = [
+            self.run.as_bytes(),
+            epoch.as_bytes(),
+            keep.as_bytes(),
+            mark.as_bytes(),
+            &bytes,
+        ];
         let command = (Script::Publish, Command::Publish(id));
         self.engine.run(command, &keys, &words, cx);
         true
@@ -70,17 +76,30 @@ impl Cluster {
         let keys = ["lease", "list"].map(|what| self.keys.of(name, what));
         let epoch = epoch.to_string();
         let words = [self.run.as_bytes(), epoch.as_bytes(), bytes];
-        self.engine.run((Script::List, Command::List(id)), &keys, &words, cx);
+        self.engine
+            .run((Script::List, Command::List(id)), &keys, &words, cx);
         true
     }
 
     fn ask(&mut self, id: SourceId, bytes: &[u8], cx: &mut Context) -> bool {
         let follows = self.seats[id.index()].hold == Hold::Follows;
-        if !follows || !self.engine.is_up() || !self.engine.link(Which::Commands).has_room(bytes.len()) {
+        if !follows
+            || !self.engine.is_up()
+            || !self.engine.link(Which::Commands).has_room(bytes.len())
+        {
             return false;
         }
         let key = self.keys.of(&cx.stats[id].id, "ask");
-        let words: [&[u8]; 8] = [b"XADD", key.as_bytes(), b"MAXLEN", b"~", MOST_ASKS, b"*", b"e", bytes];
+        let words: [&[u8]; 8] = [
+            b"XADD",
+            key.as_bytes(),
+            b"MAXLEN",
+            b"~",
+            MOST_ASKS,
+            b"*",
+            b"e",
+            bytes,
+        ];
         self.engine.send(Which::Commands, Command::Ask, &words, cx);
         true
     }
@@ -93,6 +112,7 @@ impl Cluster {
         sources: &Sources,
         cx: &mut Context,
     ) {
+        let leaver = self.ends_since.map(|_| self.node.as_str().into());
         let entry = Entry {
             head: Head {
                 epoch,
@@ -101,7 +121,7 @@ impl Cluster {
                 state: cx.stats[id].state as u8,
                 ..Head::default()
             },
-            body: Body::Released,
+            body: Body::Released(leaver),
         };
         let mut bytes = Vec::new();
         encode(&entry, &mut bytes);
@@ -109,9 +129,16 @@ impl Cluster {
         let left = sources.budget_left(id, cx.now);
         let keys = ["lease", "stream"].map(|what| self.keys.of(&cx.stats[id].id, what));
         let [epoch, left, keep] = [epoch, left, keep].map(|it| it.to_string());
-        let words = [self.run.as_bytes(), epoch.as_bytes(), left.as_bytes(), keep.as_bytes(), &bytes];
+        let words = [
+            self.run.as_bytes(),
+            epoch.as_bytes(),
+            left.as_bytes(),
+            keep.as_bytes(),
+            &bytes,
+        ];
         if self.engine.is_up() {
-            self.engine.run((Script::Release, Command::Release(id)), &keys, &words, cx);
+            self.engine
+                .run((Script::Release, Command::Release(id)), &keys, &words, cx);
         }
     }
 }

@@ -4,9 +4,9 @@
 //! [`Reading`] owns what was read and not yet applied. Nothing more is read before that is applied, so it
 //! is bounded by one reply.
 
+use super::Cluster;
 use super::engine::{Command, Which};
 use super::seat::{EntryId, Hold, Seat};
-use super::Cluster;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::Sources;
@@ -77,7 +77,8 @@ impl Reading {
 
     /// The engine has told its time, asked then.
     pub fn note_time(&mut self, time: i64, sent_at: Mono) {
-        self.zeros.push_back(time - (sent_at.0 / 1000) as i64);
+        self.zeros
+            .push_back(time.saturating_sub_unsigned(sent_at.0 / 1000));
         if self.zeros.len() > TIMES {
             self.zeros.pop_front();
         }
@@ -85,13 +86,14 @@ impl Reading {
 
     /// The engine's time in milliseconds: never too low, and too high by less than a round trip.
     pub fn engine_time(&self, now: Mono) -> i64 {
-        self.zeros.iter().min().copied().unwrap_or(0) + (now.0 / 1000) as i64
+        let zero = self.zeros.iter().min().copied().unwrap_or(0);
+        zero.saturating_add_unsigned(now.0 / 1000)
     }
 
     /// The place in a stream of requests from which on they are still answered.
     pub fn recent(&self, now: Mono) -> EntryId {
         EntryId {
-            ms: (self.engine_time(now) - RECENT_MS).max(0) as u64,
+            ms: self.engine_time(now).saturating_sub(RECENT_MS).max(0) as u64,
             number: 0,
         }
     }
@@ -146,8 +148,9 @@ impl Cluster {
         };
         let seat = &self.seats[raw.source.index()];
         let result = match (raw.is_ask, seat.hold) {
-            (true, Hold::Collects { .. }) => decode_ask(&raw.bytes)
-                .map(|series| sources.asked(raw.source, &series, history, cx)),
+            (true, Hold::Collects { .. }) => {
+                decode_ask(&raw.bytes).map(|series| sources.asked(raw.source, &series, history, cx))
+            }
             (false, Hold::Follows) => {
                 decode(&raw.bytes).map(|entry| self.apply(&raw, entry, sources, history, cx))
             }
@@ -182,10 +185,14 @@ impl Cluster {
             return;
         }
         seat.seen = entry.head.epoch;
-        if entry.body == Body::Released && !seat.is_asking {
+        if let Body::Released(leaver) = &entry.body {
             seat.due = cx.now.mono;
+            self.nodes.retain(|node| Some(&**node) != leaver.as_deref());
         }
-        let age = self.reading.engine_time(cx.now.mono) - raw.id.ms as i64;
+        let age = self
+            .reading
+            .engine_time(cx.now.mono)
+            .saturating_sub_unsigned(raw.id.ms);
         let age = Duration::from_millis(age.max(0) as u64);
         if let Some(cluster) = &mut cx.stats.cluster {
             cluster.applied += 1;
@@ -200,10 +207,17 @@ impl Cluster {
     pub(super) fn note_place(&mut self, id: SourceId, look: &[Reply<'_>], cx: &mut Context) {
         let entry = |at: usize| EntryId::parse(look.get(at)?.bytes()?);
         let (from, last) = (entry(3), entry(4).unwrap_or_default());
-        let version = look.get(5).and_then(Reply::number).unwrap_or(0).unsigned_abs();
+        let version = look
+            .get(5)
+            .and_then(Reply::number)
+            .unwrap_or(0)
+            .unsigned_abs();
         let seat = &mut self.seats[id.index()];
         // An engine that came back empty, or with old data, counts from less.
-        if seat.place.is_none_or(|place| place > last && place.ms > last.ms) {
+        if seat
+            .place
+            .is_none_or(|place| place > last && place.ms > last.ms)
+        {
             seat.place = Some(from.map_or(EntryId::default(), EntryId::before));
         }
         if seat.list != Some(version) && !seat.fetches_list {
@@ -253,7 +267,9 @@ impl Cluster {
             let has_list = seat.list == Some(0) || cx.market.catalog.has_list(id);
             let (what, place) = match (seat.hold, seat.place) {
                 (Hold::Collects { .. }, _) => ("ask", seat.asks),
-                (Hold::Follows, Some(place)) if seat.list.is_some() && has_list => ("stream", place),
+                (Hold::Follows, Some(place)) if seat.list.is_some() && has_list => {
+                    ("stream", place)
+                }
                 _ => continue,
             };
             let key = self.keys.of(&cx.stats[id].id, what);
@@ -264,11 +280,19 @@ impl Cluster {
             return;
         }
         let block = BLOCK.as_millis().to_string();
-        let mut words: Vec<&[u8]> =
-            vec![b"XREAD", b"COUNT", ENTRIES, b"BLOCK", block.as_bytes(), b"STREAMS"];
+        let mut words: Vec<&[u8]> = vec![
+            b"XREAD",
+            b"COUNT",
+            ENTRIES,
+            b"BLOCK",
+            block.as_bytes(),
+            b"STREAMS",
+        ];
         words.extend(self.reading.keys.iter().map(|(key, ..)| key.as_bytes()));
         words.extend(places.iter().map(String::as_bytes));
         self.reading.is_sent = true;
-        self.engine.link(Which::Reader).send(Command::Read, &words, BLOCK, cx);
+        self.engine
+            .link(Which::Reader)
+            .send(Command::Read, &words, BLOCK, cx);
     }
 }
