@@ -6,7 +6,7 @@
 //! A module imports only from lower layers. Layer 4 has an order of its own: `main` runs one of the
 //! commands, or starts `net`, which starts `store`. So has layer 1: `config`, `history`, `record`,
 //! `interval` and `json` use plain types like `time` and `decimal`. And so has the core: clients call api,
-//! and sources call history. No other modules of one layer import each other. [`docs::architecture`] draws
+//! sources call history, and cluster calls sources. No other modules of one layer import each other. [`docs::architecture`] draws
 //! every row.
 //!
 //! ```text
@@ -25,9 +25,9 @@
 //!         market               meaning: symbols, quotes, candle series, charts
 //!         exchange             dialects: what one exchange's addresses and JSON mean
 //!         demo                 a simulated exchange, computed from a seed
-//!         resp  replication    how Redis is spoken to; what nodes of a cluster tell each other
+//!         replication          what the nodes of a cluster tell each other, as bytes
 //! layer 1 time  table  job_queue  rng  decimal  fingerprint  interval  record  history  json  log_targets
-//!         config  durations
+//!         config  durations  resp
 //! ```
 //!
 //! # Three walks

@@ -358,7 +358,11 @@ fn the_list_of_metrics_is_current() {
     // A label is seen once there is a sample with it: one source answers, and one does not.
     let sources =
         json!([{ "dialect": "demo" }, { "dialect": "binance", "url": "http://127.0.0.1:1" }]);
-    let marketd = Marketd::with_config(json!({ "data": ":memory:", "sources": sources }));
+    let mut config = json!({ "data": ":memory:", "sources": sources });
+    if cfg!(feature = "cluster") {
+        config["cluster"] = json!({ "url": "redis://127.0.0.1:1" });
+    }
+    let marketd = Marketd::with_config(config);
     let expected = poll_until(PATIENCE, || {
         let table = table(get(marketd.addr(), "/metrics").text());
         let has = |line: &str| match line.strip_prefix("| `marketd_").unwrap_or_default() {

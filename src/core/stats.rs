@@ -191,6 +191,8 @@ pub struct ClusterStatus {
     pub node: Box<str>,
     /// True if the engine can be used.
     pub is_up: bool,
+    /// True if it could be used once.
+    pub was_up: bool,
     /// Since when it cannot, and why.
     pub down: Option<(UnixMs, String)>,
     /// The version of an entry that this node cannot read.
@@ -230,6 +232,7 @@ impl ClusterStatus {
     /// Notes whether the engine can be used, or why it cannot.
     pub fn set_up(&mut self, is_up: bool, why: Option<&str>, now: Now) {
         self.is_up = is_up;
+        self.was_up |= is_up;
         match (is_up, &mut self.down) {
             (true, down) => *down = None,
             (false, Some((_, known))) if Some(&**known) == why => {}

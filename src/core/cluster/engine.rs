@@ -28,6 +28,9 @@ const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 /// Longest wait before the next try: all nodes are to be back soon after the engine is.
 const MOST_BACKOFF: Duration = Duration::from_secs(2);
 
+/// Deadlines are looked at each second. After a longer gap this process was paused, or the machine slept.
+const AWAY: Duration = Duration::from_millis(1500);
+
 /// Connections that may be open or not closed yet.
 pub const MOST_CONNECTIONS: usize = 8;
 
@@ -90,6 +93,8 @@ pub struct Engine {
     is_up: bool,
     trouble: Option<String>,
     rng: Rng,
+    /// When deadlines were last looked at.
+    looked_at: Mono,
 }
 
 impl Engine {
@@ -110,6 +115,7 @@ impl Engine {
             is_up: false,
             trouble: None,
             rng: Rng::new(seed),
+            looked_at: now,
             url,
         }
     }
@@ -180,6 +186,10 @@ impl Engine {
     /// Gives up what is late, and connects.
     pub fn handle_timeout(&mut self, cx: &mut Context) {
         let now = cx.now.mono;
+        let gap = now.since(std::mem::replace(&mut self.looked_at, now));
+        if gap > AWAY {
+            self.links.iter_mut().for_each(|link| link.postpone(gap));
+        }
         if let Some(late) = self.links.iter().find(|it| it.is_late(now)) {
             let why = match late.is_open() {
                 true => "no reply in time".to_string(),

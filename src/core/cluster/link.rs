@@ -206,6 +206,14 @@ impl<C> Link<C> {
         self.due().is_some_and(|due| due <= now)
     }
 
+    /// This process was away for so long: what has come meanwhile is read first.
+    pub fn postpone(&mut self, by: Duration) {
+        self.connect_by = self.connect_by + by;
+        for pending in &mut self.pending {
+            pending.deadline = pending.deadline + by;
+        }
+    }
+
     /// What the phase has not come to, in words.
     pub fn obstacle(&self) -> &'static str {
         match self.phase {

@@ -10,9 +10,11 @@
 //! this.
 
 mod engine;
+mod leases;
 mod link;
 mod publishing;
 mod reading;
+mod replies;
 mod scripts;
 mod seat;
 #[cfg(test)]
@@ -22,18 +24,18 @@ use crate::config::Config;
 use crate::core::Event;
 use crate::core::context::Context;
 use crate::core::history::History;
-use crate::core::sources::{Role, Sources};
+use crate::core::sources::Sources;
 use crate::core::stats::{ClusterSource, ClusterStatus};
-use crate::log_targets::{CLUSTER, quoted};
+use crate::log_targets::CLUSTER;
 use crate::market::SourceId;
-use crate::resp::{Reply, parse};
+
 use crate::rng::Rng;
 use crate::table::Key;
 use crate::time::Mono;
-use engine::{Command, Engine, Which, refusal};
-use link::Pending;
+use engine::{Command, Engine, Which};
+
 use reading::Reading;
-use scripts::{Keys, LEASE_MS, Script};
+use scripts::Keys;
 use seat::{Hold, Seat};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -45,19 +47,6 @@ pub const HAS_CLUSTERS: bool = cfg!(feature = "cluster");
 
 /// Between two looks at a lease, two renewals, and two signs of life.
 const TICK: Duration = Duration::from_secs(1);
-
-/// How long a node that has its share leaves a free lease to others.
-const LEFT_TO_OTHERS: Duration = Duration::from_millis(400);
-
-/// How long a node has more than its share before it lets a source go.
-const EXCESS: Duration = Duration::from_secs(3);
-
-/// How long a node that was lost may collect for itself at most, as far as others care: half of the budget
-/// is left to it.
-const RIVAL: Duration = Duration::from_secs(600);
-
-/// Most tenths of a millisecond between the end of a lease and the first try to take it.
-const JITTER: u64 = 500;
 
 /// How long the end waits for the engine to be told.
 const FAREWELL: Duration = Duration::from_millis(500);
@@ -77,6 +66,8 @@ pub struct Cluster {
     beat_at: Mono,
     /// Since when this node has more than its share.
     excess_since: Option<Mono>,
+    /// Until then, those who collected before the engine went away come first.
+    settled_at: Mono,
     rng: Rng,
     /// When the end has begun.
     ends_since: Option<Mono>,
@@ -106,6 +97,7 @@ impl Cluster {
             nodes: Vec::new(),
             beat_at: cx.now.mono,
             excess_since: None,
+            settled_at: cx.now.mono,
             rng,
             ends_since: None,
         });
@@ -225,28 +217,6 @@ impl Cluster {
         self.expire(sources, cx);
     }
 
-    fn take_replies(&mut self, which: Which, key: Key, sources: &mut Sources, cx: &mut Context) {
-        let inbox = self.engine.link(which).take_inbox();
-        let mut at = 0;
-        loop {
-            match parse(&inbox[at..]) {
-                Ok(None) => return self.engine.link(which).put_back(inbox, at),
-                Ok(Some((reply, used))) => {
-                    let Some(pending) = self.engine.link(which).next_pending() else {
-                        return self.engine.fail("it replies to what was not asked", cx);
-                    };
-                    self.replied(&pending, &reply, sources, cx);
-                    at += used;
-                }
-                Err(error) => return self.engine.fail(&error.to_string(), cx),
-            }
-            if self.engine.which(key).is_none() {
-                // The reply has closed it.
-                return;
-            }
-        }
-    }
-
     /// Takes in the addresses of the engine's host, or why there are none.
     pub fn resolved(&mut self, addresses: Result<Vec<SocketAddr>, String>, cx: &mut Context) {
         self.engine.resolved(addresses, cx);
@@ -301,289 +271,9 @@ impl Cluster {
         self.report(cx);
     }
 
-    /// Looks at a lease, renews it, or takes it back.
-    fn tend(&mut self, id: SourceId, sources: &mut Sources, cx: &mut Context) {
-        let seat = &mut self.seats[id.index()];
-        seat.due = cx.now.mono + TICK;
-        seat.is_asking = true;
-        let name = cx.stats[id].id.clone();
-        let lease = self.keys.of(&name, "lease");
-        let time = LEASE_MS.to_string();
-        match seat.hold {
-            Hold::Follows => {
-                let keys = [lease, self.keys.of(&name, "stream")];
-                let command = (Script::Look, Command::Look(id));
-                self.engine.run(command, &keys, &[time.as_bytes()], cx);
-            }
-            Hold::Alone => self.acquire(id, cx),
-            Hold::Collects { epoch, .. } | Hold::Unsure { epoch } => {
-                let (left, spent) = sources.budget_to_tell(id, cx.now);
-                let (epoch, left) = (epoch.to_string(), left.to_string());
-                let words = [&*self.run, &epoch, &time, &left].map(str::as_bytes);
-                let command = (Script::Renew, Command::Renew(id, spent));
-                self.engine.run(command, &[lease], &words, cx);
-            }
-        }
-    }
-
-    fn acquire(&mut self, id: SourceId, cx: &mut Context) {
-        let seat = &mut self.seats[id.index()];
-        seat.is_asking = true;
-        let lease = self.keys.of(&cx.stats[id].id, "lease");
-        let (time, seen) = (LEASE_MS.to_string(), seat.seen.to_string());
-        let words = [&*self.run, &time, &seen].map(str::as_bytes);
-        let command = (Script::Acquire, Command::Acquire(id));
-        self.engine.run(command, &[lease], &words, cx);
-    }
-
-    /// Takes in the reply to a command.
-    fn replied(
-        &mut self,
-        pending: &Pending<Command>,
-        reply: &Reply<'_>,
-        sources: &mut Sources,
-        cx: &mut Context,
-    ) {
-        if matches!(reply, Reply::Error(error) if error.starts_with(b"NOSCRIPT")) {
-            log::info!(target: CLUSTER, "scripts loaded again");
-            return self.script_is_gone(&pending.command, cx);
-        }
-        if let Some(why) = refusal(pending, reply) {
-            return self.engine.fail(&why, cx);
-        }
-        let list = reply.list();
-        match &pending.command {
-            Command::Auth
-            | Command::Select
-            | Command::Ask
-            | Command::Leave
-            | Command::Release(_) => {}
-            Command::Load(script) => {
-                let name = reply.bytes().unwrap_or_default();
-                if self.engine.loaded(*script, name) && !self.engine.is_up() {
-                    self.engine.beat(self.keys.nodes(), &self.node, cx);
-                }
-            }
-            Command::Beat => self.beaten(pending, list, sources, cx),
-            Command::Look(id) => self.looked(*id, list, cx),
-            Command::Acquire(id) => self.acquired(*id, pending.sent_at, list, sources, cx),
-            Command::Renew(id, spent) => {
-                let is_ours = reply.number() == Some(1);
-                self.renewed(*id, is_ours.then_some(*spent), pending.sent_at, sources, cx);
-            }
-            Command::Publish(id) | Command::List(id) if *reply == Reply::Null => {
-                self.fenced(*id, cx)
-            }
-            Command::Publish(_) | Command::List(_) => {}
-            Command::GetList(id, version) => {
-                self.seats[id.index()].fetches_list = false;
-                let bytes = reply.bytes();
-                if self.read_list(*id, bytes, sources, cx) {
-                    self.seats[id.index()].list = Some(*version);
-                }
-            }
-            Command::Read => {
-                self.reading.came(list, &mut self.seats);
-                self.read_on(cx);
-            }
-        }
-    }
-
-    /// The engine has lost its scripts: what was asked by this one is asked again.
-    fn script_is_gone(&mut self, command: &Command, cx: &mut Context) {
-        self.engine.load_scripts(cx);
-        if let Command::Look(id) | Command::Acquire(id) | Command::Renew(id, _) = command {
-            let seat = &mut self.seats[id.index()];
-            (seat.is_asking, seat.due) = (false, cx.now.mono);
-        }
-    }
-
-    /// The engine's time and the nodes that live have come: it is up.
-    fn beaten(
-        &mut self,
-        pending: &Pending<Command>,
-        list: &[Reply<'_>],
-        sources: &mut Sources,
-        cx: &mut Context,
-    ) {
-        let Some(time) = list.first().and_then(Reply::number) else {
-            return self.engine.fail("it does not tell its time", cx);
-        };
-        self.reading.note_time(time, pending.sent_at);
-        let nodes = list.get(1).map_or(&[][..], Reply::list).iter();
-        let name = |it: &Reply<'_>| Some(String::from_utf8_lossy(it.bytes()?).into_owned());
-        self.nodes = nodes.filter_map(name).collect();
-        if self.engine.note_up(cx) {
-            for (at, seat) in (0..).zip(&mut self.seats) {
-                // What was told while the engine was away may be lost, and what others told may be
-                // trimmed.
-                (seat.due, seat.list) = (cx.now.mono, None);
-                if seat.collects() {
-                    sources.tell_list(SourceId(at));
-                }
-            }
-            self.handle_timeout(sources, cx);
-        }
-    }
-
-    /// True if this node may take one more source without leaving another node less than its share.
-    fn has_room(&self) -> bool {
-        let (held, share) = self.held_and_share();
-        held < share
-    }
-
-    fn held_and_share(&self) -> (usize, usize) {
-        let held = self
-            .seats
-            .iter()
-            .filter(|seat| seat.collects() || seat.is_asking && seat.hold == Hold::Alone);
-        let count = self.seats.iter().filter(|seat| !seat.has_ended).count();
-        (held.count(), count.div_ceil(self.nodes.len().max(1)))
-    }
-
-    /// Lets one source go, if this node has had more than its share for a while.
-    fn spread(&mut self, sources: &mut Sources, cx: &mut Context) {
-        let (held, share) = self.held_and_share();
-        if held <= share {
-            self.excess_since = None;
-            return;
-        }
-        let since = *self.excess_since.get_or_insert(cx.now.mono);
-        let last = self.seats.iter().rposition(Seat::collects);
-        if cx.now.mono.since(since) >= EXCESS
-            && let Some(at) = last
-        {
-            self.release(SourceId(at as u16), sources, cx);
-        }
-    }
-
-    /// A look at a lease has come.
-    fn looked(&mut self, id: SourceId, list: &[Reply<'_>], cx: &mut Context) {
-        let now = cx.now.mono;
-        let has_room = self.has_room();
-        let jitter = Duration::from_micros(self.rng.below(JITTER) * 100);
-        let number = |at: usize| {
-            list.get(at)
-                .and_then(Reply::number)
-                .unwrap_or(0)
-                .unsigned_abs()
-        };
-        let seat = &mut self.seats[id.index()];
-        seat.is_asking = false;
-        seat.seen = seat.seen.max(number(0));
-        let is_own = list.get(1).and_then(Reply::bytes) == Some(self.run.as_bytes());
-        let left = Duration::from_millis(number(2));
-        if left.is_zero() || is_own {
-            let since = *seat.free_since.get_or_insert(now);
-            if has_room || is_own || now.since(since) >= LEFT_TO_OTHERS {
-                return self.acquire(id, cx);
-            }
-            seat.due = since + LEFT_TO_OTHERS;
-        } else {
-            seat.free_since = None;
-            seat.due = seat.due.min(now + left + jitter);
-        }
-        self.note_place(id, list, cx);
-    }
-
-    /// The reply to a try to take a lease has come.
-    fn acquired(
-        &mut self,
-        id: SourceId,
-        sent_at: Mono,
-        list: &[Reply<'_>],
-        sources: &mut Sources,
-        cx: &mut Context,
-    ) {
-        let number = |at: usize| list.get(at).and_then(Reply::number);
-        let epoch = number(1).unwrap_or(0).unsigned_abs();
-        let was = self.seats[id.index()].hold;
-        let seat = &mut self.seats[id.index()];
-        seat.is_asking = false;
-        seat.seen = seat.seen.max(epoch);
-        if number(0) != Some(1) {
-            seat.lost(cx.now.mono);
-            // Somebody else was faster: its lease is looked at a tick later.
-            seat.due = cx.now.mono + TICK;
-            if was != Hold::Follows {
-                self.tell_role(id, sources, cx);
-            }
-            return;
-        }
-        seat.renewed(epoch, sent_at);
-        seat.due = cx.now.mono + TICK;
-        seat.asks = self.reading.recent(cx.now.mono);
-        let seat = &mut self.seats[id.index()];
-        let holder =
-            String::from_utf8_lossy(list.get(2).and_then(Reply::bytes).unwrap_or_default());
-        let before = holder.rsplit_once('#').map_or("", |(name, _)| name);
-        let has_let_go = number(3) == Some(1);
-        let is_rival = !has_let_go && !before.is_empty() && before != self.node;
-        let rival = is_rival && !self.nodes.iter().any(|it| it == before);
-        seat.rival = rival.then(|| (before.to_string(), cx.now.mono + RIVAL));
-        let left = number(4).zip(number(5));
-        let left = left.map(|(units, ms)| (units.unsigned_abs(), ms.unsigned_abs()));
-        sources.collect(id, left, rival, cx);
-        log::info!(target: CLUSTER, "collecting source={} epoch={epoch}", cx.stats[id].id);
-        self.report(cx);
-    }
-
-    /// The reply to a renewal has come: so much of the budget was told, or the lease is not ours.
-    fn renewed(
-        &mut self,
-        id: SourceId,
-        spent: Option<u64>,
-        sent_at: Mono,
-        sources: &mut Sources,
-        cx: &mut Context,
-    ) {
-        let seat = &mut self.seats[id.index()];
-        seat.is_asking = false;
-        let Some(epoch) = seat.held_epoch() else {
-            return;
-        };
-        match spent {
-            Some(spent) => {
-                let was_unsure = !seat.collects();
-                seat.renewed(epoch, sent_at);
-                if was_unsure {
-                    self.tell_role(id, sources, cx);
-                }
-                sources.note_told(id, spent, cx);
-            }
-            None => {
-                seat.lost(cx.now.mono);
-                self.tell_role(id, sources, cx);
-            }
-        }
-    }
-
-    /// An entry was refused: the lease is not ours, or has run out.
-    fn fenced(&mut self, id: SourceId, cx: &mut Context) {
-        let seat = &mut self.seats[id.index()];
-        seat.due = cx.now.mono;
-        if let Some(cluster) = &mut cx.stats.cluster {
-            cluster.fenced += 1;
-        }
-        log::warn!(target: CLUSTER, "entry refused source={}", cx.stats[id].id);
-    }
-
-    /// Lets a source go, so that another node takes it at once.
-    fn release(&mut self, id: SourceId, sources: &mut Sources, cx: &mut Context) {
-        let Some(epoch) = self.seats[id.index()].held_epoch() else {
-            return;
-        };
-        let seat = &mut self.seats[id.index()];
-        seat.lost(cx.now.mono);
-        seat.free_since = Some(cx.now.mono);
-        seat.due = cx.now.mono + LEFT_TO_OTHERS;
-        self.tell_role(id, sources, cx);
-        self.send_release(id, epoch, sources, cx);
-        log::info!(target: CLUSTER, "released source={} epoch={epoch}", cx.stats[id].id);
-    }
-
     /// The end has begun: lets all sources go.
     pub fn shut_down(&mut self, sources: &mut Sources, cx: &mut Context) {
+        self.ends_since = Some(cx.now.mono);
         for at in 0..self.seats.len() {
             self.release(SourceId(at as u16), sources, cx);
         }
@@ -592,26 +282,6 @@ impl Cluster {
         if self.engine.is_up() {
             self.engine
                 .send(Which::Commands, Command::Leave, &words, cx);
-        }
-        self.ends_since = Some(cx.now.mono);
-    }
-
-    /// Tells a source its role.
-    fn tell_role(&mut self, id: SourceId, sources: &mut Sources, cx: &mut Context) {
-        let role = self.seats[id.index()].role();
-        if sources.role(id) == role {
-            return;
-        }
-        sources.set_role(id, role, cx);
-        let source = &cx.stats[id].id;
-        match role {
-            Role::Follower => log::info!(target: CLUSTER, "following source={source}"),
-            Role::Waiting => log::warn!(target: CLUSTER, "lease ran out source={source}"),
-            Role::Alone => {
-                let why = quoted(self.engine.trouble().unwrap_or("left"));
-                log::warn!(target: CLUSTER, "alone source={source} error={why}");
-            }
-            Role::Collector => log::info!(target: CLUSTER, "lease renewed source={source}"),
         }
     }
 

@@ -112,6 +112,7 @@ impl Cluster {
         sources: &Sources,
         cx: &mut Context,
     ) {
+        let leaver = self.ends_since.map(|_| self.node.as_str().into());
         let entry = Entry {
             head: Head {
                 epoch,
@@ -120,7 +121,7 @@ impl Cluster {
                 state: cx.stats[id].state as u8,
                 ..Head::default()
             },
-            body: Body::Released,
+            body: Body::Released(leaver),
         };
         let mut bytes = Vec::new();
         encode(&entry, &mut bytes);

@@ -77,7 +77,8 @@ impl Reading {
 
     /// The engine has told its time, asked then.
     pub fn note_time(&mut self, time: i64, sent_at: Mono) {
-        self.zeros.push_back(time - (sent_at.0 / 1000) as i64);
+        self.zeros
+            .push_back(time.saturating_sub_unsigned(sent_at.0 / 1000));
         if self.zeros.len() > TIMES {
             self.zeros.pop_front();
         }
@@ -85,13 +86,14 @@ impl Reading {
 
     /// The engine's time in milliseconds: never too low, and too high by less than a round trip.
     pub fn engine_time(&self, now: Mono) -> i64 {
-        self.zeros.iter().min().copied().unwrap_or(0) + (now.0 / 1000) as i64
+        let zero = self.zeros.iter().min().copied().unwrap_or(0);
+        zero.saturating_add_unsigned(now.0 / 1000)
     }
 
     /// The place in a stream of requests from which on they are still answered.
     pub fn recent(&self, now: Mono) -> EntryId {
         EntryId {
-            ms: (self.engine_time(now) - RECENT_MS).max(0) as u64,
+            ms: self.engine_time(now).saturating_sub(RECENT_MS).max(0) as u64,
             number: 0,
         }
     }
@@ -183,10 +185,14 @@ impl Cluster {
             return;
         }
         seat.seen = entry.head.epoch;
-        if entry.body == Body::Released && !seat.is_asking {
+        if let Body::Released(leaver) = &entry.body {
             seat.due = cx.now.mono;
+            self.nodes.retain(|node| Some(&**node) != leaver.as_deref());
         }
-        let age = self.reading.engine_time(cx.now.mono) - raw.id.ms as i64;
+        let age = self
+            .reading
+            .engine_time(cx.now.mono)
+            .saturating_sub_unsigned(raw.id.ms);
         let age = Duration::from_millis(age.max(0) as u64);
         if let Some(cluster) = &mut cx.stats.cluster {
             cluster.applied += 1;

@@ -203,6 +203,8 @@ pub struct ListWriter {
     bytes: Vec<u8>,
     /// The place of the next market among those that are known.
     next: usize,
+    /// That of the catalog.
+    version: u64,
 }
 
 impl ListWriter {
@@ -211,14 +213,19 @@ impl ListWriter {
         ListWriter {
             bytes: vec![replication::VERSION],
             next: 0,
+            version: 0,
         }
     }
 
-    /// Writes some markets. `Some`: the bytes of the whole list. If markets come or go meanwhile, another
-    /// list is written behind this one.
+    /// Writes some markets. `Some`: the bytes of the whole list. If markets come or go meanwhile, it begins
+    /// anew.
     pub fn step(&mut self, source: SourceId, cx: &Context) -> Option<Vec<u8>> {
         let catalog = &cx.market.catalog;
         let known = catalog.known();
+        if self.version != catalog.version() {
+            *self = ListWriter::new();
+            self.version = catalog.version();
+        }
         let end = known.len().min(self.next + MARKETS_A_SLICE);
         for symbol in known.get(self.next..end).unwrap_or_default() {
             let Some(listing) = catalog.listing(source, *symbol) else {

@@ -8,8 +8,10 @@
 //! It serves no client and keeps no price: what it reads goes to the market, in slices
 //! ([`Source::work`]), after its body has parsed to its end.
 
+mod failing;
+mod following;
+mod publishing;
 mod reload;
-mod replication;
 
 use crate::config::Config;
 use crate::core::Event;
@@ -17,7 +19,7 @@ use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::backfill_progress::BackfillProgress;
 use crate::core::sources::connections::{Connections, Ended};
-use crate::core::sources::fault::{Blame, Fault};
+
 use crate::core::sources::jobs::{
     Job, apply, apply_tickers, drop_quotes, drop_records, follow_named, refresh_list,
 };
@@ -28,7 +30,7 @@ use crate::core::sources::schedule::Schedule;
 use crate::core::sources::task::{Profile, Task};
 use crate::durations::POLL_BOUNDS_US;
 use crate::job_queue::JobQueue;
-use crate::log_targets::{SOURCE, quoted};
+use crate::log_targets::SOURCE;
 use crate::market::{SeriesKey, SourceId};
 use crate::table::Key;
 use crate::time::{Mono, Now};
@@ -366,57 +368,6 @@ impl Source {
                 self.publish_applied(published, cx);
             }
             Err(fault) => self.failed(&task, fault, cx.now.mono, cx),
-        }
-    }
-
-    /// A task that began then has failed: it changes nothing that is served.
-    fn failed(&mut self, task: &Task, fault: Fault, began: Mono, cx: &mut Context) {
-        let id = &self.profile.config.id;
-        // An exchange may fail at one market and serve the others.
-        let blame = match fault.blame() {
-            Blame::Source if task.is_of_one_market() && fault.is_answer() => Blame::Call,
-            blame => blame,
-        };
-        let what = task.describe(&cx.market);
-        let text = format!("{what}: {fault}");
-        let status = &mut cx.stats[self.profile.id];
-        status.errors += 1;
-        status.timeouts += u64::from(matches!(fault, Fault::Timeout(_)));
-        status.rate_limited += u64::from(blame == Blame::RateLimit);
-        status.last_error_at = Some(cx.now.unix);
-        let is_news = status.last_error.as_deref() != Some(&text);
-        if is_news || !self.schedule.backoff.is_failing() {
-            log::warn!(
-                target: SOURCE,
-                "request failed source={id} what={} error={}",
-                quoted(&what),
-                quoted(&fault)
-            );
-        }
-        log::debug!(
-            target: SOURCE,
-            "failed source={id} what={what:?} blame={} ms={} error={}",
-            blame.name(),
-            cx.now.mono.since(began).as_millis(),
-            quoted(&fault),
-        );
-        status.last_error = Some(text);
-        let is_vital = self.schedule.is_vital(task);
-        self.schedule.failed(&self.profile, task, cx);
-        if is_vital || blame != Blame::Call {
-            self.schedule.backoff.failed(&fault, began, cx);
-            // What has been begun and not sent yet waits as well.
-            self.put_back_all(|request| !request.has_left(), cx);
-            self.schedule.candles.give_up_asked();
-            self.schedule.round.abandon();
-        }
-        self.publish_status(cx);
-    }
-
-    /// Ends those requests that are chosen. Their tasks are due again at once.
-    fn put_back_all(&mut self, is_chosen: impl Fn(&RequestInFlight) -> bool, cx: &mut Context) {
-        for task in self.connections.put_back_all(is_chosen, cx) {
-            self.schedule.put_back(&task, cx.now.mono);
         }
     }
 }
