@@ -245,6 +245,10 @@ impl Core {
     /// Tells the sources, quotes, failover and the history that time has passed.
     fn keep_time(&mut self) {
         let now = self.cx.now;
+        // A lease that has run out is known before anything is requested.
+        if self.cluster_due().is_some_and(|at| at <= now.mono) {
+            self.tell_cluster(Cluster::handle_timeout);
+        }
         let flip = self.cx.market.quotes.next_flip();
         if flip.is_some_and(|at| at <= now.mono) {
             self.cx.market.quotes.flip(now);
@@ -252,9 +256,6 @@ impl Core {
         let (sources, history, cx) = self.split();
         if sources.handle_timeout(history, cx) {
             self.wake_clients();
-        }
-        if self.cluster_due().is_some_and(|at| at <= now.mono) {
-            self.tell_cluster(Cluster::handle_timeout);
         }
         self.relay();
         if self.history.due().is_some_and(|at| at <= now.mono) {

@@ -183,11 +183,12 @@ impl Engine {
         dues.unwrap_or(Mono::NEVER).min(retry)
     }
 
-    /// Gives up what is late, and connects.
-    pub fn handle_timeout(&mut self, cx: &mut Context) {
+    /// Gives up what is late, and connects. `true`: this process was paused.
+    pub fn handle_timeout(&mut self, cx: &mut Context) -> bool {
         let now = cx.now.mono;
         let gap = now.since(std::mem::replace(&mut self.looked_at, now));
-        if gap > AWAY {
+        let was_away = gap > AWAY;
+        if was_away {
             self.links.iter_mut().for_each(|link| link.postpone(gap));
         }
         if let Some(late) = self.links.iter().find(|it| it.is_late(now)) {
@@ -195,7 +196,8 @@ impl Engine {
                 true => "no reply in time".to_string(),
                 false => format!("{}: no answer in time", late.obstacle()),
             };
-            return self.fail(&why, cx);
+            self.fail(&why, cx);
+            return was_away;
         }
         if self.link(Which::Commands).is_closed() && self.retry_at <= now && !self.is_resolving {
             self.connect(Which::Commands, cx);
@@ -203,6 +205,7 @@ impl Engine {
         if self.is_up && self.link(Which::Reader).is_closed() {
             self.connect(Which::Reader, cx);
         }
+        was_away
     }
 
     fn connect(&mut self, which: Which, cx: &mut Context) {

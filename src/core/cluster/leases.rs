@@ -2,7 +2,7 @@
 
 use super::engine::Command;
 use super::scripts::{LEASE_MS, Script};
-use super::seat::{Hold, Seat};
+use super::seat::{Hold, Rival, Seat};
 use super::{Cluster, TICK};
 use crate::core::context::Context;
 use crate::core::sources::{Role, Sources};
@@ -158,9 +158,12 @@ impl Cluster {
             String::from_utf8_lossy(list.get(2).and_then(Reply::bytes).unwrap_or_default());
         let before = holder.rsplit_once('#').map_or("", |(name, _)| name);
         let has_let_go = number(3) == Some(1);
-        let is_rival = !has_let_go && !before.is_empty() && before != self.node;
-        let rival = is_rival && !self.nodes.iter().any(|it| it == before);
-        seat.rival = rival.then(|| (before.to_string(), cx.now.mono + RIVAL));
+        let rival = !has_let_go && !before.is_empty() && before != self.node;
+        seat.rival = rival.then(|| Rival {
+            node: before.to_string(),
+            seen_from: cx.now.mono + Duration::from_millis(LEASE_MS) + TICK,
+            until: cx.now.mono + RIVAL,
+        });
         let left = number(4).zip(number(5));
         let left = left.map(|(units, ms)| (units.unsigned_abs(), ms.unsigned_abs()));
         sources.collect(id, left, rival, cx);
@@ -224,13 +227,15 @@ impl Cluster {
 
     /// Tells a source its role.
     pub(super) fn tell_role(&mut self, id: SourceId, sources: &mut Sources, cx: &mut Context) {
-        let role = self.seats[id.index()].role();
-        if sources.role(id) == role {
+        let seat = &self.seats[id.index()];
+        let role = seat.role(self.engine.is_up());
+        if sources.role(id) == role || seat.has_ended {
             return;
         }
         sources.set_role(id, role, cx);
         let source = &cx.stats[id].id;
         match role {
+            Role::Waiting if seat.hold == Hold::Follows => {}
             Role::Follower => log::info!(target: CLUSTER, "following source={source}"),
             Role::Waiting => log::warn!(target: CLUSTER, "lease ran out source={source}"),
             Role::Alone => {

@@ -24,7 +24,7 @@ use crate::config::Config;
 use crate::core::Event;
 use crate::core::context::Context;
 use crate::core::history::History;
-use crate::core::sources::Sources;
+use crate::core::sources::{Role, Sources};
 use crate::core::stats::{ClusterSource, ClusterStatus};
 use crate::log_targets::CLUSTER;
 use crate::market::SourceId;
@@ -36,7 +36,7 @@ use engine::{Command, Engine, Which};
 
 use reading::Reading;
 use scripts::Keys;
-use seat::{Hold, Seat};
+use seat::{Hold, Rival, Seat};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -126,7 +126,7 @@ impl Cluster {
                 self.release(id, sources, cx);
             } else if !has_ended {
                 self.seats[at].due = cx.now.mono;
-                let role = self.seats[at].role();
+                let role = self.seats[at].role(self.engine.is_up());
                 if sources.role(id) != role {
                     sources.set_role(id, role, cx);
                 }
@@ -220,7 +220,7 @@ impl Cluster {
     /// Takes in the addresses of the engine's host, or why there are none.
     pub fn resolved(&mut self, addresses: Result<Vec<SocketAddr>, String>, cx: &mut Context) {
         self.engine.resolved(addresses, cx);
-        self.engine.handle_timeout(cx);
+        let _ = self.engine.handle_timeout(cx);
     }
 
     /// Time has passed: leases run out, and what is due is sent.
@@ -228,7 +228,9 @@ impl Cluster {
         if self.reading.is_too_old() || self.ends_since.is_some() {
             return;
         }
-        self.engine.handle_timeout(cx);
+        if self.engine.handle_timeout(cx) {
+            self.rejoin(sources, cx);
+        }
         self.expire(sources, cx);
         if !self.engine.is_up() {
             return;
@@ -247,6 +249,15 @@ impl Cluster {
         }
     }
 
+    /// This process was away: what it follows may have moved on.
+    fn rejoin(&mut self, sources: &mut Sources, cx: &mut Context) {
+        for (at, seat) in (0..).zip(&self.seats) {
+            if seat.hold == Hold::Follows && self.engine.is_up() && !seat.has_ended {
+                sources.set_role(SourceId(at), Role::Follower, cx);
+            }
+        }
+    }
+
     /// Lets leases run out by this node's own clock, and lets sources know.
     fn expire(&mut self, sources: &mut Sources, cx: &mut Context) {
         let is_up = self.engine.is_up();
@@ -257,16 +268,16 @@ impl Cluster {
             let (id, seat) = (SourceId(at as u16), &mut self.seats[at]);
             seat.is_asking &= is_up;
             seat.fetches_list &= is_up;
-            if seat.expire(is_up, cx.now.mono) {
-                self.tell_role(id, sources, cx);
-            }
-            let rival = self.seats[at].rival.as_ref();
-            let is_gone =
-                |(name, until): &(String, Mono)| *until <= cx.now.mono || self.nodes.contains(name);
-            if self.seats[at].collects() && rival.is_some_and(is_gone) {
-                self.seats[at].rival = None;
+            seat.expire(is_up, cx.now.mono);
+            let collects = seat.collects();
+            let has_left = |it: &mut Rival| {
+                let is_seen = it.seen_from <= cx.now.mono && self.nodes.contains(&it.node);
+                is_seen || it.until <= cx.now.mono
+            };
+            if seat.rival.take_if(has_left).is_some() && collects {
                 sources.use_whole_budget(id, cx);
             }
+            self.tell_role(id, sources, cx);
         }
         self.report(cx);
     }
@@ -315,6 +326,7 @@ impl Cluster {
         for (status, seat) in cluster.sources.iter_mut().zip(&self.seats) {
             status.collects = seat.hold != Hold::Follows;
             status.epoch = seat.held_epoch().unwrap_or(seat.seen);
+            status.lag_ms = status.lag_ms.filter(|_| !status.collects);
         }
     }
 }

@@ -31,6 +31,9 @@ const MOST_STAGED: usize = 8;
 /// Requests for candles that were made so long before this node collected are still answered.
 const RECENT_MS: i64 = 5000;
 
+/// No entry is so far ahead of the engine's time, unless its clock went back.
+const AHEAD_MS: u64 = 1000;
+
 /// Signs of life by which the engine's time is judged: the quickest of them tells it best.
 const TIMES: usize = 8;
 
@@ -212,14 +215,14 @@ impl Cluster {
             .and_then(Reply::number)
             .unwrap_or(0)
             .unsigned_abs();
+        let ahead = self.reading.engine_time(cx.now.mono).unsigned_abs() + AHEAD_MS;
         let seat = &mut self.seats[id.index()];
-        // An engine that came back empty, or with old data, counts from less.
-        if seat
-            .place
-            .is_none_or(|place| place > last && place.ms > last.ms)
-        {
-            seat.place = Some(from.map_or(EntryId::default(), EntryId::before));
-        }
+        seat.place = match seat.place {
+            // The engine's clock went back: what it adds comes before the place.
+            Some(place) if place.ms > ahead => Some(place.min(last)),
+            Some(place) => Some(place),
+            None => Some(from.map_or(EntryId::default(), EntryId::before)),
+        };
         if seat.list != Some(version) && !seat.fetches_list {
             seat.fetches_list = true;
             let key = self.keys.of(&cx.stats[id].id, "list");

@@ -106,11 +106,22 @@ pub struct Seat {
     pub list: Option<u64>,
     /// True while the list is being fetched.
     pub fetches_list: bool,
-    /// The node that may still be collecting for itself, and until when that is assumed.
-    pub rival: Option<(String, Mono)>,
+    /// The node that may still be collecting for itself.
+    pub rival: Option<Rival>,
     /// True if the source is configured no longer.
     pub has_ended: bool,
     size: StreamSize,
+}
+
+/// A node that had the lease and did not let it go.
+#[derive(Debug)]
+pub struct Rival {
+    /// Its name.
+    pub node: String,
+    /// Before this, a sign of life may be from before it was lost.
+    pub seen_from: Mono,
+    /// Until when it is assumed to collect for itself.
+    pub until: Mono,
 }
 
 /// How large the entries of a stream are, and how many a poll has.
@@ -143,9 +154,10 @@ impl Seat {
         }
     }
 
-    /// The role of the source.
-    pub fn role(&self) -> Role {
+    /// The role of the source, with the engine up or down.
+    pub fn role(&self, is_up: bool) -> Role {
         match self.hold {
+            Hold::Follows if !is_up => Role::Waiting,
             Hold::Follows => Role::Follower,
             Hold::Collects { .. } => Role::Collector,
             Hold::Unsure { .. } => Role::Waiting,
@@ -170,18 +182,17 @@ impl Seat {
         self.due = now;
     }
 
-    /// Time has passed. `true`: the hold is another one.
-    pub fn expire(&mut self, is_up: bool, now: Mono) -> bool {
+    /// Time has passed.
+    pub fn expire(&mut self, is_up: bool, now: Mono) {
         let next = match self.hold {
-            Hold::Collects { until, .. } if now < until => return false,
+            Hold::Collects { until, .. } if now < until => return,
             Hold::Collects { epoch, .. } if is_up => Hold::Unsure { epoch },
             Hold::Collects { .. } => Hold::Alone,
             Hold::Unsure { .. } if !is_up => Hold::Alone,
-            Hold::Unsure { .. } | Hold::Follows | Hold::Alone => return false,
+            Hold::Unsure { .. } | Hold::Follows | Hold::Alone => return,
         };
         self.hold = next;
         self.due = now;
-        true
     }
 
     /// Counts an entry of so many bytes, and tells how many entries are to stay: two polls at least, and

@@ -110,11 +110,9 @@ impl CandlePlans {
         }
     }
 
-    /// The newest candles of a series are due now.
-    pub fn refresh(&mut self, key: SeriesKey, now: Now) {
-        if let Some(plan) = self.plan_mut(key) {
-            plan.refresh_at = plan.refresh_at.min(now.mono);
-        }
+    /// True if nothing has been requested of a series yet.
+    pub fn is_new(&self, key: SeriesKey) -> bool {
+        self.plan(key).is_some_and(|plan| plan.reach.is_none())
     }
 
     /// Nothing is in flight any more.
@@ -218,10 +216,17 @@ impl CandlePlans {
     /// A page has been requested. With the first request of a series it is noted down to which slot
     /// nothing may stay missing; what clients want later does not count for that.
     pub fn sent(&mut self, key: SeriesKey, slots: Range<i64>, cx: &Context) {
+        self.note_reach(key, cx);
+        if let Some(plan) = self.plan_mut(key) {
+            plan.in_flight = Some(slots);
+        }
+    }
+
+    /// Notes down to which slot nothing may stay missing, the first time.
+    pub fn note_reach(&mut self, key: SeriesKey, cx: &Context) {
         let current = key.interval.slot_of(cx.exchange_time(self.source));
         let depth = cx.config.history.of(key.interval);
         if let Some(plan) = self.plan_mut(key) {
-            plan.in_flight = Some(slots);
             plan.reach.get_or_insert_with(|| {
                 let oldest_kept = current.saturating_sub(depth.keep);
                 let series = cx.market.charts.get(key)?;

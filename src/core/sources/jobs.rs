@@ -17,7 +17,7 @@ use crate::job_queue::{self, JobQueue};
 use crate::log_targets::SOURCE;
 use crate::market::{Lookup, Market, SeriesKey, SourceId, SymbolId};
 use crate::record::Ticker;
-use crate::replication::Markets;
+use crate::replication::{Body, Markets};
 use crate::time::{Mono, Now, UnixMs};
 
 /// Named markets whose series are opened in one slice: some 0.1 ms with a thousand followed series.
@@ -51,6 +51,8 @@ pub enum Job {
     Count(Count),
     /// Reads the market list of another node.
     ReadList(Markets),
+    /// Tells the other nodes of what the next job applies, and was received then.
+    Tell(Box<Body>, Now),
     /// Writes the market list for the other nodes.
     WriteList(ListWriter),
 }
@@ -202,6 +204,9 @@ fn apply_ticker(
         }
         (Ok(_), _) => {}
         (Err(_), _) => cx.stats[source].rejected += 1,
+    }
+    if received.mono < cx.now.mono {
+        quotes.judge(source, symbol, cx.now.mono);
     }
 }
 

@@ -74,6 +74,8 @@ pub enum Told {
 pub struct Replica {
     /// What this node does.
     pub role: Role,
+    /// Since when.
+    pub since: Mono,
     told: VecDeque<Told>,
     wanted: Vec<(SeriesKey, Mono)>,
     asked: Vec<Asked>,
@@ -81,9 +83,10 @@ pub struct Replica {
 
 impl Replica {
     /// Begins with a role. What was asked before belongs to the former one.
-    pub fn begin(&mut self, role: Role) {
+    pub fn begin(&mut self, role: Role, now: Mono) {
         *self = Replica {
             role,
+            since: now,
             ..Replica::default()
         };
     }

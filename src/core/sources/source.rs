@@ -32,6 +32,7 @@ use crate::durations::POLL_BOUNDS_US;
 use crate::job_queue::JobQueue;
 use crate::log_targets::SOURCE;
 use crate::market::{SeriesKey, SourceId};
+use crate::replication::Body;
 use crate::table::Key;
 use crate::time::{Mono, Now};
 use std::net::SocketAddr;
@@ -45,6 +46,8 @@ pub struct Source {
     jobs: JobQueue<Job>,
     progress: BackfillProgress,
     replica: Replica,
+    /// When the newest quotes were received.
+    newest_quotes: Mono,
     /// When [`Source::handle_timeout`] is wanted; recomputed after each change.
     wake_at: Option<Mono>,
     /// True if it is configured no longer: it requests nothing.
@@ -66,6 +69,7 @@ impl Source {
             jobs: JobQueue::default(),
             progress: BackfillProgress::new(now.mono),
             replica: Replica::default(),
+            newest_quotes: Mono::default(),
             wake_at: Some(now.mono),
             has_ended: false,
             profile,
@@ -272,6 +276,11 @@ impl Source {
                 }
                 is_done
             }
+            Job::Tell(body, received) => {
+                let body = std::mem::replace(&mut **body, Body::Status(None));
+                self.publish(body, *received, cx);
+                true
+            }
             Job::ReadList(list) => {
                 let next = self.read_list(list, cx);
                 let is_done = next.is_some();
@@ -351,6 +360,7 @@ impl Source {
         status.last_latency_ms = Some(took.as_millis() as u64);
         (status.latencies).note(&POLL_BOUNDS_US, took.as_micros() as u64, 1);
         if task.is_quotes() {
+            self.newest_quotes = cx.now.mono;
             self.schedule.backoff.quotes_came(cx);
             cx.market.quotes.count_rejected(staged.rejected);
         }
@@ -364,8 +374,15 @@ impl Source {
             cx,
         ) {
             Ok(job) => {
+                // The others are to apply what waits in the same order.
+                let is_later = job.is_some();
+                let told = published.map(|body| Box::new(self.with_ends(body)));
+                match told {
+                    Some(body) if is_later => self.jobs.push([Job::Tell(body, cx.now)]),
+                    Some(body) => self.publish(*body, cx.now, cx),
+                    None => {}
+                }
                 self.jobs.push(job);
-                self.publish_applied(published, cx);
             }
             Err(fault) => self.failed(&task, fault, cx.now.mono, cx),
         }

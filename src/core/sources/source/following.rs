@@ -21,6 +21,10 @@ use std::time::Duration;
 /// How long after its time a follower waits for the newest candles, which the collector reads unasked.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// Quotes that were received so long before others are passed over. The age of an entry is known to a round
+/// trip.
+const DISORDER: Duration = Duration::from_millis(200);
+
 /// Longest pause of the exchange that is taken over.
 const MOST_REST_MS: u64 = 86_400_000;
 
@@ -49,9 +53,12 @@ impl Source {
         };
         self.follow_head(&entry.head, age, &entry.body, history, cx);
         match entry.body {
+            // An engine that came back with old data tells what is known better.
+            Body::Quotes { .. } if received.mono + DISORDER < self.newest_quotes => {}
             Body::Quotes {
                 is_last, tickers, ..
             } => {
+                self.newest_quotes = self.newest_quotes.max(received.mono);
                 let mut staged = Staged::new(self.profile.id, Task::Tickers);
                 let catalog = &mut cx.market.catalog;
                 let mut stager = Stager {
@@ -129,6 +136,7 @@ impl Source {
         let (Some(zero), true) = (clock, self.schedule.candles.follow(key, cx)) else {
             return;
         };
+        self.schedule.candles.note_reach(key, cx);
         // The time of our clock at which the exchange's was what it was when the collector asked.
         let sent_ms = page.closed_before.0.saturating_sub(zero);
         let sent_at = Now {
@@ -191,7 +199,9 @@ impl Source {
                 .charts
                 .get(page.series)
                 .and_then(|it| it.newest_known());
-            let waits = page.urgency != Urgency::Client && is_known.is_some();
+            let plans = &self.schedule.candles;
+            let is_late = page.when <= self.replica.since || plans.is_new(page.series);
+            let waits = page.urgency != Urgency::Client && is_known.is_some() && !is_late;
             let when = page.when + if waits { GRACE } else { Duration::ZERO };
             let is_held = history.pace_of(self.profile.id) == Pace::Hold;
             if when > cx.now.mono || is_held {

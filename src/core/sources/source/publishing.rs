@@ -22,7 +22,7 @@ impl Source {
     /// Takes on a role. What was requested in the former one is dropped, unless it goes on collecting.
     pub fn set_role(&mut self, role: Role, cx: &mut Context) {
         let was = self.replica.role;
-        self.replica.begin(role);
+        self.replica.begin(role, cx.now.mono);
         if was.collects() && !role.collects() {
             self.put_back_all(|_| true, cx);
             self.connections.close_all(cx);
@@ -32,6 +32,9 @@ impl Source {
         if !was.collects() && role.collects() {
             self.schedule.quotes_due = cx.now.mono;
             self.schedule.candles.forget_sent();
+        }
+        if role == Role::Follower {
+            self.schedule.candles.refresh_all(cx.now);
         }
         if role == Role::Alone {
             self.schedule.budget.go_alone(cx.now.mono);
@@ -156,16 +159,15 @@ impl Source {
         }
     }
 
-    /// Tells the other nodes of a response that was applied at once.
-    pub(super) fn publish_applied(&mut self, body: Option<Body>, cx: &Context) {
-        let Some(mut body) = body else { return };
+    /// What the other nodes are told of a response, with the ends of the round of quotes that it is part of.
+    pub(super) fn with_ends(&self, mut body: Body) -> Body {
         if let Body::Quotes {
             is_first, is_last, ..
         } = &mut body
         {
             (*is_first, *is_last) = self.schedule.round.ends();
         }
-        self.publish(body, cx.now, cx);
+        body
     }
 
     /// Tells them the market list, once it is written.
@@ -208,10 +210,6 @@ impl Source {
         {
             history.read(key, &series.slots, cx);
             self.ask(key, &series.slots, cx);
-            let current = key.interval.slot_of(cx.exchange_time(key.source));
-            if series.slots.end > current {
-                self.schedule.candles.refresh(key, cx.now);
-            }
             self.wake_up(cx.now);
         }
     }
@@ -229,10 +227,19 @@ impl Source {
             return;
         };
         let closed_before: UnixMs = cx.exchange_time(asked.key.source);
-        for slots in series.covered().within(asked.slots.clone()) {
+        let current = asked.key.interval.slot_of(closed_before);
+        let closed = series.covered().within(asked.slots.clone()).map(|slots| {
             let rows = series.candles(&slots).into_iter();
+            let rows: Vec<_> = rows.map(|(_, candle)| (candle, Some(true))).collect();
+            (slots, rows)
+        });
+        let forming = series
+            .forming(current)
+            .filter(|_| asked.slots.contains(&current));
+        let forming = forming.map(|it| (current..current + 1, vec![(it.clone(), Some(false))]));
+        for (slots, rows) in closed.chain(forming) {
             let page = Candles {
-                rows: rows.map(|(_, candle)| (candle, Some(true))).collect(),
+                rows,
                 series: series_named(asked.key, slots, cx),
                 closed_before,
                 is_dated: true,
