@@ -6,8 +6,8 @@
 //! A module imports only from lower layers. Layer 4 has an order of its own: `main` runs one of the
 //! commands, or starts `net`, which starts `store`. So has layer 1: `config`, `history`, `record`,
 //! `interval` and `json` use plain types like `time` and `decimal`. And so has the core: clients call api,
-//! sources call history, and cluster calls sources. No other modules of one layer import each other. [`docs::architecture`] draws
-//! every row.
+//! sources call history, and cluster calls sources. No other modules of one layer import each other.
+//! [`docs::architecture`] draws every row.
 //!
 //! ```text
 //! layer 4 main                 arguments, configuration, logger, exit code

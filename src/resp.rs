@@ -23,7 +23,7 @@ const MOST_LINE: usize = 4 * 1024;
 
 /// One reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reply<'a> {
+pub enum RespValue<'a> {
     /// A text like `OK`.
     Simple(&'a [u8]),
     /// An error: a word in capitals, and a sentence.
@@ -35,7 +35,7 @@ pub enum Reply<'a> {
     /// Nothing, in place of bytes or of a list.
     Null,
     /// A list.
-    Array(Vec<Reply<'a>>),
+    Array(Vec<RespValue<'a>>),
 }
 
 /// Why bytes are not a reply: the peer speaks something else, or says too much.
@@ -56,19 +56,19 @@ impl fmt::Display for ReplyError {
     }
 }
 
-impl<'a> Reply<'a> {
+impl<'a> RespValue<'a> {
     /// The bytes of a text.
     pub fn bytes(&self) -> Option<&'a [u8]> {
         match self {
-            Reply::Simple(bytes) | Reply::Bulk(bytes) => Some(bytes),
+            RespValue::Simple(bytes) | RespValue::Bulk(bytes) => Some(bytes),
             _ => None,
         }
     }
 
     /// The elements of a list; none of anything else.
-    pub fn list(&self) -> &[Reply<'a>] {
+    pub fn list(&self) -> &[RespValue<'a>] {
         match self {
-            Reply::Array(list) => list,
+            RespValue::Array(list) => list,
             _ => &[],
         }
     }
@@ -76,14 +76,14 @@ impl<'a> Reply<'a> {
     /// A number, also one that is written as a text, as scripts return those of a hash.
     pub fn number(&self) -> Option<i64> {
         match self {
-            Reply::Integer(number) => Some(*number),
+            RespValue::Integer(number) => Some(*number),
             _ => std::str::from_utf8(self.bytes()?).ok()?.parse().ok(),
         }
     }
 }
 
 /// Reads the first reply, and returns how many bytes it has. `None`: more bytes must come.
-pub fn parse(bytes: &[u8]) -> Result<Option<(Reply<'_>, usize)>, ReplyError> {
+pub fn parse(bytes: &[u8]) -> Result<Option<(RespValue<'_>, usize)>, ReplyError> {
     let mut parser = Parser {
         bytes,
         at: 0,
@@ -118,7 +118,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn reply(&mut self, depth: usize) -> Result<Option<Reply<'a>>, ReplyError> {
+    fn reply(&mut self, depth: usize) -> Result<Option<RespValue<'a>>, ReplyError> {
         self.elements += 1;
         if depth > MOST_DEPTH || self.elements > MOST_ELEMENTS {
             return Err(ReplyError::TooLarge);
@@ -133,10 +133,10 @@ impl<'a> Parser<'a> {
             return Ok(None);
         };
         Ok(Some(match sign {
-            b'+' => Reply::Simple(line),
-            b'-' => Reply::Error(line),
-            b':' => Reply::Integer(number(line)?),
-            _ if line == b"-1" => Reply::Null,
+            b'+' => RespValue::Simple(line),
+            b'-' => RespValue::Error(line),
+            b':' => RespValue::Integer(number(line)?),
+            _ if line == b"-1" => RespValue::Null,
             b'$' => {
                 let length = length(line, MOST_BYTES)?;
                 let Some(bulk) = self.bytes.get(self.at..self.at + length + 2) else {
@@ -147,7 +147,7 @@ impl<'a> Parser<'a> {
                     return Err(ReplyError::Malformed);
                 }
                 self.at += length + 2;
-                Reply::Bulk(bulk)
+                RespValue::Bulk(bulk)
             }
             _ => {
                 let count = length(line, MOST_ELEMENTS)?;
@@ -158,7 +158,7 @@ impl<'a> Parser<'a> {
                         None => return Ok(None),
                     }
                 }
-                Reply::Array(list)
+                RespValue::Array(list)
             }
         }))
     }
@@ -202,20 +202,20 @@ mod tests {
     #[test]
     fn every_type_is_read_and_every_prefix_waits_for_more() {
         let all: &[u8] = b"*6\r\n+OK\r\n-ERR no\r\n:-7\r\n$3\r\na\r\n\r\n$-1\r\n*1\r\n*-1\r\n";
-        let expected = Reply::Array(vec![
-            Reply::Simple(b"OK"),
-            Reply::Error(b"ERR no"),
-            Reply::Integer(-7),
-            Reply::Bulk(b"a\r\n"),
-            Reply::Null,
-            Reply::Array(vec![Reply::Null]),
+        let expected = RespValue::Array(vec![
+            RespValue::Simple(b"OK"),
+            RespValue::Error(b"ERR no"),
+            RespValue::Integer(-7),
+            RespValue::Bulk(b"a\r\n"),
+            RespValue::Null,
+            RespValue::Array(vec![RespValue::Null]),
         ]);
         assert_eq!(parse(all), Ok(Some((expected, all.len()))));
         for end in 0..all.len() {
             assert_eq!(parse(&all[..end]), Ok(None), "{end}");
         }
         let two = b"+a\r\n+b\r\n";
-        assert_eq!(parse(two), Ok(Some((Reply::Simple(b"a"), 4))));
+        assert_eq!(parse(two), Ok(Some((RespValue::Simple(b"a"), 4))));
     }
 
     #[test]

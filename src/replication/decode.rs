@@ -1,6 +1,6 @@
 //! Bytes of another node on their way back into entries, lists and requests. What exceeds a bound is refused.
 
-use super::{Body, Candles, Entry, EntryError, Head, MOST_TEXT, Series, VERSION};
+use super::entry::{Entry, EntryError, Head, MOST_TEXT, SentCandles, SeriesPart, Update, VERSION};
 use crate::decimal::Decimal;
 use crate::interval::Stored;
 use crate::record::{Bounds, Candle, MarketInfo, MarketRules, Ticker};
@@ -32,7 +32,7 @@ pub fn decode(bytes: &[u8]) -> Result<Entry, EntryError> {
 }
 
 /// Reads a request for candles.
-pub fn decode_ask(bytes: &[u8]) -> Result<Series, EntryError> {
+pub fn decode_ask(bytes: &[u8]) -> Result<SeriesPart, EntryError> {
     match bytes.split_first() {
         Some((version, _)) if *version > VERSION => Err(EntryError::Newer(*version)),
         Some((_, rest)) => Reader(rest).series().ok_or(EntryError::Malformed),
@@ -94,15 +94,15 @@ impl<'a> Reader<'a> {
         let body = match kind {
             0 => {
                 let flags = self.byte()?;
-                Body::Quotes {
+                Update::Quotes {
                     is_first: flags & 1 != 0,
                     is_last: flags & 2 != 0,
                     tickers: self.list(|it| Some((it.text()?.into(), it.ticker()?)))?,
                 }
             }
-            1 => Body::Candles(self.candles()?),
-            2 => Body::Status(self.option(|it| Some(it.text()?.into()))?),
-            3 => Body::Released(self.option(|it| Some(it.text()?.into()))?),
+            1 => Update::Candles(self.candles()?),
+            2 => Update::Status(self.option(|it| Some(it.text()?.into()))?),
+            3 => Update::Released(self.option(|it| Some(it.text()?.into()))?),
             _ => return None,
         };
         Some(Entry { head, body })
@@ -133,20 +133,20 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn series(&mut self) -> Option<Series> {
+    fn series(&mut self) -> Option<SeriesPart> {
         let symbol = self.text()?.into();
         let interval = *Stored::ALL.get(usize::from(self.byte()?))?;
         let start = self.signed().filter(|it| (0..=LAST_SLOT).contains(it))?;
         let count = self.number().filter(|it| *it <= MOST_SLOTS)?;
         let slots = start..start + count as i64;
-        Some(Series {
+        Some(SeriesPart {
             symbol,
             interval,
             slots,
         })
     }
 
-    fn candles(&mut self) -> Option<Candles> {
+    fn candles(&mut self) -> Option<SentCandles> {
         let series = self.series()?;
         let closed_before = self.time()?;
         let flags = self.byte()?;
@@ -167,7 +167,7 @@ impl<'a> Reader<'a> {
             };
             Some((candle, closed))
         })?;
-        Some(Candles {
+        Some(SentCandles {
             series,
             closed_before,
             is_dated: flags & 1 != 0,

@@ -1,6 +1,6 @@
 //! Entries, lists and requests on their way into bytes.
 
-use super::{Body, Candles, Entry, Head, MOST_TEXT, Series, VERSION};
+use super::entry::{Entry, Head, MOST_TEXT, SentCandles, SeriesPart, Update, VERSION};
 use crate::decimal::Decimal;
 use crate::record::{Candle, MarketInfo, Ticker};
 
@@ -15,10 +15,10 @@ pub fn encode(entry: &Entry, out: &mut Vec<u8>) {
         rest_ms,
     } = &entry.head;
     let kind = match &entry.body {
-        Body::Quotes { .. } => 0,
-        Body::Candles(_) => 1,
-        Body::Status(_) => 2,
-        Body::Released(_) => 3,
+        Update::Quotes { .. } => 0,
+        Update::Candles(_) => 1,
+        Update::Status(_) => 2,
+        Update::Released(_) => 3,
     };
     out.extend([VERSION, kind]);
     put(out, *epoch);
@@ -28,7 +28,7 @@ pub fn encode(entry: &Entry, out: &mut Vec<u8>) {
     out.push(*state);
     put(out, *rest_ms);
     match &entry.body {
-        Body::Quotes {
+        Update::Quotes {
             is_first,
             is_last,
             tickers,
@@ -40,15 +40,15 @@ pub fn encode(entry: &Entry, out: &mut Vec<u8>) {
                 put_ticker(out, ticker);
             }
         }
-        Body::Candles(page) => put_candles(out, page),
-        Body::Status(text) | Body::Released(text) => {
+        Update::Candles(page) => put_candles(out, page),
+        Update::Status(text) | Update::Released(text) => {
             put_option(out, text, |out, text| put_text(out, text));
         }
     }
 }
 
 /// Writes a request for candles.
-pub fn encode_ask(series: &Series) -> Vec<u8> {
+pub fn encode_ask(series: &SeriesPart) -> Vec<u8> {
     let mut out = vec![VERSION];
     put_series(&mut out, series);
     out
@@ -136,14 +136,14 @@ fn put_ticker(out: &mut Vec<u8>, ticker: &Ticker) {
     put_option(out, &ticker.timestamp, |out, time| put_signed(out, time.0));
 }
 
-fn put_series(out: &mut Vec<u8>, series: &Series) {
+fn put_series(out: &mut Vec<u8>, series: &SeriesPart) {
     put_text(out, &series.symbol);
     out.push(series.interval as u8);
     put_signed(out, series.slots.start);
     put(out, series.slots.end.abs_diff(series.slots.start));
 }
 
-fn put_candles(out: &mut Vec<u8>, page: &Candles) {
+fn put_candles(out: &mut Vec<u8>, page: &SentCandles) {
     put_series(out, &page.series);
     put_signed(out, page.closed_before.0);
     out.push(u8::from(page.is_dated) | u8::from(page.is_full) << 1 | u8::from(page.is_proven) << 2);

@@ -14,109 +14,20 @@
 
 mod decode;
 mod encode;
+mod entry;
 
 pub use decode::{Markets, decode, decode_ask};
 pub use encode::{encode, encode_ask, encode_market};
-
-use crate::interval::Stored;
-use crate::record::{Candle, Ticker};
-use crate::time::UnixMs;
-use std::ops::Range;
-
-/// The version that is written, and the newest that is read.
-pub const VERSION: u8 = 1;
-
-/// Longest text: an error of an exchange.
-const MOST_TEXT: usize = 1024;
-
-/// What one node tells the others.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// How the source does.
-    pub head: Head,
-    /// What has come.
-    pub body: Body,
-}
-
-/// How the source does at its collector.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Head {
-    /// The lease under which the entry was written.
-    pub epoch: u64,
-    /// Milliseconds from the receipt of the body to the writing of the entry.
-    pub waited_ms: u64,
-    /// When the body was received.
-    pub received: UnixMs,
-    /// The exchange's time at the writing of the entry; `None`: it is in doubt.
-    pub exchange_time: Option<UnixMs>,
-    /// The number of the state of the source.
-    pub state: u8,
-    /// How long the source is still left alone.
-    pub rest_ms: u64,
-}
-
-/// What has come of a source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Body {
-    /// Some tickers of a poll, by their ids at the exchange.
-    Quotes {
-        /// True for the first part of a poll of all quotes, or of a round.
-        is_first: bool,
-        /// True for the last part.
-        is_last: bool,
-        /// The tickers.
-        tickers: Vec<(Box<str>, Ticker)>,
-    },
-    /// Candles of one series.
-    Candles(Candles),
-    /// The state of the source has changed: its last error.
-    Status(Option<Box<str>>),
-    /// The node has let the source go: another may collect it. Its name, if it leaves the cluster.
-    Released(Option<Box<str>>),
-}
-
-/// Slots of one series.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Series {
-    /// The canonical name of the market.
-    pub symbol: Box<str>,
-    /// The interval.
-    pub interval: Stored,
-    /// The slots.
-    pub slots: Range<i64>,
-}
-
-/// A page of candles.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candles {
-    /// Whose, and what was asked for.
-    pub series: Series,
-    /// Candles that began before this had a chance to close: the exchange's time when it was asked.
-    pub closed_before: UnixMs,
-    /// False if a row came without its time.
-    pub is_dated: bool,
-    /// True if as many slots were asked for as a page may have.
-    pub is_full: bool,
-    /// True if every slot without a candle is known to be empty.
-    pub is_proven: bool,
-    /// The candles, and what the exchange says on whether each is closed.
-    pub rows: Vec<(Candle, Option<bool>)>,
-}
-
-/// Why bytes are not an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EntryError {
-    /// They are of this version, which is newer than [`VERSION`].
-    Newer(u8),
-    /// They are damaged, or exceed a bound.
-    Malformed,
-}
+pub use entry::{Entry, EntryError, Head, SentCandles, SeriesPart, Update, VERSION};
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::decimal::Decimal;
+    use crate::interval::Stored;
     use crate::record::{Bounds, MarketInfo, MarketRules};
+    use crate::record::{Candle, Ticker};
+    use crate::time::UnixMs;
 
     fn decimal(text: &str) -> Decimal {
         Decimal::parse(text.as_bytes()).expect("it is a number")
@@ -141,13 +52,13 @@ mod tests {
             ..Candle::without_numbers(UnixMs(open_time))
         };
         let bodies = [
-            Body::Quotes {
+            Update::Quotes {
                 is_first: true,
                 is_last: false,
                 tickers: vec![("A-B".into(), full), ("é".into(), bare)],
             },
-            Body::Candles(Candles {
-                series: Series {
+            Update::Candles(SentCandles {
+                series: SeriesPart {
                     symbol: "BTC/USDT".into(),
                     interval: Stored::H1,
                     slots: 497_000..497_500,
@@ -162,9 +73,9 @@ mod tests {
                     (candle(2), Some(false)),
                 ],
             }),
-            Body::Status(Some("quotes: no answer in time".into())),
-            Body::Status(None),
-            Body::Released(Some("paris-1".into())),
+            Update::Status(Some("quotes: no answer in time".into())),
+            Update::Status(None),
+            Update::Released(Some("paris-1".into())),
         ];
         let entry = |body| Entry {
             head: head.clone(),
@@ -234,7 +145,7 @@ mod tests {
             .for_each(|market| encode_market(market, &mut bytes));
         let list = Markets::new(bytes).expect("it is a list");
         assert_eq!(list.collect::<Vec<_>>(), all);
-        let series = Series {
+        let series = SeriesPart {
             symbol: "A/B".into(),
             interval: Stored::D1,
             slots: 5..5,

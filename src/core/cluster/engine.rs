@@ -7,14 +7,14 @@
 //!
 //! No text that it makes tells user or password.
 
-use super::link::{Link, Pending};
+use super::link::{Link, PendingCommand};
 use super::scripts::{LEASE_MS, Script};
 use crate::config::EngineUrl;
 use crate::core::context::Context;
 use crate::core::{Action, Broken};
 use crate::log_targets::{CLUSTER, quoted};
 use crate::market::SourceId;
-use crate::resp::Reply;
+use crate::resp::RespValue;
 use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::Mono;
@@ -39,7 +39,7 @@ const MOST_TOLD: usize = 120;
 
 /// What a command is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Command {
+pub enum EngineCommand {
     /// User and password.
     Auth,
     /// The number of the database.
@@ -83,7 +83,7 @@ pub enum Which {
 pub struct Engine {
     url: EngineUrl,
     /// That for commands, and that which waits for entries.
-    links: [Link<Command>; 2],
+    links: [Link<EngineCommand>; 2],
     connections: Table<Which>,
     addresses: VecDeque<SocketAddr>,
     is_resolving: bool,
@@ -131,7 +131,7 @@ impl Engine {
     }
 
     /// One of the connections.
-    pub fn link(&mut self, which: Which) -> &mut Link<Command> {
+    pub fn link(&mut self, which: Which) -> &mut Link<EngineCommand> {
         &mut self.links[which as usize]
     }
 
@@ -247,13 +247,23 @@ impl Engine {
         let database = self.url.database;
         if let Some(it) = self.url.credentials.clone() {
             match it.user.is_empty() {
-                true => self.send(which, Command::Auth, &[b"AUTH", &it.password], cx),
-                false => self.send(which, Command::Auth, &[b"AUTH", &it.user, &it.password], cx),
+                true => self.send(which, EngineCommand::Auth, &[b"AUTH", &it.password], cx),
+                false => self.send(
+                    which,
+                    EngineCommand::Auth,
+                    &[b"AUTH", &it.user, &it.password],
+                    cx,
+                ),
             }
         }
         if database != 0 {
             let number = database.to_string();
-            self.send(which, Command::Select, &[b"SELECT", number.as_bytes()], cx);
+            self.send(
+                which,
+                EngineCommand::Select,
+                &[b"SELECT", number.as_bytes()],
+                cx,
+            );
         }
         if which == Which::Commands {
             self.load_scripts(cx);
@@ -262,14 +272,14 @@ impl Engine {
 
     /// Loads the scripts: once a connection, and when the engine has lost them.
     pub fn load_scripts(&mut self, cx: &mut Context) {
-        let is_loading = |it: &Command| matches!(it, Command::Load(_));
+        let is_loading = |it: &EngineCommand| matches!(it, EngineCommand::Load(_));
         if self.link(Which::Commands).pending().any(is_loading) {
             return;
         }
         for script in Script::ALL {
             let text = script.text();
             let words: [&[u8]; 3] = [b"SCRIPT", b"LOAD", text.as_bytes()];
-            self.send(Which::Commands, Command::Load(script), &words, cx);
+            self.send(Which::Commands, EngineCommand::Load(script), &words, cx);
         }
     }
 
@@ -291,14 +301,20 @@ impl Engine {
     }
 
     /// Sends a command.
-    pub fn send(&mut self, which: Which, command: Command, words: &[&[u8]], cx: &mut Context) {
+    pub fn send(
+        &mut self,
+        which: Which,
+        command: EngineCommand,
+        words: &[&[u8]],
+        cx: &mut Context,
+    ) {
         self.link(which).send(command, words, Duration::ZERO, cx);
     }
 
     /// Runs a script, once it is loaded.
     pub fn run(
         &mut self,
-        (script, command): (Script, Command),
+        (script, command): (Script, EngineCommand),
         keys: &[String],
         arguments: &[&[u8]],
         cx: &mut Context,
@@ -317,7 +333,12 @@ impl Engine {
     pub fn beat(&mut self, nodes: String, node: &str, cx: &mut Context) {
         let lease = LEASE_MS.to_string();
         let arguments: [&[u8]; 2] = [node.as_bytes(), lease.as_bytes()];
-        self.run((Script::Beat, Command::Beat), &[nodes], &arguments, cx);
+        self.run(
+            (Script::Beat, EngineCommand::Beat),
+            &[nodes],
+            &arguments,
+            cx,
+        );
     }
 
     /// A connection has ended, or was never open.
@@ -350,12 +371,12 @@ impl Engine {
 }
 
 /// Why a command was refused, in words.
-pub fn refusal(pending: &Pending<Command>, reply: &Reply<'_>) -> Option<String> {
-    let Reply::Error(error) = reply else {
+pub fn refusal(pending: &PendingCommand<EngineCommand>, reply: &RespValue<'_>) -> Option<String> {
+    let RespValue::Error(error) = reply else {
         return None;
     };
     // Engines repeat the arguments of commands that they do not know.
-    if pending.command == Command::Auth {
+    if pending.command == EngineCommand::Auth {
         return Some("it does not take user and password".to_string());
     }
     let error = String::from_utf8_lossy(error);

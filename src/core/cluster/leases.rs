@@ -1,6 +1,6 @@
 //! Leases: this node looks at those of other nodes, takes free ones, renews its own, and lets some go.
 
-use super::engine::Command;
+use super::engine::EngineCommand;
 use super::scripts::{LEASE_MS, Script};
 use super::seat::{Hold, Rival, Seat};
 use super::{Cluster, TICK};
@@ -8,7 +8,7 @@ use crate::core::context::Context;
 use crate::core::sources::{Role, Sources};
 use crate::log_targets::{CLUSTER, quoted};
 use crate::market::SourceId;
-use crate::resp::Reply;
+use crate::resp::RespValue;
 use crate::time::Mono;
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ impl Cluster {
         match seat.hold {
             Hold::Follows => {
                 let keys = [lease, self.keys.of(&name, "stream")];
-                let command = (Script::Look, Command::Look(id));
+                let command = (Script::Look, EngineCommand::Look(id));
                 self.engine.run(command, &keys, &[time.as_bytes()], cx);
             }
             Hold::Alone => self.acquire(id, cx),
@@ -45,7 +45,7 @@ impl Cluster {
                 let (left, spent) = sources.budget_to_tell(id, cx.now);
                 let (epoch, left) = (epoch.to_string(), left.to_string());
                 let words = [&*self.run, &epoch, &time, &left].map(str::as_bytes);
-                let command = (Script::Renew, Command::Renew(id, spent));
+                let command = (Script::Renew, EngineCommand::Renew(id, spent));
                 self.engine.run(command, &[lease], &words, cx);
             }
         }
@@ -57,7 +57,7 @@ impl Cluster {
         let lease = self.keys.of(&cx.stats[id].id, "lease");
         let (time, seen) = (LEASE_MS.to_string(), seat.seen.to_string());
         let words = [&*self.run, &time, &seen].map(str::as_bytes);
-        let command = (Script::Acquire, Command::Acquire(id));
+        let command = (Script::Acquire, EngineCommand::Acquire(id));
         self.engine.run(command, &[lease], &words, cx);
     }
 
@@ -93,20 +93,20 @@ impl Cluster {
     }
 
     /// A look at a lease has come.
-    pub(super) fn looked(&mut self, id: SourceId, list: &[Reply<'_>], cx: &mut Context) {
+    pub(super) fn looked(&mut self, id: SourceId, list: &[RespValue<'_>], cx: &mut Context) {
         let now = cx.now.mono;
         let has_room = self.has_room();
         let jitter = Duration::from_micros(self.rng.below(JITTER) * 100);
         let number = |at: usize| {
             list.get(at)
-                .and_then(Reply::number)
+                .and_then(RespValue::number)
                 .unwrap_or(0)
                 .unsigned_abs()
         };
         let seat = &mut self.seats[id.index()];
         seat.is_asking = false;
         seat.seen = seat.seen.max(number(0));
-        let is_own = list.get(1).and_then(Reply::bytes) == Some(self.run.as_bytes());
+        let is_own = list.get(1).and_then(RespValue::bytes) == Some(self.run.as_bytes());
         let left = Duration::from_millis(number(2).min(2 * LEASE_MS));
         let is_settling = now < self.settled_at && !is_own;
         if left.is_zero() || is_own {
@@ -131,11 +131,11 @@ impl Cluster {
         &mut self,
         id: SourceId,
         sent_at: Mono,
-        list: &[Reply<'_>],
+        list: &[RespValue<'_>],
         sources: &mut Sources,
         cx: &mut Context,
     ) {
-        let number = |at: usize| list.get(at).and_then(Reply::number);
+        let number = |at: usize| list.get(at).and_then(RespValue::number);
         let epoch = number(1).unwrap_or(0).unsigned_abs();
         let was = self.seats[id.index()].hold;
         let seat = &mut self.seats[id.index()];
@@ -155,7 +155,7 @@ impl Cluster {
         seat.asks = self.reading.recent(cx.now.mono);
         let seat = &mut self.seats[id.index()];
         let holder =
-            String::from_utf8_lossy(list.get(2).and_then(Reply::bytes).unwrap_or_default());
+            String::from_utf8_lossy(list.get(2).and_then(RespValue::bytes).unwrap_or_default());
         let before = holder.rsplit_once('#').map_or("", |(name, _)| name);
         let has_let_go = number(3) == Some(1);
         let rival = !has_let_go && !before.is_empty() && before != self.node;
@@ -239,8 +239,8 @@ impl Cluster {
             Role::Follower => log::info!(target: CLUSTER, "following source={source}"),
             Role::Waiting => log::warn!(target: CLUSTER, "lease ran out source={source}"),
             Role::Alone => {
-                let why = quoted(self.engine.trouble().unwrap_or("left"));
-                log::warn!(target: CLUSTER, "alone source={source} error={why}");
+                let why = self.engine.trouble().unwrap_or("left");
+                log::warn!(target: CLUSTER, "alone source={source} error={}", quoted(why));
             }
             Role::Collector => log::info!(target: CLUSTER, "lease renewed source={source}"),
         }

@@ -51,12 +51,12 @@ pub struct Link<C> {
     out: Vec<u8>,
     sent: usize,
     inbox: Vec<u8>,
-    pending: VecDeque<Pending<C>>,
+    pending: VecDeque<PendingCommand<C>>,
 }
 
 /// A command that waits for its reply.
 #[derive(Debug)]
-pub struct Pending<C> {
+pub struct PendingCommand<C> {
     /// What it is.
     pub command: C,
     /// When it was given.
@@ -133,7 +133,7 @@ impl<C> Link<C> {
         let Some(key) = self.key else { return };
         let sent_at = cx.now.mono;
         write_command(&mut self.out, words);
-        self.pending.push_back(Pending {
+        self.pending.push_back(PendingCommand {
             command,
             sent_at,
             deadline: sent_at + wait + TIMEOUT,
@@ -188,7 +188,7 @@ impl<C> Link<C> {
     }
 
     /// The command whose reply has come.
-    pub fn next_pending(&mut self) -> Option<Pending<C>> {
+    pub fn next_pending(&mut self) -> Option<PendingCommand<C>> {
         self.pending.pop_front()
     }
 

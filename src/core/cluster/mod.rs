@@ -1,7 +1,7 @@
 //! The cluster: which node collects a source, and what the nodes tell each other.
 //!
 //! [`Cluster`] owns the [`Engine`](engine::Engine), one [`Seat`](seat::Seat) for each source, and the
-//! entries that were read and not yet applied ([`reading`]). A node that has the lease of a source
+//! entries that were read and not yet applied ([`Unread`]). A node that has the lease of a source
 //! collects, and tells the others what it applies ([`publishing`]); the others apply the same. This file
 //! decides about the leases.
 //!
@@ -19,6 +19,7 @@ mod scripts;
 mod seat;
 #[cfg(test)]
 mod tests;
+mod unread;
 
 use crate::config::Config;
 use crate::core::Event;
@@ -32,13 +33,13 @@ use crate::market::SourceId;
 use crate::rng::Rng;
 use crate::table::Key;
 use crate::time::Mono;
-use engine::{Command, Engine, Which};
+use engine::{Engine, EngineCommand, Which};
 
-use reading::Reading;
 use scripts::Keys;
 use seat::{Hold, Rival, Seat};
 use std::net::SocketAddr;
 use std::time::Duration;
+use unread::Unread;
 
 pub use engine::MOST_CONNECTIONS;
 
@@ -60,7 +61,7 @@ pub struct Cluster {
     run: String,
     /// By `SourceId`.
     seats: Vec<Seat>,
-    reading: Reading,
+    reading: Unread,
     /// The nodes that live.
     nodes: Vec<String>,
     beat_at: Mono,
@@ -93,7 +94,7 @@ impl Cluster {
             run: format!("{node}#{run}"),
             node,
             seats: Vec::new(),
-            reading: Reading::default(),
+            reading: Unread::default(),
             nodes: Vec::new(),
             beat_at: cx.now.mono,
             excess_since: None,
@@ -292,7 +293,7 @@ impl Cluster {
         let words = [b"ZREM", nodes.as_bytes(), self.node.as_bytes()];
         if self.engine.is_up() {
             self.engine
-                .send(Which::Commands, Command::Leave, &words, cx);
+                .send(Which::Commands, EngineCommand::Leave, &words, cx);
         }
     }
 

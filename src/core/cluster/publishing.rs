@@ -4,13 +4,13 @@
 //! candles that they miss.
 
 use super::Cluster;
-use super::engine::{Command, Which};
+use super::engine::{EngineCommand, Which};
 use super::scripts::Script;
 use super::seat::Hold;
 use crate::core::context::Context;
-use crate::core::sources::{Sources, Told};
+use crate::core::sources::{Outbound, Sources};
 use crate::market::SourceId;
-use crate::replication::{Body, Entry, Head, encode, encode_ask};
+use crate::replication::{Entry, Head, Update, encode, encode_ask};
 
 /// Requests for candles that stay in the engine.
 const MOST_ASKS: &[u8] = b"256";
@@ -20,11 +20,11 @@ const MOST_ENTRY: usize = 1024 * 1024;
 
 impl Cluster {
     /// Tells the other nodes something of a source.
-    pub(super) fn tell(&mut self, id: SourceId, told: Told, cx: &mut Context) {
+    pub(super) fn tell(&mut self, id: SourceId, told: Outbound, cx: &mut Context) {
         let is_told = match told {
-            Told::Entry(entry) => self.publish(id, *entry, cx),
-            Told::List(bytes) => self.publish_list(id, &bytes, cx),
-            Told::Ask(series) => self.ask(id, &encode_ask(&series), cx),
+            Outbound::Entry(entry) => self.publish(id, *entry, cx),
+            Outbound::List(bytes) => self.publish_list(id, &bytes, cx),
+            Outbound::Ask(series) => self.ask(id, &encode_ask(&series), cx),
         };
         if let Some(cluster) = &mut cx.stats.cluster {
             match is_told {
@@ -41,7 +41,7 @@ impl Cluster {
         };
         entry.head.epoch = epoch;
         let mark = match &entry.body {
-            Body::Quotes {
+            Update::Quotes {
                 is_first, is_last, ..
             } => u8::from(*is_first) | u8::from(*is_last) << 1,
             _ => 0,
@@ -62,7 +62,7 @@ impl Cluster {
             mark.as_bytes(),
             &bytes,
         ];
-        let command = (Script::Publish, Command::Publish(id));
+        let command = (Script::Publish, EngineCommand::Publish(id));
         self.engine.run(command, &keys, &words, cx);
         true
     }
@@ -77,7 +77,7 @@ impl Cluster {
         let epoch = epoch.to_string();
         let words = [self.run.as_bytes(), epoch.as_bytes(), bytes];
         self.engine
-            .run((Script::List, Command::List(id)), &keys, &words, cx);
+            .run((Script::List, EngineCommand::List(id)), &keys, &words, cx);
         true
     }
 
@@ -100,7 +100,8 @@ impl Cluster {
             b"e",
             bytes,
         ];
-        self.engine.send(Which::Commands, Command::Ask, &words, cx);
+        self.engine
+            .send(Which::Commands, EngineCommand::Ask, &words, cx);
         true
     }
 
@@ -121,7 +122,7 @@ impl Cluster {
                 state: cx.stats[id].state as u8,
                 ..Head::default()
             },
-            body: Body::Released(leaver),
+            body: Update::Released(leaver),
         };
         let mut bytes = Vec::new();
         encode(&entry, &mut bytes);
@@ -137,8 +138,12 @@ impl Cluster {
             &bytes,
         ];
         if self.engine.is_up() {
-            self.engine
-                .run((Script::Release, Command::Release(id)), &keys, &words, cx);
+            self.engine.run(
+                (Script::Release, EngineCommand::Release(id)),
+                &keys,
+                &words,
+                cx,
+            );
         }
     }
 }

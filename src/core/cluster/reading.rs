@@ -1,21 +1,17 @@
-//! What this node is told by the others: entries of the sources that it follows, requests for candles of
-//! those that it collects, and the engine's time, by which the age of an entry is known.
-//!
-//! [`Reading`] owns what was read and not yet applied. Nothing more is read before that is applied, so it
-//! is bounded by one reply.
+//! What this node is told by the others: entries of the sources that it follows, market lists, and requests
+//! for candles of those that it collects.
 
 use super::Cluster;
-use super::engine::{Command, Which};
-use super::seat::{EntryId, Hold, Seat};
+use super::engine::{EngineCommand, Which};
+use super::seat::{EntryId, Hold};
+use super::unread::Raw;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::Sources;
 use crate::log_targets::CLUSTER;
 use crate::market::SourceId;
-use crate::replication::{Body, Entry, EntryError, Markets, decode, decode_ask};
-use crate::resp::Reply;
-use crate::time::Mono;
-use std::collections::VecDeque;
+use crate::replication::{Entry, EntryError, Markets, Update, decode, decode_ask};
+use crate::resp::RespValue;
 use std::time::Duration;
 
 /// How long the engine waits for an entry before it replies that there is none. A source that is followed
@@ -28,115 +24,8 @@ const ENTRIES: &[u8] = b"16";
 /// Responses that may wait to be applied before more entries are.
 const MOST_STAGED: usize = 8;
 
-/// Requests for candles that were made so long before this node collected are still answered.
-const RECENT_MS: i64 = 5000;
-
 /// No entry is so far ahead of the engine's time, unless its clock went back.
 const AHEAD_MS: u64 = 1000;
-
-/// Signs of life by which the engine's time is judged: the quickest of them tells it best.
-const TIMES: usize = 8;
-
-/// See the module's page.
-#[derive(Default)]
-pub(super) struct Reading {
-    raw: VecDeque<Raw>,
-    is_sent: bool,
-    /// The sources of the keys in the read that is under way, and whether each is a stream of requests.
-    keys: Vec<(String, SourceId, bool)>,
-    /// The engine's milliseconds at our `Mono` zero, by the last signs of life. Each is too high by the time
-    /// that the command was on its way.
-    zeros: VecDeque<i64>,
-    is_too_old: bool,
-    is_logged: bool,
-}
-
-/// An entry as it was read.
-struct Raw {
-    source: SourceId,
-    is_ask: bool,
-    id: EntryId,
-    bytes: Vec<u8>,
-}
-
-impl Reading {
-    /// True if entries are of a newer format.
-    pub fn is_too_old(&self) -> bool {
-        self.is_too_old
-    }
-
-    /// Reads nothing any more.
-    pub fn give_up(&mut self) {
-        *self = Reading {
-            is_too_old: true,
-            ..Reading::default()
-        };
-    }
-
-    /// The connection has ended: no reply comes.
-    pub fn forget_sent(&mut self) {
-        self.is_sent = false;
-    }
-
-    /// The engine has told its time, asked then.
-    pub fn note_time(&mut self, time: i64, sent_at: Mono) {
-        self.zeros
-            .push_back(time.saturating_sub_unsigned(sent_at.0 / 1000));
-        if self.zeros.len() > TIMES {
-            self.zeros.pop_front();
-        }
-    }
-
-    /// The engine's time in milliseconds: never too low, and too high by less than a round trip.
-    pub fn engine_time(&self, now: Mono) -> i64 {
-        let zero = self.zeros.iter().min().copied().unwrap_or(0);
-        zero.saturating_add_unsigned(now.0 / 1000)
-    }
-
-    /// The place in a stream of requests from which on they are still answered.
-    pub fn recent(&self, now: Mono) -> EntryId {
-        EntryId {
-            ms: self.engine_time(now).saturating_sub(RECENT_MS).max(0) as u64,
-            number: 0,
-        }
-    }
-
-    /// A reply with entries has come.
-    pub fn came(&mut self, streams: &[Reply<'_>], seats: &mut [Seat]) {
-        self.is_sent = false;
-        for stream in streams {
-            let [name, entries] = stream.list() else {
-                continue;
-            };
-            let is_named = |it: &&(String, SourceId, bool)| name.bytes() == Some(it.0.as_bytes());
-            let Some(&(_, source, is_ask)) = self.keys.iter().find(is_named) else {
-                continue;
-            };
-            for entry in entries.list() {
-                let [id, fields] = entry.list() else { continue };
-                let id = id.bytes().and_then(EntryId::parse);
-                let bytes = fields.list().get(1).and_then(Reply::bytes);
-                let (Some(id), Some(bytes)) = (id, bytes) else {
-                    continue;
-                };
-                let seat = &mut seats[source.index()];
-                match (is_ask, &mut seat.place) {
-                    (true, _) => seat.asks = id,
-                    (false, Some(place)) => *place = id,
-                    // It is not followed any more.
-                    (false, None) => continue,
-                }
-                let bytes = bytes.to_vec();
-                self.raw.push_back(Raw {
-                    source,
-                    is_ask,
-                    id,
-                    bytes,
-                });
-            }
-        }
-    }
-}
 
 impl Cluster {
     /// True if [`Cluster::work`] has something to do.
@@ -188,7 +77,7 @@ impl Cluster {
             return;
         }
         seat.seen = entry.head.epoch;
-        if let Body::Released(leaver) = &entry.body {
+        if let Update::Released(leaver) = &entry.body {
             seat.due = cx.now.mono;
             self.nodes.retain(|node| Some(&**node) != leaver.as_deref());
         }
@@ -207,12 +96,12 @@ impl Cluster {
     }
 
     /// Notes where the stream is to be read from, and fetches the market list if there is a newer one.
-    pub(super) fn note_place(&mut self, id: SourceId, look: &[Reply<'_>], cx: &mut Context) {
+    pub(super) fn note_place(&mut self, id: SourceId, look: &[RespValue<'_>], cx: &mut Context) {
         let entry = |at: usize| EntryId::parse(look.get(at)?.bytes()?);
         let (from, last) = (entry(3), entry(4).unwrap_or_default());
         let version = look
             .get(5)
-            .and_then(Reply::number)
+            .and_then(RespValue::number)
             .unwrap_or(0)
             .unsigned_abs();
         let ahead = self.reading.engine_time(cx.now.mono).unsigned_abs() + AHEAD_MS;
@@ -227,7 +116,7 @@ impl Cluster {
             seat.fetches_list = true;
             let key = self.keys.of(&cx.stats[id].id, "list");
             let words: [&[u8]; 2] = [b"GET", key.as_bytes()];
-            let command = Command::GetList(id, version);
+            let command = EngineCommand::GetList(id, version);
             self.engine.send(Which::Commands, command, &words, cx);
         }
         self.read_on(cx);
@@ -296,6 +185,6 @@ impl Cluster {
         self.reading.is_sent = true;
         self.engine
             .link(Which::Reader)
-            .send(Command::Read, &words, BLOCK, cx);
+            .send(EngineCommand::Read, &words, BLOCK, cx);
     }
 }

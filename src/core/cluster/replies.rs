@@ -1,13 +1,13 @@
 //! Replies of the engine: each is handed to who has asked.
 
 use super::Cluster;
-use super::engine::{Command, Which, refusal};
-use super::link::Pending;
+use super::engine::{EngineCommand, Which, refusal};
+use super::link::PendingCommand;
 use crate::core::context::Context;
 use crate::core::sources::Sources;
 use crate::log_targets::CLUSTER;
 use crate::market::SourceId;
-use crate::resp::{Reply, parse};
+use crate::resp::{RespValue, parse};
 use crate::table::Key;
 use std::time::Duration;
 
@@ -48,12 +48,12 @@ impl Cluster {
     /// Takes in the reply to a command.
     fn replied(
         &mut self,
-        pending: &Pending<Command>,
-        reply: &Reply<'_>,
+        pending: &PendingCommand<EngineCommand>,
+        reply: &RespValue<'_>,
         sources: &mut Sources,
         cx: &mut Context,
     ) {
-        if matches!(reply, Reply::Error(error) if error.starts_with(b"NOSCRIPT")) {
+        if matches!(reply, RespValue::Error(error) if error.starts_with(b"NOSCRIPT")) {
             log::info!(target: CLUSTER, "scripts loaded again");
             return self.script_is_gone(&pending.command, cx);
         }
@@ -62,36 +62,36 @@ impl Cluster {
         }
         let list = reply.list();
         match &pending.command {
-            Command::Auth
-            | Command::Select
-            | Command::Ask
-            | Command::Leave
-            | Command::Release(_) => {}
-            Command::Load(script) => {
+            EngineCommand::Auth
+            | EngineCommand::Select
+            | EngineCommand::Ask
+            | EngineCommand::Leave
+            | EngineCommand::Release(_) => {}
+            EngineCommand::Load(script) => {
                 let name = reply.bytes().unwrap_or_default();
                 if self.engine.loaded(*script, name) && !self.engine.is_up() {
                     self.engine.beat(self.keys.nodes(), &self.node, cx);
                 }
             }
-            Command::Beat => self.beaten(pending, list, sources, cx),
-            Command::Look(id) => self.looked(*id, list, cx),
-            Command::Acquire(id) => self.acquired(*id, pending.sent_at, list, sources, cx),
-            Command::Renew(id, spent) => {
+            EngineCommand::Beat => self.beaten(pending, list, sources, cx),
+            EngineCommand::Look(id) => self.looked(*id, list, cx),
+            EngineCommand::Acquire(id) => self.acquired(*id, pending.sent_at, list, sources, cx),
+            EngineCommand::Renew(id, spent) => {
                 let is_ours = reply.number() == Some(1);
                 self.renewed(*id, is_ours.then_some(*spent), pending.sent_at, sources, cx);
             }
-            Command::Publish(id) | Command::List(id) if *reply == Reply::Null => {
+            EngineCommand::Publish(id) | EngineCommand::List(id) if *reply == RespValue::Null => {
                 self.fenced(*id, cx)
             }
-            Command::Publish(_) | Command::List(_) => {}
-            Command::GetList(id, version) => {
+            EngineCommand::Publish(_) | EngineCommand::List(_) => {}
+            EngineCommand::GetList(id, version) => {
                 self.seats[id.index()].fetches_list = false;
                 let bytes = reply.bytes();
                 if self.read_list(*id, bytes, sources, cx) {
                     self.seats[id.index()].list = Some(*version);
                 }
             }
-            Command::Read => {
+            EngineCommand::Read => {
                 self.reading.came(list, &mut self.seats);
                 self.read_on(cx);
             }
@@ -99,9 +99,11 @@ impl Cluster {
     }
 
     /// The engine has lost its scripts: what was asked by this one is asked again.
-    fn script_is_gone(&mut self, command: &Command, cx: &mut Context) {
+    fn script_is_gone(&mut self, command: &EngineCommand, cx: &mut Context) {
         self.engine.load_scripts(cx);
-        if let Command::Look(id) | Command::Acquire(id) | Command::Renew(id, _) = command {
+        if let EngineCommand::Look(id) | EngineCommand::Acquire(id) | EngineCommand::Renew(id, _) =
+            command
+        {
             let seat = &mut self.seats[id.index()];
             (seat.is_asking, seat.due) = (false, cx.now.mono);
         }
@@ -110,17 +112,17 @@ impl Cluster {
     /// The engine's time and the nodes that live have come: it is up.
     fn beaten(
         &mut self,
-        pending: &Pending<Command>,
-        list: &[Reply<'_>],
+        pending: &PendingCommand<EngineCommand>,
+        list: &[RespValue<'_>],
         sources: &mut Sources,
         cx: &mut Context,
     ) {
-        let Some(time) = list.first().and_then(Reply::number) else {
+        let Some(time) = list.first().and_then(RespValue::number) else {
             return self.engine.fail("it does not tell its time", cx);
         };
         self.reading.note_time(time, pending.sent_at);
-        let nodes = list.get(1).map_or(&[][..], Reply::list).iter();
-        let name = |it: &Reply<'_>| Some(String::from_utf8_lossy(it.bytes()?).into_owned());
+        let nodes = list.get(1).map_or(&[][..], RespValue::list).iter();
+        let name = |it: &RespValue<'_>| Some(String::from_utf8_lossy(it.bytes()?).into_owned());
         self.nodes = nodes.filter_map(name).collect();
         let was_up_before = cx.stats.cluster.as_ref().is_some_and(|it| it.was_up);
         if self.engine.note_up(cx) {

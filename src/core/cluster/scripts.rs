@@ -72,7 +72,8 @@ const TEXTS: [&str; 7] = [
     "\
 redis.call('ZADD', KEYS[1], text(now), ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', text(now - 20 * ARGV[2]))
-return {text(now), redis.call('ZRANGEBYSCORE', KEYS[1], text(now - ARGV[2]), text(now + ARGV[2]), 'LIMIT', 0, 256)}",
+local live = redis.call('ZRANGEBYSCORE', KEYS[1], text(now - ARGV[2]), text(now + ARGV[2]), 'LIMIT', 0, 256)
+return {text(now), live}",
     "\
 local last = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)
 last = last[1] and last[1][1] or '0-0'
@@ -87,7 +88,8 @@ if holder == ARGV[1] and get('released') ~= '1' then
 end
 local was = {holder, tonumber(get('released')) or 0, get('left'), now - (tonumber(get('at')) or now)}
 epoch = math.max(epoch, tonumber(ARGV[3])) + 1
-set('holder', ARGV[1], 'epoch', text(epoch), 'until', text(now + lease), 'released', 0, 'left', 0, 'at', text(now))
+set('holder', ARGV[1], 'epoch', text(epoch), 'until', text(now + lease), 'released', 0)
+set('left', 0, 'at', text(now))
 redis.call('HDEL', KEYS[1], 'begin')
 return {1, text(epoch), was[1], was[2], was[3], text(was[4])}",
     "\

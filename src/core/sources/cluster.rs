@@ -1,11 +1,11 @@
 //! What the cluster tells and asks the sources.
 
 use super::Sources;
-use super::replica::{Role, Told};
+use super::replica::{Outbound, Role};
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::market::SourceId;
-use crate::replication::{Entry, Markets, Series};
+use crate::replication::{Entry, Markets, SeriesPart};
 use crate::time::Now;
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ impl Sources {
     }
 
     /// Takes out what the other nodes are to be told next of a source.
-    pub fn next_told(&mut self) -> Option<(SourceId, Told)> {
+    pub fn next_told(&mut self) -> Option<(SourceId, Outbound)> {
         let mut all = (0..).map(SourceId).zip(&mut self.all);
         all.find_map(|(id, source)| Some((id, source.next_told()?)))
     }
@@ -89,7 +89,7 @@ impl Sources {
     pub fn asked(
         &mut self,
         source: SourceId,
-        series: &Series,
+        series: &SeriesPart,
         history: &mut History,
         cx: &mut Context,
     ) {

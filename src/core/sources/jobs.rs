@@ -17,7 +17,7 @@ use crate::job_queue::{self, JobQueue};
 use crate::log_targets::SOURCE;
 use crate::market::{Lookup, Market, SeriesKey, SourceId, SymbolId};
 use crate::record::Ticker;
-use crate::replication::{Body, Markets};
+use crate::replication::{Markets, Update};
 use crate::time::{Mono, Now, UnixMs};
 
 /// Named markets whose series are opened in one slice: some 0.1 ms with a thousand followed series.
@@ -52,7 +52,7 @@ pub enum Job {
     /// Reads the market list of another node.
     ReadList(Markets),
     /// Tells the other nodes of what the next job applies, and was received then.
-    Tell(Box<Body>, Now),
+    Tell(Box<Update>, Now),
     /// Writes the market list for the other nodes.
     WriteList(ListWriter),
 }

@@ -42,7 +42,7 @@ use crate::table::{Key, Table};
 use crate::time::{Mono, Now};
 use failover::Failover;
 pub use reload::Reload;
-pub use replica::{Role, Told};
+pub use replica::{Outbound, Role};
 use source::Source;
 use std::net::SocketAddr;
 use std::ops::Range;

@@ -8,7 +8,7 @@ use crate::core::context::Context;
 use crate::log_targets::CLUSTER;
 use crate::market::{SeriesKey, SourceId, SymbolId};
 use crate::record::{MarketInfo, Ticker};
-use crate::replication::{self, Body, Entry, Head};
+use crate::replication::{self, Entry, Head, Update};
 use crate::time::{Mono, Now};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -60,13 +60,13 @@ pub struct Asked {
 
 /// What the other nodes are to be told.
 #[derive(Debug)]
-pub enum Told {
+pub enum Outbound {
     /// An entry of the stream.
     Entry(Box<Entry>),
     /// The market list.
     List(Vec<u8>),
     /// Candles that this node asks for.
-    Ask(replication::Series),
+    Ask(replication::SeriesPart),
 }
 
 /// See the module's page.
@@ -76,7 +76,7 @@ pub struct Replica {
     pub role: Role,
     /// Since when.
     pub since: Mono,
-    told: VecDeque<Told>,
+    told: VecDeque<Outbound>,
     wanted: Vec<(SeriesKey, Mono)>,
     asked: Vec<Asked>,
 }
@@ -97,7 +97,7 @@ impl Replica {
     }
 
     /// Takes out what is to be told next.
-    pub fn next_told(&mut self) -> Option<Told> {
+    pub fn next_told(&mut self) -> Option<Outbound> {
         self.told.pop_front()
     }
 
@@ -105,7 +105,7 @@ impl Replica {
     pub fn publish(
         &mut self,
         source: SourceId,
-        body: Body,
+        body: Update,
         received: Now,
         rest: Mono,
         cx: &Context,
@@ -120,12 +120,12 @@ impl Replica {
             rest_ms: rest.since(cx.now.mono).as_millis() as u64,
         };
         let entry = Entry { head, body };
-        self.told.push_back(Told::Entry(Box::new(entry)));
+        self.told.push_back(Outbound::Entry(Box::new(entry)));
     }
 
     /// Tells them the market list.
     pub fn publish_list(&mut self, bytes: Vec<u8>) {
-        self.told.push_back(Told::List(bytes));
+        self.told.push_back(Outbound::List(bytes));
     }
 
     /// True if a follower may ask for more candles.
@@ -144,7 +144,7 @@ impl Replica {
             slots.end - slots.start,
         );
         self.wanted.push((key, cx.now.mono + WANTED_FOR));
-        self.told.push_back(Told::Ask(replication::Series {
+        self.told.push_back(Outbound::Ask(replication::SeriesPart {
             symbol: cx.market.catalog.name(key.symbol).as_str().into(),
             interval: key.interval,
             slots,

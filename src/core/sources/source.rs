@@ -32,7 +32,7 @@ use crate::durations::POLL_BOUNDS_US;
 use crate::job_queue::JobQueue;
 use crate::log_targets::SOURCE;
 use crate::market::{SeriesKey, SourceId};
-use crate::replication::Body;
+use crate::replication::Update;
 use crate::table::Key;
 use crate::time::{Mono, Now};
 use std::net::SocketAddr;
@@ -277,7 +277,7 @@ impl Source {
                 is_done
             }
             Job::Tell(body, received) => {
-                let body = std::mem::replace(&mut **body, Body::Status(None));
+                let body = std::mem::replace(&mut **body, Update::Status(None));
                 self.publish(body, *received, cx);
                 true
             }

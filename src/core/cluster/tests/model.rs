@@ -3,7 +3,7 @@
 
 use crate::core::cluster::scripts::Script;
 use crate::core::cluster::seat::EntryId;
-use crate::resp::{Reply, parse};
+use crate::resp::{RespValue, parse};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// An entry of a stream.
@@ -51,10 +51,10 @@ impl Model {
     /// Takes the next whole command from the front of `bytes`. Returns its words.
     pub fn next_command(bytes: &mut Vec<u8>) -> Option<Vec<Vec<u8>>> {
         let (words, used) = match parse(bytes).expect("nodes speak RESP") {
-            Some((Reply::Array(words), used)) => {
+            Some((RespValue::Array(words), used)) => {
                 let words: Vec<_> = words
                     .iter()
-                    .filter_map(Reply::bytes)
+                    .filter_map(RespValue::bytes)
                     .map(<[u8]>::to_vec)
                     .collect();
                 (words, used)

@@ -14,7 +14,7 @@ use crate::core::sources::task::Task;
 use crate::core::stats::SourceState;
 use crate::exchange::Sink;
 use crate::market::{Lookup, Reported, SeriesKey};
-use crate::replication::{Body, Candles, Entry, Head, Markets};
+use crate::replication::{Entry, Head, Markets, SentCandles, Update};
 use crate::time::{Mono, Now};
 use std::time::Duration;
 
@@ -54,8 +54,8 @@ impl Source {
         self.follow_head(&entry.head, age, &entry.body, history, cx);
         match entry.body {
             // An engine that came back with old data tells what is known better.
-            Body::Quotes { .. } if received.mono + DISORDER < self.newest_quotes => {}
-            Body::Quotes {
+            Update::Quotes { .. } if received.mono + DISORDER < self.newest_quotes => {}
+            Update::Quotes {
                 is_last, tickers, ..
             } => {
                 self.newest_quotes = self.newest_quotes.max(received.mono);
@@ -77,12 +77,12 @@ impl Source {
                     self.jobs.push([Job::ApplyTickers(tickers, received)]);
                 }
             }
-            Body::Candles(page) => self.follow_candles(page, cx),
-            Body::Status(error) => {
+            Update::Candles(page) => self.follow_candles(page, cx),
+            Update::Status(error) => {
                 let status = &mut cx.stats[self.profile.id];
                 status.last_error = error.map(String::from).or(status.last_error.take());
             }
-            Body::Released(_) => {}
+            Update::Released(_) => {}
         }
     }
 
@@ -91,12 +91,12 @@ impl Source {
         &mut self,
         head: &Head,
         age: Duration,
-        body: &Body,
+        body: &Update,
         history: &mut History,
         cx: &mut Context,
     ) {
         let id = self.profile.id;
-        if matches!(body, Body::Quotes { .. }) {
+        if matches!(body, Update::Quotes { .. }) {
             cx.stats[id].last_success_at = Some(head.received);
         }
         match head.exchange_time {
@@ -121,8 +121,8 @@ impl Source {
         }
     }
 
-    fn follow_candles(&mut self, page: Candles, cx: &mut Context) {
-        let Candles { series, .. } = &page;
+    fn follow_candles(&mut self, page: SentCandles, cx: &mut Context) {
+        let SentCandles { series, .. } = &page;
         let Lookup::Known(symbol) = cx.market.catalog.find(series.symbol.as_bytes()) else {
             return;
         };

@@ -5,11 +5,11 @@ use super::Source;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::jobs::{Job, drop_records};
-use crate::core::sources::replica::{Asked, ListWriter, Role, Told, named};
+use crate::core::sources::replica::{Asked, ListWriter, Outbound, Role, named};
 use crate::core::sources::staged::{Items, Staged, Tickers};
 use crate::core::sources::task::Task;
 use crate::market::{Lookup, SeriesKey};
-use crate::replication::{self, Body, Candles};
+use crate::replication::{self, SentCandles, Update};
 use crate::time::{Now, UnixMs};
 use std::ops::Range;
 
@@ -74,12 +74,12 @@ impl Source {
     }
 
     /// Takes out what the other nodes are to be told next.
-    pub fn next_told(&mut self) -> Option<Told> {
+    pub fn next_told(&mut self) -> Option<Outbound> {
         self.replica.next_told()
     }
 
     /// Tells the other nodes of something that was received then.
-    pub(super) fn publish(&mut self, body: Body, received: Now, cx: &Context) {
+    pub(super) fn publish(&mut self, body: Update, received: Now, cx: &Context) {
         if self.replica.publishes() {
             let rest = self.schedule.backoff.until;
             self.replica
@@ -91,7 +91,7 @@ impl Source {
     pub(super) fn publish_status(&mut self, cx: &Context) {
         if self.replica.publishes() {
             let error = cx.stats[self.profile.id].last_error.as_deref();
-            self.publish(Body::Status(error.map(Into::into)), cx.now, cx);
+            self.publish(Update::Status(error.map(Into::into)), cx.now, cx);
         }
     }
 
@@ -110,7 +110,7 @@ impl Source {
             ticker.timestamp = ticker.timestamp.or(default_time);
         }
         let (is_first, is_last) = tickers.ends();
-        let body = Body::Quotes {
+        let body = Update::Quotes {
             is_first,
             is_last,
             tickers: tickers_named,
@@ -120,7 +120,7 @@ impl Source {
 
     /// What the other nodes are told of a response that is about to be applied, if all of it is applied at
     /// once.
-    pub(super) fn to_publish(&self, staged: &Staged, sent_at: Now, cx: &Context) -> Option<Body> {
+    pub(super) fn to_publish(&self, staged: &Staged, sent_at: Now, cx: &Context) -> Option<Update> {
         if !self.replica.publishes() {
             return None;
         }
@@ -136,7 +136,7 @@ impl Source {
                     }
                     Some((name, ticker))
                 });
-                Some(Body::Quotes {
+                Some(Update::Quotes {
                     is_first: false,
                     is_last: false,
                     tickers: filled.collect(),
@@ -145,7 +145,7 @@ impl Source {
             (Items::Candles(rows), Task::Candles { series, slots }) => {
                 let rows_a_page = self.schedule.candles.page_rows(series.interval) as i64;
                 let rows = rows.iter().map(|row| (row.candle.clone(), row.closed));
-                Some(Body::Candles(Candles {
+                Some(Update::Candles(SentCandles {
                     series: series_named(*series, slots.clone(), cx),
                     closed_before: cx.stats[id].exchange_time(sent_at),
                     is_dated: !staged.has_undated,
@@ -154,14 +154,14 @@ impl Source {
                     rows: rows.collect(),
                 }))
             }
-            (Items::Time(_), _) => Some(Body::Status(None)),
+            (Items::Time(_), _) => Some(Update::Status(None)),
             _ => None,
         }
     }
 
     /// What the other nodes are told of a response, with the ends of the round of quotes that it is part of.
-    pub(super) fn with_ends(&self, mut body: Body) -> Body {
-        if let Body::Quotes {
+    pub(super) fn with_ends(&self, mut body: Update) -> Update {
+        if let Update::Quotes {
             is_first, is_last, ..
         } = &mut body
         {
@@ -184,8 +184,8 @@ impl Source {
 }
 
 /// A series and some of its slots, as the nodes tell each other.
-fn series_named(key: SeriesKey, slots: Range<i64>, cx: &Context) -> replication::Series {
-    replication::Series {
+fn series_named(key: SeriesKey, slots: Range<i64>, cx: &Context) -> replication::SeriesPart {
+    replication::SeriesPart {
         symbol: cx.market.catalog.name(key.symbol).as_str().into(),
         interval: key.interval,
         slots,
@@ -195,7 +195,12 @@ fn series_named(key: SeriesKey, slots: Range<i64>, cx: &Context) -> replication:
 /// What a collector does for the candles that others ask for.
 impl Source {
     /// Another node asks for candles.
-    pub fn asked(&mut self, series: &replication::Series, history: &mut History, cx: &mut Context) {
+    pub fn asked(
+        &mut self,
+        series: &replication::SeriesPart,
+        history: &mut History,
+        cx: &mut Context,
+    ) {
         let Lookup::Known(symbol) = cx.market.catalog.find(series.symbol.as_bytes()) else {
             return;
         };
@@ -238,7 +243,7 @@ impl Source {
             .filter(|_| asked.slots.contains(&current));
         let forming = forming.map(|it| (current..current + 1, vec![(it.clone(), Some(false))]));
         for (slots, rows) in closed.chain(forming) {
-            let page = Candles {
+            let page = SentCandles {
                 rows,
                 series: series_named(asked.key, slots, cx),
                 closed_before,
@@ -248,7 +253,7 @@ impl Source {
             };
             let (id, rest) = (asked.key.source, self.schedule.backoff.until);
             self.replica
-                .publish(id, Body::Candles(page), cx.now, rest, cx);
+                .publish(id, Update::Candles(page), cx.now, rest, cx);
         }
     }
 }
