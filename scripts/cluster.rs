@@ -13,14 +13,13 @@ mod support;
 #[expect(dead_code, reason = "tests use the rest of it")]
 mod world;
 
-use file::candles;
 use lexopt::prelude::*;
 use std::collections::HashMap;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use support::{EventSource, PATIENCE, eventually, get, poll_until};
-use world::{LEASE, LONG, World, quote_of};
+use world::{LEASE, LONG, Node, World, quote_of};
 
 const HELP: &str = "cluster [options] PROGRAM
     --nodes N       of the cluster (default 3)
@@ -365,11 +364,7 @@ fn judge_files(world: &World, report: &mut Report) {
     let mut figures = (0, 0, 0);
     // The last ones may just be on their way.
     poll_until(PATIENCE, || {
-        let rows: Vec<_> = world
-            .nodes
-            .iter()
-            .map(|node| candles(&node.file()))
-            .collect();
+        let rows: Vec<_> = world.nodes.iter().map(Node::candles).collect();
         let (mut differ, mut lack) = (0, 0);
         let mut keys: Vec<_> = rows.iter().flat_map(|rows| rows.keys()).collect();
         keys.sort();

@@ -14,14 +14,9 @@ mod ends;
 mod engine;
 #[path = "cluster/entries.rs"]
 mod entries;
-#[path = "history/file.rs"]
-#[expect(dead_code, reason = "other tests use the rest of it")]
-mod file;
 #[path = "cluster/refused.rs"]
 mod refused;
 #[path = "cluster/roles.rs"]
 mod roles;
 #[path = "cluster/world.rs"]
 mod world;
-
-use world::LONG;

@@ -54,7 +54,11 @@ fn a_newer_format_is_told_of_and_the_node_goes_on_by_itself() {
     eventually(LONG, || (follower.received_at(0) > before).then_some(()));
     world.await_news(0, LONG);
     assert!(world.polls(0).iter().any(|(_, node)| *node != collector));
-    let lines = follower.marketd().log().matches("newer format source=").count();
+    let lines = follower
+        .marketd()
+        .log()
+        .matches("newer format source=")
+        .count();
     assert_eq!(lines, 1, "{}", follower.marketd().log());
 }
 

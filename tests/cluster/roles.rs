@@ -1,6 +1,5 @@
 //! Who polls, who follows, and that nobody can tell the difference.
 
-use crate::file::candles;
 use crate::support::*;
 use crate::world::*;
 use std::time::{Duration, Instant};
@@ -99,7 +98,7 @@ fn the_file_of_each_node_holds_the_same_candles() {
     // Two symbols, three intervals.
     let wanted = 2 * 3 * (world.backfill as usize - 1);
     let same = |world: &World| {
-        let rows: Vec<_> = world.up().map(|(_, node)| candles(&node.file())).collect();
+        let rows: Vec<_> = world.up().map(|(_, node)| node.candles()).collect();
         let is_same = rows.windows(2).all(|two| two[0] == two[1]);
         (is_same && rows[0].len() >= wanted).then_some(())
     };
