@@ -67,8 +67,8 @@ pub(super) const FLAGS: &[Flag] = &[
     flag("--symbols", "A,B,...", "Markets of the sources given by --source (or of the demo\n\
         exchange alone), like BTC/USDT; without it, all"),
     Flag { variable: "MARKETD_CLUSTER",
-        ..flag("--cluster", "URL", "Share the polling with other nodes by this Redis or Valkey:\n\
-        redis://[USER:PASSWORD@]HOST[:PORT][/DB], or rediss:// for TLS\n") },
+        ..flag("--cluster", "URL", "Share the polling with other nodes: their Redis\n\
+        or Valkey, redis://[USER:PASSWORD@]HOST[:PORT][/DB] or rediss://") },
     Flag { variable: "RUST_LOG",
         ..flag("--log", "LEVEL", "off, error, warn, info, debug or trace;\n\
         with commas, TARGET=LEVEL for one component's lines") },

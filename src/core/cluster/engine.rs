@@ -7,14 +7,13 @@
 //!
 //! No text that it makes tells user or password.
 
-use super::link::{Link, PendingCommand};
+use super::link::Link;
 use super::scripts::{LEASE_MS, Script};
 use crate::config::EngineUrl;
 use crate::core::context::Context;
 use crate::core::{Action, Broken};
 use crate::log_targets::{CLUSTER, quoted};
 use crate::market::SourceId;
-use crate::resp::RespValue;
 use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::Mono;
@@ -33,9 +32,6 @@ const AWAY: Duration = Duration::from_millis(1500);
 
 /// Connections that may be open or not closed yet.
 pub const MOST_CONNECTIONS: usize = 8;
-
-/// Characters of an error of the engine that are told.
-const MOST_TOLD: usize = 120;
 
 /// What a command is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -368,37 +364,4 @@ impl Engine {
             self.trouble = Some(why.to_string());
         }
     }
-}
-
-/// Why a command was refused, in words.
-pub fn refusal(pending: &PendingCommand<EngineCommand>, reply: &RespValue<'_>) -> Option<String> {
-    let RespValue::Error(error) = reply else {
-        return None;
-    };
-    // Engines repeat the arguments of commands that they do not know.
-    if pending.command == EngineCommand::Auth {
-        return Some("it does not take user and password".to_string());
-    }
-    let error = String::from_utf8_lossy(error);
-    let (word, rest) = error.split_once(' ').unwrap_or((&error, ""));
-    let told: String = error.chars().take(MOST_TOLD).collect();
-    Some(match word {
-        "NOAUTH" => "it wants user and password".to_string(),
-        "WRONGPASS" => "it does not take user and password".to_string(),
-        "NOPERM" => format!("the user may not do all that is needed: {told}"),
-        "READONLY" => "it is a replica, which takes no writes".to_string(),
-        "LOADING" => "it is loading its data".to_string(),
-        "OOM" => "its memory is full".to_string(),
-        "MOVED" | "ASK" => {
-            let place: String = rest
-                .rsplit(' ')
-                .next()
-                .unwrap_or("")
-                .chars()
-                .take(MOST_TOLD)
-                .collect();
-            format!("it is part of a cluster, whose node {place} has the keys of this prefix")
-        }
-        _ => format!("it refuses a command: {told}"),
-    })
 }

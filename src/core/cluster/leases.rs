@@ -235,6 +235,7 @@ impl Cluster {
         sources.set_role(id, role, cx);
         let source = &cx.stats[id].id;
         match role {
+            _ if self.ends_since.is_some() => {}
             Role::Waiting if seat.hold == Hold::Follows => {}
             Role::Follower => log::info!(target: CLUSTER, "following source={source}"),
             Role::Waiting => log::warn!(target: CLUSTER, "lease ran out source={source}"),

@@ -1,7 +1,7 @@
 //! Replies of the engine: each is handed to who has asked.
 
 use super::Cluster;
-use super::engine::{EngineCommand, Which, refusal};
+use super::engine::{EngineCommand, Which};
 use super::link::PendingCommand;
 use crate::core::context::Context;
 use crate::core::sources::Sources;
@@ -14,6 +14,9 @@ use std::time::Duration;
 /// How long after the return of the engine a lease is left to the node that had it: all have tried to
 /// connect by then.
 const SETTLING: Duration = Duration::from_millis(2200);
+
+/// Characters of an error of the engine that are told.
+const MOST_TOLD: usize = 120;
 
 impl Cluster {
     /// Takes in the replies that have come, one after the other.
@@ -140,4 +143,37 @@ impl Cluster {
             self.handle_timeout(sources, cx);
         }
     }
+}
+
+/// Why a command was refused, in words.
+fn refusal(pending: &PendingCommand<EngineCommand>, reply: &RespValue<'_>) -> Option<String> {
+    let RespValue::Error(error) = reply else {
+        return None;
+    };
+    // Engines repeat the arguments of commands that they do not know.
+    if pending.command == EngineCommand::Auth {
+        return Some("it does not take user and password".to_string());
+    }
+    let error = String::from_utf8_lossy(error);
+    let (word, rest) = error.split_once(' ').unwrap_or((&error, ""));
+    let told: String = error.chars().take(MOST_TOLD).collect();
+    Some(match word {
+        "NOAUTH" => "it wants user and password".to_string(),
+        "WRONGPASS" => "it does not take user and password".to_string(),
+        "NOPERM" => format!("the user may not do all that is needed: {told}"),
+        "READONLY" => "it is a replica, which takes no writes".to_string(),
+        "LOADING" => "it is loading its data".to_string(),
+        "OOM" => "its memory is full".to_string(),
+        "MOVED" | "ASK" => {
+            let place: String = rest
+                .rsplit(' ')
+                .next()
+                .unwrap_or("")
+                .chars()
+                .take(MOST_TOLD)
+                .collect();
+            format!("it is part of a cluster, whose node {place} has the keys of this prefix")
+        }
+        _ => format!("it refuses a command: {told}"),
+    })
 }

@@ -98,9 +98,7 @@ impl Unread {
             };
             for entry in entries.list() {
                 let [id, fields] = entry.list() else { continue };
-                let id = id.bytes().and_then(EntryId::parse);
-                let bytes = fields.list().get(1).and_then(RespValue::bytes);
-                let (Some(id), Some(bytes)) = (id, bytes) else {
+                let Some(id) = id.bytes().and_then(EntryId::parse) else {
                     continue;
                 };
                 let seat = &mut seats[source.index()];
@@ -110,6 +108,10 @@ impl Unread {
                     // It is not followed any more.
                     (false, None) => continue,
                 }
+                // What others have written there is passed over.
+                let [RespValue::Bulk(b"e"), RespValue::Bulk(bytes)] = fields.list() else {
+                    continue;
+                };
                 let bytes = bytes.to_vec();
                 self.raw.push_back(Raw {
                     source,
