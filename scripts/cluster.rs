@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use support::{EventSource, PATIENCE, eventually, get, poll_until};
+use support::{Client, EventSource, PATIENCE, eventually, poll_until};
 use world::{LEASE, LONG, Node, World, quote_of};
 
 const HELP: &str = "cluster [options] PROGRAM
@@ -33,6 +33,9 @@ const HELP: &str = "cluster [options] PROGRAM
 
 /// How often a client looks at a quote, where its age counts.
 const LOOK_US: i64 = 10_000;
+
+/// How often each node is asked while Redis is away: the connections stay within what one may ask.
+const ASK_EVERY: Duration = Duration::from_millis(10);
 
 /// An answer that takes no longer is quick, whatever others take.
 const QUICK_US: u128 = 1000;
@@ -141,7 +144,7 @@ fn run(options: &Options) -> Option<Report> {
     world.budget = BUDGET;
     world.program = options.program.clone();
     world.add(options.nodes);
-    world.await_roles();
+    await_spread(&world);
     let mut clients = Clients::new(&world);
     (0..options.nodes).for_each(|node| clients.open(&world, node));
     let mut report = Report::default();
@@ -152,6 +155,18 @@ fn run(options: &Options) -> Option<Report> {
     judge_polls(&world, &mut report);
     judge_files(&world, &mut report);
     Some(report)
+}
+
+/// Waits until every node collects its share.
+fn await_spread(world: &World) {
+    let share = world.exchanges.len().div_ceil(world.nodes.len());
+    eventually(LONG, || {
+        let collectors = world.await_roles();
+        let count = |node: usize| collectors.iter().filter(|it| **it == node).count();
+        (0..world.nodes.len())
+            .all(|node| count(node) <= share)
+            .then_some(())
+    });
 }
 
 /// Waits for so long.
@@ -280,23 +295,26 @@ fn judge_ages(clients: &Clients, options: &Options, report: &mut Report) {
 
 /// Redis goes away for a while, and all agree again.
 fn away(world: &mut World, options: &Options, report: &mut Report) {
-    let ask = |world: &World, took: &mut Vec<u128>| {
-        for (_, node) in world.up() {
+    let addresses = world.nodes.iter().map(|node| node.marketd().addr());
+    let mut connections: Vec<Client> = addresses.map(Client::connect).collect();
+    let mut ask = |took: &mut Vec<u128>| {
+        pass(ASK_EVERY);
+        for client in &mut connections {
             let begin = Instant::now();
-            let answer = get(node.marketd().addr(), &quote_of(0));
+            let answer = client.get(&quote_of(0));
             took.push(begin.elapsed().as_micros());
             assert_eq!(answer.status, 200, "{}", answer.text());
         }
     };
     let (mut usual, mut alone, begin) = (Vec::new(), Vec::new(), Instant::now());
     while begin.elapsed() < options.away / 5 {
-        ask(world, &mut usual);
+        ask(&mut usual);
     }
     world.redis.kill();
     let mut degraded = 0;
     let begin = Instant::now();
     while begin.elapsed() < options.away {
-        ask(world, &mut alone);
+        ask(&mut alone);
     }
     for (_, node) in world.up() {
         degraded += usize::from(node.health()["status"] == "degraded");
