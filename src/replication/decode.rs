@@ -3,7 +3,7 @@
 use super::entry::{Entry, EntryError, Head, MOST_TEXT, SentCandles, SeriesPart, Update, VERSION};
 use crate::decimal::Decimal;
 use crate::interval::Stored;
-use crate::record::{Bounds, Candle, MarketInfo, MarketRules, Ticker};
+use crate::record::{Bounds, Candle, MarketInfo, MarketRules, Stats, Ticker};
 use crate::time::UnixMs;
 
 /// Most items of one entry: a page of candles has up to 5,000, a piece of quotes 256.
@@ -103,6 +103,7 @@ impl<'a> Reader<'a> {
             1 => Update::Candles(self.candles()?),
             2 => Update::Status(self.option(|it| Some(it.text()?.into()))?),
             3 => Update::Released(self.option(|it| Some(it.text()?.into()))?),
+            4 => Update::Stats(self.text()?.into(), Box::new(self.stats()?)),
             _ => return None,
         };
         Some(Entry { head, body })
@@ -130,6 +131,16 @@ impl<'a> Reader<'a> {
             base_volume: figure()?,
             quote_volume: figure()?,
             timestamp: self.option(Reader::time)?,
+        })
+    }
+
+    fn stats(&mut self) -> Option<Stats> {
+        Some(Stats {
+            open: self.option(Reader::decimal)?,
+            high: self.option(Reader::decimal)?,
+            low: self.option(Reader::decimal)?,
+            base_volume: self.option(Reader::decimal)?,
+            quote_volume: self.option(Reader::decimal)?,
         })
     }
 

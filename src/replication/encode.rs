@@ -2,7 +2,7 @@
 
 use super::entry::{Entry, Head, MOST_TEXT, SentCandles, SeriesPart, Update, VERSION};
 use crate::decimal::Decimal;
-use crate::record::{Candle, MarketInfo, Ticker};
+use crate::record::{Candle, MarketInfo, Stats, Ticker};
 
 /// Appends an entry.
 pub fn encode(entry: &Entry, out: &mut Vec<u8>) {
@@ -19,6 +19,7 @@ pub fn encode(entry: &Entry, out: &mut Vec<u8>) {
         Update::Candles(_) => 1,
         Update::Status(_) => 2,
         Update::Released(_) => 3,
+        Update::Stats(..) => 4,
     };
     out.extend([VERSION, kind]);
     put(out, *epoch);
@@ -38,6 +39,19 @@ pub fn encode(entry: &Entry, out: &mut Vec<u8>) {
             for (id, ticker) in tickers {
                 put_text(out, id);
                 put_ticker(out, ticker);
+            }
+        }
+        Update::Stats(id, stats) => {
+            put_text(out, id);
+            let Stats {
+                open,
+                high,
+                low,
+                base_volume,
+                quote_volume,
+            } = &**stats;
+            for figure in [open, high, low, base_volume, quote_volume] {
+                put_option(out, figure, put_decimal);
             }
         }
         Update::Candles(page) => put_candles(out, page),

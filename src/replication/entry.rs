@@ -1,7 +1,7 @@
 //! What nodes of a cluster tell each other, as plain data, and the bounds of it.
 
 use crate::interval::Stored;
-use crate::record::{Candle, Ticker};
+use crate::record::{Candle, Stats, Ticker};
 use crate::time::UnixMs;
 use std::ops::Range;
 
@@ -49,7 +49,9 @@ pub enum Update {
         /// The tickers.
         tickers: Vec<(Box<str>, Ticker)>,
     },
-    /// SentCandles of one series.
+    /// The 24-hour figures of one market, by its id at the exchange, where its ticker lacks them.
+    Stats(Box<str>, Box<Stats>),
+    /// Candles of one series.
     Candles(SentCandles),
     /// The state of the source has changed: its last error.
     Status(Option<Box<str>>),
@@ -73,7 +75,7 @@ pub struct SeriesPart {
 pub struct SentCandles {
     /// Whose, and what was asked for.
     pub series: SeriesPart,
-    /// SentCandles that began before this had a chance to close: the exchange's time when it was asked.
+    /// Candles that began before this had a chance to close: the exchange's time when it was asked.
     pub closed_before: UnixMs,
     /// False if a row came without its time.
     pub is_dated: bool,

@@ -25,7 +25,7 @@ mod tests {
     use super::*;
     use crate::decimal::Decimal;
     use crate::interval::Stored;
-    use crate::record::{Bounds, MarketInfo, MarketRules};
+    use crate::record::{Bounds, MarketInfo, MarketRules, Stats};
     use crate::record::{Candle, Ticker};
     use crate::time::UnixMs;
 
@@ -75,6 +75,13 @@ mod tests {
             }),
             Update::Status(Some("quotes: no answer in time".into())),
             Update::Status(None),
+            Update::Stats(
+                "A-B".into(),
+                Box::new(Stats {
+                    high: Some(decimal("7.5")),
+                    ..Stats::default()
+                }),
+            ),
             Update::Released(Some("paris-1".into())),
         ];
         let entry = |body| Entry {

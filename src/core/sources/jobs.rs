@@ -96,6 +96,7 @@ pub fn drop_records(jobs: &mut JobQueue<Job>, schedule: &mut Schedule, now: Mono
             schedule.candles.put_back(page.key());
             false
         }
+        Job::Tell(..) => false,
         _ => true,
     });
 }

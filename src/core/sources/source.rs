@@ -24,7 +24,7 @@ use crate::core::sources::jobs::{
     Job, apply, apply_tickers, drop_quotes, drop_records, follow_named, refresh_list,
 };
 use crate::core::sources::planner::Planner;
-use crate::core::sources::replica::Replica;
+use crate::core::sources::replica::{Replica, Role};
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::schedule::Schedule;
 use crate::core::sources::task::{Profile, Task};
@@ -98,7 +98,8 @@ impl Source {
 
     /// Requests candles for a client. `false`: none will come, so the client need not wait.
     pub fn ask(&mut self, series: SeriesKey, slots: &Range<i64>, cx: &Context) -> bool {
-        let is_well = !self.schedule.backoff.is_failing();
+        // Nobody is asked while it is not known who collects.
+        let is_well = !self.schedule.backoff.is_failing() && self.replica.role != Role::Waiting;
         let is_taken = is_well && self.schedule.candles.ask(series, slots, cx);
         if is_taken {
             // It starts at the end of this turn, not while a client is served.

@@ -290,8 +290,8 @@ impl World {
     }
 
     fn ends_with_one_collector_each(&self) {
-        for source in 0..SOURCES.len() {
-            assert_eq!(self.collectors(source).len(), 1, "{}", SOURCES[source]);
+        for (source, name) in SOURCES.iter().enumerate() {
+            assert_eq!(self.collectors(source).len(), 1, "{name}");
         }
     }
 

@@ -82,6 +82,12 @@ impl Source {
                 let status = &mut cx.stats[self.profile.id];
                 status.last_error = error.map(String::from).or(status.last_error.take());
             }
+            Update::Stats(id, stats) => {
+                let symbol = cx.market.catalog.by_ticker_id(self.profile.id, &id);
+                if let Some(symbol) = symbol {
+                    self.schedule.round.keep_stats(symbol, *stats);
+                }
+            }
             Update::Released(_) => {}
         }
     }

@@ -154,6 +154,13 @@ impl Source {
                     rows: rows.collect(),
                 }))
             }
+            (Items::Stats(Some(stats)), Task::Stats(symbol)) => {
+                let listing = cx.market.catalog.listing(id, *symbol)?;
+                Some(Update::Stats(
+                    listing.ticker_id.clone(),
+                    Box::new(stats.clone()),
+                ))
+            }
             (Items::Time(_), _) => Some(Update::Status(None)),
             _ => None,
         }
