@@ -106,8 +106,9 @@ impl Cluster {
         let seat = &mut self.seats[id.index()];
         seat.is_asking = false;
         seat.seen = seat.seen.max(number(0));
-        let is_own = list.get(1).and_then(RespValue::bytes) == Some(self.run.as_bytes());
         let left = Duration::from_millis(number(2).min(2 * LEASE_MS));
+        let holder = list.get(1).and_then(RespValue::bytes);
+        let is_own = !left.is_zero() && holder == Some(self.run.as_bytes());
         let is_settling = now < self.settled_at && !is_own;
         if left.is_zero() || is_own {
             let since = *seat.free_since.get_or_insert(now);
@@ -142,13 +143,14 @@ impl Cluster {
         seat.is_asking = false;
         seat.seen = seat.seen.max(epoch);
         if number(0) != Some(1) {
-            seat.lost(cx.now.mono);
-            // Somebody else was faster: its lease is looked at a tick later.
-            seat.due = cx.now.mono + TICK;
-            if was != Hold::Follows {
-                self.tell_role(id, sources, cx);
+            // Somebody else was faster.
+            if was == Hold::Follows {
+                seat.due = cx.now.mono + TICK;
+                seat.free_since = None;
+                return;
             }
-            return;
+            seat.lost(cx.now.mono);
+            return self.tell_role(id, sources, cx);
         }
         seat.renewed(epoch, sent_at);
         seat.due = cx.now.mono + TICK;
@@ -219,7 +221,6 @@ impl Cluster {
         let seat = &mut self.seats[id.index()];
         seat.lost(cx.now.mono);
         seat.free_since = Some(cx.now.mono);
-        seat.due = cx.now.mono + LEFT_TO_OTHERS;
         self.tell_role(id, sources, cx);
         self.send_release(id, epoch, sources, cx);
         log::info!(target: CLUSTER, "released source={} epoch={epoch}", cx.stats[id].id);
