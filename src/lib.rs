@@ -6,8 +6,8 @@
 //! A module imports only from lower layers. Layer 4 has an order of its own: `main` runs one of the
 //! commands, or starts `net`, which starts `store`. So has layer 1: `config`, `history`, `record`,
 //! `interval` and `json` use plain types like `time` and `decimal`. And so has the core: clients call api,
-//! and sources call history. No other modules of one layer import each other. [`docs::architecture`] draws
-//! every row.
+//! sources call history, and cluster calls sources. No other modules of one layer import each other.
+//! [`docs::architecture`] draws every row.
 //!
 //! ```text
 //! layer 4 main                 arguments, configuration, logger, exit code
@@ -20,12 +20,14 @@
 //!           api                  the endpoints; the table of metrics; OpenAPI; compressed bodies
 //!           sources              one exchange: schedule, connections, candle plans, jobs; failover
 //!           history              what is in the history file, on its way there, on its way back
+//!           cluster              which node collects a source, and what the nodes tell each other
 //! layer 2 http                 messages: parses and writes requests and responses
 //!         market               meaning: symbols, quotes, candle series, charts
 //!         exchange             dialects: what one exchange's addresses and JSON mean
 //!         demo                 a simulated exchange, computed from a seed
+//!         replication          what the nodes of a cluster tell each other, as bytes
 //! layer 1 time  table  job_queue  rng  decimal  fingerprint  interval  record  history  json  log_targets
-//!         config  durations
+//!         config  durations  resp
 //! ```
 //!
 //! # Three walks
@@ -75,6 +77,8 @@ pub mod market;
 pub mod net;
 pub mod probe;
 pub mod record;
+pub mod replication;
+pub mod resp;
 pub mod rng;
 pub mod store;
 pub mod table;

@@ -11,6 +11,8 @@ use std::fmt::Display;
 
 /// One line for each response to a client.
 pub const ACCESS: &str = "access";
+/// The cluster: its engine, and which node collects a source.
+pub const CLUSTER: &str = "cluster";
 /// What the configuration warns of, once at the start.
 pub const CONFIG: &str = "config";
 /// Which source answers for which symbol.
@@ -31,8 +33,8 @@ pub const NET: &str = "net";
 pub const SOURCE: &str = "source";
 
 /// All of them. No one is the beginning of another: the logger matches beginnings.
-pub const ALL: [&str; 10] = [
-    ACCESS, CONFIG, FAILOVER, FETCH, HEALTH, HISTORY, HTTP, MARKET, NET, SOURCE,
+pub const ALL: [&str; 11] = [
+    ACCESS, CLUSTER, CONFIG, FAILOVER, FETCH, HEALTH, HISTORY, HTTP, MARKET, NET, SOURCE,
 ];
 
 /// Free text as the value of a key: in quotes, with escapes, so that one line stays one line.

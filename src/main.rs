@@ -59,6 +59,7 @@ fn main() -> ExitCode {
 /// The name, the version, the features of this build, and the version of SQLite.
 fn version() -> String {
     let features = [
+        ("cluster", cfg!(feature = "cluster")),
         ("page", cfg!(feature = "page")),
         ("sqlite", cfg!(feature = "sqlite")),
         ("tls", cfg!(feature = "tls")),

@@ -16,16 +16,17 @@ use tree::Tree;
 
 /// The modules from the lowest layer to the highest. A module may import from the layers below its
 /// own and from itself, not from its neighbours. A file belongs to the longest name that fits.
-const LAYERS: [&str; 14] = [
-    "lib docs time table job_queue rng decimal fingerprint log_targets",
+const LAYERS: [&str; 15] = [
+    "lib docs time table job_queue rng decimal fingerprint log_targets resp",
     "durations interval record json",
     "config history",
-    "http market exchange demo",
+    "http market exchange demo replication",
     "core/event",
     "core/stats",
     "core/context",
     "core/api core/history",
     "core/clients core/sources",
+    "core/cluster",
     "core",
     "store",
     "net",

@@ -41,6 +41,7 @@ pub(super) fn check(config: &Config, dialects: &[KnownDialect], report: &mut Rep
     check_limits(config, report);
     warn_of_trust(config, report);
     warn_of_history(config, report);
+    check_cluster(config, report);
     if config.tls.ca_file.is_some() && !tls_available() {
         let message = "this build cannot speak https, so it is not used";
         report.warn("tls.caFile", message);
@@ -128,6 +129,19 @@ fn check_listeners(config: &Config, report: &mut Report) {
     if config.ecosystem_listen.as_ref() == Some(listen) && !is_free {
         let message = format!("{listen} is taken by listen; leave it out to serve both there");
         report.fault("ecosystemListen", message);
+    }
+}
+
+fn check_cluster(config: &Config, report: &mut Report) {
+    let Some(cluster) = &config.cluster else {
+        return;
+    };
+    if !cfg!(feature = "cluster") {
+        let message = "this build has no clusters (it is made without the feature \"cluster\")";
+        report.fault("cluster", message);
+    } else if cluster.url.tls && !tls_available() {
+        let message = "this build cannot speak TLS (it is made without the feature \"tls\")";
+        report.fault("cluster.url", message);
     }
 }
 

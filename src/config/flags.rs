@@ -66,6 +66,9 @@ pub(super) const FLAGS: &[Flag] = &[
         DIALECT may be the path of a dialect's file.\nTakes the place of the file's sources") },
     flag("--symbols", "A,B,...", "Markets of the sources given by --source (or of the demo\n\
         exchange alone), like BTC/USDT; without it, all"),
+    Flag { variable: "MARKETD_CLUSTER",
+        ..flag("--cluster", "URL", "Share the polling with other nodes: their Redis\n\
+        or Valkey, redis://[USER:PASSWORD@]HOST[:PORT][/DB] or rediss://") },
     Flag { variable: "RUST_LOG",
         ..flag("--log", "LEVEL", "off, error, warn, info, debug or trace;\n\
         with commas, TARGET=LEVEL for one component's lines") },

@@ -3,6 +3,7 @@
 //! A [`Form`] reads a text in the same way whether a flag, a variable or the file gives it. No form
 //! opens a file or looks up a name.
 
+use super::engine::EngineUrl;
 use super::fault::wrong;
 use super::log_rules;
 use super::network::Network;
@@ -128,6 +129,19 @@ pub(super) const QUOTE_ASSET: Form<String> = form("an asset like \"USDT\" or \"*
 pub(super) const URL: Form<Url> = form("http://HOST or https://HOST", |text| {
     Url::parse(text).map_err(Some)
 });
+
+/// The address of a cluster's engine. No message repeats it: it may hold a password.
+pub(super) const ENGINE: Form<EngineUrl> = form("redis://HOST or rediss://HOST", |text| {
+    EngineUrl::parse(text).map_err(Some)
+});
+
+/// The prefix of a cluster's keys, which is their hash tag, and the name of a node.
+pub(super) const KEY_PART: Form<String> =
+    form("1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'", |text| {
+        name(text, 64, |char| {
+            char.is_ascii_alphanumeric() || "._-".contains(char)
+        })
+    });
 
 /// Addresses of proxies.
 pub(super) const NETWORK: Form<Network> =

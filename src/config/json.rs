@@ -97,6 +97,8 @@ impl<'a> Node<'a> {
         let found = match self.raw.as_bytes().first() {
             Some(b'{') => "an object",
             Some(b'[') => "a list",
+            // It may be an address with a password, in a place for something else.
+            Some(b'"') if self.raw.contains('@') => "a text",
             _ => &cut(self.raw),
         };
         let message = why.unwrap_or_else(|| match self.raw {

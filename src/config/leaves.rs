@@ -1,5 +1,6 @@
 //! Values that are neither lists nor objects: numbers, switches, and what has the form of a text.
 
+use super::engine::EngineUrl;
 use super::fault::Report;
 use super::forms::{Data, Form, ListenAddress};
 use super::json::{self, Node};
@@ -73,7 +74,7 @@ leaves!(
     Self::to_string
 );
 leaves!(
-    String ListenAddress Data Network Url,
+    String ListenAddress Data Network Url EngineUrl,
     Form<Self>,
     |form: &Form<Self>| form.expected.to_string(),
     |_: &Form<Self>| of_type("string"),

@@ -8,7 +8,7 @@ use super::dialects::{Dialects, read_files};
 use super::fault::{Fault, Report, quoted, wrong};
 use super::file::{Files, text_of_file};
 use super::flags::{FLAGS, Flags};
-use super::forms::SYMBOL;
+use super::forms::{ENGINE, SYMBOL};
 use super::json::{self, Node};
 use super::log_rules;
 use super::proxy::Proxies;
@@ -101,6 +101,13 @@ pub(super) fn load(
                 Ok(format) => log_format = format,
                 Err(message) => report.add(Fault::of(by, message)),
             },
+            ("--cluster", _) => {
+                report.give("cluster.url", by);
+                match ENGINE.parse(&text) {
+                    Ok(url) => config.cluster.get_or_insert_default().url = url,
+                    Err(message) => report.add(Fault::of(by, message)),
+                }
+            }
             (_, "") => {}
             (_, key) => {
                 report.give(key, by);

@@ -205,7 +205,8 @@ mod tests {
 
     #[test]
     fn an_unknown_target_is_named_with_what_there_is() {
-        let all = "access, config, failover, fetch, health, history, http, market, net, source";
+        let all =
+            "access, cluster, config, failover, fetch, health, history, http, market, net, source";
         let check = |text: &str, expected: &str| {
             assert_eq!(of_flag(text), Err(expected.to_string()), "{text:?}");
         };

@@ -16,6 +16,7 @@
 mod check;
 mod command;
 mod dialects;
+mod engine;
 mod fault;
 mod file;
 mod flags;
@@ -40,6 +41,7 @@ mod values;
 
 pub use command::{Command, Export, ReadyAt, command, reload};
 pub use dialects::{Dialects, KnownDialect};
+pub use engine::EngineUrl;
 pub use fault::{Fault, Report};
 pub use flags::help;
 pub use forms::{Data, ListenAddress};
@@ -50,7 +52,7 @@ pub use network::Network;
 pub use proxy::{Credentials, Proxy};
 pub use reload::{SourceChange, SourcePlaces};
 pub use schema::{
-    CategoryConfig, Config, DEMO, DemoConfig, Depth, Ecosystem, EcosystemMarket, History,
-    SourceConfig, Tls,
+    CategoryConfig, ClusterConfig, Config, DEMO, DemoConfig, Depth, Ecosystem, EcosystemMarket,
+    History, SourceConfig, Tls,
 };
 pub use url::Url;

@@ -88,7 +88,7 @@ impl Proxy {
 }
 
 /// `USER:PASSWORD` with escapes (RFC 3986, 2.1). `None`: an escape is malformed.
-fn credentials(userinfo: &str) -> Option<Credentials> {
+pub(super) fn credentials(userinfo: &str) -> Option<Credentials> {
     let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
     Some(Credentials {
         user: unescaped(user)?,

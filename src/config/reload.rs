@@ -30,6 +30,7 @@ fixed! {
     "history" history;
     "demo" demo;
     "tls" tls;
+    "cluster" cluster;
     "limits.maxConnections" limits.max_connections;
     "limits.lanesPerSource" limits.lanes_per_source;
 }

@@ -11,9 +11,11 @@
 //! 3. If it depends on other keys, compare them in `check`.
 //! 4. Let `UPDATE_DOCS=1 cargo test reference` write the reference.
 
+use super::engine::EngineUrl;
 use super::forms::{
-    ADDRESS, AMOUNT, BASE_PATH, CATEGORY_ID, DATA, DIALECT, Data, FILE, FRACTION, ICON, LOG,
-    ListenAddress, MARKET_ID, NETWORK, PLACES, QUOTE_ASSET, SOURCE_ID, SYMBOL, URL, WORDS,
+    ADDRESS, AMOUNT, BASE_PATH, CATEGORY_ID, DATA, DIALECT, Data, ENGINE, FILE, FRACTION, ICON,
+    KEY_PART, LOG, ListenAddress, MARKET_ID, NETWORK, PLACES, QUOTE_ASSET, SOURCE_ID, SYMBOL, URL,
+    WORDS,
 };
 use super::json::Node;
 use super::limits::Limits;
@@ -69,6 +71,8 @@ object! {
         log: Option<String>, "log" LOG;
         /// How https is spoken with exchanges.
         tls: Tls, "tls";
+        /// The Redis or Valkey that several nodes share, so that one of them polls; null: none.
+        cluster: Option<ClusterConfig>, "cluster";
         /// Every cap and deadline, by name.
         limits: Limits, "limits";
     }
@@ -118,6 +122,19 @@ object! {
         ca_file: Option<String>, "caFile" FILE;
         /// The text of that file; empty if there is none.
         ca_text: String;
+    }
+}
+
+object! {
+    /// The engine that the nodes of a cluster share.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ClusterConfig [1, "url"] {
+        /// Its address; rediss:// is TLS. User and password are not printed. Required.
+        url: EngineUrl, "url" ENGINE;
+        /// What the names of all its keys begin with: the name of the cluster.
+        prefix: String = "marketd".to_string(), "prefix" KEY_PART;
+        /// Unique name of this node; null: another one with each start.
+        node: Option<String>, "node" KEY_PART;
     }
 }
 

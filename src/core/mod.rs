@@ -15,6 +15,7 @@
 
 pub mod api;
 mod clients;
+mod cluster;
 mod context;
 mod event;
 mod history;
@@ -36,6 +37,7 @@ use crate::table::Key;
 use crate::time::{Mono, Now};
 use api::health_log::HealthLog;
 use clients::{Clients, Wish};
+use cluster::Cluster;
 use context::Context;
 use history::{History, ReadStart};
 use next_wake::{CachedWake, NextWake};
@@ -49,6 +51,7 @@ pub struct Core {
     clients: Clients,
     sources: Sources,
     history: History,
+    cluster: Option<Box<Cluster>>,
     health: HealthLog,
     cx: Context,
     /// Whoever lets the sources, the quotes, the health log or the history act must call
@@ -85,11 +88,13 @@ impl Core {
         }
         let stats = Status::new(config.sources.iter().map(|source| &*source.id), now);
         let first = Sources::capacity(&config);
+        let engine = first + Cluster::capacity(&config);
         let most_sources = Sources::most(&config);
         let mut core = Core {
-            clients: Clients::new(&config, demo, facts, boot, (first, now.mono)),
+            clients: Clients::new(&config, demo, facts, boot, (engine, now.mono)),
             sources: Sources::new(&config, boot, now),
             history: History::new(now),
+            cluster: None,
             health: HealthLog::new(&stats, &market.quotes),
             cx: Context::new(config, market, stats, now),
             next_wake: CachedWake::default(),
@@ -101,6 +106,7 @@ impl Core {
             finished: false,
         };
         core.clients.set_date(now.unix);
+        core.cluster = Cluster::new(boot, first, &mut core.sources, &mut core.cx);
         core.handle_timeout(now);
         core
     }
@@ -120,6 +126,9 @@ impl Core {
     /// Tells that the socket of a connection has been let go: the answer to [`Action::Close`].
     pub fn closed(&mut self, key: Key) {
         self.sources.closed(key);
+        if let Some(cluster) = &mut self.cluster {
+            cluster.closed(key);
+        }
         self.clients.closed(key, &mut self.cx);
         // Nobody is left to wait for: the end need not wait for the next deadline.
         self.clients_done |= self.stop_at.is_some() && self.cx.stats.http.open == 0;
@@ -132,11 +141,14 @@ impl Core {
         if self.clients.may_own(key) {
             self.clients.handle(key, event, &mut self.cx);
             self.grant_wishes();
+        } else if self.cluster.as_ref().is_some_and(|it| it.may_own(key)) {
+            self.tell_cluster(|cluster, sources, cx| cluster.handle(key, event, sources, cx));
         } else {
             let (sources, history, cx) = self.split();
             if sources.handle(key, event, history, cx) {
                 self.wake_clients();
             }
+            self.relay();
         }
     }
 
@@ -148,6 +160,9 @@ impl Core {
         now: Now,
     ) {
         self.set_time(now);
+        if source == SourceId::ENGINE {
+            return self.tell_cluster(|cluster, _, cx| cluster.resolved(addresses, cx));
+        }
         let (sources, history, cx) = self.split();
         sources.resolved(source, addresses, history, cx);
         self.wake_clients();
@@ -188,6 +203,7 @@ impl Core {
             let (sources, history, cx) = self.split();
             let old = reload.apply(sources, history, cx);
             self.clients.reconfigure(&old.limits, &self.cx.config);
+            self.tell_cluster(Cluster::reconfigure);
             self.wake_clients();
             self.watch();
         }
@@ -208,6 +224,7 @@ impl Core {
         if history::HAS_FILES && self.tell_history(|history, cx| history.handle(reply, cx)) {
             self.wake_clients();
         }
+        self.relay();
         self.check_end();
     }
 
@@ -228,6 +245,10 @@ impl Core {
     /// Tells the sources, quotes, failover and the history that time has passed.
     fn keep_time(&mut self) {
         let now = self.cx.now;
+        // A lease that has run out is known before anything is requested.
+        if self.cluster_due().is_some_and(|at| at <= now.mono) {
+            self.tell_cluster(Cluster::handle_timeout);
+        }
         let flip = self.cx.market.quotes.next_flip();
         if flip.is_some_and(|at| at <= now.mono) {
             self.cx.market.quotes.flip(now);
@@ -236,6 +257,7 @@ impl Core {
         if sources.handle_timeout(history, cx) {
             self.wake_clients();
         }
+        self.relay();
         if self.history.due().is_some_and(|at| at <= now.mono) {
             self.tell_history(History::handle_timeout);
         }
@@ -249,10 +271,11 @@ impl Core {
     }
 
     /// The kinds of long work. Each does one slice, or returns false if it has nothing to do.
-    const SLICES: [fn(&mut Core) -> bool; 3] = [
+    const SLICES: [fn(&mut Core) -> bool; 4] = [
         |core| core.clients.work(&mut core.cx),
         Core::step_sources,
         Core::step_history,
+        Core::step_cluster,
     ];
 
     /// Does one slice of long work: of the clients, the sources or the history, each in turn. One slice a
@@ -281,6 +304,7 @@ impl Core {
             self.wake_clients();
             self.watch();
         }
+        self.relay();
         true
     }
 
@@ -290,6 +314,17 @@ impl Core {
             self.tell_history(History::work);
         }
         has_work
+    }
+
+    fn step_cluster(&mut self) -> bool {
+        let staged = self.sources.staged();
+        let Some(cluster) = self.cluster.as_mut().filter(|it| it.has_work(staged)) else {
+            return false;
+        };
+        self.next_wake.forget();
+        cluster.work(&mut self.sources, &mut self.history, &mut self.cx);
+        self.relay();
+        true
     }
 
     /// The next thing that the driver is to do.
@@ -317,7 +352,10 @@ impl Core {
     pub fn interest(&self, key: Key) -> (Outgoing<'_>, bool) {
         match self.clients.may_own(key) {
             true => self.clients.interest(key),
-            false => (self.sources.outgoing(key), self.sources.wants_read(key)),
+            false => match self.cluster.as_ref().filter(|it| it.may_own(key)) {
+                Some(cluster) => (cluster.outgoing(key).into(), cluster.wants_read(key)),
+                None => (self.sources.outgoing(key), self.sources.wants_read(key)),
+            },
         }
     }
 
@@ -348,7 +386,8 @@ impl Core {
     /// Counts what there is. Costs a look at every connection.
     pub fn census(&self) -> Census {
         Census {
-            upstreams: self.sources.connections(),
+            upstreams: self.sources.connections()
+                + self.cluster.as_ref().map_or(0, |it| it.connections()),
             ..self.clients.census()
         }
     }
@@ -380,6 +419,7 @@ impl Core {
         self.reload = None;
         self.watch();
         self.stop_at = Some(now.mono + self.cx.config.limits.shutdown);
+        self.tell_cluster(Cluster::shut_down);
         let (_, history, cx) = self.split();
         history.shut_down(cx);
         self.clients.shut_down(&mut self.cx);
@@ -405,8 +445,33 @@ impl Core {
         if self.clients_done {
             let (_, history, cx) = self.split();
             history.close(cx);
-            self.finished = self.history.is_closed();
+            let cluster = self.cluster.as_ref();
+            let is_told = cluster.is_none_or(|it| it.has_said_farewell(self.cx.now.mono));
+            self.finished = self.history.is_closed() && is_told;
         }
+    }
+
+    /// Lets the cluster act, if there is one, and tells the other nodes what comes of it.
+    fn tell_cluster(&mut self, act: impl FnOnce(&mut Cluster, &mut Sources, &mut Context)) {
+        if let Some(cluster) = &mut self.cluster {
+            self.next_wake.forget();
+            act(cluster, &mut self.sources, &mut self.cx);
+            self.relay();
+            self.watch();
+        }
+    }
+
+    /// Tells the other nodes of the cluster what the sources have for them.
+    #[inline]
+    fn relay(&mut self) {
+        if let Some(cluster) = &mut self.cluster {
+            self.next_wake.forget();
+            cluster.relay(&mut self.sources, &self.history, &mut self.cx);
+        }
+    }
+
+    fn cluster_due(&self) -> Option<Mono> {
+        self.cluster.as_ref()?.due()
     }
 
     /// The sources and the history, which are about to act, and what they work on.
@@ -512,7 +577,8 @@ impl Core {
     /// The next wake-up. Every turn asks for it several times, and most turns change none of it.
     #[inline]
     fn next_wake(&self) -> NextWake {
-        let compute = || NextWake::of(&self.sources, &self.history, &self.health, &self.cx);
-        self.next_wake.get(compute)
+        let (sources, history, health, cx) = (&self.sources, &self.history, &self.health, &self.cx);
+        self.next_wake
+            .get(|| NextWake::of(sources, history, health, self.cluster.as_deref(), cx))
     }
 }

@@ -1,6 +1,8 @@
-//! The next wake-up: what the sources, the quotes, failover, the health log and the history want next.
+//! The next wake-up: what the sources, the quotes, failover, the health log, the history and the cluster
+//! want next.
 
 use super::api::health_log::HealthLog;
+use super::cluster::Cluster;
 use super::context::Context;
 use super::history::History;
 use super::sources::Sources;
@@ -20,7 +22,15 @@ pub struct NextWake {
 
 impl NextWake {
     /// Of what these want.
-    pub fn of(sources: &Sources, history: &History, health: &HealthLog, cx: &Context) -> NextWake {
+    pub fn of(
+        sources: &Sources,
+        history: &History,
+        health: &HealthLog,
+        cluster: Option<&Cluster>,
+        cx: &Context,
+    ) -> NextWake {
+        let staged = sources.staged();
+        let is_reading = cluster.is_some_and(|it| it.has_work(staged));
         // At the end nothing more is requested from exchanges.
         let sources_due = sources.due().filter(|_| !cx.stats.stopping);
         let all = [
@@ -29,11 +39,12 @@ impl NextWake {
             sources.failover_due(),
             health.next_due(),
             history.due(),
+            cluster.and_then(Cluster::due),
         ];
         NextWake {
             due: all.into_iter().flatten().min().unwrap_or(Mono::NEVER),
-            has_work: history.has_work() || sources.has_work(),
-            staged: sources.staged(),
+            has_work: history.has_work() || sources.has_work() || is_reading,
+            staged,
         }
     }
 }

@@ -30,6 +30,8 @@ pub struct Status {
     pub queues: Queues,
     /// Bytes of bodies in gzip that were kept then.
     pub packed_bytes: usize,
+    /// The cluster, if there is one.
+    pub cluster: Option<ClusterStatus>,
 }
 
 impl Status {
@@ -172,6 +174,64 @@ pub struct StreamStatus {
     pub conflated: u64,
     /// Ended streams by `CloseReason`.
     pub closes: [u64; super::CloseReason::COUNT],
+}
+
+/// How the cluster does.
+#[derive(Clone, Debug, Default)]
+pub struct ClusterStatus {
+    /// The name of this node.
+    pub node: Box<str>,
+    /// True if the engine can be used.
+    pub is_up: bool,
+    /// True if it could be used once.
+    pub was_up: bool,
+    /// Since when it cannot, and why.
+    pub down: Option<(UnixMs, String)>,
+    /// The version of an entry that this node cannot read.
+    pub format: Option<u8>,
+    /// By `SourceId`.
+    pub sources: Vec<ClusterSource>,
+    /// What the other nodes were told.
+    pub published: u64,
+    /// What they could not be told.
+    pub dropped: u64,
+    /// Entries of other nodes that were applied.
+    pub applied: u64,
+    /// What the engine refused because the lease was not ours any more.
+    pub fenced: u64,
+}
+
+/// A source in the cluster.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ClusterSource {
+    /// True if this node collects it.
+    pub collects: bool,
+    /// The newest lease that this node knows.
+    pub epoch: u64,
+    /// How old the last entry was when it was applied.
+    pub lag_ms: Option<u64>,
+}
+
+impl ClusterStatus {
+    /// The engine is not reached yet.
+    pub fn new(node: &str) -> ClusterStatus {
+        ClusterStatus {
+            node: node.into(),
+            ..ClusterStatus::default()
+        }
+    }
+
+    /// Notes whether the engine can be used, or why it cannot.
+    pub fn set_up(&mut self, is_up: bool, why: Option<&str>, now: Now) {
+        self.is_up = is_up;
+        self.was_up |= is_up;
+        match (is_up, &mut self.down) {
+            (true, down) => *down = None,
+            (false, Some((_, known))) if Some(&**known) == why => {}
+            (false, Some((_, known))) => *known = why.unwrap_or_default().to_string(),
+            (false, down) => *down = why.map(|why| (now.unix, why.to_string())),
+        }
+    }
 }
 
 /// How a source does.

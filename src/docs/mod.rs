@@ -29,6 +29,7 @@ pages! {
     charts_and_history "charts-and-history.md"
     operations "operations.md"
     backup "backup.md"
+    cluster "cluster.md"
     performance "performance.md"
     testing "testing.md"
     architecture "architecture.md"

@@ -18,6 +18,9 @@ impl SymbolId {
 }
 
 impl SourceId {
+    /// No source: the engine of the cluster, whose name is looked up like those of exchanges.
+    pub const ENGINE: SourceId = SourceId(u16::MAX);
+
     /// The number as an index.
     pub fn index(self) -> usize {
         usize::from(self.0)

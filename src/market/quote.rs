@@ -88,6 +88,18 @@ impl Quotes {
         Ok(Applied { changed })
     }
 
+    /// Marks a quote as stale if it is by now: it was received some time before it was applied.
+    pub fn judge(&mut self, source: SourceId, symbol: SymbolId, now: Mono) {
+        let feed = &mut self.feeds[source.index()];
+        let stale_after = feed.stale_after;
+        if let Some(Some(quote)) = feed.quotes.get_mut(symbol.index())
+            && !quote.stale
+            && now.since(quote.received) >= stale_after
+        {
+            quote.set_stale(true, &mut feed.stale, &mut self.totals);
+        }
+    }
+
     /// Restores a quote of an earlier process. It is stale until it is received again. Returns
     /// false for a quote that breaks the rules, or that a poll has overtaken.
     pub fn restore(

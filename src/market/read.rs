@@ -105,6 +105,12 @@ impl Series {
         &self.forming[first..behind.max(first)]
     }
 
+    /// The candle of this slot, if it is forming.
+    pub fn forming(&self, slot: i64) -> Option<&Candle> {
+        let forming = self.forming_in(&(slot..slot + 1)).first();
+        forming.map(|forming| &forming.candle)
+    }
+
     /// The slot of the newest candle among these, stored or forming.
     pub(super) fn last_candle(&self, slots: Range<i64>) -> Option<i64> {
         if slots.is_empty() {

@@ -55,12 +55,16 @@ pub enum Code {
     HistoryLost,
     /// The last write to the history file failed.
     HistoryWriteFailed,
+    /// The engine that the nodes of the cluster share cannot be used.
+    ClusterDown,
+    /// The other nodes of the cluster speak a newer format.
+    ClusterFormat,
 }
 
 impl Code {
     /// Its name in `/health` and the log.
     pub fn name(self) -> &'static str {
-        const NAMES: [&str; 10] = [
+        const NAMES: [&str; 12] = [
             "stopping",
             "starting",
             "source_starting",
@@ -71,6 +75,8 @@ impl Code {
             "history_unusable",
             "history_lost",
             "history_write_failed",
+            "cluster_down",
+            "cluster_format",
         ];
         NAMES[self as usize]
     }
@@ -94,6 +100,8 @@ pub struct Reason {
 pub fn reasons<'a>(status: &'a Status, quotes: &'a Quotes) -> impl Iterator<Item = Reason> + 'a {
     let counts = quotes.counts();
     let history = &status.history;
+    let cluster = status.cluster.as_ref();
+    let format = cluster.is_some_and(|it| it.format.is_some());
     let of_all = |code: Code, holds: bool| holds.then_some(Reason { code, source: None });
     let whole = [
         of_all(Code::Stopping, status.stopping),
@@ -102,6 +110,11 @@ pub fn reasons<'a>(status: &'a Status, quotes: &'a Quotes) -> impl Iterator<Item
         of_all(Code::HistoryUnusable, history.unusable),
         of_all(Code::HistoryLost, history.lost),
         of_all(Code::HistoryWriteFailed, history.write_failed),
+        of_all(
+            Code::ClusterDown,
+            !format && cluster.is_some_and(|it| !it.is_up),
+        ),
+        of_all(Code::ClusterFormat, format),
     ];
     let of_sources = status.running().filter_map(|(id, source)| {
         let code = match source.state {
@@ -132,6 +145,13 @@ pub fn state(status: &Status, quotes: &Quotes) -> State {
     }
 }
 
+fn cluster_down(status: &Status) -> String {
+    match status.cluster.as_ref().and_then(|it| it.down.as_ref()) {
+        Some((since, why)) => format!("The cluster's engine cannot be used since {since}: {why}."),
+        None => "The cluster's engine is not reached yet.".to_string(),
+    }
+}
+
 impl Reason {
     /// The reason as a sentence for people.
     pub fn message(self, status: &Status, quotes: &Quotes, now: Now) -> String {
@@ -149,6 +169,11 @@ impl Reason {
             (Code::HistoryWriteFailed, _) => {
                 let why = &status.history.why;
                 format!("The last write to the history file failed, and is tried again: {why}.")
+            }
+            (Code::ClusterDown, _) => cluster_down(status),
+            (Code::ClusterFormat, _) => {
+                "The other nodes of the cluster run a newer version; this one works by itself."
+                    .to_string()
             }
             (Code::SourceStarting, _) => "No quote of this source has come yet.".to_string(),
             (Code::SourceFrozen, _) => {

@@ -23,6 +23,9 @@ const PERCENT_RATE: u64 = 80;
 /// Longest wait for a request of a sound dialect. It bounds the arithmetic on hostile figures.
 const LONGEST: Duration = Duration::from_secs(3600);
 
+/// Pause before the next look whether the other nodes have been told. Being told wakes the source too.
+const TELL_PAUSE: Duration = Duration::from_millis(250);
+
 /// Parts of a unit that are counted: a unit a minute comes back as 16 a millisecond.
 const PARTS: u64 = 1_000_000;
 
@@ -41,6 +44,11 @@ pub struct Budget {
     spent: u64,
     /// For whom units were spent last.
     turn: Share,
+    /// True if another node may be spending as well: each keeps to half.
+    is_halved: bool,
+    /// In a cluster: what was spent when the other nodes were last told what is left.
+    told: Option<u64>,
+    dearest: u32,
 }
 
 /// For whom units are spent.
@@ -66,12 +74,74 @@ impl Budget {
             since: now,
             spent: 0,
             turn: Share::Rest,
+            is_halved: false,
+            told: None,
+            dearest,
+        }
+    }
+
+    /// Goes on from what another node has left, so many milliseconds ago; nothing, if that is not known.
+    /// From now on, the nodes are told.
+    pub fn take_over(&mut self, left: Option<(u64, u64)>, is_halved: bool, now: Mono) {
+        self.is_halved = is_halved;
+        let (units, age_ms) = left.unwrap_or_default();
+        self.parts = units.saturating_mul(PARTS).min(self.most());
+        self.since = Mono(now.0.saturating_sub(age_ms.saturating_mul(1000)));
+        self.told = Some(self.spent);
+    }
+
+    /// Keeps to half from now on, and tells nobody: another node may be spending as well.
+    pub fn go_alone(&mut self, now: Mono) {
+        (self.parts, self.since) = (self.at_hand(now), now);
+        (self.is_halved, self.told) = (true, None);
+        self.parts = self.parts.min(self.most());
+    }
+
+    /// Uses the whole again.
+    pub fn use_whole(&mut self, now: Mono) {
+        (self.parts, self.since) = (self.at_hand(now), now);
+        self.is_halved = false;
+    }
+
+    /// What may be told to be left, and the count that [`Budget::note_told`] takes once it was: as much less
+    /// as may be spent before the next time.
+    pub fn to_tell(&self, now: Mono) -> (u64, u64) {
+        let left = self.at_hand(now).saturating_sub(self.untold_most());
+        (left / PARTS, self.spent)
+    }
+
+    /// The other nodes have been told when so many units were spent.
+    pub fn note_told(&mut self, spent: u64) {
+        self.told = self.told.map(|told| told.max(spent));
+    }
+
+    /// The most parts that may be spent before the other nodes are told: of two seconds, since they are
+    /// told each second.
+    fn untold_most(&self) -> u64 {
+        (self.rate() * 2).max(2 * u64::from(self.dearest) * PARTS)
+    }
+
+    /// True if the other nodes are to be told before a request of this cost.
+    fn must_tell(&self, cost: u32) -> bool {
+        let untold = |told| (self.spent - told + u64::from(cost)) * PARTS;
+        self.told
+            .is_some_and(|told| self.spent > told && untold(told) > self.untold_most())
+    }
+
+    /// The most parts that the bucket holds.
+    fn most(&self) -> u64 {
+        match self.is_halved {
+            true => (self.most / 2).max(u64::from(self.dearest) * PARTS),
+            false => self.most,
         }
     }
 
     /// When a request of this cost may be sent: now or later.
     pub fn ready_at(&self, cost: u32, now: Mono) -> Mono {
-        let wanted = (u64::from(cost) * PARTS).min(self.most);
+        if self.must_tell(cost) {
+            return now + TELL_PAUSE;
+        }
+        let wanted = (u64::from(cost) * PARTS).min(self.most());
         let missing = wanted.saturating_sub(self.at_hand(now));
         if missing == 0 {
             return now;
@@ -129,7 +199,8 @@ impl Budget {
 
     /// Parts that come back in a second.
     fn rate(&self) -> u64 {
-        let per_span = u64::from(self.limit) * PARTS * PERCENT_RATE / 100;
+        let percent = PERCENT_RATE / if self.is_halved { 2 } else { 1 };
+        let per_span = u64::from(self.limit) * PARTS * percent / 100;
         let micros = (self.span.as_micros() as u64).max(1);
         (u128::from(per_span) * 1_000_000 / u128::from(micros)) as u64
     }
@@ -138,7 +209,7 @@ impl Budget {
         let micros = now.since(self.since).as_micros();
         let back = u128::from(self.rate()) * micros / 1_000_000;
         let sum = u128::from(self.parts) + back;
-        sum.min(u128::from(self.most)) as u64
+        sum.min(u128::from(self.most())) as u64
     }
 }
 

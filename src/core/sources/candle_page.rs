@@ -33,6 +33,8 @@ pub struct CandlePage {
     sent_at: Now,
     /// True if the newest slices come first.
     is_backwards: bool,
+    /// What another node has asked for.
+    asked_elsewhere: Option<Range<i64>>,
 }
 
 impl CandlePage {
@@ -71,7 +73,20 @@ impl CandlePage {
             is_dated,
             sent_at,
             is_backwards: false,
+            asked_elsewhere: None,
         }
+    }
+
+    /// Another node has asked for these slots. If it has proof, slots without a candle are empty.
+    pub fn asked_elsewhere(mut self, is_proven: bool) -> CandlePage {
+        if is_proven {
+            let between = self.slots.clone();
+            let is_whole = false;
+            self.result.between.clone_from(&between);
+            self.evidence = Evidence::Answer { between, is_whole };
+        }
+        self.asked_elsewhere = Some(self.slots.clone());
+        self
     }
 
     /// The series.
@@ -153,6 +168,9 @@ impl CandlePage {
         }
         if !self.slots.is_empty() || cx.market.charts.trim() {
             return false;
+        }
+        if let Some(slots) = self.asked_elsewhere.take() {
+            plans.sent(self.key, slots, cx);
         }
         plans.applied(self.key, &self.result, history, cx);
         true

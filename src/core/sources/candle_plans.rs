@@ -110,6 +110,18 @@ impl CandlePlans {
         }
     }
 
+    /// True if nothing has been requested of a series yet.
+    pub fn is_new(&self, key: SeriesKey) -> bool {
+        self.plan(key).is_some_and(|plan| plan.reach.is_none())
+    }
+
+    /// Nothing is in flight any more.
+    pub fn forget_sent(&mut self) {
+        for plan in &mut self.plans {
+            plan.in_flight = None;
+        }
+    }
+
     /// True if some of the configured backfill is still to be requested.
     pub fn has_backfill(&self) -> bool {
         self.plans.iter().any(|plan| plan.backfill.is_some())
@@ -204,10 +216,17 @@ impl CandlePlans {
     /// A page has been requested. With the first request of a series it is noted down to which slot
     /// nothing may stay missing; what clients want later does not count for that.
     pub fn sent(&mut self, key: SeriesKey, slots: Range<i64>, cx: &Context) {
+        self.note_reach(key, cx);
+        if let Some(plan) = self.plan_mut(key) {
+            plan.in_flight = Some(slots);
+        }
+    }
+
+    /// Notes down to which slot nothing may stay missing, the first time.
+    pub fn note_reach(&mut self, key: SeriesKey, cx: &Context) {
         let current = key.interval.slot_of(cx.exchange_time(self.source));
         let depth = cx.config.history.of(key.interval);
         if let Some(plan) = self.plan_mut(key) {
-            plan.in_flight = Some(slots);
             plan.reach.get_or_insert_with(|| {
                 let oldest_kept = current.saturating_sub(depth.keep);
                 let series = cx.market.charts.get(key)?;

@@ -8,6 +8,7 @@ use crate::core::history::History;
 use crate::core::sources::backfill_progress::Count;
 use crate::core::sources::candle_page::CandlePage;
 use crate::core::sources::fault::Fault;
+use crate::core::sources::replica::ListWriter;
 use crate::core::sources::schedule::Schedule;
 use crate::core::sources::staged::{Items, Staged, Tickers};
 use crate::core::sources::task::{Profile, Task};
@@ -16,6 +17,7 @@ use crate::job_queue::{self, JobQueue};
 use crate::log_targets::SOURCE;
 use crate::market::{Lookup, Market, SeriesKey, SourceId, SymbolId};
 use crate::record::Ticker;
+use crate::replication::{Markets, Update};
 use crate::time::{Mono, Now, UnixMs};
 
 /// Named markets whose series are opened in one slice: some 0.1 ms with a thousand followed series.
@@ -47,20 +49,26 @@ pub enum Job {
     },
     /// Counts how far the backfill has come.
     Count(Count),
+    /// Reads the market list of another node.
+    ReadList(Markets),
+    /// Tells the other nodes of what the next job applies, and was received then.
+    Tell(Box<Update>, Now),
+    /// Writes the market list for the other nodes.
+    WriteList(ListWriter),
 }
 
 impl job_queue::Job for Job {
     fn rank(&self) -> u8 {
         match self {
             Job::Decompress { is_quotes, .. } => 2 - u8::from(*is_quotes),
-            Job::Count(_) => 3,
+            Job::Count(_) | Job::WriteList(_) => 3,
             _ => 0,
         }
     }
 
     fn replaces(&self, older: &Job) -> bool {
         match (self, older) {
-            (Job::Count(_), Job::Count(_)) => true,
+            (Job::Count(_), Job::Count(_)) | (Job::WriteList(_), Job::WriteList(_)) => true,
             (Job::Decompress { conn, .. }, Job::Decompress { conn: older, .. }) => conn == older,
             _ => false,
         }
@@ -70,7 +78,10 @@ impl job_queue::Job for Job {
 impl Job {
     /// True if it applies a response.
     pub fn applies(&self) -> bool {
-        !matches!(self, Job::Decompress { .. } | Job::Count(_))
+        !matches!(
+            self,
+            Job::Decompress { .. } | Job::Count(_) | Job::WriteList(_)
+        )
     }
 }
 
@@ -85,6 +96,7 @@ pub fn drop_records(jobs: &mut JobQueue<Job>, schedule: &mut Schedule, now: Mono
             schedule.candles.put_back(page.key());
             false
         }
+        Job::Tell(..) => false,
         _ => true,
     });
 }
@@ -160,7 +172,7 @@ pub fn apply_tickers(
         apply_ticker(source, item, received, exchange, cx);
     }
     let is_done = tickers.is_empty();
-    if is_done {
+    if is_done && !tickers.goes_on {
         cx.market.quotes.end_poll(source, cx.now);
         cx.stats[source].quotes_polled = true;
         schedule.backoff.quotes_served(cx);
@@ -193,6 +205,9 @@ fn apply_ticker(
         }
         (Ok(_), _) => {}
         (Err(_), _) => cx.stats[source].rejected += 1,
+    }
+    if received.mono < cx.now.mono {
+        quotes.judge(source, symbol, cx.now.mono);
     }
 }
 

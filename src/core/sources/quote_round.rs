@@ -114,6 +114,12 @@ impl QuoteRound {
         }
     }
 
+    /// True if one market has ended so far, and if all have.
+    pub fn ends(&self) -> (bool, bool) {
+        let left = self.in_flight + self.left.len();
+        (left + 1 == self.len, left == 0)
+    }
+
     /// True if no market is left and none is in flight.
     pub fn is_over(&self) -> bool {
         self.in_flight == 0 && self.left.is_empty()

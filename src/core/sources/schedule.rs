@@ -18,7 +18,7 @@ use crate::time::Mono;
 use std::time::Duration;
 
 /// Between two readings of the market list: listings change a few times a day.
-const HOURLY: Duration = Duration::from_secs(3600);
+pub const HOURLY: Duration = Duration::from_secs(3600);
 
 /// Before the next try of an hourly task that failed.
 const HOURLY_RETRY: Duration = Duration::from_secs(60);

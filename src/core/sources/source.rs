@@ -8,6 +8,9 @@
 //! It serves no client and keeps no price: what it reads goes to the market, in slices
 //! ([`Source::work`]), after its body has parsed to its end.
 
+mod failing;
+mod following;
+mod publishing;
 mod reload;
 
 use crate::config::Config;
@@ -16,18 +19,20 @@ use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::backfill_progress::BackfillProgress;
 use crate::core::sources::connections::{Connections, Ended};
-use crate::core::sources::fault::{Blame, Fault};
+
 use crate::core::sources::jobs::{
     Job, apply, apply_tickers, drop_quotes, drop_records, follow_named, refresh_list,
 };
 use crate::core::sources::planner::Planner;
+use crate::core::sources::replica::{Replica, Role};
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::schedule::Schedule;
 use crate::core::sources::task::{Profile, Task};
 use crate::durations::POLL_BOUNDS_US;
 use crate::job_queue::JobQueue;
-use crate::log_targets::{SOURCE, quoted};
+use crate::log_targets::SOURCE;
 use crate::market::{SeriesKey, SourceId};
+use crate::replication::Update;
 use crate::table::Key;
 use crate::time::{Mono, Now};
 use std::net::SocketAddr;
@@ -40,6 +45,9 @@ pub struct Source {
     schedule: Schedule,
     jobs: JobQueue<Job>,
     progress: BackfillProgress,
+    replica: Replica,
+    /// When the newest quotes were received.
+    newest_quotes: Mono,
     /// When [`Source::handle_timeout`] is wanted; recomputed after each change.
     wake_at: Option<Mono>,
     /// True if it is configured no longer: it requests nothing.
@@ -60,6 +68,8 @@ impl Source {
             schedule: Schedule::new(&profile, seed, now.mono),
             jobs: JobQueue::default(),
             progress: BackfillProgress::new(now.mono),
+            replica: Replica::default(),
+            newest_quotes: Mono::default(),
             wake_at: Some(now.mono),
             has_ended: false,
             profile,
@@ -88,7 +98,8 @@ impl Source {
 
     /// Requests candles for a client. `false`: none will come, so the client need not wait.
     pub fn ask(&mut self, series: SeriesKey, slots: &Range<i64>, cx: &Context) -> bool {
-        let is_well = !self.schedule.backoff.is_failing();
+        // Nobody is asked while it is not known who collects.
+        let is_well = !self.schedule.backoff.is_failing() && self.replica.role != Role::Waiting;
         let is_taken = is_well && self.schedule.candles.ask(series, slots, cx);
         if is_taken {
             // It starts at the end of this turn, not while a client is served.
@@ -192,6 +203,9 @@ impl Source {
         if self.has_ended {
             return;
         }
+        if !self.replica.role.collects() {
+            return self.want_due(history, cx);
+        }
         self.schedule.begin_round(&self.profile, cx);
         let mut next = None;
         while let Some(conn) = self.connections.idle() {
@@ -252,7 +266,8 @@ impl Source {
         let mut has_ended = false;
         let is_done = match &mut job {
             Job::ApplyTickers(tickers, received) => {
-                apply_tickers(id, tickers, *received, schedule, cx)
+                self.publish_piece(tickers, *received, cx);
+                apply_tickers(id, tickers, *received, &self.schedule, cx)
             }
             Job::ApplyCandles(page) => {
                 let is_done = page.step(&schedule.clock, &mut schedule.candles, history, cx);
@@ -262,10 +277,30 @@ impl Source {
                 }
                 is_done
             }
+            Job::Tell(body, received) => {
+                let body = std::mem::replace(&mut **body, Update::Status(None));
+                self.publish(body, *received, cx);
+                true
+            }
+            Job::ReadList(list) => {
+                let next = self.read_list(list, cx);
+                let is_done = next.is_some();
+                self.jobs.push(next.flatten());
+                is_done
+            }
+            Job::WriteList(writer) => {
+                let list = writer.step(id, cx);
+                let is_done = list.is_some();
+                list.into_iter().for_each(|list| self.publish_list(list));
+                is_done
+            }
             Job::RefreshList => {
                 let next = refresh_list(&self.profile, schedule, history, cx);
                 let is_done = next.is_some();
                 self.jobs.push(next.into_iter().flatten());
+                if is_done {
+                    self.list_changed();
+                }
                 is_done
             }
             Job::DropQuotes(symbols) => drop_quotes(id, symbols, cx),
@@ -326,9 +361,11 @@ impl Source {
         status.last_latency_ms = Some(took.as_millis() as u64);
         (status.latencies).note(&POLL_BOUNDS_US, took.as_micros() as u64, 1);
         if task.is_quotes() {
+            self.newest_quotes = cx.now.mono;
             self.schedule.backoff.quotes_came(cx);
             cx.market.quotes.count_rejected(staged.rejected);
         }
+        let published = self.to_publish(&staged, sent_at, cx);
         match apply(
             staged,
             sent_at,
@@ -337,58 +374,18 @@ impl Source {
             history,
             cx,
         ) {
-            Ok(job) => self.jobs.push(job),
+            Ok(job) => {
+                // The others are to apply what waits in the same order.
+                let is_later = job.is_some();
+                let told = published.map(|body| Box::new(self.with_ends(body)));
+                match told {
+                    Some(body) if is_later => self.jobs.push([Job::Tell(body, cx.now)]),
+                    Some(body) => self.publish(*body, cx.now, cx),
+                    None => {}
+                }
+                self.jobs.push(job);
+            }
             Err(fault) => self.failed(&task, fault, cx.now.mono, cx),
-        }
-    }
-
-    /// A task that began then has failed: it changes nothing that is served.
-    fn failed(&mut self, task: &Task, fault: Fault, began: Mono, cx: &mut Context) {
-        let id = &self.profile.config.id;
-        // An exchange may fail at one market and serve the others.
-        let blame = match fault.blame() {
-            Blame::Source if task.is_of_one_market() && fault.is_answer() => Blame::Call,
-            blame => blame,
-        };
-        let what = task.describe(&cx.market);
-        let text = format!("{what}: {fault}");
-        let status = &mut cx.stats[self.profile.id];
-        status.errors += 1;
-        status.timeouts += u64::from(matches!(fault, Fault::Timeout(_)));
-        status.rate_limited += u64::from(blame == Blame::RateLimit);
-        status.last_error_at = Some(cx.now.unix);
-        let is_news = status.last_error.as_deref() != Some(&text);
-        if is_news || !self.schedule.backoff.is_failing() {
-            log::warn!(
-                target: SOURCE,
-                "request failed source={id} what={} error={}",
-                quoted(&what),
-                quoted(&fault)
-            );
-        }
-        log::debug!(
-            target: SOURCE,
-            "failed source={id} what={what:?} blame={} ms={} error={}",
-            blame.name(),
-            cx.now.mono.since(began).as_millis(),
-            quoted(&fault),
-        );
-        status.last_error = Some(text);
-        let is_vital = self.schedule.is_vital(task);
-        self.schedule.failed(&self.profile, task, cx);
-        if is_vital || blame != Blame::Call {
-            self.schedule.backoff.failed(&fault, began, cx);
-            // What has been begun and not sent yet waits as well.
-            self.put_back_all(|request| !request.has_left(), cx);
-            self.schedule.candles.give_up_asked();
-            self.schedule.round.abandon();
-        }
-    }
-
-    /// Ends those requests that are chosen. Their tasks are due again at once.
-    fn put_back_all(&mut self, is_chosen: impl Fn(&RequestInFlight) -> bool, cx: &mut Context) {
-        for task in self.connections.put_back_all(is_chosen, cx) {
-            self.schedule.put_back(&task, cx.now.mono);
         }
     }
 }

@@ -23,6 +23,10 @@ pub struct Tickers {
     pieces: VecDeque<Vec<(SymbolId, Ticker)>>,
     /// The time of those that have none of their own.
     default_time: Option<UnixMs>,
+    /// True if a piece has been taken out.
+    has_begun: bool,
+    /// True if more of the poll comes later, as of one that another node has made.
+    pub goes_on: bool,
 }
 
 impl Tickers {
@@ -40,12 +44,24 @@ impl Tickers {
     /// Takes out the first piece.
     pub fn next_piece(&mut self) -> Option<Vec<(SymbolId, Ticker)>> {
         let mut piece = self.pieces.pop_front()?;
+        self.has_begun = true;
         if self.default_time.is_some() {
             for (_, ticker) in &mut piece {
                 ticker.timestamp = ticker.timestamp.or(self.default_time);
             }
         }
         Some(piece)
+    }
+
+    /// The piece that is taken out next, and the time of those in it that have none.
+    pub fn first_piece(&self) -> (&[(SymbolId, Ticker)], Option<UnixMs>) {
+        let piece = self.pieces.front().map_or(&[][..], Vec::as_slice);
+        (piece, self.default_time)
+    }
+
+    /// True if the next piece is the first one, and if it is the last one.
+    pub fn ends(&self) -> (bool, bool) {
+        (!self.has_begun, self.pieces.len() <= 1)
     }
 
     /// True if none is left.

@@ -1,7 +1,7 @@
 //! What the rows of the table read: the core's figures, those of the process, and the source of a row.
 
 use crate::core::api::view::View;
-use crate::core::stats::{HistoryStatus, HttpStatus, StreamStatus};
+use crate::core::stats::{ClusterSource, ClusterStatus, HistoryStatus, HttpStatus, StreamStatus};
 use crate::core::{ProcessFacts, SourceStatus};
 use crate::market::{ChartCounts, QuoteCounts, SourceId};
 
@@ -36,6 +36,28 @@ impl<'a> Figures<'a> {
 
     pub fn history(&self) -> &'a HistoryStatus {
         &self.view.status.history
+    }
+
+    pub fn has_cluster(&self) -> bool {
+        self.view.status.cluster.is_some()
+    }
+
+    pub fn cluster(&self) -> &'a ClusterStatus {
+        let cluster = self.view.status.cluster.as_ref();
+        cluster.expect("its rows are read where there is one")
+    }
+
+    /// What this node does for the source that the row is read for.
+    pub fn cluster_source(&self) -> ClusterSource {
+        let source = self.cluster().sources.get(self.id().index());
+        source.copied().unwrap_or_default()
+    }
+
+    pub fn role(&self) -> &'static str {
+        match self.cluster_source().collects {
+            true => "collector",
+            false => "follower",
+        }
     }
 
     pub fn streams(&self) -> &'a StreamStatus {

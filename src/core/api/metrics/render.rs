@@ -36,9 +36,11 @@ impl Read {
             Read::Text(read) => Figure::Text(read(it)),
             Read::MaybeText(read) => read(it).map_or(Figure::None, Figure::Text),
             Read::OneOf(_, read) => Figure::Text(read(it)),
-            Read::Each(..) | Read::Durations(_) | Read::Object(_) | Read::Sources(_) => {
-                Figure::None
-            }
+            Read::Each(..)
+            | Read::Durations(_)
+            | Read::Object(_)
+            | Read::MaybeObject(..)
+            | Read::Sources(_) => Figure::None,
         }
     }
 }
@@ -63,6 +65,9 @@ fn write_rows(mut object: Object<'_>, rows: &[Metric], it: &Figures<'_>) {
     for row in rows.iter().filter(|row| !row.key.is_empty()) {
         match &row.read {
             Read::Object(rows) => write_rows(object.object(row.key), rows, it),
+            Read::MaybeObject(is_there, rows) if is_there(it) => {
+                write_rows(object.object(row.key), rows, it);
+            }
             Read::Sources(rows) => {
                 let mut array = object.array(row.key);
                 of_sources(it).for_each(|it| write_rows(array.object(), rows, &it));
@@ -97,8 +102,12 @@ pub fn schema(it: &Figures<'_>) -> Vec<u8> {
 }
 
 fn describe_rows(mut schema: Object<'_>, rows: &[Metric], it: &Figures<'_>) {
-    let rows = rows.iter().filter(|row| !row.key.is_empty());
     schema.put("type", "object");
+    describe_members(schema, rows, it);
+}
+
+fn describe_members(mut schema: Object<'_>, rows: &[Metric], it: &Figures<'_>) {
+    let rows = rows.iter().filter(|row| !row.key.is_empty());
     schema.put("additionalProperties", false);
     schema.list("required", rows.clone().map(|row| row.key));
     let mut properties = schema.object("properties");
@@ -115,6 +124,10 @@ fn describe_rows(mut schema: Object<'_>, rows: &[Metric], it: &Figures<'_>) {
 fn describe(mut schema: Object<'_>, read: &Read, it: &Figures<'_>) {
     match read {
         Read::Object(rows) => return describe_rows(schema, rows, it),
+        Read::MaybeObject(_, rows) => {
+            schema.list("type", ["object", "null"]);
+            return describe_members(schema, rows, it);
+        }
         Read::Sources(rows) => {
             schema.put("type", "array");
             describe_rows(schema.object("items"), rows, it);
@@ -180,6 +193,11 @@ impl Page {
         for row in rows {
             match &row.read {
                 Read::Object(rows) => self.rows(rows, subjects),
+                Read::MaybeObject(is_there, rows) => {
+                    if subjects.iter().all(is_there) {
+                        self.rows(rows, subjects);
+                    }
+                }
                 Read::Sources(rows) => {
                     let sources: Vec<_> = subjects.iter().flat_map(of_sources).collect();
                     self.rows(rows, &sources);

@@ -63,6 +63,8 @@ pub enum Read {
     Durations(fn(&Figures<'_>, TellDurations<'_>)),
     /// An object of these.
     Object(&'static [Metric]),
+    /// An object of these, if this holds; else null, and nothing at `/metrics`.
+    MaybeObject(fn(&Figures<'_>) -> bool, &'static [Metric]),
     /// A list with an object of these for each source.
     Sources(&'static [Metric]),
 }
@@ -93,6 +95,7 @@ pub const METRICS: &[Metric] = &[
     object("charts", "Candles in memory.", CHARTS),
     object("history", "The history file.", HISTORY),
     sources("upstreams", "The sources.", SOURCE),
+    shown("cluster", "The cluster; null where there is none.", MaybeObject(|it| it.has_cluster(), CLUSTER)),
     object("http", "Clients and their requests.", HTTP),
     object("streams", "Streams of clients.", STREAMS),
     object("process", "The process and its event loop.", PROCESS),
@@ -200,6 +203,37 @@ const BACKFILL: &[Metric] = &[
     shown("perMinute", "Candles fetched in the last minute; 0 when there is nothing to fetch.",
         Count(|it| it.source().backfill.per_minute)),
     shown("endsAt", "When all are known at this pace.", MaybeTime(|it| it.source().backfill.ends_at)),
+];
+
+#[rustfmt::skip]
+const CLUSTER: &[Metric] = &[
+    shown("node", "The name of this node.", Text(|it| &it.cluster().node)),
+    shown("engine", "Whether the engine that the nodes share can be used.",
+        OneOf(&["up", "down"], |it| if it.cluster().is_up { "up" } else { "down" })),
+    gauge("", "cluster_engine_up", "Whether the engine that the nodes share can be used.",
+        Flag(|it| it.cluster().is_up)),
+    counter("", "cluster_published_total", "Entries, lists and requests that the other nodes were told.",
+        Count(|it| it.cluster().published)),
+    counter("", "cluster_dropped_total", "What the other nodes could not be told.",
+        Count(|it| it.cluster().dropped)),
+    counter("", "cluster_applied_total", "Entries of other nodes that were applied.",
+        Count(|it| it.cluster().applied)),
+    counter("", "cluster_fenced_total", "Entries that the engine refused, because the lease was lost.",
+        Count(|it| it.cluster().fenced)),
+    sources("sources", "What this node does for each source.", CLUSTER_SOURCE),
+];
+
+#[rustfmt::skip]
+const CLUSTER_SOURCE: &[Metric] = &[
+    shown("id", "Its id in the configuration.", Text(|it| &it.source().id)),
+    shown("role", "Whether this node collects it, or follows the node that does.",
+        OneOf(&["collector", "follower"], |it| it.role())),
+    gauge("", "cluster_collector", "Whether this node collects the source.",
+        Flag(|it| it.cluster_source().collects)),
+    gauge("epoch", "cluster_epoch", "The newest lease of the source that this node knows.",
+        Count(|it| it.cluster_source().epoch)),
+    gauge("lagMs", "cluster_lag_seconds", "Age of the last entry of its collector when it was applied.",
+        MaybeMillis(|it| it.cluster_source().lag_ms)),
 ];
 
 #[rustfmt::skip]

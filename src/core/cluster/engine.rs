@@ -1,0 +1,367 @@
+//! The engine: a Redis or Valkey, and the two connections to it.
+//!
+//! [`Engine`] owns the connections (one for commands, one that waits for entries of streams), the addresses
+//! of the host, the back-off, the names of the loaded scripts, and why it is down. It is up once user and
+//! password are taken, the scripts are loaded, and one of them has run: so a replica, a full engine and one
+//! that still loads are down.
+//!
+//! No text that it makes tells user or password.
+
+use super::link::Link;
+use super::scripts::{LEASE_MS, Script};
+use crate::config::EngineUrl;
+use crate::core::context::Context;
+use crate::core::{Action, Broken};
+use crate::log_targets::{CLUSTER, quoted};
+use crate::market::SourceId;
+use crate::rng::Rng;
+use crate::table::{Key, Table};
+use crate::time::Mono;
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// First wait before the next try, doubled with each up to [`MOST_BACKOFF`], less up to half.
+const FIRST_BACKOFF: Duration = Duration::from_millis(100);
+
+/// Longest wait before the next try: all nodes are to be back soon after the engine is.
+const MOST_BACKOFF: Duration = Duration::from_secs(2);
+
+/// Deadlines are looked at each second. After a longer gap this process was paused, or the machine slept.
+const AWAY: Duration = Duration::from_millis(1500);
+
+/// Connections that may be open or not closed yet.
+pub const MOST_CONNECTIONS: usize = 8;
+
+/// What a command is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EngineCommand {
+    /// User and password.
+    Auth,
+    /// The number of the database.
+    Select,
+    /// Loads a script.
+    Load(Script),
+    /// Tells that this node lives.
+    Beat,
+    /// Looks at a lease.
+    Look(SourceId),
+    /// Takes a lease.
+    Acquire(SourceId),
+    /// Renews a lease, and tells how much of the budget was spent.
+    Renew(SourceId, u64),
+    /// Adds an entry.
+    Publish(SourceId),
+    /// Sets the market list.
+    List(SourceId),
+    /// Lets a lease go.
+    Release(SourceId),
+    /// Reads the market list of this version.
+    GetList(SourceId, u64),
+    /// Asks for candles.
+    Ask,
+    /// This node leaves.
+    Leave,
+    /// Waits for entries.
+    Read,
+}
+
+/// Which of the connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// That for commands.
+    Commands,
+    /// That which waits for entries.
+    Reader,
+}
+
+/// See the module's page.
+pub struct Engine {
+    url: EngineUrl,
+    /// That for commands, and that which waits for entries.
+    links: [Link<EngineCommand>; 2],
+    connections: Table<Which>,
+    addresses: VecDeque<SocketAddr>,
+    is_resolving: bool,
+    retry_at: Mono,
+    failures: u32,
+    scripts: [Option<Box<[u8]>>; Script::ALL.len()],
+    is_up: bool,
+    trouble: Option<String>,
+    rng: Rng,
+    /// When deadlines were last looked at.
+    looked_at: Mono,
+}
+
+impl Engine {
+    /// That of this address, to which nothing is connected. Keys of its connections begin at `first`.
+    pub fn new(url: EngineUrl, first: usize, seed: u64, now: Mono) -> Engine {
+        let literal = url.host.parse::<IpAddr>().ok();
+        Engine {
+            links: Default::default(),
+            connections: Table::behind(first, MOST_CONNECTIONS),
+            addresses: literal
+                .map(|ip| SocketAddr::new(ip, url.port))
+                .into_iter()
+                .collect(),
+            is_resolving: false,
+            retry_at: now,
+            failures: 0,
+            scripts: Default::default(),
+            is_up: false,
+            trouble: None,
+            rng: Rng::new(seed),
+            looked_at: now,
+            url,
+        }
+    }
+
+    /// True if it takes commands.
+    pub fn is_up(&self) -> bool {
+        self.is_up
+    }
+
+    /// Why it is down.
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
+    /// One of the connections.
+    pub fn link(&mut self, which: Which) -> &mut Link<EngineCommand> {
+        &mut self.links[which as usize]
+    }
+
+    /// Whose connection this is.
+    pub fn which(&self, key: Key) -> Option<Which> {
+        let which = *self.connections.get(key)?;
+        self.links[which as usize].has(key).then_some(which)
+    }
+
+    /// Whether a key may name one of them.
+    pub fn may_own(&self, key: Key) -> bool {
+        self.connections.may_own(key)
+    }
+
+    /// The socket of a connection is closed.
+    pub fn closed(&mut self, key: Key) {
+        self.connections.remove(key);
+    }
+
+    /// The number of connections.
+    pub fn connections(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// Bytes to send on a connection.
+    pub fn outgoing(&self, key: Key) -> &[u8] {
+        match self.which(key) {
+            Some(which) => self.links[which as usize].outgoing(),
+            None => &[],
+        }
+    }
+
+    /// True if bytes from a connection are welcome.
+    pub fn wants_read(&self, key: Key) -> bool {
+        let which = self.which(key);
+        which.is_some_and(|which| self.links[which as usize].is_open())
+    }
+
+    /// True if nothing waits to be sent, or nothing can be.
+    pub fn has_sent(&self) -> bool {
+        !self.is_up || self.links[Which::Commands as usize].has_sent()
+    }
+
+    /// When [`Engine::handle_timeout`] is wanted.
+    pub fn due(&self) -> Mono {
+        let dues = self.links.iter().filter_map(Link::due).min();
+        let waits = self.links[Which::Commands as usize].is_closed() && !self.is_resolving;
+        let retry = if waits { self.retry_at } else { Mono::NEVER };
+        dues.unwrap_or(Mono::NEVER).min(retry)
+    }
+
+    /// Gives up what is late, and connects. `true`: this process was paused.
+    pub fn handle_timeout(&mut self, cx: &mut Context) -> bool {
+        let now = cx.now.mono;
+        let gap = now.since(std::mem::replace(&mut self.looked_at, now));
+        let was_away = gap > AWAY;
+        if was_away {
+            self.links.iter_mut().for_each(|link| link.postpone(gap));
+        }
+        if let Some(late) = self.links.iter().find(|it| it.is_late(now)) {
+            let why = match late.is_open() {
+                true => "no reply in time".to_string(),
+                false => format!("{}: no answer in time", late.obstacle()),
+            };
+            self.fail(&why, cx);
+            return was_away;
+        }
+        if self.link(Which::Commands).is_closed() && self.retry_at <= now && !self.is_resolving {
+            self.connect(Which::Commands, cx);
+        }
+        if self.is_up && self.link(Which::Reader).is_closed() {
+            self.connect(Which::Reader, cx);
+        }
+        was_away
+    }
+
+    fn connect(&mut self, which: Which, cx: &mut Context) {
+        let Some(address) = self.addresses.front().copied() else {
+            self.is_resolving = true;
+            cx.actions.push_back(Action::Resolve {
+                source: SourceId::ENGINE,
+                host: self.url.host.clone(),
+                port: self.url.port,
+            });
+            return;
+        };
+        let Some(key) = self.connections.insert(which) else {
+            // Old sockets are not closed yet.
+            self.retry_at = cx.now.mono + FIRST_BACKOFF;
+            return;
+        };
+        self.link(which).opening(key, cx.now.mono);
+        cx.actions.push_back(Action::Connect(key, address));
+    }
+
+    /// Takes in the addresses of the host, or why there are none.
+    pub fn resolved(&mut self, addresses: Result<Vec<SocketAddr>, String>, cx: &mut Context) {
+        self.is_resolving = false;
+        match addresses {
+            Ok(addresses) => self.addresses = addresses.into(),
+            Err(why) => self.fail(&why, cx),
+        }
+    }
+
+    /// A connection is open, or its handshake is done.
+    pub fn connected(&mut self, (which, key): (Which, Key), is_secured: bool, cx: &mut Context) {
+        if self.url.tls && !is_secured {
+            self.link(which).securing();
+            let host = self.url.host.clone();
+            return cx.actions.push_back(Action::Secure(key, host));
+        }
+        self.link(which).open();
+        let database = self.url.database;
+        if let Some(it) = self.url.credentials.clone() {
+            match it.user.is_empty() {
+                true => self.send(which, EngineCommand::Auth, &[b"AUTH", &it.password], cx),
+                false => self.send(
+                    which,
+                    EngineCommand::Auth,
+                    &[b"AUTH", &it.user, &it.password],
+                    cx,
+                ),
+            }
+        }
+        if database != 0 {
+            let number = database.to_string();
+            self.send(
+                which,
+                EngineCommand::Select,
+                &[b"SELECT", number.as_bytes()],
+                cx,
+            );
+        }
+        if which == Which::Commands {
+            self.load_scripts(cx);
+        }
+    }
+
+    /// Loads the scripts: once a connection, and when the engine has lost them.
+    pub fn load_scripts(&mut self, cx: &mut Context) {
+        let is_loading = |it: &EngineCommand| matches!(it, EngineCommand::Load(_));
+        if self.link(Which::Commands).pending().any(is_loading) {
+            return;
+        }
+        for script in Script::ALL {
+            let text = script.text();
+            let words: [&[u8]; 3] = [b"SCRIPT", b"LOAD", text.as_bytes()];
+            self.send(Which::Commands, EngineCommand::Load(script), &words, cx);
+        }
+    }
+
+    /// A script has been loaded under this name. `true`: that was the last one.
+    pub fn loaded(&mut self, script: Script, name: &[u8]) -> bool {
+        self.scripts[script as usize] = Some(name.into());
+        script == Script::ALL[Script::ALL.len() - 1]
+    }
+
+    /// It has done what was asked. `true`: it was down.
+    pub fn note_up(&mut self, cx: &mut Context) -> bool {
+        let was_down = !std::mem::replace(&mut self.is_up, true);
+        if was_down {
+            (self.failures, self.trouble) = (0, None);
+            log::info!(target: CLUSTER, "engine up address={}", self.url);
+            self.connect(Which::Reader, cx);
+        }
+        was_down
+    }
+
+    /// Sends a command.
+    pub fn send(
+        &mut self,
+        which: Which,
+        command: EngineCommand,
+        words: &[&[u8]],
+        cx: &mut Context,
+    ) {
+        self.link(which).send(command, words, Duration::ZERO, cx);
+    }
+
+    /// Runs a script, once it is loaded.
+    pub fn run(
+        &mut self,
+        (script, command): (Script, EngineCommand),
+        keys: &[String],
+        arguments: &[&[u8]],
+        cx: &mut Context,
+    ) {
+        let Some(name) = self.scripts[script as usize].clone() else {
+            return;
+        };
+        let count = keys.len().to_string();
+        let mut words: Vec<&[u8]> = vec![b"EVALSHA", &name, count.as_bytes()];
+        words.extend(keys.iter().map(String::as_bytes));
+        words.extend(arguments);
+        self.send(Which::Commands, command, &words, cx);
+    }
+
+    /// Tells that this node lives.
+    pub fn beat(&mut self, nodes: String, node: &str, cx: &mut Context) {
+        let lease = LEASE_MS.to_string();
+        let arguments: [&[u8]; 2] = [node.as_bytes(), lease.as_bytes()];
+        self.run(
+            (Script::Beat, EngineCommand::Beat),
+            &[nodes],
+            &arguments,
+            cx,
+        );
+    }
+
+    /// A connection has ended, or was never open.
+    pub fn lost(&mut self, which: Which, why: Option<&Broken>, cx: &mut Context) {
+        let obstacle = self.link(which).obstacle();
+        let why = why.map_or("closed by the peer".to_string(), ToString::to_string);
+        // The next address is tried, or the name is looked up again.
+        if self.url.host.parse::<IpAddr>().is_err() && !self.is_up {
+            self.addresses.pop_front();
+        }
+        self.fail(&format!("{obstacle}: {why}"), cx);
+    }
+
+    /// It cannot be used: closes both connections, and tries again later.
+    pub fn fail(&mut self, why: &str, cx: &mut Context) {
+        for link in &mut self.links {
+            link.close(cx);
+        }
+        self.is_up = false;
+        let doubled = FIRST_BACKOFF * 2u32.saturating_pow(self.failures.min(16));
+        let step = doubled.min(MOST_BACKOFF);
+        self.failures += 1;
+        let less = self.rng.below(step.as_micros() as u64 / 2);
+        self.retry_at = cx.now.mono + (step - Duration::from_micros(less));
+        if self.trouble.as_deref() != Some(why) {
+            log::warn!(target: CLUSTER, "engine down address={} error={}", self.url, quoted(why));
+            self.trouble = Some(why.to_string());
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The lease of one source, as one node sees it.
+//!
+//! ```text
+//! Follows -> Collects               the lease was free, and is ours
+//! Collects -> Unsure                it has run out by our own clock
+//! Unsure -> Collects                it was renewed: nobody had taken it
+//! Unsure, Collects -> Follows       it is another node's, or was let go
+//! Unsure, Collects -> Alone         it has run out, and the engine is away
+//! Alone -> Collects, Follows        the engine is back
+//! ```
+//!
+//! [`Seat`] owns these steps, the newest epoch that was seen, and the place in the stream. It sends
+//! nothing: `mod` does.
+
+use crate::core::sources::Role;
+use crate::time::Mono;
+use std::fmt;
+use std::time::Duration;
+
+/// How long after its sending a renewal is trusted: the lease less a tenth, because clocks drift.
+pub const TRUSTED: Duration = Duration::from_millis(2700);
+
+/// Bytes of a stream that stay, if its polls are smaller.
+const STREAM_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Most entries of a stream that stay.
+const MOST_ENTRIES: u64 = 4096;
+
+/// What this node does with the lease.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hold {
+    /// It is another's, or nobody's.
+    #[default]
+    Follows,
+    /// It is ours, until then by our own clock.
+    Collects {
+        /// What tells it from all leases before.
+        epoch: u64,
+        /// Until when it is trusted.
+        until: Mono,
+    },
+    /// It was ours, and may be another's by now.
+    Unsure {
+        /// The epoch that it had.
+        epoch: u64,
+    },
+    /// It was ours, and the engine is away: this node collects for itself.
+    Alone,
+}
+
+/// The name of an entry of a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EntryId {
+    /// The engine's time of it.
+    pub ms: u64,
+    /// Its number within the millisecond.
+    pub number: u64,
+}
+
+impl EntryId {
+    /// Reads `ms-number`.
+    pub fn parse(text: &[u8]) -> Option<EntryId> {
+        let (ms, number) = std::str::from_utf8(text).ok()?.split_once('-')?;
+        Some(EntryId {
+            ms: ms.parse().ok()?,
+            number: number.parse().ok()?,
+        })
+    }
+
+    /// The one before it: reading behind that begins with this one.
+    pub fn before(self) -> EntryId {
+        match self.number.checked_sub(1) {
+            Some(number) => EntryId { number, ..self },
+            None => EntryId {
+                ms: self.ms.saturating_sub(1),
+                number: u64::MAX,
+            },
+        }
+    }
+}
+
+impl fmt::Display for EntryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.ms, self.number)
+    }
+}
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub struct Seat {
+    /// What this node does with the lease.
+    pub hold: Hold,
+    /// The newest epoch that was seen.
+    pub seen: u64,
+    /// When the lease is looked at, or renewed.
+    pub due: Mono,
+    /// True while a command about the lease waits for its reply.
+    pub is_asking: bool,
+    /// Since when the lease is free, and left to others.
+    pub free_since: Option<Mono>,
+    /// What was read last of the stream that is followed.
+    pub place: Option<EntryId>,
+    /// What was read last of the requests for candles.
+    pub asks: EntryId,
+    /// The version of the market list that was read last; `None`: none yet.
+    pub list: Option<u64>,
+    /// True while the list is being fetched.
+    pub fetches_list: bool,
+    /// The node that may still be collecting for itself.
+    pub rival: Option<Rival>,
+    /// True if the source is configured no longer.
+    pub has_ended: bool,
+    size: StreamSize,
+}
+
+/// A node that had the lease and did not let it go.
+#[derive(Debug)]
+pub struct Rival {
+    /// Its name.
+    pub node: String,
+    /// Before this, a sign of life may be from before it was lost.
+    pub seen_from: Mono,
+    /// Until when it is assumed to collect for itself.
+    pub until: Mono,
+}
+
+/// How large the entries of a stream are, and how many a poll has.
+#[derive(Debug, Default)]
+struct StreamSize {
+    mean: u64,
+    poll: u64,
+    running: u64,
+}
+
+impl Seat {
+    /// True if this node has the lease, as far as it knows.
+    pub fn collects(&self) -> bool {
+        matches!(self.hold, Hold::Collects { .. })
+    }
+
+    /// The epoch under which this node may publish now.
+    pub fn epoch(&self, now: Mono) -> Option<u64> {
+        match self.hold {
+            Hold::Collects { epoch, until } if now < until => Some(epoch),
+            _ => None,
+        }
+    }
+
+    /// The epoch that a renewal names.
+    pub fn held_epoch(&self) -> Option<u64> {
+        match self.hold {
+            Hold::Collects { epoch, .. } | Hold::Unsure { epoch } => Some(epoch),
+            Hold::Follows | Hold::Alone => None,
+        }
+    }
+
+    /// The role of the source, with the engine up or down.
+    pub fn role(&self, is_up: bool) -> Role {
+        match self.hold {
+            Hold::Follows if !is_up => Role::Waiting,
+            Hold::Follows => Role::Follower,
+            Hold::Collects { .. } => Role::Collector,
+            Hold::Unsure { .. } => Role::Waiting,
+            Hold::Alone => Role::Alone,
+        }
+    }
+
+    /// The lease was renewed by a command that was sent then.
+    pub fn renewed(&mut self, epoch: u64, sent_at: Mono) {
+        self.seen = self.seen.max(epoch);
+        self.free_since = None;
+        self.hold = Hold::Collects {
+            epoch,
+            until: sent_at + TRUSTED,
+        };
+    }
+
+    /// It is not ours. The stream is read from where its last whole poll begins.
+    pub fn lost(&mut self, now: Mono) {
+        self.hold = Hold::Follows;
+        (self.place, self.list, self.rival) = (None, None, None);
+        self.due = now;
+    }
+
+    /// Time has passed.
+    pub fn expire(&mut self, is_up: bool, now: Mono) {
+        let next = match self.hold {
+            Hold::Collects { until, .. } if now < until => return,
+            Hold::Collects { epoch, .. } if is_up => Hold::Unsure { epoch },
+            Hold::Collects { .. } => Hold::Alone,
+            Hold::Unsure { .. } if !is_up => Hold::Alone,
+            Hold::Unsure { .. } | Hold::Follows | Hold::Alone => return,
+        };
+        self.hold = next;
+        self.due = now;
+    }
+
+    /// Counts an entry of so many bytes, and tells how many entries are to stay: two polls at least, and
+    /// some megabytes.
+    pub fn keep(&mut self, bytes: usize, is_first: bool) -> u64 {
+        let size = &mut self.size;
+        size.mean = (size.mean * 7 + bytes as u64) / 8;
+        if is_first {
+            size.poll = std::mem::take(&mut size.running);
+        }
+        size.running += 1;
+        let polls = 3 * size.poll.max(size.running) + 16;
+        let most = MOST_ENTRIES.max(polls);
+        (STREAM_BYTES / size.mean.max(1)).clamp(polls, most)
+    }
+}

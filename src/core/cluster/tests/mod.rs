@@ -1,0 +1,583 @@
+//! Nodes of a cluster in virtual time, with a model of the engine and the demo exchange.
+//!
+//! One seed is one run: `CLUSTER_SEED=7 cargo test --lib cluster::tests`.
+
+mod model;
+
+use crate::config::{ClusterConfig, Config, EngineUrl, SourceConfig, Url};
+use crate::core::{Action, Broken, Core, Event, ProcessFacts};
+use crate::demo::Demo;
+use crate::market::SourceId;
+use crate::rng::Rng;
+use crate::table::Key;
+use crate::time::{Mono, Now, UnixMs};
+use model::Model;
+use std::collections::{BTreeMap, HashMap};
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+const STEP_MS: u64 = 10;
+const SOURCES: [&str; 3] = ["one", "two", "three"];
+
+/// What a connection of a node leads to.
+#[derive(Default)]
+struct Wire {
+    is_engine: bool,
+    bytes: Vec<u8>,
+    /// A command that waits for entries, and until when.
+    waiting: Option<(Vec<Vec<u8>>, u64)>,
+    /// Replies that are on their way, and when they arrive.
+    replies: Vec<(u64, Vec<u8>)>,
+}
+
+struct Node {
+    core: Core,
+    wires: HashMap<Key, Wire>,
+    is_paused: bool,
+    is_cut: bool,
+}
+
+struct World {
+    ms: u64,
+    model: Model,
+    is_engine_up: bool,
+    /// How late the engine replies.
+    delay_ms: u64,
+    /// Commands whose reply is lost: the connection breaks after they were run.
+    lost_replies: usize,
+    nodes: Vec<Option<Node>>,
+    demo: Demo,
+    /// Polls of all quotes: when, of which source, by which node.
+    polls: Vec<(u64, String, usize)>,
+    rng: Rng,
+}
+
+impl World {
+    fn new(count: usize, seed: u64) -> World {
+        let mut world = World {
+            ms: 5000,
+            model: Model::default(),
+            is_engine_up: true,
+            delay_ms: 0,
+            lost_replies: 0,
+            nodes: Vec::new(),
+            demo: Demo::new(1),
+            polls: Vec::new(),
+            rng: Rng::new(seed),
+        };
+        for at in 0..count {
+            world.nodes.push(None);
+            world.start(at);
+        }
+        world
+    }
+
+    fn now(&self) -> Now {
+        Now {
+            mono: Mono(self.ms * 1000),
+            unix: UnixMs(1_790_000_000_000 + self.ms as i64),
+        }
+    }
+
+    fn start(&mut self, at: usize) {
+        let source = |id: &&str| SourceConfig {
+            id: id.to_string(),
+            url: Url::parse(&format!("http://10.0.0.1:80/{id}")).ok(),
+            poll: Duration::from_secs(1),
+            ..SourceConfig::of("binance")
+        };
+        let config = Config {
+            sources: SOURCES.iter().map(source).collect(),
+            cluster: Some(ClusterConfig {
+                url: EngineUrl::parse("redis://10.0.0.2").expect("it is well-formed"),
+                prefix: "test".to_string(),
+                node: Some(format!("n{at}")),
+            }),
+            ..Config::default()
+        };
+        let boot = self.rng.next_u64();
+        let core = Core::new(config, None, ProcessFacts::default, boot, self.now());
+        self.nodes[at] = Some(Node {
+            core,
+            wires: HashMap::new(),
+            is_paused: false,
+            is_cut: false,
+        });
+    }
+
+    fn node(&mut self, at: usize) -> &mut Node {
+        self.nodes[at].as_mut().expect("the node runs")
+    }
+
+    fn run(&mut self, ms: u64) {
+        let end = self.ms + ms;
+        while self.ms < end {
+            self.ms += STEP_MS;
+            self.model.time_ms = 1_790_000_000_000 + self.ms as i64;
+            for at in 0..self.nodes.len() {
+                if let Some(mut node) = self.nodes[at].take() {
+                    if !node.is_paused {
+                        self.step(at, &mut node);
+                    }
+                    self.nodes[at] = Some(node);
+                }
+            }
+        }
+    }
+
+    /// One turn of a node.
+    fn step(&mut self, at: usize, node: &mut Node) {
+        let now = self.now();
+        let keys: Vec<Key> = node.wires.keys().copied().collect();
+        for key in keys {
+            self.deliver(key, node);
+        }
+        if node.core.poll_timeout().is_some_and(|due| due <= now.mono) {
+            node.core.handle_timeout(now);
+        }
+        for _ in 0..300 {
+            let mut is_done = true;
+            while let Some(action) = node.core.poll_action() {
+                self.act(at, action, node);
+                is_done = false;
+            }
+            if node.core.has_work() {
+                node.core.work(now);
+                is_done = false;
+            }
+            if is_done {
+                return;
+            }
+        }
+        panic!("node {at} has no end of work");
+    }
+
+    fn act(&mut self, at: usize, action: Action, node: &mut Node) {
+        let now = self.now();
+        match action {
+            Action::Connect(key, address) => {
+                let is_engine = address == SocketAddr::from(([10, 0, 0, 2], 6379));
+                if is_engine && (!self.is_engine_up || node.is_cut) {
+                    let why = Broken::Io(ErrorKind::ConnectionRefused);
+                    return node.core.handle(key, Event::Failed(&why), now);
+                }
+                let wire = Wire {
+                    is_engine,
+                    ..Wire::default()
+                };
+                node.wires.insert(key, wire);
+                node.core.handle(key, Event::Connected, now);
+                self.pump(at, key, node);
+            }
+            Action::Flush(key) => self.pump(at, key, node),
+            Action::Close(key) => {
+                node.wires.remove(&key);
+                node.core.closed(key);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Takes what a node sends, and has it answered.
+    fn pump(&mut self, at: usize, key: Key, node: &mut Node) {
+        let now = self.now();
+        loop {
+            let mut bytes = Vec::new();
+            node.core.outgoing(key).each(|piece| {
+                bytes.extend_from_slice(piece);
+                true
+            });
+            let Some(wire) = node.wires.get_mut(&key).filter(|_| !bytes.is_empty()) else {
+                break;
+            };
+            wire.bytes.extend_from_slice(&bytes);
+            node.core.handle(key, Event::Sent(bytes.len()), now);
+        }
+        let Some(wire) = node.wires.get_mut(&key) else {
+            return;
+        };
+        if !wire.is_engine {
+            return self.exchange(at, key, node);
+        }
+        while wire.waiting.is_none()
+            && let Some(command) = Model::next_command(&mut wire.bytes)
+        {
+            match self.model.run(&command, false) {
+                Some(_) if self.lost_replies > 0 => {
+                    self.lost_replies -= 1;
+                    return node.core.handle(key, Event::Eof, now);
+                }
+                Some(reply) => wire.replies.push((self.ms + self.delay_ms, reply)),
+                None => wire.waiting = Some((command, self.ms + 250)),
+            }
+        }
+    }
+
+    /// Brings a node what has come for it.
+    fn deliver(&mut self, key: Key, node: &mut Node) {
+        let now = self.now();
+        let Some(wire) = node.wires.get_mut(&key).filter(|it| it.is_engine) else {
+            return;
+        };
+        if !self.is_engine_up || node.is_cut {
+            // Cut off without a word; a dead engine closes.
+            if !self.is_engine_up {
+                node.core.handle(key, Event::Eof, now);
+            }
+            return;
+        }
+        if let Some((command, until)) = wire.waiting.take() {
+            match self.model.run(&command, self.ms >= until) {
+                Some(reply) => wire.replies.push((self.ms + self.delay_ms, reply)),
+                None => wire.waiting = Some((command, until)),
+            }
+        }
+        let due: Vec<_> = wire
+            .replies
+            .extract_if(.., |(at, _)| *at <= self.ms)
+            .collect();
+        for (_, reply) in due {
+            node.core.handle(key, Event::Received(&reply), now);
+        }
+    }
+
+    /// The exchange answers at once.
+    fn exchange(&mut self, at: usize, key: Key, node: &mut Node) {
+        let now = self.now();
+        let Some(wire) = node.wires.get_mut(&key) else {
+            return;
+        };
+        let text = String::from_utf8_lossy(&wire.bytes).into_owned();
+        if !text.ends_with("\r\n\r\n") {
+            return;
+        }
+        wire.bytes.clear();
+        let target = text.split(' ').nth(1).expect("a request has a target");
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let (source, path) = path[1..]
+            .split_once('/')
+            .expect("the base path is the source");
+        if path.ends_with("24hr") && query.is_empty() {
+            self.polls.push((self.ms, source.to_string(), at));
+        }
+        let mut body = Vec::new();
+        let path = format!("/{path}");
+        self.demo
+            .respond(path.as_bytes(), query.as_bytes(), now.unix, &mut body);
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+        let reply = [head.as_bytes(), &body].concat();
+        node.core.handle(key, Event::Received(&reply), now);
+    }
+
+    /// The nodes that collect a source, as they see it.
+    fn collectors(&self, source: usize) -> Vec<usize> {
+        let collects = |node: &Node| {
+            let cluster = node
+                .core
+                .cx
+                .stats
+                .cluster
+                .as_ref()
+                .expect("it is in a cluster");
+            cluster.sources[source].collects
+        };
+        let nodes = self.nodes.iter().enumerate();
+        nodes
+            .filter(|(_, node)| node.as_ref().is_some_and(collects))
+            .map(|(at, _)| at)
+            .collect()
+    }
+
+    fn ends_with_one_collector_each(&self) {
+        for (source, name) in SOURCES.iter().enumerate() {
+            assert_eq!(self.collectors(source).len(), 1, "{name}");
+        }
+    }
+
+    /// All nodes serve the same quotes, none of them older than this.
+    fn agrees(&mut self, most_ms: i64) {
+        let now = self.now().unix;
+        let mut all: BTreeMap<(usize, String), String> = BTreeMap::new();
+        for node in self.nodes.iter().flatten() {
+            let (catalog, quotes) = (&node.core.cx.market.catalog, &node.core.cx.market.quotes);
+            for source in 0..SOURCES.len() {
+                for symbol in catalog.known() {
+                    let quote = quotes
+                        .of(SourceId(source as u16), *symbol)
+                        .expect("it is served");
+                    let age = now - quote.received_at;
+                    assert!(age <= most_ms, "{age} ms");
+                    let text = format!("{:?} {:?}", quote.ticker, quote.received_at);
+                    let name = catalog.name(*symbol).as_str().to_string();
+                    let known = all.entry((source, name)).or_insert_with(|| text.clone());
+                    assert_eq!(*known, text);
+                }
+            }
+        }
+        assert_eq!(all.len(), SOURCES.len() * 24);
+    }
+
+    /// No epoch has two holders.
+    fn epochs_are_unique(&self) {
+        let leases = self
+            .model
+            .published
+            .iter()
+            .map(|(lease, epoch, _)| (lease, epoch));
+        let leases: Vec<_> = leases.collect();
+        assert!(leases.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+
+    /// The longest time between two polls of a source since then.
+    fn longest_gap(&self, since: u64) -> u64 {
+        let mut longest = 0;
+        for source in SOURCES {
+            let polls = self
+                .polls
+                .iter()
+                .filter(|(at, of, _)| *at >= since && of == source);
+            let times: Vec<u64> = polls.map(|(at, ..)| *at).chain([self.ms]).collect();
+            let gaps = times.windows(2).map(|pair| pair[1] - pair[0]);
+            longest = gaps.chain([longest]).max().unwrap_or(0);
+        }
+        longest
+    }
+
+    /// Polls of one source by two nodes within less than this of each other, since then.
+    fn doubled(&self, since: u64, ms: u64) -> usize {
+        let mut count = 0;
+        for source in SOURCES {
+            let polls = self
+                .polls
+                .iter()
+                .filter(|(at, of, _)| *at >= since && of == source);
+            let polls: Vec<_> = polls.collect();
+            let is_doubled = |pair: &&[&(u64, String, usize)]| {
+                pair[0].2 != pair[1].2 && pair[1].0 - pair[0].0 < ms
+            };
+            count += polls.windows(2).filter(is_doubled).count();
+        }
+        count
+    }
+}
+
+fn seed() -> u64 {
+    let given = std::env::var("CLUSTER_SEED").ok();
+    given.and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
+#[test]
+fn one_node_collects_each_source_and_the_others_serve_the_same() {
+    let mut world = World::new(3, seed());
+    world.run(12_000);
+    world.ends_with_one_collector_each();
+    let of = |source| world.collectors(source)[0];
+    let mut all = [of(0), of(1), of(2)];
+    all.sort_unstable();
+    assert_eq!(all, [0, 1, 2], "each node has its share");
+    world.agrees(2100);
+    world.epochs_are_unique();
+    // The exchange sees one node at a time.
+    assert_eq!(world.doubled(0, 500), 0);
+    assert_eq!(world.model.fenced, 0);
+}
+
+#[test]
+fn a_dead_collector_is_replaced_within_the_lease_and_a_poll() {
+    let mut world = World::new(3, seed());
+    world.run(12_000);
+    for round in 0..4 {
+        let dead = world.collectors(round % 3)[0];
+        let since = world.ms;
+        world.nodes[dead] = None;
+        world.run(6000);
+        world.ends_with_one_collector_each();
+        // The lease, and two polls; a node that was lost leaves half of the budget.
+        assert!(
+            world.longest_gap(since) <= 5000,
+            "{}",
+            world.longest_gap(since)
+        );
+        world.start(dead);
+        world.run(9000);
+        world.agrees(2100);
+    }
+    assert_eq!(world.doubled(0, 500), 0);
+    world.epochs_are_unique();
+}
+
+#[test]
+fn a_paused_collector_asks_before_it_calls_the_exchange_again() {
+    let mut world = World::new(2, seed());
+    world.run(12_000);
+    let paused = world.collectors(0)[0];
+    world.node(paused).is_paused = true;
+    world.run(10_000);
+    let since = world.ms;
+    world.node(paused).is_paused = false;
+    world.run(3000);
+    assert_eq!(world.doubled(since, 500), 0);
+    world.run(6000);
+    world.ends_with_one_collector_each();
+    world.agrees(2100);
+}
+
+#[test]
+fn without_engine_collectors_go_on_and_followers_do_not_begin() {
+    let mut world = World::new(3, seed());
+    world.run(12_000);
+    let before: Vec<_> = (0..3).map(|source| world.collectors(source)).collect();
+    for is_wiped in [false, true] {
+        let old = world.model.clone();
+        world.is_engine_up = false;
+        let since = world.ms;
+        world.run(60_000);
+        let after: Vec<_> = (0..3).map(|source| world.collectors(source)).collect();
+        assert_eq!(before, after);
+        assert!(
+            world.longest_gap(since) <= 3100,
+            "{}",
+            world.longest_gap(since)
+        );
+        assert_eq!(world.doubled(since, 500), 0);
+        // It comes back empty, or with what it held.
+        world.model = if is_wiped { Model::default() } else { old };
+        world.is_engine_up = true;
+        world.run(5000);
+        world.ends_with_one_collector_each();
+        world.agrees(3100);
+        world.run(8000);
+    }
+}
+
+#[test]
+fn a_collector_that_is_cut_off_collects_for_itself_and_its_late_entries_are_refused() {
+    let mut world = World::new(2, seed());
+    world.run(12_000);
+    let cut = world.collectors(0)[0];
+    world.node(cut).is_cut = true;
+    world.run(20_000);
+    let both = world.collectors(0);
+    assert_eq!(both, [0, 1], "one for all, one for itself");
+    world.node(cut).is_cut = false;
+    world.run(10_000);
+    world.ends_with_one_collector_each();
+    world.agrees(2600);
+}
+
+#[test]
+fn lost_replies_flushed_scripts_slow_replies_and_trimmed_streams_change_nothing() {
+    let mut world = World::new(3, seed());
+    world.run(12_000);
+    for _ in 0..5 {
+        world.lost_replies = 1 + world.rng.below(3) as usize;
+        let ms = 500 + world.rng.below(2000);
+        world.run(ms);
+    }
+    world.run(8000);
+    world.ends_with_one_collector_each();
+    world.model.has_scripts = false;
+    world.run(4000);
+    world.ends_with_one_collector_each();
+    world.agrees(2100);
+    world.delay_ms = 2000;
+    world.run(20_000);
+    world.ends_with_one_collector_each();
+    world.delay_ms = 0;
+    world.run(4000);
+    // A follower is away, and what it has not read is trimmed away.
+    let follower = (0..3)
+        .find(|at| !world.collectors(0).contains(at))
+        .expect("there are two");
+    world.node(follower).is_paused = true;
+    world.run(2000);
+    world
+        .model
+        .streams
+        .values_mut()
+        .for_each(|it| drop(it.drain(..it.len() - 1)));
+    world.node(follower).is_paused = false;
+    world.run(9000);
+    world.ends_with_one_collector_each();
+    world.agrees(2100);
+}
+
+#[test]
+fn the_clock_of_the_engine_may_jump() {
+    let mut world = World::new(3, seed());
+    world.run(12_000);
+    for lease in world.model.hashes.values_mut() {
+        // As after an hour back: leases that end in an hour.
+        let until: i64 = lease["until"].parse().expect("a number");
+        lease.insert("until".to_string(), (until + 3_600_000).to_string());
+    }
+    let dead = world.collectors(0)[0];
+    world.nodes[dead] = None;
+    world.run(8000);
+    world.ends_with_one_collector_each();
+    world.epochs_are_unique();
+}
+
+#[test]
+fn an_engine_that_refuses_is_told_in_words_and_without_the_password() {
+    let mut world = World::new(2, seed());
+    world.run(12_000);
+    for (error, expected) in [
+        (
+            "OOM command not allowed when used memory > 'maxmemory'.",
+            "its memory is full",
+        ),
+        (
+            "READONLY You can't write against a read only replica.",
+            "it is a replica",
+        ),
+        ("MOVED 7 10.0.0.9:6379", "10.0.0.9:6379"),
+        (
+            "LOADING Redis is loading the dataset in memory",
+            "it is loading its data",
+        ),
+    ] {
+        world.model.refuses = Some(error);
+        world.run(4000);
+        for node in world.nodes.iter().flatten() {
+            let cluster = node
+                .core
+                .cx
+                .stats
+                .cluster
+                .as_ref()
+                .expect("it is in a cluster");
+            let (_, why) = cluster.down.as_ref().expect("it is down");
+            assert!(why.contains(expected), "{why}");
+        }
+        world.model.refuses = None;
+        world.run(6000);
+        world.ends_with_one_collector_each();
+        world.agrees(3100);
+    }
+}
+
+#[test]
+fn a_stopped_node_lets_go_at_once() {
+    let mut world = World::new(3, seed());
+    world.run(12_000);
+    let stopped = world.collectors(1)[0];
+    let now = world.now();
+    world.node(stopped).core.shut_down(now);
+    world.run(100);
+    let others: Vec<_> = world
+        .collectors(1)
+        .into_iter()
+        .filter(|at| *at != stopped)
+        .collect();
+    assert_eq!(others.len(), 1, "another has it after 100 ms");
+    world.nodes[stopped] = None;
+    // The others read on without a pause.
+    for _ in 0..15 {
+        world.run(200);
+        world.agrees(1500);
+    }
+    world.ends_with_one_collector_each();
+    world.agrees(2100);
+}

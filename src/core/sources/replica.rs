@@ -1,0 +1,253 @@
+//! A source of which one node of a cluster collects, and the others follow.
+//!
+//! [`Replica`] owns the role of this node, what is to be told to the others, and the candles that are
+//! asked for: those that this node waits for as a follower, and those that others wait for if it collects.
+//! It decides neither who collects (`core::cluster` does) nor what is requested of the exchange.
+
+use crate::core::context::Context;
+use crate::log_targets::CLUSTER;
+use crate::market::{SeriesKey, SourceId, SymbolId};
+use crate::record::{MarketInfo, Ticker};
+use crate::replication::{self, Entry, Head, Update};
+use crate::time::{Mono, Now};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::time::Duration;
+
+/// Requests for candles that a follower waits for at a time.
+const MOST_WANTED: usize = 16;
+
+/// How long it waits: longer than a client does, and than the collector's exchange takes.
+const WANTED_FOR: Duration = Duration::from_secs(5);
+
+/// Requests of followers that a collector holds. Above it, they are dropped, and the follower asks again.
+const MOST_ASKED: usize = 64;
+
+/// Markets that one slice of writing a list looks at: some 0.1 ms.
+const MARKETS_A_SLICE: usize = 256;
+
+/// What this node does for a source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// It collects, and tells nobody.
+    #[default]
+    Alone,
+    /// It collects, and tells the others.
+    Collector,
+    /// It follows the collector, and requests nothing of the exchange.
+    Follower,
+    /// It requests nothing until it is known who collects.
+    Waiting,
+}
+
+impl Role {
+    /// True if the exchange may be called.
+    pub fn collects(self) -> bool {
+        matches!(self, Role::Alone | Role::Collector)
+    }
+}
+
+/// Candles that another node waits for.
+#[derive(Debug)]
+pub struct Asked {
+    /// Their series.
+    pub key: SeriesKey,
+    /// Their slots.
+    pub slots: Range<i64>,
+    /// When it waits no longer.
+    pub until: Mono,
+}
+
+/// What the other nodes are to be told.
+#[derive(Debug)]
+pub enum Outbound {
+    /// An entry of the stream.
+    Entry(Box<Entry>),
+    /// The market list.
+    List(Vec<u8>),
+    /// Candles that this node asks for.
+    Ask(replication::SeriesPart),
+}
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub struct Replica {
+    /// What this node does.
+    pub role: Role,
+    /// Since when.
+    pub since: Mono,
+    told: VecDeque<Outbound>,
+    wanted: Vec<(SeriesKey, Mono)>,
+    asked: Vec<Asked>,
+}
+
+impl Replica {
+    /// Begins with a role. What was asked before belongs to the former one.
+    pub fn begin(&mut self, role: Role, now: Mono) {
+        *self = Replica {
+            role,
+            since: now,
+            ..Replica::default()
+        };
+    }
+
+    /// True if the others are told what comes.
+    pub fn publishes(&self) -> bool {
+        self.role == Role::Collector
+    }
+
+    /// Takes out what is to be told next.
+    pub fn next_told(&mut self) -> Option<Outbound> {
+        self.told.pop_front()
+    }
+
+    /// Tells the others of something that was received then.
+    pub fn publish(
+        &mut self,
+        source: SourceId,
+        body: Update,
+        received: Now,
+        rest: Mono,
+        cx: &Context,
+    ) {
+        let status = &cx.stats[source];
+        let head = Head {
+            epoch: 0,
+            waited_ms: cx.now.mono.since(received.mono).as_millis() as u64,
+            received: received.unix,
+            exchange_time: status.clock.map(|_| cx.exchange_time(source)),
+            state: status.state as u8,
+            rest_ms: rest.since(cx.now.mono).as_millis() as u64,
+        };
+        let entry = Entry { head, body };
+        self.told.push_back(Outbound::Entry(Box::new(entry)));
+    }
+
+    /// Tells them the market list.
+    pub fn publish_list(&mut self, bytes: Vec<u8>) {
+        self.told.push_back(Outbound::List(bytes));
+    }
+
+    /// True if a follower may ask for more candles.
+    pub fn has_room(&self) -> bool {
+        self.wanted.len() < MOST_WANTED
+    }
+
+    /// Asks the collector for candles.
+    pub fn want(&mut self, key: SeriesKey, slots: Range<i64>, cx: &Context) {
+        log::debug!(
+            target: CLUSTER,
+            "candles wanted source={} symbol={} interval={} slots={}",
+            cx.stats[key.source].id,
+            cx.market.catalog.name(key.symbol).as_str(),
+            key.interval.name(),
+            slots.end - slots.start,
+        );
+        self.wanted.push((key, cx.now.mono + WANTED_FOR));
+        self.told.push_back(Outbound::Ask(replication::SeriesPart {
+            symbol: cx.market.catalog.name(key.symbol).as_str().into(),
+            interval: key.interval,
+            slots,
+        }));
+    }
+
+    /// Candles of this series have come.
+    pub fn came(&mut self, key: SeriesKey) {
+        self.wanted.retain(|(wanted, _)| *wanted != key);
+    }
+
+    /// Takes out a series whose candles were waited for too long.
+    pub fn next_late(&mut self, now: Mono) -> Option<SeriesKey> {
+        let at = self.wanted.iter().position(|(_, until)| *until <= now)?;
+        Some(self.wanted.swap_remove(at).0)
+    }
+
+    /// When [`Replica::next_late`] is to be looked at.
+    pub fn due(&self) -> Option<Mono> {
+        let wanted = self.wanted.iter().map(|(_, until)| *until);
+        wanted.chain(self.asked.iter().map(|it| it.until)).min()
+    }
+
+    /// Another node asks for candles. `false`: too many wait.
+    pub fn ask(&mut self, key: SeriesKey, slots: Range<i64>, now: Mono) -> bool {
+        let is_same = |it: &Asked| it.key == key && it.slots == slots;
+        if !self.asked.iter().any(is_same) {
+            if self.asked.len() >= MOST_ASKED {
+                return false;
+            }
+            let until = now + WANTED_FOR;
+            self.asked.push(Asked { key, slots, until });
+        }
+        true
+    }
+
+    /// Takes out a request that can be answered, or whose time is over.
+    pub fn next_answer(&mut self, now: Mono, comes: impl Fn(&Asked) -> bool) -> Option<Asked> {
+        let is_done = |it: &Asked| it.until <= now || !comes(it);
+        let at = self.asked.iter().position(is_done)?;
+        Some(self.asked.swap_remove(at))
+    }
+}
+
+/// The ticker of a market, under its id at the exchange.
+pub fn named(
+    source: SourceId,
+    symbol: SymbolId,
+    ticker: &Ticker,
+    cx: &Context,
+) -> Option<(Box<str>, Ticker)> {
+    let listing = cx.market.catalog.listing(source, symbol)?;
+    Some((listing.ticker_id.clone(), ticker.clone()))
+}
+
+/// A market list that is being written, slice by slice.
+#[derive(Debug)]
+pub struct ListWriter {
+    bytes: Vec<u8>,
+    /// The place of the next market among those that are known.
+    next: usize,
+    /// That of the catalog.
+    version: u64,
+}
+
+impl ListWriter {
+    /// Nothing is written yet.
+    pub fn new() -> ListWriter {
+        ListWriter {
+            bytes: vec![replication::VERSION],
+            next: 0,
+            version: 0,
+        }
+    }
+
+    /// Writes some markets. `Some`: the bytes of the whole list. If markets come or go meanwhile, it begins
+    /// anew.
+    pub fn step(&mut self, source: SourceId, cx: &Context) -> Option<Vec<u8>> {
+        let catalog = &cx.market.catalog;
+        let known = catalog.known();
+        if self.version != catalog.version() {
+            *self = ListWriter::new();
+            self.version = catalog.version();
+        }
+        let end = known.len().min(self.next + MARKETS_A_SLICE);
+        for symbol in known.get(self.next..end).unwrap_or_default() {
+            let Some(listing) = catalog.listing(source, *symbol) else {
+                continue;
+            };
+            let name = catalog.name(*symbol);
+            let market = MarketInfo {
+                ticker_id: listing.ticker_id.clone(),
+                candle_id: Some(listing.candle_id())
+                    .filter(|it| **it != *listing.ticker_id)
+                    .map(Into::into),
+                base: name.base().into(),
+                quote: name.quote().into(),
+                active: listing.active,
+                rules: listing.rules.clone(),
+            };
+            replication::encode_market(&market, &mut self.bytes);
+        }
+        self.next = end;
+        (end == known.len()).then(|| std::mem::take(&mut self.bytes))
+    }
+}

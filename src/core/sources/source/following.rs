@@ -1,0 +1,225 @@
+//! What a source does in a cluster while another node collects: it applies what that one tells, and asks it
+//! for candles.
+
+use super::Source;
+use crate::core::context::Context;
+use crate::core::history::{History, Pace};
+use crate::core::sources::candle_page::CandlePage;
+use crate::core::sources::jobs::Job;
+use crate::core::sources::replica::Role;
+use crate::core::sources::schedule::HOURLY;
+use crate::core::sources::series_plan::Urgency;
+use crate::core::sources::staged::{Items, Staged, Stager};
+use crate::core::sources::task::Task;
+use crate::core::stats::SourceState;
+use crate::exchange::Sink;
+use crate::market::{Lookup, Reported, SeriesKey};
+use crate::replication::{Entry, Head, Markets, SentCandles, Update};
+use crate::time::{Mono, Now};
+use std::time::Duration;
+
+/// How long after its time a follower waits for the newest candles, which the collector reads unasked.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Quotes that were received so long before others are passed over. The age of an entry is known to a round
+/// trip.
+const DISORDER: Duration = Duration::from_millis(200);
+
+/// Longest pause of the exchange that is taken over.
+const MOST_REST_MS: u64 = 86_400_000;
+
+/// A follower's clock of the exchange that is this far off is set anew.
+const CLOCK_OFF_MS: i64 = 500;
+
+/// Markets of a list that are read in one slice: some 0.1 ms.
+const MARKETS_A_SLICE: usize = 256;
+
+impl Source {
+    /// Applies an entry of the collector that was written so long ago.
+    pub fn follow_entry(
+        &mut self,
+        entry: Entry,
+        age: Duration,
+        history: &mut History,
+        cx: &mut Context,
+    ) {
+        if self.has_ended || self.replica.role != Role::Follower {
+            return;
+        }
+        let age_ms = entry.head.waited_ms.saturating_add(age.as_millis() as u64);
+        let received = Now {
+            mono: Mono(cx.now.mono.0.saturating_sub(age_ms.saturating_mul(1000))),
+            unix: entry.head.received,
+        };
+        self.follow_head(&entry.head, age, &entry.body, history, cx);
+        match entry.body {
+            // An engine that came back with old data tells what is known better.
+            Update::Quotes { .. } if received.mono + DISORDER < self.newest_quotes => {}
+            Update::Quotes {
+                is_last, tickers, ..
+            } => {
+                self.newest_quotes = self.newest_quotes.max(received.mono);
+                let mut staged = Staged::new(self.profile.id, Task::Tickers);
+                let catalog = &mut cx.market.catalog;
+                let mut stager = Stager {
+                    staged: &mut staged,
+                    catalog,
+                    symbol: None,
+                };
+                for (id, ticker) in tickers {
+                    if stager.wants(&id) {
+                        stager.ticker(&id, ticker);
+                    }
+                }
+                if let Items::Tickers(mut tickers, _) = staged.items {
+                    tickers.goes_on = !is_last;
+                    self.schedule.backoff.quotes_came(cx);
+                    self.jobs.push([Job::ApplyTickers(tickers, received)]);
+                }
+            }
+            Update::Candles(page) => self.follow_candles(page, cx),
+            Update::Status(error) => {
+                let status = &mut cx.stats[self.profile.id];
+                status.last_error = error.map(String::from).or(status.last_error.take());
+            }
+            Update::Stats(id, stats) => {
+                let symbol = cx.market.catalog.by_ticker_id(self.profile.id, &id);
+                if let Some(symbol) = symbol {
+                    self.schedule.round.keep_stats(symbol, *stats);
+                }
+            }
+            Update::Released(_) => {}
+        }
+    }
+
+    /// Takes over how the source does at its collector.
+    fn follow_head(
+        &mut self,
+        head: &Head,
+        age: Duration,
+        body: &Update,
+        history: &mut History,
+        cx: &mut Context,
+    ) {
+        let id = self.profile.id;
+        if matches!(body, Update::Quotes { .. }) {
+            cx.stats[id].last_success_at = Some(head.received);
+        }
+        match head.exchange_time {
+            Some(time) => {
+                let time = time + age.as_millis() as i64;
+                let clock = &mut self.schedule.clock;
+                let off = (time - cx.exchange_time(id)).abs();
+                if clock.is_in_doubt() || off > CLOCK_OFF_MS {
+                    clock.set(time, cx.now.mono, &mut self.schedule.candles, history, cx);
+                }
+            }
+            None if !self.schedule.clock.is_in_doubt() => self.schedule.clock.doubt(cx),
+            None => {}
+        }
+        let until = cx.now.mono + Duration::from_millis(head.rest_ms.min(MOST_REST_MS));
+        self.schedule.backoff.until = if head.rest_ms > 0 { until } else { cx.now.mono };
+        let failing = [SourceState::Backoff, SourceState::Down];
+        if let Some(state) = failing.into_iter().find(|it| *it as u8 == head.state) {
+            let status = &mut cx.stats[id];
+            status.state = state;
+            status.failing_since.get_or_insert(cx.now.unix);
+        }
+    }
+
+    fn follow_candles(&mut self, page: SentCandles, cx: &mut Context) {
+        let SentCandles { series, .. } = &page;
+        let Lookup::Known(symbol) = cx.market.catalog.find(series.symbol.as_bytes()) else {
+            return;
+        };
+        let key = SeriesKey {
+            source: self.profile.id,
+            symbol,
+            interval: series.interval,
+        };
+        self.replica.came(key);
+        let clock = cx.stats[key.source].clock;
+        let (Some(zero), true) = (clock, self.schedule.candles.follow(key, cx)) else {
+            return;
+        };
+        self.schedule.candles.note_reach(key, cx);
+        // The time of our clock at which the exchange's was what it was when the collector asked.
+        let sent_ms = page.closed_before.0.saturating_sub(zero);
+        let sent_at = Now {
+            mono: Mono((sent_ms.max(0) as u64).saturating_mul(1000)),
+            unix: cx.now.unix,
+        };
+        let slots = page.series.slots;
+        let rows = page.rows.into_iter();
+        let rows = rows.map(|(candle, closed)| Reported { candle, closed });
+        let known = (page.is_dated, page.is_full);
+        let applied = CandlePage::new(key, slots, rows.collect(), known, sent_at);
+        let applied = applied.asked_elsewhere(page.is_proven);
+        self.jobs.push([Job::ApplyCandles(applied)]);
+    }
+
+    /// Takes in the market list of the collector. `false`: one is being applied.
+    pub fn follow_list(&mut self, list: Markets, cx: &mut Context) -> bool {
+        let is_reading = |job: &Job| matches!(job, Job::ReadList(_) | Job::RefreshList);
+        let can_read = !self.jobs.iter().any(is_reading);
+        if self.replica.role == Role::Follower && !self.has_ended && can_read {
+            self.schedule.list_due = cx.now.mono + HOURLY;
+            cx.market.catalog.begin_list(self.profile.id);
+            self.jobs.push([Job::ReadList(list)]);
+        }
+        can_read
+    }
+
+    /// Reads some of a list. `Some`: all of it has been read; the job that puts it in place.
+    pub(super) fn read_list(&self, list: &mut Markets, cx: &mut Context) -> Option<Option<Job>> {
+        let id = self.profile.id;
+        let mut left = MARKETS_A_SLICE;
+        for market in list.by_ref().take(left) {
+            cx.market.catalog.list(id, market);
+            left -= 1;
+        }
+        let is_read = left > 0;
+        is_read.then(|| {
+            cx.market
+                .catalog
+                .end_list(id)
+                .ok()
+                .map(|()| Job::RefreshList)
+        })
+    }
+
+    /// Asks the collector for the candles that are due, and works out when to look again.
+    pub(super) fn want_due(&mut self, history: &History, cx: &mut Context) {
+        while let Some(key) = self.replica.next_late(cx.now.mono) {
+            self.schedule.candles.failed(key, cx.now);
+        }
+        let follows = self.replica.role == Role::Follower;
+        let has_rest = follows && self.schedule.has_list && !self.schedule.clock.is_in_doubt();
+        let mut next = None;
+        while has_rest && self.replica.has_room() && self.staged() == 0 {
+            let Some(page) = self.schedule.candles.next(cx) else {
+                break;
+            };
+            let is_known = cx
+                .market
+                .charts
+                .get(page.series)
+                .and_then(|it| it.newest_known());
+            let plans = &self.schedule.candles;
+            let is_late = page.when <= self.replica.since || plans.is_new(page.series);
+            let waits = page.urgency != Urgency::Client && is_known.is_some() && !is_late;
+            let when = page.when + if waits { GRACE } else { Duration::ZERO };
+            let is_held = history.pace_of(self.profile.id) == Pace::Hold;
+            if when > cx.now.mono || is_held {
+                next = Some(when.max(cx.now.mono + GRACE / 10));
+                break;
+            }
+            self.schedule
+                .candles
+                .sent(page.series, page.slots.clone(), cx);
+            self.replica.want(page.series, page.slots, cx);
+        }
+        let all = [self.replica.due(), next, self.schedule.backoff.down_at(cx)];
+        self.wake_at = all.into_iter().flatten().min();
+    }
+}

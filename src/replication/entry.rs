@@ -1,0 +1,97 @@
+//! What nodes of a cluster tell each other, as plain data, and the bounds of it.
+
+use crate::interval::Stored;
+use crate::record::{Candle, Stats, Ticker};
+use crate::time::UnixMs;
+use std::ops::Range;
+
+/// The version that is written, and the newest that is read.
+pub const VERSION: u8 = 1;
+
+/// Longest text: an error of an exchange.
+pub(super) const MOST_TEXT: usize = 1024;
+
+/// What one node tells the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// How the source does.
+    pub head: Head,
+    /// What has come.
+    pub body: Update,
+}
+
+/// How the source does at its collector.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// The lease under which the entry was written.
+    pub epoch: u64,
+    /// Milliseconds from the receipt of the body to the writing of the entry.
+    pub waited_ms: u64,
+    /// When the body was received.
+    pub received: UnixMs,
+    /// The exchange's time at the writing of the entry; `None`: it is in doubt.
+    pub exchange_time: Option<UnixMs>,
+    /// The number of the state of the source.
+    pub state: u8,
+    /// How long the source is still left alone.
+    pub rest_ms: u64,
+}
+
+/// What has come of a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// Some tickers of a poll, by their ids at the exchange.
+    Quotes {
+        /// True for the first part of a poll of all quotes, or of a round.
+        is_first: bool,
+        /// True for the last part.
+        is_last: bool,
+        /// The tickers.
+        tickers: Vec<(Box<str>, Ticker)>,
+    },
+    /// The 24-hour figures of one market, by its id at the exchange, where its ticker lacks them.
+    Stats(Box<str>, Box<Stats>),
+    /// Candles of one series.
+    Candles(SentCandles),
+    /// The state of the source has changed: its last error.
+    Status(Option<Box<str>>),
+    /// The node has let the source go: another may collect it. Its name, if it leaves the cluster.
+    Released(Option<Box<str>>),
+}
+
+/// Slots of one series.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeriesPart {
+    /// The canonical name of the market.
+    pub symbol: Box<str>,
+    /// The interval.
+    pub interval: Stored,
+    /// The slots.
+    pub slots: Range<i64>,
+}
+
+/// A page of candles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SentCandles {
+    /// Whose, and what was asked for.
+    pub series: SeriesPart,
+    /// Candles that began before this had a chance to close: the exchange's time when it was asked.
+    pub closed_before: UnixMs,
+    /// False if a row came without its time.
+    pub is_dated: bool,
+    /// True if as many slots were asked for as a page may have.
+    pub is_full: bool,
+    /// True if every slot without a candle is known to be empty.
+    pub is_proven: bool,
+    /// The candles, and what the exchange says on whether each is closed.
+    pub rows: Vec<(Candle, Option<bool>)>,
+}
+
+/// Why bytes are not an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryError {
+    /// They are of this version, which is newer than [`VERSION`].
+    Newer(u8),
+    /// They are damaged, or exceed a bound.
+    Malformed,
+}

@@ -1,0 +1,162 @@
+//! Entries: what one node of a cluster tells the others of a source, as bytes.
+//!
+//! An [`Entry`] has a head, which says how the source does, and a body: quotes, candles, or that the source
+//! was let go. Entries are written and read here alone.
+//!
+//! # The format, version 1
+//!
+//! One byte for the version and one for the kind; then numbers as LEB128 (signed ones zigzag first), texts
+//! and lists behind their length, a decimal as its text, an option as one byte 0 or 1 and then the value.
+//! A reader refuses what it does not understand to the last byte, and a length above its bound.
+//!
+//! A change of the format is a new version. [`decode`] tells which version an entry has that is too new, so
+//! that its reader can say so.
+
+mod decode;
+mod encode;
+mod entry;
+
+pub use decode::{Markets, decode, decode_ask};
+pub use encode::{encode, encode_ask, encode_market};
+pub use entry::{Entry, EntryError, Head, SentCandles, SeriesPart, Update, VERSION};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decimal::Decimal;
+    use crate::interval::Stored;
+    use crate::record::{Bounds, MarketInfo, MarketRules, Stats};
+    use crate::record::{Candle, Ticker};
+    use crate::time::UnixMs;
+
+    fn decimal(text: &str) -> Decimal {
+        Decimal::parse(text.as_bytes()).expect("it is a number")
+    }
+
+    fn entries() -> Vec<Entry> {
+        let head = Head {
+            epoch: 300,
+            waited_ms: 7,
+            received: UnixMs(1_790_000_000_123),
+            exchange_time: Some(UnixMs(1_790_000_000_100)),
+            state: 1,
+            rest_ms: 0,
+        };
+        let mut full = Ticker::of_last(decimal("0.00000012"));
+        full.bid = Some(decimal("-123456789012345678901234567890.5"));
+        full.quote_volume = Some(decimal("7"));
+        full.timestamp = Some(UnixMs(-5));
+        let bare = Ticker::of_last(decimal("64123.45"));
+        let candle = |open_time| Candle {
+            open: decimal("1"),
+            ..Candle::without_numbers(UnixMs(open_time))
+        };
+        let bodies = [
+            Update::Quotes {
+                is_first: true,
+                is_last: false,
+                tickers: vec![("A-B".into(), full), ("é".into(), bare)],
+            },
+            Update::Candles(SentCandles {
+                series: SeriesPart {
+                    symbol: "BTC/USDT".into(),
+                    interval: Stored::H1,
+                    slots: 497_000..497_500,
+                },
+                closed_before: UnixMs(1_790_000_000_000),
+                is_dated: true,
+                is_full: false,
+                is_proven: true,
+                rows: vec![
+                    (candle(0), None),
+                    (candle(1), Some(true)),
+                    (candle(2), Some(false)),
+                ],
+            }),
+            Update::Status(Some("quotes: no answer in time".into())),
+            Update::Status(None),
+            Update::Stats(
+                "A-B".into(),
+                Box::new(Stats {
+                    high: Some(decimal("7.5")),
+                    ..Stats::default()
+                }),
+            ),
+            Update::Released(Some("paris-1".into())),
+        ];
+        let entry = |body| Entry {
+            head: head.clone(),
+            body,
+        };
+        bodies.map(entry).into()
+    }
+
+    #[test]
+    fn every_entry_reads_back_and_no_part_of_one_does() {
+        for entry in entries() {
+            let mut bytes = Vec::new();
+            encode(&entry, &mut bytes);
+            assert_eq!(decode(&bytes), Ok(entry));
+            for end in 0..bytes.len() {
+                assert_eq!(decode(&bytes[..end]), Err(EntryError::Malformed));
+            }
+            bytes.push(0);
+            assert_eq!(decode(&bytes), Err(EntryError::Malformed));
+            bytes[0] = VERSION + 1;
+            assert_eq!(decode(&bytes), Err(EntryError::Newer(VERSION + 1)));
+        }
+    }
+
+    #[test]
+    fn damaged_bytes_make_no_panic() {
+        let mut rng = crate::rng::Rng::new(1);
+        for entry in entries() {
+            let mut whole = Vec::new();
+            encode(&entry, &mut whole);
+            for _ in 0..2000 {
+                let mut bytes = whole.clone();
+                for _ in 0..1 + rng.below(3) {
+                    let at = rng.below(bytes.len() as u64) as usize;
+                    bytes[at] = rng.below(256) as u8;
+                }
+                let _ = decode(&bytes);
+                let _ = decode_ask(&bytes);
+                if let Ok(list) = Markets::new(bytes) {
+                    assert!(list.count() < 200);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_and_a_request_read_back() {
+        let market = |id: &str| MarketInfo {
+            ticker_id: id.into(),
+            candle_id: (id == "XBTUSD").then(|| "XXBTZUSD".into()),
+            base: "BTC".into(),
+            quote: "USD".into(),
+            active: id == "XBTUSD",
+            rules: MarketRules {
+                amount_places: Some(8),
+                taker: Some(decimal("0.001")),
+                cost: Bounds {
+                    min: Some(decimal("5")),
+                    max: None,
+                },
+                ..MarketRules::default()
+            },
+        };
+        let all = [market("XBTUSD"), market("X")];
+        let mut bytes = vec![VERSION];
+        all.iter()
+            .for_each(|market| encode_market(market, &mut bytes));
+        let list = Markets::new(bytes).expect("it is a list");
+        assert_eq!(list.collect::<Vec<_>>(), all);
+        let series = SeriesPart {
+            symbol: "A/B".into(),
+            interval: Stored::D1,
+            slots: 5..5,
+        };
+        assert_eq!(decode_ask(&encode_ask(&series)), Ok(series));
+    }
+}

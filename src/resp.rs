@@ -1,0 +1,254 @@
+//! RESP, version 2: how Redis and Valkey are spoken to ("Redis serialization protocol specification").
+//!
+//! [`parse`] reads one reply from the beginning of a buffer, without copying; [`write_command`] appends a
+//! command. Lengths, nesting and the number of elements are bounded, so that no peer makes a reader hold or
+//! do more than a reply of ours needs.
+//!
+//! The crate `redis-protocol` is not used: it brings six others (nom, bytes, a writer of its own), and of
+//! all it can do this program needs the five types of a reply.
+
+use std::fmt;
+
+/// Deepest nesting of arrays: a reply of `XREAD` has four levels.
+const MOST_DEPTH: usize = 6;
+
+/// Most elements of one reply, over all of its arrays: some hundred entries of streams have a thousand.
+const MOST_ELEMENTS: usize = 16_384;
+
+/// Most bytes of a reply: a market list of 20,000 markets has some 4 MB.
+pub const MOST_BYTES: usize = 32 * 1024 * 1024;
+
+/// Longest line: of an error, or a length.
+const MOST_LINE: usize = 4 * 1024;
+
+/// One reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RespValue<'a> {
+    /// A text like `OK`.
+    Simple(&'a [u8]),
+    /// An error: a word in capitals, and a sentence.
+    Error(&'a [u8]),
+    /// A number.
+    Integer(i64),
+    /// Bytes.
+    Bulk(&'a [u8]),
+    /// Nothing, in place of bytes or of a list.
+    Null,
+    /// A list.
+    Array(Vec<RespValue<'a>>),
+}
+
+/// Why bytes are not a reply: the peer speaks something else, or says too much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplyError {
+    /// They do not begin as a reply does, or a number in them is none.
+    Malformed,
+    /// They exceed a bound.
+    TooLarge,
+}
+
+impl fmt::Display for ReplyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ReplyError::Malformed => "it does not speak the protocol of Redis",
+            ReplyError::TooLarge => "its reply is too large",
+        })
+    }
+}
+
+impl<'a> RespValue<'a> {
+    /// The bytes of a text.
+    pub fn bytes(&self) -> Option<&'a [u8]> {
+        match self {
+            RespValue::Simple(bytes) | RespValue::Bulk(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// The elements of a list; none of anything else.
+    pub fn list(&self) -> &[RespValue<'a>] {
+        match self {
+            RespValue::Array(list) => list,
+            _ => &[],
+        }
+    }
+
+    /// A number, also one that is written as a text, as scripts return those of a hash.
+    pub fn number(&self) -> Option<i64> {
+        match self {
+            RespValue::Integer(number) => Some(*number),
+            _ => std::str::from_utf8(self.bytes()?).ok()?.parse().ok(),
+        }
+    }
+}
+
+/// Reads the first reply, and returns how many bytes it has. `None`: more bytes must come.
+pub fn parse(bytes: &[u8]) -> Result<Option<(RespValue<'_>, usize)>, ReplyError> {
+    let mut parser = Parser {
+        bytes,
+        at: 0,
+        elements: 0,
+    };
+    let reply = parser.reply(0)?;
+    if reply.is_none() && bytes.len() > MOST_BYTES {
+        return Err(ReplyError::TooLarge);
+    }
+    Ok(reply.map(|reply| (reply, parser.at)))
+}
+
+/// Appends a command.
+pub fn write_command(out: &mut Vec<u8>, words: &[&[u8]]) {
+    let length = |sign: u8, length: usize, out: &mut Vec<u8>| {
+        out.push(sign);
+        out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+        out.extend_from_slice(b"\r\n");
+    };
+    length(b'*', words.len(), out);
+    for word in words {
+        length(b'$', word.len(), out);
+        out.extend_from_slice(word);
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+struct Parser<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    elements: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn reply(&mut self, depth: usize) -> Result<Option<RespValue<'a>>, ReplyError> {
+        self.elements += 1;
+        if depth > MOST_DEPTH || self.elements > MOST_ELEMENTS {
+            return Err(ReplyError::TooLarge);
+        }
+        let Some(sign) = self.bytes.get(self.at) else {
+            return Ok(None);
+        };
+        if !b"+-:$*".contains(sign) {
+            return Err(ReplyError::Malformed);
+        }
+        let Some(line) = self.line()? else {
+            return Ok(None);
+        };
+        Ok(Some(match sign {
+            b'+' => RespValue::Simple(line),
+            b'-' => RespValue::Error(line),
+            b':' => RespValue::Integer(number(line)?),
+            _ if line == b"-1" => RespValue::Null,
+            b'$' => {
+                let length = length(line, MOST_BYTES)?;
+                let Some(bulk) = self.bytes.get(self.at..self.at + length + 2) else {
+                    return Ok(None);
+                };
+                let (bulk, end) = bulk.split_at(length);
+                if end != b"\r\n" {
+                    return Err(ReplyError::Malformed);
+                }
+                self.at += length + 2;
+                RespValue::Bulk(bulk)
+            }
+            _ => {
+                let count = length(line, MOST_ELEMENTS)?;
+                let mut list = Vec::with_capacity(count.min(64));
+                for _ in 0..count {
+                    match self.reply(depth + 1)? {
+                        Some(element) => list.push(element),
+                        None => return Ok(None),
+                    }
+                }
+                RespValue::Array(list)
+            }
+        }))
+    }
+
+    /// The rest of the line behind its sign.
+    fn line(&mut self) -> Result<Option<&'a [u8]>, ReplyError> {
+        let rest = &self.bytes[self.at + 1..];
+        let head = &rest[..rest.len().min(MOST_LINE)];
+        match memchr::memchr(b'\r', head) {
+            Some(end) => match rest.get(end + 1) {
+                Some(b'\n') => {
+                    self.at += end + 3;
+                    Ok(Some(&rest[..end]))
+                }
+                Some(_) => Err(ReplyError::Malformed),
+                None => Ok(None),
+            },
+            None if rest.len() > MOST_LINE => Err(ReplyError::Malformed),
+            None => Ok(None),
+        }
+    }
+}
+
+fn number(line: &[u8]) -> Result<i64, ReplyError> {
+    let text = std::str::from_utf8(line).map_err(|_| ReplyError::Malformed)?;
+    text.parse().map_err(|_| ReplyError::Malformed)
+}
+
+fn length(line: &[u8], most: usize) -> Result<usize, ReplyError> {
+    let length = usize::try_from(number(line)?).map_err(|_| ReplyError::Malformed)?;
+    match length <= most {
+        true => Ok(length),
+        false => Err(ReplyError::TooLarge),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_is_read_and_every_prefix_waits_for_more() {
+        let all: &[u8] = b"*6\r\n+OK\r\n-ERR no\r\n:-7\r\n$3\r\na\r\n\r\n$-1\r\n*1\r\n*-1\r\n";
+        let expected = RespValue::Array(vec![
+            RespValue::Simple(b"OK"),
+            RespValue::Error(b"ERR no"),
+            RespValue::Integer(-7),
+            RespValue::Bulk(b"a\r\n"),
+            RespValue::Null,
+            RespValue::Array(vec![RespValue::Null]),
+        ]);
+        assert_eq!(parse(all), Ok(Some((expected, all.len()))));
+        for end in 0..all.len() {
+            assert_eq!(parse(&all[..end]), Ok(None), "{end}");
+        }
+        let two = b"+a\r\n+b\r\n";
+        assert_eq!(parse(two), Ok(Some((RespValue::Simple(b"a"), 4))));
+    }
+
+    #[test]
+    fn what_is_no_reply_or_exceeds_a_bound_is_refused() {
+        let malformed: [&[u8]; 6] = [
+            b"HTTP/1.1 400 Bad Request\r\n",
+            b"\x16\x03\x01",
+            b":x\r\n",
+            b"$2\r\nabc\r\n",
+            b"$-2\r\n",
+            b"+a\rb\r\n",
+        ];
+        for bytes in malformed {
+            assert_eq!(parse(bytes), Err(ReplyError::Malformed), "{bytes:?}");
+        }
+        assert_eq!(parse(&[b'+'; MOST_LINE + 2]), Err(ReplyError::Malformed));
+        for bytes in [
+            "*16385\r\n",
+            "$33554433\r\n",
+            "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n+a\r\n",
+        ] {
+            assert_eq!(
+                parse(bytes.as_bytes()),
+                Err(ReplyError::TooLarge),
+                "{bytes}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_command_is_written_as_a_list_of_bulks() {
+        let mut out = Vec::new();
+        write_command(&mut out, &[b"GET", b"a\r\nb"]);
+        assert_eq!(out, b"*2\r\n$3\r\nGET\r\n$4\r\na\r\nb\r\n");
+    }
+}
