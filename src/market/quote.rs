@@ -164,8 +164,9 @@ impl Quotes {
             let ages = (source.stale_after, source.frozen_after);
             if (feed.stale_after, feed.frozen_after) != ages {
                 (feed.stale_after, feed.frozen_after) = ages;
-                // The next poll judges by the new age.
-                feed.frozen = false;
+                // It stays frozen where it is by the new age too. The next poll judges the others.
+                let changed = feed.last_change.map(|at| now.since(at));
+                feed.frozen &= changed.is_some_and(|since| since >= feed.frozen_after);
                 feed.judge(now, &mut self.totals);
             }
         }

@@ -188,6 +188,27 @@ fn one_quiet_market_among_moving_ones_is_fresh() {
 }
 
 #[test]
+fn a_frozen_source_stays_so_unless_the_new_age_allows_it() {
+    let mut quotes = quotes();
+    for second in 0..=300 {
+        apply(&mut quotes, A, BTC, "10", at(second));
+        quotes.end_poll(A, at(second));
+    }
+    let mut sources = [source("a", &[], &[]), source("b", &[], &[])];
+    let mut seen = Vec::new();
+    for (stale_s, frozen_s) in [(20, 300), (20, 100), (20, 1000), (20, 300)] {
+        sources[0].stale_after = Duration::from_secs(stale_s);
+        sources[0].frozen_after = Duration::from_secs(frozen_s);
+        quotes.reconfigure(&sources, at(301).mono);
+        seen.push((quotes.frozen(A), stale(&quotes, A, BTC)));
+    }
+    let (frozen, fresh) = ((true, Some(true)), (false, Some(false)));
+    assert_eq!(seen, [frozen, frozen, fresh, fresh]);
+    quotes.end_poll(A, at(302));
+    assert!(quotes.frozen(A), "the next poll judges by the new age");
+}
+
+#[test]
 fn a_source_whose_polls_fail_is_not_frozen_but_old() {
     let mut quotes = quotes();
     apply(&mut quotes, A, BTC, "10", at(0));
