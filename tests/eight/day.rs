@@ -10,6 +10,8 @@ use crate::{
     HOUSES, binance, binanceus, bitget, bitstamp, bybit, coinbase, cryptocom, gate, htx, kraken,
     kucoin, mexc, okx, upbit,
 };
+use marketd::exchange::Dialect;
+use marketd::interval::Stored;
 use std::time::Duration;
 
 const SECOND_US: u64 = 1_000_000;
@@ -56,6 +58,8 @@ fn live(
     let (mut outages, mut charts, mut oldest_ms) = (0, 0, 0);
     let (mut up_since, mut outage_ends) = (0, None);
     let mut next_outage = rng.between(600, 3600) as u64 * SECOND_US;
+    let dialect = Dialect::by_name(world.house.name).expect("it is built in");
+    let has_days = dialect.has_interval(Stored::D1);
     let mut asking = Vec::new();
     while world.now_us() < long_us {
         let until = world.now_us() + rng.between(1, 8_000_000) as u64;
@@ -93,8 +97,9 @@ fn live(
         }
         if rng.chance(1, 4) {
             let symbol = rng.pick(symbols);
-            let (interval, length) =
-                *rng.pick(&[("1m", MINUTE_MS), ("1h", HOUR_MS), ("1d", DAY_MS)]);
+            let all = [("1m", MINUTE_MS), ("1h", HOUR_MS), ("1d", DAY_MS)];
+            // Days of another place are not days of UTC: a dialect leaves them out.
+            let (interval, length) = *rng.pick(&all[..if has_days { 3 } else { 2 }]);
             let back = rng.between(0, 12_000) * length;
             let to = NOW + now as i64 / 1000 - if length == DAY_MS { back / 8 } else { back };
             let limit = rng.between(1, 2000);
