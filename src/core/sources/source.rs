@@ -320,8 +320,11 @@ impl Source {
             Err(fault) => return self.failed(&task, fault, began, cx),
         };
         let status = &mut cx.stats[self.profile.id];
-        status.ok += 1;
         status.rejected += staged.rejected;
+        if let Some(fault) = staged.all_refused() {
+            return self.failed(&task, fault, began, cx);
+        }
+        status.ok += 1;
         status.last_success_at = Some(cx.now.unix);
         status.last_latency_ms = Some(took.as_millis() as u64);
         (status.latencies).note(&POLL_BOUNDS_US, took.as_micros() as u64, 1);
@@ -358,7 +361,10 @@ impl Source {
         status.rate_limited += u64::from(blame == Blame::RateLimit);
         status.last_error_at = Some(cx.now.unix);
         let is_news = status.last_error.as_deref() != Some(&text);
-        if is_news || !self.schedule.backoff.is_failing() {
+        let is_warned = self
+            .schedule
+            .pause_unknown(&self.profile, task, &fault, cx.now.mono);
+        if !is_warned && (is_news || !self.schedule.backoff.is_failing()) {
             log::warn!(
                 target: SOURCE,
                 "request failed source={id} what={} error={}",
