@@ -44,8 +44,8 @@ macro_rules! members {
         }
 
         #[cfg(test)]
-        impl $crate::config::describe::Schema for $name {
-            fn schema(types: &mut $crate::config::describe::Types) -> serde_json::Value {
+        impl $crate::config::tests::describe::Schema for $name {
+            fn schema(types: &mut $crate::config::tests::describe::Types) -> serde_json::Value {
                 let about = concat!($($about),+);
                 types.object(stringify!($name), about, |members| { $(
                     let default: &[&str] = &[$(stringify!($default))?];
@@ -113,7 +113,7 @@ macro_rules! names {
         }
 
         #[cfg(test)]
-        impl $crate::config::describe::Described for $name {
+        impl $crate::config::tests::describe::Described for $name {
             const NAME: &'static str = stringify!($name);
             const ABOUT: &'static str = concat!($($about),+);
             const WORDS: &'static [&'static str] = &[$(concat!($($what),*)),+];

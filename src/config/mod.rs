@@ -15,8 +15,6 @@
 
 mod check;
 mod command;
-#[cfg(test)]
-pub(crate) mod describe;
 mod dialects;
 mod fault;
 mod file;
@@ -33,12 +31,10 @@ pub(crate) mod members;
 mod network;
 mod number;
 mod proxy;
-#[cfg(test)]
-mod reference;
 mod reload;
 mod schema;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod url;
 mod values;
 

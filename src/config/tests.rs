@@ -1,5 +1,8 @@
 //! Tests of the way from words, variables and files to a configuration.
 
+pub(crate) mod describe;
+mod reference;
+
 use super::check::tls_available;
 use super::fault::Report;
 use super::flags::Flags;

@@ -128,12 +128,11 @@ impl TryFrom<String> for Place {
             (_, Some(path)) => (path, Form::Members),
             _ => (&*text, Form::Itself),
         };
-        let is_whole = path.is_empty() && form != Form::Itself;
-        let path = Path::try_from(if is_whole {
-            ".".into()
-        } else {
-            path.to_owned()
-        })?;
+        let path = match path {
+            "" if form != Form::Itself => ".",
+            path => path,
+        };
+        let path = Path::try_from(path.to_owned())?;
         Ok(Place { path, form })
     }
 }

@@ -1,7 +1,7 @@
 //! The JSON Schema of a dialect's file: made from the structs that it is read into.
 
 use super::testing::{candles, read};
-use crate::config::describe::{Described, Schema, Types, write};
+use crate::config::tests::describe::{Described, Schema, Types, write};
 use crate::exchange::dialect::DialectForm;
 use crate::exchange::pair::Pair;
 use crate::exchange::path::{Path, Place};

@@ -2,9 +2,9 @@
 //!
 //! A test checks that the documentation holds it.
 
-use super::flags::FLAGS;
-use super::schema::Config;
-use super::values::{Keys as _, Visit};
+use crate::config::flags::FLAGS;
+use crate::config::schema::Config;
+use crate::config::values::{Keys as _, Visit};
 
 const FLAGS_HEAD: &str = "\
 ### The command line
@@ -74,26 +74,22 @@ fn code(text: &str) -> String {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+const BEGIN: &str =
+    "<!-- reference: made from the source, `UPDATE_DOCS=1 cargo test reference` writes it -->\n";
+const END: &str = "<!-- end of reference -->";
 
-    const BEGIN: &str = "<!-- reference: made from the source, `UPDATE_DOCS=1 cargo test reference` writes it -->\n";
-    const END: &str = "<!-- end of reference -->";
-
-    #[test]
-    fn the_documentation_holds_the_reference() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/docs/configuration.md");
-        let page = std::fs::read_to_string(path).expect("the page is there");
-        let begin = page.find(BEGIN).expect("the page has the mark") + BEGIN.len();
-        let end = page.find(END).expect("the page has the end mark");
-        let expected = format!("\n{}", reference());
-        if std::env::var_os("UPDATE_DOCS").is_some() {
-            let page = format!("{}{expected}{}", &page[..begin], &page[end..]);
-            std::fs::write(path, page).expect("the page can be written");
-            return;
-        }
-        let is_current = page[begin..end] == expected;
-        assert!(is_current, "UPDATE_DOCS=1 writes it anew");
+#[test]
+fn the_documentation_holds_the_reference() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/docs/configuration.md");
+    let page = std::fs::read_to_string(path).expect("the page is there");
+    let begin = page.find(BEGIN).expect("the page has the mark") + BEGIN.len();
+    let end = page.find(END).expect("the page has the end mark");
+    let expected = format!("\n{}", reference());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        let page = format!("{}{expected}{}", &page[..begin], &page[end..]);
+        std::fs::write(path, page).expect("the page can be written");
+        return;
     }
+    let is_current = page[begin..end] == expected;
+    assert!(is_current, "UPDATE_DOCS=1 writes it anew");
 }

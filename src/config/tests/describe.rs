@@ -1,6 +1,6 @@
 //! What a file may hold, as a JSON Schema: for the tests that compare it with what is delivered.
 
-use super::members::{Named, Words};
+use crate::config::members::{Named, Words};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
