@@ -175,8 +175,16 @@ impl Reading {
             return Err(refused);
         }
         let is_itself = self.call.items.form == Form::Itself;
-        if let Task::Date { is_known } = self.task {
-            return is_known.then_some(()).ok_or(ReadError::NoDate);
+        match self.task {
+            Task::Date { is_known } => return is_known.then_some(()).ok_or(ReadError::NoDate),
+            // Any response will do.
+            Task::Named => {
+                for (base, quote) in &self.dialect.named {
+                    sink.market(self.dialect.file.markets.unlisted(base, quote));
+                }
+                return Ok(());
+            }
+            _ => {}
         }
         if !is_itself && !self.items.envelope().found() {
             return Err(self.wrong_shape());
@@ -196,12 +204,6 @@ impl Reading {
                 let mut item = Cursor::new(item);
                 ticker::take(&mut item, table, order, Raw::Absent, known, sink)
                     .expect("the envelope is whole and was walked through");
-                Ok(())
-            }
-            (Task::Named, _) => {
-                for (base, quote) in &self.dialect.named {
-                    sink.market(self.dialect.file.markets.unlisted(base, quote));
-                }
                 Ok(())
             }
             (Task::Time(unit), word) => match value::time(word, *unit) {
