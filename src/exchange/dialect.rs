@@ -117,7 +117,8 @@ members! {
         call: Endpoint, "call";
         /// The unit of the time.
         unit: Option<Unit> = None, "unit";
-        /// True if the exchange has no clock: it is the `Date` in the head of this answer, whatever its items.
+        /// True if the exchange has no clock: it is the `Date` in the head of this answer, whatever its
+        /// items.
         date: bool = false, "date";
     }
 }
