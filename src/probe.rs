@@ -122,9 +122,11 @@ impl Probe<'_> {
                 .wrong(&format_args!("the answer has no header field {name}")),
             (None, _) => {}
         }
-        let is_quotes = matches!(call, Call::Tickers);
         let mut kept = Kept {
-            listed: is_quotes.then(|| self.listed.clone()).unwrap_or_default(),
+            listed: match call {
+                Call::Tickers => self.listed.clone(),
+                _ => HashSet::new(),
+            },
             ..Kept::default()
         };
         let mut reading = Reading::new(self.dialect, call, Caps::from(&self.config.limits));
