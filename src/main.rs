@@ -188,6 +188,7 @@ fn known(dialect: &Dialect) -> KnownDialect {
         url: Url::parse(dialect.base_url()).expect("a dialect's own address is sound"),
         poll_cost,
         symbol_cost,
+        has_list: dialect.has_list(),
     }
 }
 

@@ -7,22 +7,20 @@ mod kept;
 mod page;
 
 use self::kept::Kept;
-use self::page::Page;
+use self::page::{Page, SHOWN};
 use crate::config::{Config, SourceConfig, Url};
 use crate::decimal::Decimal;
 use crate::exchange::{Call, Caps, Dialect, Explained, Meter, Reading, explain};
 use crate::interval::Stored;
 use crate::net::{Fetched, Fetcher};
 use crate::record::{Candle, MarketInfo};
-use crate::time::UnixMs;
+use crate::time::{TOLD_DIFFERENCE_MS, UnixMs, who_is_ahead};
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::time::Duration;
 
 /// Candles that are asked for.
 const CANDLES: i64 = 10;
-
-/// How many of a kind are shown.
-const SHOWN: usize = 5;
 
 /// A clock that is further away than this has another unit than the dialect says.
 const DAY_MS: i64 = 86_400_000;
@@ -38,6 +36,7 @@ pub fn probe(config: &Config, source: &SourceConfig) -> (String, bool) {
         url: source.url.clone().unwrap_or_else(own),
         page: Page::new(),
         offset_ms: 0,
+        listed: HashSet::new(),
         pause: Duration::ZERO,
     };
     match Fetcher::new(config) {
@@ -55,6 +54,8 @@ struct Probe<'c> {
     page: Page,
     /// How far the exchange's clock is ahead.
     offset_ms: i64,
+    /// The ids of the market list, for tickers, once it has come.
+    listed: HashSet<String>,
     /// How long the last request keeps the budget busy.
     pause: Duration,
 }
@@ -121,8 +122,17 @@ impl Probe<'_> {
                 .wrong(&format_args!("the answer has no header field {name}")),
             (None, _) => {}
         }
-        let mut kept = Kept::default();
+        let mut kept = Kept {
+            listed: match call {
+                Call::Tickers => self.listed.clone(),
+                _ => HashSet::new(),
+            },
+            ..Kept::default()
+        };
         let mut reading = Reading::new(self.dialect, call, Caps::from(&self.config.limits));
+        if let Some(date) = fetched.date {
+            reading.date(date, &mut kept);
+        }
         // What finish says, counts: it knows of every error before.
         let _ = reading.feed(&fetched.body, &mut kept);
         if let Err(error) = reading.finish(status) {
@@ -131,13 +141,7 @@ impl Probe<'_> {
             self.page.say(&format_args!("  it begins: {front}"));
             return None;
         }
-        let count = kept.rejected.len();
-        if count > 0 {
-            self.page.wrong(&format_args!("{count} items are rejected"));
-        }
-        for reason in kept.rejected.iter().take(SHOWN) {
-            self.page.say(&format_args!("    {reason}"));
-        }
+        self.page.say_rejected(&kept);
         Some((fetched, kept))
     }
 
@@ -150,14 +154,19 @@ impl Probe<'_> {
         };
         let half = fetched.took.as_millis() as i64 / 2;
         self.offset_ms = time.0 - fetched.sent.unix.0 - half;
+        let (who, ms) = (who_is_ahead(-self.offset_ms), self.offset_ms.abs());
         self.page.say(&format_args!(
-            "  clock: {time}, {} ms ahead of this machine's",
-            self.offset_ms
+            "  clock: {time}, the {who} is ahead by {ms} ms"
         ));
-        if self.offset_ms.abs() > DAY_MS {
+        if ms > DAY_MS {
             self.page.wrong(
                 &"more than a day: check time.unit, time.call.items and this machine's clock",
             );
+        } else if ms > TOLD_DIFFERENCE_MS {
+            self.page.wrong(&format_args!(
+                "the {who} is ahead by {ms} ms: check that time.call tells the time of the answer \
+                 (a candle's open time does not), and this machine's clock"
+            ));
         }
     }
 
@@ -184,6 +193,11 @@ impl Probe<'_> {
             self.page
                 .say(&format_args!("    {base}/{quote} is {ticker_id}, {status}"));
         }
+        let ids = kept
+            .markets
+            .iter()
+            .map(|market| market.ticker_id.to_string());
+        self.listed = ids.collect();
         if active == 0 {
             self.page
                 .wrong(&"no market is active: check markets.open and the field `status`");
@@ -268,6 +282,11 @@ impl Probe<'_> {
         {
             self.page
                 .wrong(&"last is not between low and high: check which is which");
+        }
+        if time.is_none() && self.dialect.has_stamp(&call) {
+            let what =
+                "no time is at `stamp`: it is read outside of the items, or as a member among them";
+            self.page.wrong(&what);
         }
         let age = time.map_or(0, |time| fetched.sent.unix.0 + self.offset_ms - time.0);
         if age.abs() > DAY_MS {

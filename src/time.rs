@@ -31,6 +31,14 @@ pub struct Now {
     pub unix: UnixMs,
 }
 
+/// A difference between the clocks of an exchange and of this machine that is told.
+pub const TOLD_DIFFERENCE_MS: i64 = 2000;
+
+/// Whose clock is ahead, if this machine's is by so much.
+pub fn who_is_ahead(ms: i64) -> &'static str {
+    if ms < 0 { "exchange" } else { "machine" }
+}
+
 /// The clocks of this process.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {

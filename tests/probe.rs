@@ -60,7 +60,7 @@ fn it_shows_each_field_beside_what_was_sent() {
         "GET /api/v3/time (costs 1)",
         "clock: 2024-05-15T10:37:05.000Z",
         "markets: 2, 2 of them active",
-        "1 items are rejected",
+        "1 item is rejected",
         "Y: base is missing",
         "1 have names that are no symbols, and are skipped: A B/USDT",
         "    last           64000.50\n",

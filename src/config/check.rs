@@ -72,6 +72,13 @@ fn check_source(path: &str, source: &SourceConfig, dialects: &[KnownDialect], re
             let message = format!("expected an http address, found {url}: {why}");
             report.fault(&of(key), message);
         }
+        if !dialect.has_list && source.symbols.is_empty() {
+            let message = format!(
+                "{} has no market list: name its markets in symbols",
+                source.id
+            );
+            report.fault(&of("symbols"), message);
+        }
         warn_of_budget(path, source, dialect, report);
     } else if !source.dialect.is_empty() {
         let names = dialects.iter().map(|dialect| dialect.name.as_str());

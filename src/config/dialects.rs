@@ -21,6 +21,8 @@ pub struct KnownDialect {
     pub poll_cost: Duration,
     /// The same for one symbol, if the exchange has no call for all quotes; else zero.
     pub symbol_cost: Duration,
+    /// False if the exchange has no market list: its markets are those that `symbols` names.
+    pub has_list: bool,
 }
 
 /// The dialects that a source may have.

@@ -20,6 +20,7 @@ fn dialects() -> Dialects {
         url: Url::parse(url).expect("well-formed"),
         poll_cost: Duration::from_millis(poll_ms),
         symbol_cost: Duration::from_millis(symbol_ms),
+        has_list: true,
     };
     let built_in = vec![
         known("binance", "http://api.binance.com", 800, 0),
@@ -35,6 +36,7 @@ fn dialects() -> Dialects {
                 url: Url::parse("http://files.com").expect("well-formed"),
                 poll_cost: Duration::from_secs(20),
                 symbol_cost: Duration::ZERO,
+                has_list: true,
             }),
             _ => Err(vec![
                 Fault::at(Some(file), Some(1), "a.b", "wrong"),

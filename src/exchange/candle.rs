@@ -45,8 +45,12 @@ pub(super) fn take<'a>(
 ) -> Result<(), Stop> {
     let mut fields = Fields::new();
     fields.set(CandleField::Time, opens);
+    let begin = item.position();
     if !order.read(item, form.table, &mut fields)? {
-        sink.rejected(Reject::new(None, "candle", Fault::WrongType));
+        sink.rejected(Reject {
+            shapes: Some(form.table.shapes(item.since(begin))),
+            ..Reject::new(None, "candle", Fault::WrongType)
+        });
         return Ok(());
     }
     match candle(&fields, form.unit) {

@@ -208,7 +208,12 @@ impl DialectForm {
     fn check_others(&self, faults: &mut Faults<'_>) {
         let (markets, time) = (&self.markets, &self.time);
         self.check_call(&time.call, "time.call", Values::None, faults);
-        let is_itself = time.call.items.form == Form::Itself;
+        faults.expect(
+            time.unit.is_some() != time.date,
+            "time.unit",
+            "expected either `unit` or `\"date\": true`",
+        );
+        let is_itself = time.date || time.call.items.form == Form::Itself;
         let message = "expected the path to the time itself";
         faults.expect(is_itself, "time.call.items", message);
         let (Some(call), Some(fields)) = (&markets.call, &markets.fields) else {
@@ -221,9 +226,16 @@ impl DialectForm {
         let message = "expected elements (`[]`) or members (`{}`)";
         faults.expect(is_list, "markets.call.items", message);
         use ListingField::*;
-        let is_named = fields.has(Id) || call.items.form == Form::Members;
+        let outer = markets.name.as_ref();
+        let is_sound =
+            outer.is_none_or(|name| call.items.form == Form::Members && name.is_of_plain());
+        let message = "expected fields like \"id base\", of members (`{}`)";
+        faults.expect(is_sound, "markets.name", message);
+        let has = |field| fields.has(field) || outer.is_some_and(|name| name.has(field));
+        let is_named = has(Id) || call.items.form == Form::Members && outer.is_none();
         faults.expect(is_named, "markets.fields", "expected a member that is `id`");
-        let has_assets = fields.has(Pair) || fields.has(Base) && fields.has(Quote);
+        let has_quote = has(Quote) || markets.quote.is_some();
+        let has_assets = has(Pair) || has(Base) && has_quote;
         let message = "expected members that are `base` and `quote`, or one that is `pair`";
         faults.expect(has_assets, "markets.fields", message);
     }

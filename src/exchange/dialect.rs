@@ -116,7 +116,10 @@ members! {
         /// The endpoint. Its item is the time itself.
         call: Endpoint, "call";
         /// The unit of the time.
-        unit: Unit, "unit";
+        unit: Option<Unit> = None, "unit";
+        /// True if the exchange has no clock: it is the `Date` in the head of this answer, whatever its
+        /// items.
+        date: bool = false, "date";
     }
 }
 
@@ -137,10 +140,23 @@ impl Dialect {
         self.file.tickers.all.is_some()
     }
 
+    /// True if the exchange has a market list. If not, its markets are those that the source names.
+    pub fn has_list(&self) -> bool {
+        self.file.markets.call.is_some()
+    }
+
     /// True if the ticker of a market lacks figures of the last 24 hours, which [`Call::Stats`]
     /// brings. A quote is served without them too.
     pub fn has_stats(&self) -> bool {
         self.file.tickers.stats.is_some()
+    }
+
+    /// True if the time of all tickers of this call stands in one place.
+    ///
+    /// # Panics
+    /// As [`Dialect::target`].
+    pub fn has_stamp(&self, call: &Call<'_>) -> bool {
+        self.endpoint(call).stamp.is_some()
     }
 
     /// What the exchange allows.

@@ -1,6 +1,7 @@
 //! Endpoints: what a dialect's file says about one request, and what that costs.
 
-use super::path::{Path, Place};
+use super::json::Raw;
+use super::path::{Path, Place, Step};
 use super::target::Target;
 use crate::config::members::members;
 use crate::interval::Stored;
@@ -30,7 +31,8 @@ members! {
         limit: Option<Limit> = None, "limit";
         /// Where the items are.
         items: Place, "items";
-        /// Where the time of all tickers is, for tickers without a time of their own.
+        /// Where the time of all tickers is, for tickers without a time of their own. If it is the path of a
+        /// member among the items, that is no item.
         stamp: Option<Path> = None, "stamp";
     }
 }
@@ -90,6 +92,17 @@ impl IntervalCounts {
 }
 
 impl Endpoint {
+    /// True if the time of all tickers is the value of this member, one among the items.
+    pub(super) fn is_stamp(&self, name: Raw<'_>) -> bool {
+        let stamp = self.stamp.as_deref().and_then(<[Step]>::split_last);
+        match (stamp, name) {
+            (Some((Step::Key(last), front)), Raw::Text(name)) => {
+                last.as_bytes() == name && *front == *self.items.path
+            }
+            _ => false,
+        }
+    }
+
     /// What a request costs of this budget. With a limit of its own, the least cost that keeps it:
     /// in its period begin so many periods of the budget, and each may be spent wholly on it.
     pub(super) fn cost_in(&self, budget: &BudgetForm) -> u64 {

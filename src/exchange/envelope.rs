@@ -54,6 +54,8 @@ struct Container {
     object: bool,
     /// True if the steps so far lead to it.
     on_path: bool,
+    /// The index of the element that comes or has come last, in an array.
+    index: u16,
 }
 
 impl Envelope {
@@ -135,7 +137,7 @@ impl Envelope {
             }
             (State::Colon, b':') => self.state = State::Value,
             (State::Next, b',') => {
-                self.on_path = false;
+                self.begin_next();
                 self.state = match self.innermost().object {
                     true => State::Name,
                     false => State::Value,
@@ -163,7 +165,7 @@ impl Envelope {
             }
             (b'[', _) => {
                 self.enter(false, fed)?;
-                self.on_path = self.leads_on(|step| *step == Step::First);
+                self.on_path = self.leads_on(|step| *step == Step::At(0));
                 self.state = State::FirstValue;
             }
             _ if self.open.is_empty() => return Err(malformed(fed, "an array or an object")),
@@ -211,7 +213,7 @@ impl Envelope {
         self.on_path = self.leads_on(|step| match step {
             Step::Key(wanted) => wanted.as_bytes() == name,
             Step::AnyKey => true,
-            Step::First => false,
+            Step::At(_) => false,
         });
         self.state = State::Colon;
     }
@@ -227,8 +229,22 @@ impl Envelope {
             return Err(ReadError::TooDeep { at: fed });
         }
         let on_path = self.on_path;
-        self.open.push(Container { object, on_path });
+        self.open.push(Container {
+            object,
+            on_path,
+            index: 0,
+        });
         Ok(())
+    }
+
+    /// Passes the comma before the next value of the innermost container.
+    fn begin_next(&mut self) {
+        let innermost = self.open.last_mut();
+        let innermost = innermost.expect("a comma is read inside a container alone");
+        innermost.index = innermost.index.saturating_add(1);
+        let Container { object, index, .. } = *innermost;
+        // A name in an object is yet to come.
+        self.on_path = !object && self.leads_on(|step| *step == Step::At(index));
     }
 
     fn end_value(&mut self) {

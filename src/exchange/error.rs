@@ -16,6 +16,8 @@ pub struct Reject<'a> {
     pub fault: Fault,
     /// The open time of a candle, if it was readable.
     pub time: Option<UnixMs>,
+    /// What was found and what the dialect expects, if the item as a whole is of another type.
+    pub shapes: Option<[&'static str; 2]>,
 }
 
 /// The wrong part of an item, and the fault.
@@ -81,6 +83,8 @@ pub enum ReadError {
         /// What that means.
         kind: RefusalKind,
     },
+    /// The head has no date, or an old one, and the exchange has no other clock.
+    NoDate,
     /// An error status without a readable reason.
     Status(u16),
 }
@@ -105,6 +109,7 @@ impl<'a> Reject<'a> {
             field,
             fault,
             time: None,
+            shapes: None,
         }
     }
 }
@@ -114,7 +119,11 @@ impl fmt::Display for Reject<'_> {
         if let Some(id) = self.id {
             write!(f, "{}: ", id.escape_debug())?;
         }
-        write!(f, "{} {}", self.field, self.fault)
+        write!(f, "{} {}", self.field, self.fault)?;
+        match self.shapes {
+            Some([found, expected]) => write!(f, ": {found}, where `fields` say {expected}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -146,6 +155,7 @@ impl fmt::Display for ReadError {
             ReadError::CutShort => f.write_str("body ended early"),
             ReadError::WrongShape { expected } => write!(f, "body is not {expected}"),
             ReadError::Refused { code, message, .. } => write!(f, "refused: {message} ({code})"),
+            ReadError::NoDate => f.write_str("no current `Date` in the answer's head"),
             ReadError::Status(status) => write!(f, "status {status}"),
         }
     }

@@ -75,6 +75,9 @@ impl Take for Tracer<'_> {
         };
         let begin = item.position();
         item.value()?;
+        if self.dialect.endpoint(self.call).is_stamp(name) {
+            return Ok(());
+        }
         self.look(name, item.since(begin));
         Ok(())
     }
@@ -94,12 +97,16 @@ impl Tracer<'_> {
             Call::Time => None,
             call => Some(self.dialect.ticker_fields(call)),
         };
-        let (names, key) = match self.call {
-            Call::Candles { .. } => (CandleField::NAMES, CandleField::Time.place()),
-            Call::Markets => (ListingField::NAMES, ListingField::Id.place()),
-            _ => (TickerField::NAMES, TickerField::Id.place()),
+        let (names, mut keys) = match self.call {
+            Call::Candles { .. } => (CandleField::NAMES, vec![CandleField::Time.place()]),
+            Call::Markets => (ListingField::NAMES, vec![ListingField::Id.place()]),
+            _ => (TickerField::NAMES, vec![TickerField::Id.place()]),
         };
-        let fields = table.map(|table| fields_of(table, names, key, name, &whole));
+        if let (Call::Markets, Some(table)) = (self.call, &file.markets.name) {
+            keys.clear();
+            table.walk(&mut |place| keys.push(place));
+        }
+        let fields = table.map(|table| fields_of(table, names, &keys, name, &whole));
         let fields = fields.unwrap_or_default();
         let text = String::from_utf8_lossy(item);
         let item = text.trim().chars().take(ITEM_CHARS).collect();
@@ -110,21 +117,21 @@ impl Tracer<'_> {
     }
 }
 
-/// The fields of an item, of those that have these names; `key` is the place of the one that its
+/// The fields of an item, of those that have these names; `keys` are the places of those that its
 /// own name is.
 fn fields_of(
     table: &'static Table,
     names: &[&str],
-    key: usize,
+    keys: &[usize],
     name: Raw<'_>,
     item: &[u8],
 ) -> Vec<(String, String)> {
     let mut fields = Fields::new();
-    fields.put(key, name);
+    keys.iter().for_each(|key| fields.put(*key, name));
     let _ = Order::new().read(&mut Cursor::new(item), table, &mut fields);
     let mut places = Vec::new();
     if name != Raw::Absent {
-        places.push(key);
+        places.extend_from_slice(keys);
     }
     table.walk(&mut |place| {
         if !places.contains(&place) {

@@ -58,6 +58,12 @@ members! {
         call: Option<Endpoint> = None, "call";
         /// The members of a market.
         fields: Option<TableOf<ListingField>> = None, "fields";
+        /// What the names of the markets are, in a list that is an object: `id`, if it is left out.
+        name: Option<TableOf<ListingField>> = None, "name";
+        /// The quote asset of every market, if the list does not say it.
+        quote: Option<String> = None, "quote";
+        /// The name in requests of candles, made of both assets as the exchange writes them.
+        candle_id: Option<Pair> = None, "candleId";
         /// The statuses of a market that trades.
         open: Vec<Box<str>> = Vec::new(), "open";
         /// Forms of `pair`, of which the first that fits counts: `{quote}-{base}`, `t{base:3}{quote:3}`.
@@ -86,6 +92,14 @@ names! {
 }
 
 impl ListingForm {
+    /// Sets what the name of a market is that stands outside of it.
+    pub(super) fn put_name<'a>(&self, name: Raw<'a>, fields: &mut Fields<'a>) {
+        match &self.name {
+            Some(table) => table.walk(&mut |place| fields.put(place, name)),
+            None => fields.set(ListingField::Id, name),
+        }
+    }
+
     /// True if ids can be made of assets.
     pub(super) fn has_pair(&self) -> bool {
         !self.pair.is_empty()
@@ -101,11 +115,11 @@ impl ListingForm {
                 None => common.to_owned(),
             }
         };
-        let id = self.pair.first();
-        let id = id.map(|pair| pair.join(&own(base), &own(quote)));
+        let (own_base, own_quote) = (own(base), own(quote));
+        let id = |pair: &Pair| pair.join(&own_base, &own_quote).into();
         MarketInfo {
-            ticker_id: id.unwrap_or_default().into(),
-            candle_id: None,
+            ticker_id: self.pair.first().map(id).unwrap_or_default(),
+            candle_id: self.candle_id.as_ref().map(id),
             base: base.into(),
             quote: quote.into(),
             rules: MarketRules::default(),
@@ -114,18 +128,23 @@ impl ListingForm {
     }
 }
 
-/// Reads one listing and passes it to the sink. `id` is for lists that name their markets outside.
+/// Reads one listing and passes it to the sink. `outer` is for lists that name their markets outside.
 pub(super) fn take<'a>(
     item: &mut Cursor<'a>,
     (form, table): (&ListingForm, &'static Table),
     order: &mut Order,
-    id: Raw<'a>,
+    outer: Raw<'a>,
     sink: &mut dyn Sink,
 ) -> Result<(), Stop> {
     let mut fields = Fields::new();
-    fields.set(ListingField::Id, id);
+    form.put_name(outer, &mut fields);
+    let begin = item.position();
     if !order.read(item, table, &mut fields)? {
-        sink.rejected(Reject::new(None, "market", Fault::WrongType));
+        let id = name(outer).ok();
+        sink.rejected(Reject {
+            shapes: Some(table.shapes(item.since(begin))),
+            ..Reject::new(id.as_deref(), "market", Fault::WrongType)
+        });
         return Ok(());
     }
     let id = match name(fields.get(ListingField::Id)) {
@@ -155,6 +174,7 @@ fn market(id: &str, fields: &Fields<'_>, form: &ListingForm) -> Result<MarketInf
         other => Some(name(other).map_err(|fault| ("candleId", fault))?),
     };
     let (base, quote) = assets(fields, form)?;
+    let made = form.candle_id.as_ref().map(|form| form.join(&base, &quote));
     let common = |asset: Cow<'_, str>| -> Box<str> {
         match form.renamed.iter().find(|(own, _)| **own == *asset) {
             Some((_, common)) => common.clone(),
@@ -180,7 +200,7 @@ fn market(id: &str, fields: &Fields<'_>, form: &ListingForm) -> Result<MarketInf
     let quote = common(quote);
     Ok(MarketInfo {
         ticker_id: id.into(),
-        candle_id: candle_id.map(|id| id.into()),
+        candle_id: candle_id.map(Cow::into_owned).or(made).map(Into::into),
         base: common(base),
         rules: rules(fields, form, &quote)?,
         quote,
@@ -190,7 +210,7 @@ fn market(id: &str, fields: &Fields<'_>, form: &ListingForm) -> Result<MarketInf
 
 fn assets<'a>(
     fields: &Fields<'a>,
-    form: &ListingForm,
+    form: &'a ListingForm,
 ) -> Result<(Cow<'a, str>, Cow<'a, str>), Wrong> {
     let pair = text(fields.get(ListingField::Pair)).map_err(|fault| ("pair", fault))?;
     if let Some(pair) = pair {
@@ -199,10 +219,12 @@ fn assets<'a>(
         return Ok((base.to_owned().into(), quote.to_owned().into()));
     }
     let asset = |field, label| name(fields.get(field)).map_err(|fault| (label, fault));
-    Ok((
-        asset(ListingField::Base, "base")?,
-        asset(ListingField::Quote, "quote")?,
-    ))
+    let base = asset(ListingField::Base, "base")?;
+    let quote = match (asset(ListingField::Quote, "quote"), &form.quote) {
+        (Err((_, Fault::Missing)), Some(quote)) => Cow::Borrowed(&**quote),
+        (quote, _) => quote?,
+    };
+    Ok((base, quote))
 }
 
 fn rules(fields: &Fields<'_>, form: &ListingForm, quote: &str) -> Result<MarketRules, Wrong> {

@@ -74,7 +74,10 @@ fn parse(text: &str) -> Option<Pair> {
     let (between, rest) = rest.split_once('{')?;
     let (second, behind) = rest.split_once('}')?;
     let asset = |part: &str| match part.split_once(':') {
-        Some((name, width)) => Some((name == "quote", name == "base", Some(width.parse().ok()?))),
+        Some((name, width)) => {
+            let width = width.parse().ok().filter(|width| *width > 0)?;
+            Some((name == "quote", name == "base", Some(width)))
+        }
         None => Some((part == "quote", part == "base", None)),
     };
     let ((quote_first, base_first, first), (quote, base, second)) = (asset(first)?, asset(second)?);
@@ -123,6 +126,7 @@ mod tests {
             "{base}{quote}",
             "{base}-{base}",
             "{base:x}{quote}",
+            "{base}{quote:0}",
             "{a}-{quote}",
             "{base}-{quote}{x}",
         ] {

@@ -14,8 +14,8 @@ pub(super) enum Step {
     Key(Box<str>),
     /// Any member (Kraken answers under its own name of a market).
     AnyKey,
-    /// The first element.
-    First,
+    /// The element of this index, from 0.
+    At(u16),
 }
 
 /// The value at a path, or [`Raw::Absent`]. The start of an incomplete value is enough.
@@ -33,14 +33,15 @@ pub(super) fn find<'a>(bytes: &'a [u8], path: &[Step]) -> Raw<'a> {
 /// Moves the cursor from a value to one inside it. Returns false if there is none.
 fn enter(cursor: &mut Cursor<'_>, step: &Step) -> Result<bool, Stop> {
     let (open, close) = match step {
-        Step::First => (b'[', b']'),
+        Step::At(_) => (b'[', b']'),
         Step::Key(_) | Step::AnyKey => (b'{', b'}'),
     };
     cursor.pass(open, "a container")?;
-    let mut first = true;
+    let (mut first, mut index) = (true, 0);
     while cursor.next(&mut first, close)? {
         match step {
-            Step::First => return Ok(true),
+            Step::At(wanted) if *wanted == index => return Ok(true),
+            Step::At(_) => index = u16::saturating_add(index, 1),
             Step::AnyKey => return cursor.name().map(|_| true),
             Step::Key(wanted) => {
                 if cursor.name()? == Raw::Text(wanted.as_bytes()) {
@@ -94,17 +95,21 @@ impl TryFrom<String> for Path {
         let mut steps = Vec::new();
         if text != "." {
             for (at, part) in text.split('.').enumerate() {
-                let name = part.trim_end_matches("[0]");
-                let firsts = (part.len() - name.len()) / "[0]".len();
+                let (name, indexes) = part.split_at(part.find('[').unwrap_or(part.len()));
                 match name {
-                    "" if at == 0 && firsts > 0 => {}
+                    "" if at == 0 && !indexes.is_empty() => {}
                     "*" => steps.push(Step::AnyKey),
                     name if name.is_empty() || name.contains(['[', ']', '{', '}']) => {
                         return Err(wrong());
                     }
                     name => steps.push(Step::Key(name.into())),
                 }
-                steps.extend((0..firsts).map(|_| Step::First));
+                for index in indexes.split_inclusive(']') {
+                    let digits = index.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+                    let digits = digits.filter(|it| it.bytes().all(|it| it.is_ascii_digit()));
+                    let index = digits.and_then(|it| it.parse().ok());
+                    steps.push(Step::At(index.ok_or_else(wrong)?));
+                }
             }
         }
         match steps.len() < MAX_DEPTH {
@@ -135,7 +140,10 @@ impl TryFrom<String> for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Step::{AnyKey, First};
+    use Step::{AnyKey, At};
+
+    #[expect(non_upper_case_globals, reason = "it stands for a variant")]
+    const First: Step = At(0);
 
     #[test]
     fn a_text_becomes_steps_and_a_form() {
@@ -156,8 +164,17 @@ mod tests {
             Form::Members,
         );
         check("a[0][]", &[key("a"), First], Form::Elements);
+        check("[1]", &[At(1)], Form::Itself);
+        check(
+            "x[12][3].y[]",
+            &[key("x"), At(12), At(3), key("y")],
+            Form::Elements,
+        );
         let deep = ["a"; MAX_DEPTH].join(".");
-        for wrong in ["", "..", "a.", ".a", "a[1]", "a[].b", "[0", "a{}{}", &deep] {
+        for wrong in [
+            "", "..", "a.", ".a", "a[-1]", "a[+1]", "a[x]", "a[65536]", "a[0]b", "a[].b", "[0",
+            "a{}{}", &deep,
+        ] {
             assert!(Place::try_from(wrong.to_owned()).is_err(), "{wrong}");
         }
     }
@@ -174,6 +191,8 @@ mod tests {
         check(&[Key("data"), First, Key("x")], Raw::Array(b"[]"));
         check(&[Key("data"), First, Key("x"), First], Raw::Absent);
         check(&[Key("data"), Key("ts")], Raw::Absent);
+        check(&[Key("data"), At(1), Key("ts")], Raw::Text(b"16"));
+        check(&[Key("data"), At(2)], Raw::Absent);
         check(&[First], Raw::Absent);
         check(&[Key("last")], Raw::Absent);
         check(&[Key("none")], Raw::Absent);

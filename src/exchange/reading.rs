@@ -29,6 +29,8 @@ pub struct Reading {
     call: &'static Endpoint,
     task: Task,
     items: Items,
+    /// The front of the body, if the exchange writes errors where the items are.
+    front: Option<Vec<u8>>,
     is_complete: bool,
     failed: Option<ReadError>,
 }
@@ -41,7 +43,14 @@ enum Task {
     /// The exchange has no list of its own.
     Named,
     Time(Unit),
+    /// The clock is the date of the response.
+    Date {
+        is_known: bool,
+    },
 }
+
+/// Bytes of the front of a body in which an error is looked for: it comes first, and is short.
+const FRONT_BYTES: usize = 1024;
 
 impl Reading {
     /// A reading of the response to this call.
@@ -63,7 +72,10 @@ impl Reading {
                 Some(table) => Task::Markets(&dialect.file.markets, table, Order::new()),
                 None => Task::Named,
             },
-            Call::Time => Task::Time(dialect.file.time.unit),
+            Call::Time => match dialect.file.time.unit {
+                Some(unit) => Task::Time(unit),
+                None => Task::Date { is_known: false },
+            },
         };
         let call = dialect.endpoint(call);
         Reading {
@@ -71,8 +83,18 @@ impl Reading {
             call,
             task,
             items: Items::new(&call.items, caps),
+            front: (dialect.file.errors.is_among(&call.items)).then(Vec::new),
             is_complete: false,
             failed: None,
+        }
+    }
+
+    /// The `Date` of the response, which is the clock of an exchange that has no other. It is in whole
+    /// seconds, and rounded down: a lower bound, as a clock in the body is, by up to a second more.
+    pub fn date(&mut self, date: UnixMs, sink: &mut dyn Sink) {
+        if let Task::Date { is_known } = &mut self.task {
+            *is_known = true;
+            sink.time(date);
         }
     }
 
@@ -80,6 +102,10 @@ impl Reading {
     pub fn feed(&mut self, bytes: &[u8], sink: &mut dyn Sink) -> Result<(), ReadError> {
         if let Some(failed) = &self.failed {
             return Err(failed.clone());
+        }
+        if let Some(front) = &mut self.front {
+            let room = FRONT_BYTES - front.len();
+            front.extend_from_slice(&bytes[..bytes.len().min(room)]);
         }
         let mut taker = Taker {
             call: self.call,
@@ -141,10 +167,25 @@ impl Reading {
                 expected: "valid JSON outside of the items",
             });
         }
-        if let Some(refused) = self.dialect.file.errors.read(envelope) {
+        let errors = &self.dialect.file.errors;
+        let front = self.front.as_deref();
+        let refused = errors.read(envelope);
+        let refused = refused.or_else(|| errors.read_front(front?));
+        if let Some(refused) = refused {
             return Err(refused);
         }
         let is_itself = self.call.items.form == Form::Itself;
+        match self.task {
+            Task::Date { is_known } => return is_known.then_some(()).ok_or(ReadError::NoDate),
+            // Any response will do.
+            Task::Named => {
+                for (base, quote) in &self.dialect.named {
+                    sink.market(self.dialect.file.markets.unlisted(base, quote));
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
         if !is_itself && !self.items.envelope().found() {
             return Err(self.wrong_shape());
         }
@@ -165,12 +206,6 @@ impl Reading {
                     .expect("the envelope is whole and was walked through");
                 Ok(())
             }
-            (Task::Named, _) => {
-                for (base, quote) in &self.dialect.named {
-                    sink.market(self.dialect.file.markets.unlisted(base, quote));
-                }
-                Ok(())
-            }
             (Task::Time(unit), word) => match value::time(word, *unit) {
                 Ok(Some(time)) => {
                     sink.time(time);
@@ -189,7 +224,7 @@ impl Reading {
             (Task::Tickers(..), _) => "a list of tickers",
             (Task::Candles(..), _) => "a list of candles",
             (Task::Markets(..) | Task::Named, _) => "a list of markets",
-            (Task::Time(_), _) => "a time",
+            (Task::Time(_) | Task::Date { .. }, _) => "a time",
         };
         ReadError::WrongShape { expected }
     }
@@ -223,6 +258,16 @@ impl Take for Taker<'_, '_> {
             Form::Members => item.name()?,
             Form::Elements | Form::Itself => Raw::Absent,
         };
+        if self.call.is_stamp(name) {
+            let time = item.value()?;
+            if let Task::Tickers(_, _, known) = self.task
+                && let Ok(Some(time)) = value::time(time, known.unit)
+            {
+                known.stamp = Some(time);
+                self.sink.stamp(time);
+            }
+            return Ok(());
+        }
         match self.task {
             Task::Tickers(table, order, known) => {
                 ticker::take(item, table, order, name, known, self.sink)
@@ -231,7 +276,7 @@ impl Take for Taker<'_, '_> {
             Task::Markets(form, table, order) => {
                 listing::take(item, (form, table), order, name, self.sink)
             }
-            Task::Time(_) | Task::Named => item.value().map(|_| ()),
+            Task::Time(_) | Task::Date { .. } | Task::Named => item.value().map(|_| ()),
         }
     }
 }

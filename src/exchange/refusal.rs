@@ -5,14 +5,15 @@
 
 use super::error::{ReadError, RefusalKind};
 use super::json::Raw;
-use super::path::{Path, Step, find};
+use super::path::{Form, Path, Place, Step, find};
 use super::value;
 use crate::config::members::{empty, members};
 
 members! {
     /// Where an exchange says that it refuses, and how.
     pub(super) struct Refusal {
-        /// Where the code is. Of an array, the first element counts.
+        /// Where the code is. Of an array, the first element counts. If it is the path of an item, a text or
+        /// a number there is a code.
         code: Option<Path> = None, "code";
         /// Codes that mean that all is well. Without them, any code is an error.
         ok: Vec<Box<str>> = Vec::new(), "ok";
@@ -59,18 +60,38 @@ const REASON_BYTES: usize = 200;
 impl Refusal {
     /// The refusal in a whole envelope, if there is one.
     pub(super) fn read(&self, envelope: &[u8]) -> Option<ReadError> {
-        let path = self.code.as_deref()?;
-        let code = match find(envelope, path) {
-            Raw::Array(array) => find(array, &[Step::First]),
+        let code = match find(envelope, self.code.as_deref()?) {
+            Raw::Array(array) => find(array, &[Step::At(0)]),
             code => code,
         };
-        let code = reason(code)?;
+        self.told(reason(code)?, envelope)
+    }
+
+    /// True if the code stands where a good body has an item: `[1]` among the elements of `[]`.
+    pub(super) fn is_among(&self, items: &Place) -> bool {
+        let step = self.code.as_deref();
+        let step = step.and_then(|path| path.strip_prefix(&*items.path)?.first());
+        matches!(
+            (step, items.form),
+            (Some(Step::At(_)), Form::Elements)
+                | (Some(Step::Key(_) | Step::AnyKey), Form::Members)
+        )
+    }
+
+    /// The refusal in the front of a body with the code among its items. An item that is an array or
+    /// an object is no code.
+    pub(super) fn read_front(&self, front: &[u8]) -> Option<ReadError> {
+        self.told(reason(find(front, self.code.as_deref()?))?, front)
+    }
+
+    /// The refusal with this code, unless that means that all is well.
+    fn told(&self, code: String, body: &[u8]) -> Option<ReadError> {
         if self.ok.iter().any(|ok| **ok == *code) {
             return None;
         }
-        let message = self.message.as_deref().map(|path| find(envelope, path));
+        let message = self.message.as_deref().map(|path| find(body, path));
         let message = message.and_then(|raw| match raw {
-            Raw::Array(array) => reason(find(array, &[Step::First])),
+            Raw::Array(array) => reason(find(array, &[Step::At(0)])),
             raw => reason(raw),
         });
         let has = |words: &str| {

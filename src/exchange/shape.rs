@@ -90,6 +90,28 @@ impl Table {
         )
     }
 
+    /// True if it is of a value that is neither an array nor an object.
+    pub(super) fn is_of_plain(&self) -> bool {
+        matches!(self, Table::Is(_) | Table::Each(_))
+    }
+
+    /// What an item is, and what this table says that it is, for messages.
+    pub(super) fn shapes(&self, item: &[u8]) -> [&'static str; 2] {
+        let found = match item.trim_ascii_start().first() {
+            Some(b'{') => "an object",
+            Some(b'[') => "an array",
+            Some(b'"') => "a text",
+            Some(b'-' | b'0'..=b'9') => "a number",
+            _ => "a word",
+        };
+        let expected = match self {
+            Table::In(_) => "an object",
+            Table::At(_) | Table::Tagged { .. } => "an array",
+            Table::Is(_) | Table::Each(_) => "a text",
+        };
+        [found, expected]
+    }
+
     /// Reads a table that lies so deep in others. The fields have these names.
     fn read(node: &Node<'_>, names: &[&str], depth: usize, report: &mut Report) -> Table {
         if let Some(text) = node.text() {

@@ -61,8 +61,13 @@ pub(super) fn take<'a>(
 ) -> Result<(), Stop> {
     let mut fields = Fields::new();
     fields.set(TickerField::Id, id);
+    let begin = item.position();
     if !order.read(item, table, &mut fields)? {
-        sink.rejected(Reject::new(None, "ticker", Fault::WrongType));
+        let name = name(id).ok();
+        sink.rejected(Reject {
+            shapes: Some(table.shapes(item.since(begin))),
+            ..Reject::new(name.as_deref(), "ticker", Fault::WrongType)
+        });
         return Ok(());
     }
     let id = match (name(fields.get(TickerField::Id)), &known.id) {

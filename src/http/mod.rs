@@ -40,6 +40,6 @@ pub use response::{
 };
 pub use tunnel::write_connect;
 pub use upstream::{
-    Encoding, Response, ResponseError, ResponseHead, RetryAfter, parse_response, read_date,
-    write_request,
+    Encoding, Response, ResponseError, ResponseHead, RetryAfter, parse_response, read_current_date,
+    read_date, write_request,
 };

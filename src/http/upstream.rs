@@ -258,6 +258,14 @@ pub fn read_date(value: &[u8]) -> Option<UnixMs> {
     Some(UnixMs(ms))
 }
 
+/// When a response was made, unless it comes from a cache: then its date is that of the response which
+/// was put there (RFC 9111, 5.1).
+pub fn read_current_date(fields: Fields<'_>) -> Option<UnixMs> {
+    let is_current = fields.get("age").is_none_or(|age| age == b"0");
+    let date = fields.get("date").filter(|_| is_current);
+    date.and_then(read_date)
+}
+
 fn read_encoding(value: &[u8]) -> Encoding {
     members(value).fold(Encoding::Identity, |before, coding| {
         let is = |known: &str| coding.eq_ignore_ascii_case(known.as_bytes());

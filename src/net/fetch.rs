@@ -6,9 +6,10 @@
 use super::transfer::{BlockingOpener, Stream};
 use crate::config::{Config, Limits, Url};
 use crate::http::{
-    BodyReader, Decompressor, Encoding, HeadLimits, ResponseHead, parse_response, write_request,
+    BodyReader, Decompressor, Encoding, HeadLimits, ResponseHead, parse_response,
+    read_current_date, write_request,
 };
-use crate::time::{Clock, Now};
+use crate::time::{Clock, Now, UnixMs};
 use std::io::ErrorKind;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
@@ -19,6 +20,8 @@ pub struct Fetched {
     pub status: u16,
     /// The value of the header field that was asked for.
     pub field: Option<String>,
+    /// When the answer was made, if its head says so and it is from no cache.
+    pub date: Option<UnixMs>,
     /// The body, decompressed.
     pub body: Vec<u8>,
     /// When the request was sent, and how long the answer took.
@@ -73,13 +76,18 @@ impl Fetcher {
         let is_late = || self.clock.now().mono.since(sent.mono) > timeout;
         let mut bytes = Vec::new();
         let limits = HeadLimits::upstream(&self.limits);
-        let (head, used, field) = loop {
+        let (head, used, field, date) = loop {
             if let Some(found) =
                 parse_response(&bytes, &limits).map_err(|error| error.to_string())?
             {
                 let field = field.and_then(|name| found.fields.get(name));
                 let field = field.map(|value| String::from_utf8_lossy(value).into_owned());
-                break (found.head, found.used, field);
+                break (
+                    found.head,
+                    found.used,
+                    field,
+                    read_current_date(found.fields),
+                );
             }
             if is_late() || !read_more(&mut *stream, &mut bytes)? {
                 return Err("the answer broke off or took too long".to_string());
@@ -89,6 +97,7 @@ impl Fetcher {
         Ok(Fetched {
             status: head.status,
             field,
+            date,
             body,
             sent,
             took: self.clock.now().mono.since(sent.mono),

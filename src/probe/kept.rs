@@ -3,6 +3,7 @@
 use crate::exchange::{Reject, Sink};
 use crate::record::{Candle, MarketInfo, Ticker};
 use crate::time::UnixMs;
+use std::collections::HashSet;
 
 /// Everything that an answer brought.
 #[derive(Default)]
@@ -13,11 +14,22 @@ pub(super) struct Kept {
     pub(super) times: Vec<UnixMs>,
     pub(super) stamp: Option<UnixMs>,
     pub(super) rejected: Vec<String>,
+    /// The ids of the market list, once it is known. Tickers of other markets are counted alone.
+    pub(super) listed: HashSet<String>,
+    pub(super) unlisted: usize,
+}
+
+impl Kept {
+    fn is_listed(&mut self, id: &str) -> bool {
+        let is_listed = self.listed.is_empty() || self.listed.contains(id);
+        self.unlisted += usize::from(!is_listed);
+        is_listed
+    }
 }
 
 impl Sink for Kept {
-    fn wants(&mut self, _: &str) -> bool {
-        true
+    fn wants(&mut self, ticker_id: &str) -> bool {
+        self.is_listed(ticker_id)
     }
     fn ticker(&mut self, ticker_id: &str, ticker: Ticker) {
         self.tickers.push((ticker_id.to_owned(), ticker));
@@ -35,6 +47,8 @@ impl Sink for Kept {
         self.times.push(time);
     }
     fn rejected(&mut self, reason: Reject<'_>) {
-        self.rejected.push(reason.to_string());
+        if reason.id.is_none_or(|id| self.is_listed(id)) {
+            self.rejected.push(reason.to_string());
+        }
     }
 }

@@ -1,6 +1,11 @@
 //! The page that a probe prints.
 
+use super::kept::Kept;
+use std::collections::HashSet;
 use std::fmt::Display;
+
+/// How many of a kind are shown.
+pub(super) const SHOWN: usize = 5;
 
 pub(super) struct Page {
     pub(super) text: String,
@@ -35,5 +40,24 @@ impl Page {
     pub(super) fn fail(&mut self, what: &str, why: &dyn Display) {
         self.is_good = false;
         self.say(&format_args!("  CANNOT BE READ: {what}: {why}"));
+    }
+
+    /// What of an answer is not taken. Items that are wrong in the same way are shown once.
+    pub(super) fn say_rejected(&mut self, kept: &Kept) {
+        match kept.rejected.len() {
+            0 => {}
+            1 => self.wrong(&"1 item is rejected"),
+            count => self.wrong(&format_args!("{count} items are rejected")),
+        }
+        let mut seen = HashSet::new();
+        let reasons = kept.rejected.iter().filter(|reason| seen.insert(*reason));
+        for reason in reasons.take(SHOWN) {
+            self.say(&format_args!("    {reason}"));
+        }
+        if kept.unlisted > 0 {
+            let count = kept.unlisted;
+            let line = format_args!("  not in the market list: {count}, ignored");
+            self.say(&line);
+        }
     }
 }

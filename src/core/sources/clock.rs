@@ -12,11 +12,10 @@ use crate::core::sources::candle_plans::CandlePlans;
 use crate::interval::Stored;
 use crate::log_targets::SOURCE;
 use crate::market::{Market, SourceId};
-use crate::time::{Mono, Now, UnixMs};
+use crate::time::{Mono, Now, TOLD_DIFFERENCE_MS, UnixMs, who_is_ahead};
 use std::time::Duration;
 
-/// A difference between the exchange's clock and ours that is logged, and that makes the newest
-/// candles due.
+/// A step of the exchange's clock that makes the newest candles due.
 const CLOCK_OFFSET_MS: i64 = 2000;
 
 /// How far the time in a response may be from the exchange's time as we know it. Its servers' clocks
@@ -227,10 +226,11 @@ impl ExchangeClock {
 
     fn log_offset(&self, cx: &Context) {
         let offset = cx.now.unix - cx.exchange_time(self.source);
-        if offset.abs() > CLOCK_OFFSET_MS {
+        if offset.abs() > TOLD_DIFFERENCE_MS {
             // Candles follow the exchange's clock.
             let id = &cx.stats[self.source].id;
-            log::warn!(target: SOURCE, "clock differs source={id} ahead_ms={offset}");
+            let (who, ms) = (who_is_ahead(offset), offset.abs());
+            log::warn!(target: SOURCE, "clock differs source={id} ahead={who} ahead_ms={ms}");
         }
     }
 }

@@ -52,6 +52,8 @@ pub enum Fault {
     },
     /// A list without any item.
     Empty,
+    /// No item could be read: why the first could not.
+    AllRefused(String),
     /// More items than there are slots or markets.
     TooMany,
 }
@@ -81,6 +83,7 @@ impl fmt::Display for Fault {
                 None => write!(f, "status {status}"),
             },
             Fault::Empty => f.write_str("the answer holds no item"),
+            Fault::AllRefused(first) => write!(f, "no item can be read, the first: {first}"),
             Fault::TooMany => f.write_str("the answer holds the same items again and again"),
         }
     }
@@ -135,17 +138,21 @@ impl Fault {
         }
     }
 
-    /// Whose fault it is.
-    pub fn blame(&self) -> Blame {
-        let kind = match self {
+    /// What it means, if the exchange has said so.
+    pub fn kind(&self) -> RefusalKind {
+        match self {
             Fault::Status { kind, .. } => *kind,
             Fault::Body {
                 error: ReadError::Refused { kind, .. },
                 ..
             } => *kind,
             _ => RefusalKind::Other,
-        };
-        match (kind, self) {
+        }
+    }
+
+    /// Whose fault it is.
+    pub fn blame(&self) -> Blame {
+        match (self.kind(), self) {
             (RefusalKind::RateLimited, _) => Blame::RateLimit,
             (RefusalKind::Banned, _) => Blame::Ban,
             (
@@ -154,9 +161,14 @@ impl Fault {
                     status: 500..=599, ..
                 },
             ) => Blame::Source,
-            (_, Fault::Status { .. } | Fault::Body { .. } | Fault::Empty | Fault::TooMany) => {
-                Blame::Call
-            }
+            (
+                _,
+                Fault::Status { .. }
+                | Fault::Body { .. }
+                | Fault::Empty
+                | Fault::AllRefused(_)
+                | Fault::TooMany,
+            ) => Blame::Call,
             _ => Blame::Source,
         }
     }

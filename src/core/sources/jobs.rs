@@ -123,6 +123,7 @@ pub fn apply(
             }
             let exchange = schedule.clock.known_time(cx);
             for (symbol, mut ticker) in tickers.next_piece().into_iter().flatten() {
+                schedule.round.resume(symbol);
                 if let Some(stats) = schedule.round.stats(symbol) {
                     ticker.fill_from(stats);
                 }

@@ -2,7 +2,8 @@
 //!
 //! [`QuoteRound`] owns which markets of the running round are still to be requested, and the 24-hour
 //! figures, which are requested separately and less often. A round begins at each tick at which the
-//! last one is over; ticks during a longer round are skipped.
+//! last one is over; ticks during a longer round are skipped. A market that the exchange does not know
+//! is left out of more and more rounds.
 
 use crate::market::SymbolId;
 use crate::record::Stats;
@@ -12,6 +13,9 @@ use std::time::Duration;
 
 /// Between two readings of a market's 24-hour figures: they change by a thousandth a minute.
 const STATS_AGE: Duration = Duration::from_secs(60);
+
+/// The longest pause of a market that the exchange does not know: listings change a few times a day.
+const PAUSE_MAX: Duration = Duration::from_secs(3600);
 
 /// Whether a round has ended. One that was abandoned ends with [`RoundEnd::NotYet`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,11 +41,23 @@ pub struct QuoteRound {
     /// When the 24-hour figures of each market are read next, in that order.
     stats_due: VecDeque<(Mono, SymbolId)>,
     stats: HashMap<SymbolId, Stats>,
+    /// Markets that the exchange does not know: how long each is left alone, and until when.
+    paused: HashMap<SymbolId, (Duration, Mono)>,
 }
 
 impl QuoteRound {
     /// Begins a round over these markets. New ones get their 24-hour figures read first.
-    pub fn begin(&mut self, symbols: Vec<SymbolId>, has_stats: bool, now: Mono) {
+    pub fn begin(&mut self, mut symbols: Vec<SymbolId>, has_stats: bool, now: Mono) {
+        if !self.paused.is_empty() {
+            let listed: HashSet<SymbolId> = symbols.iter().copied().collect();
+            self.paused.retain(|symbol, _| listed.contains(symbol));
+            let paused = |symbol: SymbolId| {
+                self.paused
+                    .get(&symbol)
+                    .is_some_and(|(_, until)| now < *until)
+            };
+            symbols.retain(|symbol| !paused(*symbol));
+        }
         if has_stats {
             let wanted: HashSet<SymbolId> = symbols.iter().copied().collect();
             self.stats_due.retain(|(_, symbol)| wanted.contains(symbol));
@@ -131,6 +147,20 @@ impl QuoteRound {
         self.left.clear();
     }
 
+    /// Leaves a market alone for this long, or twice as long as the last time. Returns true if there was
+    /// one since it was last answered well.
+    pub fn pause(&mut self, symbol: SymbolId, first: Duration, now: Mono) -> bool {
+        let last = self.paused.get(&symbol).map(|(length, _)| *length);
+        let length = last.map_or(first, |length| length * 2).min(PAUSE_MAX);
+        self.paused.insert(symbol, (length, now + length));
+        last.is_some()
+    }
+
+    /// A market was answered well.
+    pub fn resume(&mut self, symbol: SymbolId) {
+        self.paused.remove(&symbol);
+    }
+
     /// Keeps a market's 24-hour figures.
     pub fn keep_stats(&mut self, symbol: SymbolId, stats: Stats) {
         self.stats.insert(symbol, stats);
@@ -174,6 +204,32 @@ mod tests {
         round.abandon();
         assert_eq!(round.ended(true), RoundEnd::NotYet);
         assert!(round.is_over());
+    }
+
+    #[test]
+    fn a_market_that_is_unknown_is_left_out_for_twice_as_long_each_time() {
+        let (a, b) = (SymbolId(1), SymbolId(2));
+        let (mut round, second) = (QuoteRound::default(), Duration::from_secs(1));
+        let has_a = |round: &mut QuoteRound, at: Mono| {
+            round.begin(vec![a, b], false, at);
+            round.next() == Some(a)
+        };
+        let mut now = Mono(0);
+        assert!(!round.pause(a, second, now), "the first time is news");
+        for seconds in [1, 2, 4, 8] {
+            assert!(!has_a(&mut round, now));
+            now = now + second * seconds;
+            assert!(has_a(&mut round, now), "{seconds}");
+            assert!(round.pause(a, second, now));
+        }
+        for _ in 0..20 {
+            round.pause(a, second, now);
+        }
+        assert!(has_a(&mut round, now + PAUSE_MAX));
+        round.resume(a);
+        assert!(!round.pause(a, second, now), "it was answered meanwhile");
+        round.begin(vec![b], false, now);
+        assert!(round.paused.is_empty(), "it has left the list");
     }
 
     #[test]

@@ -16,8 +16,8 @@ use crate::core::sources::staged::{Staged, Stager};
 use crate::core::sources::task::{Profile, Task};
 use crate::exchange::{Caps, Meter, ReadError, Reading};
 use crate::http::{
-    BodyReader, Decompressor, Encoding, Framing, HeadLimits, RetryAfter, parse_response, read_date,
-    write_request,
+    BodyReader, Decompressor, Encoding, Framing, HeadLimits, RetryAfter, parse_response,
+    read_current_date, read_date, write_request,
 };
 use crate::log_targets::SOURCE;
 use crate::market::Catalog;
@@ -175,6 +175,14 @@ impl RequestInFlight {
             metered: metered.and_then(|text| std::str::from_utf8(text).ok()?.trim().parse().ok()),
             date: response.fields.get("date").and_then(read_date),
         });
+        if let Some(date) = read_current_date(response.fields) {
+            let mut stager = Stager {
+                staged: &mut self.staged,
+                catalog,
+                symbol: None,
+            };
+            self.reading.date(date, &mut stager);
+        }
         let (head, used) = (response.head, response.used);
         let cap = limits.upstream_body_bytes as u64;
         let compression = match head.content_encoding {
@@ -334,7 +342,7 @@ impl RequestInFlight {
             });
         }
         read.map_err(|error| Fault::Body { error, retry_after })?;
-        match self.staged.is_empty() {
+        match self.staged.is_empty() && self.staged.all_refused().is_none() {
             true => Err(Fault::Empty),
             false => Ok(self.staged),
         }

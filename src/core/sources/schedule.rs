@@ -9,10 +9,11 @@ use crate::core::sources::backoff::Backoff;
 use crate::core::sources::budget::{Budget, Share};
 use crate::core::sources::candle_plans::CandlePlans;
 use crate::core::sources::clock::ExchangeClock;
+use crate::core::sources::fault::Fault;
 use crate::core::sources::quote_round::{QuoteRound, RoundEnd};
 use crate::core::sources::task::{Profile, Task};
 use crate::core::stats::{SourceState, on_wall};
-use crate::exchange::Meter;
+use crate::exchange::{Meter, RefusalKind};
 use crate::market::SymbolId;
 use crate::time::Mono;
 use std::time::Duration;
@@ -133,6 +134,22 @@ impl Schedule {
             Task::Time => self.clock.failed(HOURLY_RETRY, cx.now),
             Task::Ticker(_) => self.market_ended(profile, false, cx),
             Task::Tickers | Task::Stats(_) => {}
+        }
+    }
+
+    /// A market that the exchange does not know is left alone for a while. Returns true if it was before.
+    pub fn pause_unknown(
+        &mut self,
+        profile: &Profile,
+        task: &Task,
+        fault: &Fault,
+        now: Mono,
+    ) -> bool {
+        match (task, fault.kind()) {
+            (Task::Ticker(symbol), RefusalKind::UnknownMarket) => {
+                self.round.pause(*symbol, profile.config.poll * 2, now)
+            }
+            _ => false,
         }
     }
 

@@ -355,8 +355,11 @@ impl Source {
             Err(fault) => return self.failed(&task, fault, began, cx),
         };
         let status = &mut cx.stats[self.profile.id];
-        status.ok += 1;
         status.rejected += staged.rejected;
+        if let Some(fault) = staged.all_refused() {
+            return self.failed(&task, fault, began, cx);
+        }
+        status.ok += 1;
         status.last_success_at = Some(cx.now.unix);
         status.last_latency_ms = Some(took.as_millis() as u64);
         (status.latencies).note(&POLL_BOUNDS_US, took.as_micros() as u64, 1);

@@ -3,6 +3,7 @@
 //! [`Staged`] owns them until the body has parsed to its end: a response that breaks off changes
 //! nothing that is served. It bounds how many there may be.
 
+use crate::core::sources::fault::Fault;
 use crate::core::sources::task::Task;
 use crate::exchange::{Reject, Sink};
 use crate::log_targets::{SOURCE, quoted};
@@ -105,6 +106,10 @@ pub struct Staged {
     pub rejected: u64,
     /// True if one of them is a candle whose slot is unknown.
     pub has_undated: bool,
+    /// Why the first of them was refused.
+    first_refusal: Option<String>,
+    /// True if one of them is the ticker of a tracked market.
+    has_refused_tracked: bool,
 }
 
 impl Staged {
@@ -122,6 +127,8 @@ impl Staged {
             task,
             rejected: 0,
             has_undated: false,
+            first_refusal: None,
+            has_refused_tracked: false,
         }
     }
 
@@ -134,6 +141,20 @@ impl Staged {
             Items::Time(time) => time.is_none(),
             Items::Stats(stats) => stats.is_none(),
         }
+    }
+
+    /// The fault of a response without a good item: the dialect does not fit it. A refused ticker of an
+    /// untracked market means nothing beside others.
+    pub fn all_refused(&self) -> Option<Fault> {
+        let is_all = match &self.items {
+            Items::Tickers(list, seen) => {
+                list.is_empty() && (self.has_refused_tracked || *seen == self.rejected)
+            }
+            Items::Candles(list) => list.is_empty() && self.has_undated,
+            Items::Markets(_) | Items::Time(_) | Items::Stats(_) => self.is_empty(),
+        };
+        let first = self.first_refusal.as_ref().filter(|_| is_all);
+        first.map(|first| Fault::AllRefused(first.clone()))
     }
 
     /// True if there are so many items that most of them must be repeated: more than two for each
@@ -215,8 +236,11 @@ impl Sink for Stager<'_> {
             "item refused source={} what={} reason={}",
             self.catalog.id_of(self.staged.source),
             quoted(reason.id.unwrap_or("-")),
-            quoted(format_args!("{} {}", reason.field, reason.fault))
+            quoted(Reject { id: None, ..reason })
         );
+        let symbol = |id| self.catalog.by_ticker_id(self.staged.source, id);
+        self.staged.has_refused_tracked |= reason.id.and_then(symbol).is_some();
+        (self.staged.first_refusal).get_or_insert_with(|| reason.to_string());
         match (&mut self.staged.items, reason.time) {
             // A candle without its numbers tells nothing of its slot, and counts as unsound there.
             (Items::Candles(_), Some(open_time)) => {

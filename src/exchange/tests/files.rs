@@ -123,6 +123,34 @@ fn a_fault_names_its_line_and_member() {
 }
 
 #[test]
+fn a_clock_and_the_names_of_markets_are_said_in_one_way() {
+    let check = |old: &str, new: &str, expected: &str| {
+        let found = faults(&[(old, new)]);
+        assert_eq!(found.len(), 1, "{new}: {found:?}");
+        assert!(found[0].ends_with(expected), "{new}: {found:?}");
+    };
+    let clock = "time.unit: expected either `unit` or `\"date\": true`";
+    check(", \"unit\": \"s\"", "", clock);
+    check("\"unit\": \"s\"", "\"unit\": \"s\", \"date\": true", clock);
+    assert_eq!(faults(&[("\"unit\": \"s\"", "\"date\": true")]), [""; 0]);
+    let name = "markets.name: expected fields like \"id base\", of members (`{}`)";
+    let members = "\"items\": \"result{}\" },";
+    check(
+        members,
+        &format!("{members} \"name\": {{ \"a\": \"id\" }},"),
+        name,
+    );
+    let nameless = "markets.fields: expected a member that is `id`";
+    check(members, &format!("{members} \"name\": \"base\","), nameless);
+    let zero = "found \"{base}{quote:0}\"";
+    check(
+        members,
+        &format!("{members} \"pair\": [\"{{base}}{{quote:0}}\"],"),
+        zero,
+    );
+}
+
+#[test]
 fn every_fault_of_a_file_is_named() {
     let found = faults(&[
         ("\"name\": \"sample\"", "\"name\": \"Sample!\""),

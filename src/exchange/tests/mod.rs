@@ -7,6 +7,7 @@ mod coinbase;
 mod dialects;
 mod files;
 mod gate;
+mod habits;
 mod kraken;
 mod kucoin;
 mod okx;

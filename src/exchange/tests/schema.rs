@@ -125,3 +125,41 @@ fn the_example_of_the_documentation_works() {
     let (notes, end) = read(dialect, &Call::Time, body("/v1/clock"));
     assert_eq!((end, notes.times[0].0), (Ok(()), 1_715_769_425_000));
 }
+
+/// And so does the other one.
+#[test]
+fn the_other_example_of_the_documentation_works() {
+    let page = include_str!("../../docs/dialects.md");
+    let file = page.split("```json\n").nth(2);
+    let file = file.and_then(|rest| rest.split("```").next());
+    let dialect = Dialect::read("page", file.expect("an example"))
+        .unwrap_or_else(|faults| panic!("{faults:?}"));
+    let dialect: &'static Dialect = Box::leak(Box::new(dialect));
+    let shown = |begin: &str| {
+        let rest = page
+            .split(begin)
+            .nth(1)
+            .and_then(|rest| rest.split('`').next());
+        rest.unwrap_or_else(|| panic!("{begin} is not shown"))
+    };
+    let ticker = Call::Ticker { id: "eth_btc" };
+    let (notes, end) = read(dialect, &ticker, shown("- `GET /t/eth_btc`: `"));
+    let (_, found) = &notes.tickers[0];
+    let volume = found.base_volume.as_ref().map(ToString::to_string);
+    assert_eq!(
+        (end, found.last.to_string(), volume),
+        (Ok(()), "0.0312".into(), Some("81.5".into()))
+    );
+    let (notes, end) = read(dialect, &Call::Time, shown("- `GET /t/eth_btc`: `"));
+    assert_eq!((end, notes.times[0].0), (Ok(()), 1_715_769_425_120));
+    let rows = candles(Stored::H1, 0, 0, 0);
+    let (notes, end) = read(dialect, &rows, shown("- `GET /c/eth_btc/hour`: `"));
+    let high = notes.candles[0].0.high.to_string();
+    assert_eq!((end, high), (Ok(()), "0.0313".into()));
+    let (_, end) = read(dialect, &ticker, shown("- Errors: `"));
+    let refused = end.map_err(|error| error.to_string());
+    assert_eq!(
+        refused,
+        Err("refused: no such market (no such market)".into())
+    );
+}

@@ -25,7 +25,10 @@ impl Source {
         status.rate_limited += u64::from(blame == Blame::RateLimit);
         status.last_error_at = Some(cx.now.unix);
         let is_news = status.last_error.as_deref() != Some(&text);
-        if is_news || !self.schedule.backoff.is_failing() {
+        let is_warned = self
+            .schedule
+            .pause_unknown(&self.profile, task, &fault, cx.now.mono);
+        if !is_warned && (is_news || !self.schedule.backoff.is_failing()) {
             log::warn!(
                 target: SOURCE,
                 "request failed source={id} what={} error={}",
