@@ -113,7 +113,8 @@ fn a_variable_of_the_log_that_says_nothing_is_a_fault() {
 
 #[test]
 fn a_rule_of_the_log_for_an_unknown_target_is_named() {
-    let all = "access, config, failover, fetch, health, history, http, market, net, source";
+    let all =
+        "access, cluster, config, failover, fetch, health, history, http, market, net, source";
     for target in ["reqwest", "server::poller"] {
         let words = ["--check", "--log", &format!("{target}=debug")];
         let expected = format!("--log: unknown target \"{target}\", expected one of {all}\n");

@@ -203,6 +203,7 @@ pub const METRICS: Shape = Object(&[
         ]),
     ),
     ("upstreams", List(&UPSTREAM)),
+    ("cluster", Maybe(&CLUSTER)),
     (
         "http",
         Object(&[
@@ -246,6 +247,21 @@ pub const METRICS: Shape = Object(&[
             ("openFds", Maybe(&Count)),
             ("loopMaxStallMs", Millis),
         ]),
+    ),
+]);
+
+/// Null without a cluster.
+const CLUSTER: Shape = Object(&[
+    ("node", Text),
+    ("engine", OneOf(&["up", "down"])),
+    (
+        "sources",
+        List(&Object(&[
+            ("id", Text),
+            ("role", OneOf(&["collector", "follower"])),
+            ("epoch", Count),
+            ("lagMs", Maybe(&Count)),
+        ])),
     ),
 ]);
 

@@ -17,7 +17,7 @@ mod reading;
 mod replies;
 mod scripts;
 mod seat;
-#[cfg(test)]
+#[cfg(all(test, feature = "cluster"))]
 mod tests;
 mod unread;
 

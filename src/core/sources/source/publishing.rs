@@ -31,6 +31,9 @@ impl Source {
         }
         if !was.collects() && role.collects() {
             self.schedule.quotes_due = cx.now.mono;
+        }
+        if !was.collects() || !role.collects() {
+            // What was asked of another node is asked again.
             self.schedule.candles.forget_sent();
         }
         if role == Role::Follower {
