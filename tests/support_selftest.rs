@@ -570,6 +570,72 @@ fn waiting_ends_with_what_was_waited_for_or_with_the_deadline() {
 }
 
 #[test]
+fn a_relay_delays_holds_cuts_and_swallows() {
+    let exchange = simple();
+    let relay = Relay::start(exchange.addr());
+    let mut client = Client::connect(relay.addr());
+    assert_eq!(client.get("/list").text(), BODY);
+    let late = Duration::from_millis(300);
+    relay.set(Passage::Late(late));
+    let begin = Instant::now();
+    assert_eq!(client.get("/list").text(), BODY);
+    assert!(begin.elapsed() >= late);
+    relay.set(Passage::Held);
+    client.send_get("/list").expect("it is open");
+    assert!(client.is_silent_for(late));
+    assert_eq!(exchange.count("/list"), 2);
+    relay.set(Passage::Open);
+    assert_eq!(client.read().expect("what was held").text(), BODY);
+    relay.swallow_reply_to("GET /one");
+    client.send_get("/one?x=1").expect("it is open");
+    assert!(matches!(client.read(), Err(ClientError::Closed(_))));
+    assert_eq!((exchange.count("/one"), relay.swallowed()), (1, 1));
+    let mut client = Client::connect(relay.addr());
+    assert_eq!(client.get("/one?x=1").text(), "{}");
+    relay.set(Passage::Cut);
+    assert!(
+        client
+            .send_get("/list")
+            .and_then(|()| client.read())
+            .is_err()
+    );
+    let mut client = Client::connect(relay.addr());
+    assert!(
+        client
+            .send_get("/list")
+            .and_then(|()| client.read())
+            .is_err()
+    );
+    assert_eq!(exchange.count("/list"), 3);
+    eventually(PATIENCE, || {
+        (exchange.connections_open() == 0).then_some(())
+    });
+}
+
+#[test]
+fn a_redis_is_killed_and_comes_back_with_what_it_saved() {
+    let Some(mut redis) = Redis::start(&[]) else {
+        return;
+    };
+    let ok = Answer::Text("OK".to_string());
+    assert_eq!(redis.ask(&["SET", "a", "1"]), ok);
+    let addr = redis.addr();
+    redis.kill();
+    assert!(redis.try_ask(&["PING"]).is_err());
+    redis.run();
+    assert_eq!(redis.addr(), addr);
+    assert_eq!(redis.ask(&["GET", "a"]), Answer::Nil);
+    assert_eq!(redis.ask(&["SET", "a", "2"]), ok);
+    redis.save();
+    redis.kill();
+    redis.run();
+    assert_eq!(redis.ask(&["GET", "a"]), Answer::Text("2".to_string()));
+    assert_eq!(redis.ask(&["DEL", "a", "b"]).number(), Some(1));
+    assert_eq!(redis.keys(), [""; 0]);
+    assert!(matches!(redis.ask(&["NOTHING"]), Answer::Error(_)));
+}
+
+#[test]
 fn chance_is_the_same_for_the_same_seed() {
     let draw = |seed: u64| {
         let mut rng = Rng::new(seed);

@@ -15,6 +15,8 @@
 //! - [`tls`]: `Authority` and `TlsFront`, certificates and a server that takes TLS off
 //! - [`proxy`]: `Proxy`, which opens tunnels, `peer`, which says what it is told to say,
 //!   and `BlackHole`, which says nothing
+//! - [`relay`]: `Relay`, which stands between two programs and fails as it is told to
+//! - [`redis`]: `Redis`, an installed `redis-server` in a directory of its own
 //! - [`fixtures`]: the recorded bodies, where their folder is there
 //! - [`json`]: `Json`, a tree that keeps every number as it was written
 //! - [`schema`]: whether a value is what a JSON schema says; [`pattern`]: the patterns in it
@@ -38,6 +40,8 @@ pub mod json;
 pub mod message;
 pub mod pattern;
 pub mod proxy;
+pub mod redis;
+pub mod relay;
 pub mod reply;
 pub mod schema;
 pub mod tls;
@@ -52,6 +56,8 @@ pub use exchange::{Asked, FakeExchange};
 pub use fixtures::{Fixture, Fixtures};
 pub use json::Json;
 pub use proxy::{BlackHole, Manner, Proxy, peer};
+pub use redis::{Answer, Redis};
+pub use relay::{Passage, Relay};
 pub use reply::{Body, Delivery, End, Fault, Framing, Reply, gzip};
 pub use schema::Schemas;
 pub use tls::{Authority, Identity, TlsFront, Validity};

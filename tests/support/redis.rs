@@ -1,0 +1,240 @@
+//! A `redis-server` of one's own: on a port of the loopback, in a directory of its own, without a
+//! configuration of the system's, killed when the last hold on it goes.
+//!
+//! Its port stays the same when it is started again: it is held, so that nobody else gets it.
+
+use super::daemon::TempDir;
+use super::{PATIENCE, poll_until};
+use socket2::{Domain, Socket, Type};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Once};
+use std::time::Duration;
+
+/// The server. Valkey is the same for all that is asked of it here.
+const PROGRAMS: [&str; 2] = ["redis-server", "valkey-server"];
+
+/// A running server, or one that is down for a while.
+pub struct Redis {
+    child: Option<Child>,
+    addr: SocketAddr,
+    dir: Arc<TempDir>,
+    program: &'static str,
+    arguments: Vec<String>,
+    /// Bound, never listening: keeps the port while the server is down.
+    _holder: Socket,
+}
+
+/// What a server answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// `+OK`, or the bytes of a text.
+    Text(String),
+    /// `-ERR ...`
+    Error(String),
+    /// `:1`
+    Number(i64),
+    /// `*...`
+    List(Vec<Answer>),
+    /// Nothing there.
+    Nil,
+}
+
+impl Redis {
+    /// A server with these more arguments; `None`, said loudly, where none is installed.
+    pub fn start(arguments: &[&str]) -> Option<Redis> {
+        let runs = |program: &&&str| {
+            let mut command = Command::new(program);
+            command.arg("--version").stdout(Stdio::null());
+            command.status().is_ok_and(|status| status.success())
+        };
+        let Some(program) = PROGRAMS.iter().find(runs) else {
+            say_skipped();
+            return None;
+        };
+        let holder = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+        holder.set_reuse_address(true).expect("an option of TCP");
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        holder.bind(&any.into()).expect("a port is free");
+        let addr = holder.local_addr().ok().and_then(|addr| addr.as_socket());
+        let mut redis = Redis {
+            child: None,
+            addr: addr.expect("it is bound"),
+            dir: Arc::new(TempDir::new()),
+            program,
+            arguments: arguments.iter().map(|it| (*it).to_string()).collect(),
+            _holder: holder,
+        };
+        redis.run();
+        Some(redis)
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Its process id, while it runs.
+    pub fn pid(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+
+    /// Ends it without a word, as a crash does.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().expect("it runs");
+            child.wait().expect("it ends");
+        }
+    }
+
+    /// Starts it again, with the data that it has saved if it has saved any.
+    pub fn run(&mut self) {
+        assert!(self.child.is_none(), "it runs already");
+        let mut command = Command::new(self.program);
+        command
+            .args(["--port", &self.addr.port().to_string()])
+            .args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
+            .args(["--dir", &self.dir.path().to_string_lossy()])
+            .args(&self.arguments)
+            .current_dir(self.dir.path())
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .stdout(Stdio::piped());
+        let mut child = command.spawn().expect("it has run before");
+        let out = child.stdout.take().expect("it is piped");
+        self.child = Some(child);
+        let mut lines = BufReader::new(out).lines().map_while(Result::ok);
+        let mut said = Vec::new();
+        let is_ready = lines.any(|line| {
+            said.push(line);
+            said[said.len() - 1].contains("Ready to accept connections")
+        });
+        assert!(is_ready, "{}: {}", self.program, said.join("\n"));
+        // A full pipe would hold it up.
+        std::thread::spawn(move || lines.for_each(drop));
+    }
+
+    /// Writes its data to the file from which it starts.
+    #[track_caller]
+    pub fn save(&self) {
+        assert_eq!(self.ask(&["SAVE"]), Answer::Text("OK".to_string()));
+    }
+
+    /// Asks it something on a connection of its own; panics when no answer comes.
+    #[track_caller]
+    pub fn ask(&self, words: &[&str]) -> Answer {
+        match self.try_ask(words) {
+            Ok(answer) => answer,
+            Err(fault) => panic!("{words:?}: {fault}"),
+        }
+    }
+
+    /// The same, for one that may be down.
+    pub fn try_ask(&self, words: &[&str]) -> io::Result<Answer> {
+        let mut stream = TcpStream::connect(self.addr)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.write_all(&command(words))?;
+        read_answer(&mut BufReader::new(stream))
+    }
+
+    /// Asks it something until the answer is as wanted; panics when it never is.
+    #[track_caller]
+    pub fn await_answer(&self, words: &[&str], wanted: impl Fn(&Answer) -> bool) -> Answer {
+        let mut last = None;
+        let found = poll_until(PATIENCE, || {
+            last = self.try_ask(words).ok();
+            last.clone().filter(&wanted)
+        });
+        found.unwrap_or_else(|| panic!("{words:?}: never as wanted, but {last:?}"))
+    }
+
+    /// The names of its keys, in order.
+    #[track_caller]
+    pub fn keys(&self) -> Vec<String> {
+        let mut keys = self.ask(&["KEYS", "*"]).texts();
+        keys.sort();
+        keys
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl Answer {
+    /// The texts of a list.
+    pub fn texts(&self) -> Vec<String> {
+        match self {
+            Answer::List(items) => items.iter().filter_map(Answer::text).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// A text.
+    pub fn text(&self) -> Option<String> {
+        match self {
+            Answer::Text(text) => Some(text.clone()),
+            _ => None,
+        }
+    }
+
+    /// A number.
+    pub fn number(&self) -> Option<i64> {
+        match self {
+            Answer::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+}
+
+/// Once per process, straight to the terminal: a runner swallows what a passing test prints.
+fn say_skipped() {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        let line = "\nSKIPPED: no redis-server here; Debian: apt-get install redis-server\n\n";
+        let _ = io::stderr().write_all(line.as_bytes());
+    });
+}
+
+/// A command as it is sent.
+pub fn command(words: &[&str]) -> Vec<u8> {
+    let parts = words
+        .iter()
+        .map(|word| format!("${}\r\n{word}\r\n", word.len()));
+    format!("*{}\r\n{}", words.len(), parts.collect::<String>()).into_bytes()
+}
+
+/// Reads one answer.
+pub fn read_answer(from: &mut impl BufRead) -> io::Result<Answer> {
+    let mut line = String::new();
+    from.read_line(&mut line)?;
+    let line = line.trim_end_matches("\r\n");
+    let odd = || io::Error::new(io::ErrorKind::InvalidData, format!("an answer {line:?}"));
+    let (kind, rest) = line.split_at_checked(1).ok_or_else(odd)?;
+    let count = || rest.parse::<i64>().map_err(|_| odd());
+    Ok(match kind {
+        "+" => Answer::Text(rest.to_string()),
+        "-" => Answer::Error(rest.to_string()),
+        ":" => Answer::Number(count()?),
+        "$" => match usize::try_from(count()?) {
+            Err(_) => Answer::Nil,
+            Ok(length) => {
+                let mut bytes = vec![0; length + 2];
+                from.read_exact(&mut bytes)?;
+                Answer::Text(String::from_utf8_lossy(&bytes[..length]).into_owned())
+            }
+        },
+        "*" => match count()? {
+            ..0 => Answer::Nil,
+            items => Answer::List(
+                (0..items)
+                    .map(|_| read_answer(from))
+                    .collect::<Result<_, _>>()?,
+            ),
+        },
+        _ => return Err(odd()),
+    })
+}
