@@ -1,0 +1,241 @@
+//! Redis dies, stalls, forgets, fills up or turns into a replica, under nodes that answer all the while.
+
+use crate::roles::SAME;
+use crate::support::*;
+use crate::world::*;
+use std::time::{Duration, Instant};
+
+/// How soon all agree once Redis is as it should be.
+const REUNION: Duration = Duration::from_secs(5);
+
+/// How long an answer may take while Redis is not there: as long as ever, on a busy machine.
+const ANSWER: Duration = Duration::from_millis(500);
+
+/// How old a quote may get before it is stale, where it matters.
+const STALE: Duration = Duration::from_millis(1500);
+
+/// Nodes that have the same, and whose quotes soon turn stale.
+fn settled(nodes: usize) -> Option<World> {
+    let mut world = World::new(1)?;
+    for _ in 0..nodes {
+        world.add_to(world.redis.addr(), &|mut config| {
+            config["sources"][0]["staleAfterMs"] = (STALE.as_millis() as u64).into();
+            config
+        });
+    }
+    world.await_roles();
+    world.await_same(&SAME);
+    Some(world)
+}
+
+/// Looks at all nodes for so long: each answers at once, and what it says of a quote's age is true.
+#[track_caller]
+fn watch(world: &World, span: Duration) {
+    let begin = Instant::now();
+    while begin.elapsed() < span {
+        for (_, node) in world.up() {
+            let asked = Instant::now();
+            let before = now_ms();
+            let quote = node.get(&quote_of(0));
+            assert!(
+                asked.elapsed() < ANSWER,
+                "{} took {:?}",
+                node.name,
+                asked.elapsed()
+            );
+            assert_eq!(quote.status, 200, "{}: {}", node.name, quote.text());
+            let quote = quote.exact();
+            let received = quote["receivedAt"].integer().expect("a time");
+            let (stale, limit) = (quote["stale"].bool(), STALE.as_millis() as i64);
+            let noise = NOISE.as_millis() as i64 / 2;
+            let is_old = before - received > limit + noise;
+            let is_new = now_ms() - received < limit - noise;
+            assert!(
+                !is_old || stale == Some(true),
+                "{}: old, and not stale: {quote}",
+                node.name
+            );
+            assert!(
+                !is_new || stale == Some(false),
+                "{}: new, but stale: {quote}",
+                node.name
+            );
+        }
+    }
+}
+
+/// Each node says that Redis is gone, in its metrics and in its health.
+#[track_caller]
+fn await_down(world: &World) {
+    for (_, node) in world.up() {
+        node.await_engine("down");
+        assert_eq!(node.health()["status"], "degraded", "{}", node.name);
+        assert!(node.cluster_reason().is_some(), "{}", node.health());
+        assert_eq!(node.get("/health").status, 200);
+    }
+}
+
+/// Redis is as it should be: soon there is one collector, and all say the same.
+#[track_caller]
+fn await_reunion(world: &World) {
+    let begin = Instant::now();
+    world.await_roles_within(REUNION + NOISE);
+    let left = (REUNION + NOISE).saturating_sub(begin.elapsed());
+    world.await_same_within(&SAME, left.max(NOISE));
+}
+
+#[test]
+fn a_redis_that_dies_leaves_every_node_answering() {
+    let Some(mut world) = settled(3) else {
+        return;
+    };
+    let collector = world.await_roles()[0];
+    world.redis.kill();
+    await_down(&world);
+    let before = world.nodes[collector].received_at(0);
+    watch(&world, LEASE + Duration::from_secs(1));
+    assert!(
+        world.nodes[collector].received_at(0) > before,
+        "it does not collect for itself"
+    );
+    world.redis.run();
+    await_reunion(&world);
+    world.assert_within_budget(0);
+}
+
+#[test]
+fn a_redis_that_comes_back_empty_is_filled_again() {
+    let Some(mut world) = settled(2) else {
+        return;
+    };
+    for _ in 0..2 {
+        world.redis.kill();
+        await_down(&world);
+        world.redis.run();
+        await_reunion(&world);
+    }
+    // Nobody is told anything else than an empty one.
+    assert_eq!(
+        world.redis.ask(&["FLUSHALL"]),
+        Answer::Text("OK".to_string())
+    );
+    await_reunion(&world);
+    world.await_news(0, LONG);
+    world.await_same(&SAME);
+}
+
+#[test]
+fn a_redis_that_comes_back_with_old_data_is_not_believed() {
+    let Some(mut world) = settled(2) else {
+        return;
+    };
+    world.redis.save();
+    let polls = world.exchanges[0].count(binance::TICKERS);
+    world.exchanges[0].await_asked(binance::TICKERS, polls + 10, LONG);
+    let before: Vec<_> = (0..2)
+        .map(|node| world.nodes[node].received_at(0))
+        .collect();
+    world.redis.kill();
+    await_down(&world);
+    world.redis.run();
+    let begin = Instant::now();
+    while begin.elapsed() < LEASE {
+        for (at, node) in world.up() {
+            let (now, before) = (node.received_at(0), before[at]);
+            assert!(now >= before, "{at} went back from {before:?} to {now:?}");
+        }
+    }
+    await_reunion(&world);
+    world.await_news(0, LONG);
+}
+
+#[test]
+fn a_redis_that_is_two_seconds_late_holds_up_nobody() {
+    let Some(world) = settled(2) else {
+        return;
+    };
+    for (_, node) in world.up() {
+        node.engine.set(Passage::Late(Duration::from_secs(2)));
+    }
+    watch(&world, Duration::from_secs(6));
+    for (_, node) in world.up() {
+        node.engine.set(Passage::Open);
+    }
+    await_reunion(&world);
+    world.assert_within_budget(0);
+}
+
+#[test]
+fn a_redis_that_is_full_is_told_of_and_waited_for() {
+    let Some(world) = settled(2) else {
+        return;
+    };
+    let set = |key: &str, value: &str| {
+        let answer = world.redis.ask(&["CONFIG", "SET", key, value]);
+        assert_eq!(answer, Answer::Text("OK".to_string()));
+    };
+    set("maxmemory-policy", "noeviction");
+    set("maxmemory", "1");
+    eventually(LONG, || {
+        let told = world.up().filter_map(|(_, node)| node.cluster_reason());
+        told.map(|(_, message)| message)
+            .find(|it| it.contains("memory is full"))
+    });
+    watch(&world, Duration::from_secs(2));
+    set("maxmemory", "0");
+    await_reunion(&world);
+}
+
+#[test]
+fn a_redis_that_forgot_its_scripts_is_told_them_again() {
+    let Some(world) = settled(2) else {
+        return;
+    };
+    let collector = world.await_roles();
+    for _ in 0..3 {
+        assert_eq!(
+            world.redis.ask(&["SCRIPT", "FLUSH"]),
+            Answer::Text("OK".to_string())
+        );
+        world.await_news(0, LONG);
+    }
+    assert_eq!(world.await_roles(), collector);
+    world.await_same(&SAME);
+}
+
+#[test]
+fn a_redis_that_became_a_replica_is_told_of_and_waited_for() {
+    let (Some(world), Some(primary)) = (settled(2), Redis::start(&[])) else {
+        return;
+    };
+    let port = primary.addr().port().to_string();
+    let ok = Answer::Text("OK".to_string());
+    assert_eq!(world.redis.ask(&["REPLICAOF", "127.0.0.1", &port]), ok);
+    eventually(LONG, || {
+        let told = world.up().filter_map(|(_, node)| node.cluster_reason());
+        told.map(|(_, message)| message)
+            .find(|it| it.contains("is a replica"))
+    });
+    watch(&world, Duration::from_secs(2));
+    assert_eq!(world.redis.ask(&["REPLICAOF", "NO", "ONE"]), ok);
+    await_reunion(&world);
+}
+
+#[test]
+fn a_redis_that_hangs_is_given_up_and_taken_again() {
+    let Some(world) = settled(2) else {
+        return;
+    };
+    let signal = |name: &str| {
+        let pid = world.redis.pid().expect("it runs").to_string();
+        let status = std::process::Command::new("sh")
+            .args(["-c", &format!("kill -{name} {pid}")])
+            .status();
+        assert!(status.is_ok_and(|status| status.success()));
+    };
+    signal("STOP");
+    await_down(&world);
+    watch(&world, Duration::from_secs(2));
+    signal("CONT");
+    await_reunion(&world);
+}

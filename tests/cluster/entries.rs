@@ -1,0 +1,83 @@
+//! Entries that no node of this version has written.
+
+use crate::roles::SAME;
+use crate::support::*;
+use crate::world::*;
+
+/// The stream of the only source.
+const STREAM: &str = "{marketd}:s0:stream";
+
+/// Puts something into the stream, as a node would.
+#[track_caller]
+fn put(world: &World, entry: &str) {
+    let answer = world.redis.ask(&["XADD", STREAM, "*", "e", entry]);
+    assert!(answer.text().is_some(), "{answer:?}");
+}
+
+#[test]
+fn entries_that_make_no_sense_are_passed_over() {
+    let Some(world) = World::settled(1, 2) else {
+        return;
+    };
+    let collector = world.await_roles();
+    for_each_seed(20, |_, rng| {
+        let length = rng.below(300) as usize;
+        let letter = |_| char::from(rng.below(128) as u8);
+        // Of this version, so that it is read.
+        let entry: String = "\u{1}".chars().chain((0..length).map(letter)).collect();
+        put(&world, &entry);
+    });
+    put(&world, "");
+    put(&world, &"\u{1}".repeat(1 << 20));
+    // Something that is not even a field of ours.
+    world
+        .redis
+        .ask(&["XADD", STREAM, "*", "other", "x", "more", "y"]);
+    world.await_news(0, LONG);
+    assert_eq!(world.await_roles(), collector);
+    world.await_same(&SAME);
+}
+
+#[test]
+fn a_newer_format_is_told_of_and_the_node_goes_on_by_itself() {
+    let Some(world) = World::settled(1, 2) else {
+        return;
+    };
+    let collector = world.await_roles()[0];
+    let follower = &world.nodes[1 - collector];
+    put(&world, "\u{2}\u{0}\u{1}");
+    let reason = eventually(LONG, || follower.cluster_reason());
+    assert_eq!(reason.0, "cluster_format");
+    assert_eq!(follower.health()["status"], "degraded");
+    // It goes on by itself, and the others without it.
+    let before = follower.received_at(0);
+    eventually(LONG, || (follower.received_at(0) > before).then_some(()));
+    world.await_news(0, LONG);
+    assert!(world.polls(0).iter().any(|(_, node)| *node != collector));
+    let lines = follower
+        .marketd()
+        .log()
+        .matches("newer format source=")
+        .count();
+    assert_eq!(lines, 1, "{}", follower.marketd().log());
+}
+
+#[test]
+fn keys_of_another_kind_do_not_stop_a_node() {
+    let Some(world) = World::new(1) else {
+        return;
+    };
+    // Somebody else uses the names.
+    for name in ["nodes", "s0:lease", "s0:stream", "s0:list", "s0:ask"] {
+        world
+            .redis
+            .ask(&["LPUSH", &format!("{{marketd}}:{name}"), "x"]);
+    }
+    let mut world = world;
+    world.add(1);
+    let node = &world.nodes[0];
+    eventually(LONG, || node.cluster_reason());
+    assert_eq!(node.get("/health/live").status, 200);
+    world.redis.ask(&["FLUSHALL"]);
+    world.await_roles();
+}

@@ -1,0 +1,264 @@
+//! A Redis that lets nobody in, and what is no Redis: the node says which, in few lines, and never the password.
+
+use crate::support::*;
+use crate::world::*;
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+const PASSWORD: &str = "p4ss-w0rd-of-the-test";
+
+/// How long a node is watched that is not let in.
+const SPAN: Duration = Duration::from_secs(3);
+
+/// The most connections that a node tries in this time: back-off, with its first steps close together.
+const MOST_TRIES: usize = 12;
+
+/// A node that is not let in: what it says of it. It answers, and it does not knock without a pause.
+#[track_caller]
+fn await_refusal(world: &World, parts: &[&str]) {
+    let node = &world.nodes[0];
+    let begin = Instant::now();
+    let (tries, ticks) = (node.engine.connections(), node.marketd().cpu_ticks());
+    let reason = eventually(LONG, || node.cluster_reason());
+    assert_eq!(node.get("/health/live").status, 200);
+    assert_eq!(node.engine_state(), "down");
+    eventually(LONG, || (begin.elapsed() > SPAN).then_some(()));
+    let reason = node.cluster_reason().unwrap_or(reason);
+    let log = node.marketd().log();
+    for part in parts {
+        assert!(log.contains(part), "no {part:?} in the log:\n{log}");
+    }
+    assert!(!reason.1.is_empty());
+    let tries = node.engine.connections() - tries;
+    assert!(tries <= MOST_TRIES, "{tries} connections in {SPAN:?}");
+    let lines = log.lines().filter(|line| line.contains("cluster")).count();
+    assert!(lines <= 2 * MOST_TRIES, "{lines} lines:\n{log}");
+    let ticks = node.marketd().cpu_ticks() - ticks;
+    assert!(ticks < 100, "{ticks} ticks of 10 ms in {SPAN:?}");
+    assert_hidden(node);
+}
+
+/// Nothing that a node says holds the password.
+#[track_caller]
+fn assert_hidden(node: &Node) {
+    for target in [
+        "/health",
+        "/metrics",
+        "/api/v1/metrics",
+        "/",
+        "/openapi.json",
+    ] {
+        assert!(!node.body(target).contains(PASSWORD), "{target}");
+    }
+    assert!(
+        !node.marketd().log().contains(PASSWORD),
+        "the log:\n{}",
+        node.marketd().log()
+    );
+}
+
+fn world(arguments: &[&str]) -> Option<World> {
+    let mut world = World::with(1, 4, arguments)?;
+    world.backfill = 0;
+    Some(world)
+}
+
+#[test]
+fn a_password_opens_and_a_wrong_one_is_told_of() {
+    let Some(mut world) = world(&["--requirepass", PASSWORD]) else {
+        return;
+    };
+    world.login = format!(":{PASSWORD}@");
+    world.add(1);
+    world.await_roles();
+    assert_hidden(&world.nodes[0]);
+    drop(world);
+    let Some(mut world) = self::world(&["--requirepass", "right"]) else {
+        return;
+    };
+    world.login = format!(":{PASSWORD}@");
+    world.add(1);
+    await_refusal(&world, &["it does not take user and password"]);
+}
+
+#[test]
+fn no_password_where_one_is_needed_is_told_of() {
+    let Some(mut world) = world(&["--requirepass", PASSWORD]) else {
+        return;
+    };
+    world.add(1);
+    await_refusal(&world, &["it wants user and password"]);
+}
+
+#[test]
+fn a_user_with_a_password_comes_in() {
+    let rules = format!("--user node on >{PASSWORD} ~* &* +@all");
+    let words: Vec<&str> = rules.split(' ').collect();
+    let Some(mut world) = world(&words) else {
+        return;
+    };
+    world.login = format!("node:{PASSWORD}@");
+    world.add(2);
+    world.await_roles();
+    for (_, node) in world.up() {
+        assert_hidden(node);
+    }
+}
+
+#[test]
+fn an_http_server_is_no_redis() {
+    let Some(mut world) = world(&[]) else {
+        return;
+    };
+    let server = FakeExchange::start(|_| Reply::not_found());
+    world.add_to(server.addr(), &|config| config);
+    await_refusal(&world, &[]);
+}
+
+#[test]
+fn a_port_that_accepts_and_is_silent_is_given_up() {
+    let Some(mut world) = world(&[]) else {
+        return;
+    };
+    // Its relay would have accepted, so it holds all that comes.
+    world.add_to(world.redis.addr(), &|config| config);
+    world.await_roles();
+    world.nodes[0].engine.set(Passage::Cut);
+    world.nodes[0].engine.set(Passage::Held);
+    await_refusal(&world, &[]);
+}
+
+#[test]
+fn garbage_is_no_redis() {
+    let Some(mut world) = world(&[]) else {
+        return;
+    };
+    let long: &'static [u8] = Box::leak(vec![b'+'; 1 << 20].into_boxed_slice());
+    let says: [&'static [u8]; 4] = [
+        b"\x00\xff\x80garbage\r\n",
+        b"*999999999\r\n$1\r\nx\r\n",
+        b"$99999999999999999999\r\n",
+        long,
+    ];
+    for words in says {
+        world.nodes.clear();
+        world.add_to(peer(words, false), &|config| config);
+        await_refusal(&world, &[]);
+        let size = world.nodes[0].marketd().peak_rss_bytes();
+        assert!(size < 64 << 20, "{size} bytes of memory");
+    }
+}
+
+#[test]
+fn the_check_reads_the_cluster_and_hides_the_password() {
+    let config = |url: &str| {
+        json!({
+            "sources": [{ "dialect": "binance", "url": "http://127.0.0.1:1", "symbols": ["BTC/USDT"] }],
+            "data": ":memory:",
+            "cluster": { "url": url, "prefix": "marketd", "node": "a" },
+        })
+    };
+    let run = |flag: &str, url: &str| Launch::new(&[flag]).config(config(url)).run();
+    let good = format!("redis://user:{PASSWORD}@127.0.0.1:6379/0");
+    for flag in ["--check", "--print-config"] {
+        let finished = run(flag, &good);
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        let said = finished.stdout + &finished.stderr;
+        assert!(!said.contains(PASSWORD), "{flag}: {said}");
+    }
+    for bad in [
+        "http://127.0.0.1:6379/0",
+        "redis://",
+        "redis://127.0.0.1:99999/0",
+        "redis://127.0.0.1:6379/x",
+        "",
+    ] {
+        let finished = run("--check", bad);
+        assert_eq!(finished.code, Some(2), "{bad:?}: {finished:?}");
+        let said = finished.stdout + &finished.stderr;
+        assert!(said.contains("cluster.url"), "{bad:?}: {said}");
+    }
+    let finished = run(
+        "--check",
+        &format!("http://user:{PASSWORD}@127.0.0.1:6379/0"),
+    );
+    let said = finished.stdout + &finished.stderr;
+    assert!(!said.contains(PASSWORD), "{said}");
+    let mut unknown = config(&good);
+    unknown["cluster"]["prefixes"] = json!("x");
+    let finished = Launch::new(&["--check"]).config(unknown).run();
+    assert_eq!(finished.code, Some(2));
+    assert!(finished.stderr.contains("prefixes") || finished.stdout.contains("prefixes"));
+}
+
+#[test]
+fn the_flag_joins_a_cluster_too() {
+    let Some(world) = world(&[]) else {
+        return;
+    };
+    let url = format!("redis://{}/0", world.redis.addr());
+    let source = world.exchanges[0].source();
+    let marketd = Marketd::start(&["--source", &source, "--data", ":memory:", "--cluster", &url]);
+    eventually(LONG, || {
+        let metrics = get(marketd.addr(), "/api/v1/metrics").exact();
+        let sources = metrics["cluster"].get("sources")?.items().to_vec();
+        (sources.len() == 1 && sources[0]["role"] == "collector").then_some(())
+    });
+}
+
+#[cfg(feature = "tls")]
+#[test]
+fn a_redis_behind_tls_is_trusted_by_its_certificate() {
+    let Some(mut world) = world(&["--requirepass", PASSWORD]) else {
+        return;
+    };
+    let authority = Authority::new("the cluster's");
+    let identity = authority.identity(&["127.0.0.1"], Validity::Now);
+    let front = TlsFront::start(identity, world.redis.addr());
+    let dir = daemon::TempDir::new();
+    let roots = dir.path().join("roots.pem");
+    std::fs::write(&roots, authority.pem()).expect("a fresh directory");
+    world.login = format!(":{PASSWORD}@");
+    let with_tls = |mut config: serde_json::Value| {
+        let url = config["cluster"]["url"].as_str().expect("a text");
+        config["cluster"]["url"] = json!(url.replace("redis://", "rediss://"));
+        config
+    };
+    world.add_to(front.addr(), &|config| {
+        let mut config = with_tls(config);
+        config["tls"] = json!({ "caFile": roots });
+        config
+    });
+    world.await_roles();
+    // One who does not know the authority says nothing to it.
+    world.add_to(front.addr(), &with_tls);
+    let stranger = &world.nodes[1];
+    eventually(LONG, || stranger.cluster_reason());
+    assert_eq!(stranger.engine_state(), "down");
+    assert_hidden(stranger);
+}
+
+#[test]
+fn a_redis_in_cluster_mode_has_all_keys_in_one_slot() {
+    // Its second port is the first one and 10,000, unless it is told.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
+    let bus = free.expect("a port is free").port().to_string();
+    let Some(mut world) = world(&["--cluster-enabled", "yes", "--cluster-port", &bus]) else {
+        return;
+    };
+    let ok = Answer::Text("OK".to_string());
+    assert_eq!(
+        world.redis.ask(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]),
+        ok
+    );
+    world.redis.await_answer(&["CLUSTER", "INFO"], |it| {
+        it.text()
+            .is_some_and(|text| text.contains("cluster_state:ok"))
+    });
+    world.add(2);
+    world.await_roles();
+    let slot = |key: &String| world.redis.ask(&["CLUSTER", "KEYSLOT", key]).number();
+    let mut slots: Vec<_> = world.redis.keys().iter().map(slot).collect();
+    slots.dedup();
+    assert_eq!(slots.len(), 1, "{:?}", world.redis.keys());
+}
