@@ -1,0 +1,499 @@
+//! Nodes of a cluster whose collectors are killed and whose Redis goes away (scripts/cluster.sh). Prints what
+//! clients and exchanges have seen of it, beside the limits; exit code 1 above any.
+//!
+//! It is the exchanges too, so it knows who polled when. A client is a reader of the stream: how old a quote
+//! was at any moment is known from when each event came.
+
+#[path = "../tests/history/file.rs"]
+#[expect(dead_code, reason = "a test uses the rest of it")]
+mod file;
+#[path = "../tests/support/mod.rs"]
+mod support;
+#[path = "../tests/cluster/world.rs"]
+#[expect(dead_code, reason = "tests use the rest of it")]
+mod world;
+
+use lexopt::prelude::*;
+use std::collections::HashMap;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use support::{Client, EventSource, PATIENCE, eventually, poll_until};
+use world::{LEASE, LONG, Node, World, quote_of};
+
+const HELP: &str = "cluster [options] PROGRAM
+    --nodes N       of the cluster (default 3)
+    --sources N     exchanges (default 3)
+    --tickers N     of each (default 500)
+    --poll MS       from one poll to the next (default 1000)
+    --steady S      how long nothing happens, to measure (default 10)
+    --kills N       how often a collector is killed (default 3)
+    --away S        how long Redis is away (default 10)
+    --margin N      allows times and processors N times their limits (default 1)";
+
+/// How often a client looks at a quote, where its age counts.
+const LOOK_US: i64 = 10_000;
+
+/// How often each node is asked while Redis is away: the connections stay within what one may ask.
+const ASK_EVERY: Duration = Duration::from_millis(10);
+
+/// An answer that takes no longer is quick, whatever others take.
+const QUICK_US: u128 = 1000;
+
+/// What an exchange allows: polls once a second leave little of it, as at the largest real ones.
+const BUDGET: (u32, u32) = (90, 60_000);
+
+struct Options {
+    nodes: usize,
+    sources: usize,
+    tickers: usize,
+    poll: Duration,
+    steady: Duration,
+    kills: usize,
+    away: Duration,
+    margin: u32,
+    program: Option<std::path::PathBuf>,
+}
+
+/// A quote as a client saw it.
+#[derive(Clone, Copy)]
+struct Sight {
+    /// Which stream it came on.
+    stream: usize,
+    node: usize,
+    source: usize,
+    symbol: usize,
+    received_us: i64,
+    seen_us: i64,
+}
+
+/// Clients of all nodes, and what they saw.
+struct Clients {
+    sights: Arc<Mutex<Vec<Sight>>>,
+    streams: usize,
+    /// Of each source, some from all over its poll.
+    symbols: Vec<Vec<String>>,
+}
+
+/// A line of the report.
+struct Line {
+    what: String,
+    figure: u128,
+    most: Option<u128>,
+}
+
+#[derive(Default)]
+struct Report(Vec<Line>);
+
+fn main() -> ExitCode {
+    let options = match options() {
+        Ok(options) => options,
+        Err(fault) => {
+            eprintln!("cluster: {fault}\n{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(&options) {
+        Some(report) if report.print() => ExitCode::SUCCESS,
+        Some(_) => ExitCode::FAILURE,
+        None => ExitCode::from(2),
+    }
+}
+
+fn options() -> Result<Options, lexopt::Error> {
+    let mut options = Options {
+        nodes: 3,
+        sources: 3,
+        tickers: 500,
+        poll: Duration::from_secs(1),
+        steady: Duration::from_secs(10),
+        kills: 3,
+        away: Duration::from_secs(10),
+        margin: 1,
+        program: None,
+    };
+    let mut parser = lexopt::Parser::from_env();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("nodes") => options.nodes = parser.value()?.parse()?,
+            Long("sources") => options.sources = parser.value()?.parse()?,
+            Long("tickers") => options.tickers = parser.value()?.parse()?,
+            Long("poll") => options.poll = Duration::from_millis(parser.value()?.parse()?),
+            Long("steady") => options.steady = Duration::from_secs(parser.value()?.parse()?),
+            Long("kills") => options.kills = parser.value()?.parse()?,
+            Long("away") => options.away = Duration::from_secs(parser.value()?.parse()?),
+            Long("margin") => options.margin = parser.value()?.parse()?,
+            // Each node runs in a directory of its own.
+            Value(program) => {
+                let path = std::fs::canonicalize(&program);
+                options.program = Some(path.map_err(|fault| format!("{program:?}: {fault}"))?);
+            }
+            other => return Err(other.unexpected()),
+        }
+    }
+    match options.program {
+        Some(_) => Ok(options),
+        None => Err("which marketd?".into()),
+    }
+}
+
+/// `None` where there is no Redis.
+fn run(options: &Options) -> Option<Report> {
+    let mut world = World::with(options.sources, options.tickers, &[])?;
+    world.poll = options.poll;
+    world.budget = BUDGET;
+    world.program = options.program.clone();
+    world.add(options.nodes);
+    await_spread(&world);
+    let mut clients = Clients::new(&world);
+    (0..options.nodes).for_each(|node| clients.open(&world, node));
+    let mut report = Report::default();
+    steady(&world, &clients, options, &mut report);
+    kills(&mut world, &mut clients, options, &mut report);
+    judge_ages(&clients, options, &mut report);
+    away(&mut world, options, &mut report);
+    judge_polls(&world, &mut report);
+    judge_files(&world, &mut report);
+    Some(report)
+}
+
+/// Waits until every node collects its share.
+fn await_spread(world: &World) {
+    let share = world.exchanges.len().div_ceil(world.nodes.len());
+    eventually(LONG, || {
+        let collectors = world.await_roles();
+        let count = |node: usize| collectors.iter().filter(|it| **it == node).count();
+        (0..world.nodes.len())
+            .all(|node| count(node) <= share)
+            .then_some(())
+    });
+}
+
+/// Waits for so long.
+fn pass(span: Duration) {
+    let begin = Instant::now();
+    eventually(span + PATIENCE, || (begin.elapsed() >= span).then_some(()));
+}
+
+/// Nothing happens: what it costs, and how far followers are behind.
+fn steady(world: &World, clients: &Clients, options: &Options, report: &mut Report) {
+    // What came when the streams were opened says nothing.
+    pass(options.poll * 2);
+    let from = clients.count();
+    let used = || -> Vec<u128> {
+        let nodes = world.nodes.iter().map(|node| node.marketd().pid());
+        nodes.chain(world.redis.pid()).map(used_ns).collect()
+    };
+    let (before, begin) = (used(), Instant::now());
+    pass(options.steady);
+    let took = begin.elapsed().as_nanos();
+    for (at, (after, before)) in used().iter().zip(before).enumerate() {
+        let who = world.nodes.get(at).map_or("Redis", |node| &*node.name);
+        let part = (after - before) * 100_000 / took;
+        report.tell(&format!("{who}, hundred thousandths of a core"), part);
+    }
+    let mut lags = lags(&clients.sights.lock().expect("no client panics")[from..]);
+    assert!(!lags.is_empty(), "no event has reached two nodes");
+    let [p50, p99, most] = percentiles(&mut lags);
+    report.tell("a follower is behind, us, p50", p50);
+    report.limit(
+        "a follower is behind, us, p99",
+        p99,
+        50_000 * u128::from(options.margin),
+    );
+    report.tell("a follower is behind, us, at most", most);
+}
+
+/// Nanoseconds that all threads of a process have run.
+fn used_ns(process: u32) -> u128 {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task"));
+    let tasks = tasks.into_iter().flatten().flatten();
+    let used = tasks.filter_map(|task| {
+        let stat = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+        stat.split(' ').next()?.parse::<u128>().ok()
+    });
+    used.sum()
+}
+
+/// How long after the first node each other one had the same quote.
+fn lags(sights: &[Sight]) -> Vec<u128> {
+    let mut first = HashMap::new();
+    let key = |it: &Sight| (it.source, it.symbol, it.received_us);
+    for sight in sights {
+        let seen = first.entry(key(sight)).or_insert(sight);
+        if sight.seen_us < seen.seen_us {
+            *seen = sight;
+        }
+    }
+    let behind = sights.iter().filter_map(|sight| {
+        let first = first[&key(sight)];
+        let lag = u128::try_from(sight.seen_us - first.seen_us).unwrap_or(0);
+        (first.node != sight.node).then_some(lag)
+    });
+    behind.collect()
+}
+
+/// Kills the collector of one source after the other.
+fn kills(world: &mut World, clients: &mut Clients, options: &Options, report: &mut Report) {
+    let mut took = Vec::new();
+    for kill in 0..options.kills {
+        let collectors = world.await_roles();
+        let old = collectors[kill % collectors.len()];
+        let orphans = (0..collectors.len()).filter(|source| collectors[*source] == old);
+        let orphans: Vec<usize> = orphans.collect();
+        world.kill(old);
+        let begin = Instant::now();
+        for source in &orphans {
+            let first = eventually(LONG, || {
+                let polls = world.polls(*source);
+                let first = polls.iter().find(|(at, node)| *at > begin && *node != old);
+                first.map(|(at, _)| *at)
+            });
+            took.push((first - begin).as_millis());
+        }
+        eprintln!(
+            "kill {}: {} collected {} of {} sources; taken over within {} ms",
+            kill + 1,
+            world.nodes[old].name,
+            orphans.len(),
+            collectors.len(),
+            took.iter().rev().take(orphans.len()).max().unwrap_or(&0)
+        );
+        world.restart(old);
+        world.await_roles();
+        clients.open(world, old);
+    }
+    if !took.is_empty() {
+        let [p50, _, most] = percentiles(&mut took);
+        report.tell("a source is taken over, ms, p50", p50);
+        let limit = (LEASE + options.poll).as_millis() * u128::from(options.margin);
+        report.limit("a source is taken over, ms, at most", most, limit);
+    }
+}
+
+/// How old quotes were that clients saw until now.
+fn judge_ages(clients: &Clients, options: &Options, report: &mut Report) {
+    let sights = clients.sights.lock().expect("no client panics").clone();
+    let mut last = HashMap::new();
+    let mut ages = Vec::new();
+    for sight in &sights {
+        let before: Option<Sight> = last.insert((sight.stream, sight.symbol), *sight);
+        let Some(before) = before else {
+            continue;
+        };
+        let looks = (before.seen_us..sight.seen_us).step_by(LOOK_US as usize);
+        let age = |at: i64| u128::try_from(at - before.received_us).unwrap_or(0) / 1000;
+        ages.extend(looks.map(age));
+        ages.push(age(sight.seen_us));
+    }
+    let [p50, p99, most] = percentiles(&mut ages);
+    report.tell("age of quotes that clients saw, ms, p50", p50);
+    report.tell("age of quotes that clients saw, ms, p99", p99);
+    let limit = (LEASE + options.poll * 2).as_millis() * u128::from(options.margin);
+    report.limit("age of quotes that clients saw, ms, at most", most, limit);
+}
+
+/// Redis goes away for a while, and all agree again.
+fn away(world: &mut World, options: &Options, report: &mut Report) {
+    let addresses = world.nodes.iter().map(|node| node.marketd().addr());
+    let mut connections: Vec<Client> = addresses.map(Client::connect).collect();
+    let mut ask = |took: &mut Vec<u128>| {
+        pass(ASK_EVERY);
+        for client in &mut connections {
+            let begin = Instant::now();
+            let answer = client.get(&quote_of(0));
+            took.push(begin.elapsed().as_micros());
+            assert_eq!(answer.status, 200, "{}", answer.text());
+        }
+    };
+    let (mut usual, mut alone, begin) = (Vec::new(), Vec::new(), Instant::now());
+    while begin.elapsed() < options.away / 5 {
+        ask(&mut usual);
+    }
+    world.redis.kill();
+    let mut degraded = 0;
+    let begin = Instant::now();
+    while begin.elapsed() < options.away {
+        ask(&mut alone);
+    }
+    for (_, node) in world.up() {
+        degraded += usize::from(node.health()["status"] == "degraded");
+    }
+    world.redis.run();
+    let begin = Instant::now();
+    world.await_roles();
+    world.await_same(&[&quote_of(0), "/api/v1/quotes?symbols=*"]);
+    let agreed = begin.elapsed().as_millis();
+    let usual = percentiles(&mut usual)[1];
+    report.tell("an answer, us, p99", usual);
+    let limit = (2 * usual).max(QUICK_US) * u128::from(options.margin);
+    report.limit(
+        "an answer while Redis is away, us, p99",
+        percentiles(&mut alone)[1],
+        limit,
+    );
+    let well = world.nodes.len() - degraded;
+    report.limit("nodes not degraded while Redis is away", well as u128, 0);
+    let limit = 5000 * u128::from(options.margin);
+    report.limit("all agree after Redis is back, ms", agreed, limit);
+}
+
+/// Who polled, over the whole run.
+fn judge_polls(world: &World, report: &mut Report) {
+    let (units, per_ms) = world.budget;
+    let span = Duration::from_millis(per_ms.into());
+    let (mut over, mut at_once, mut all) = (0, 0, 0);
+    for source in 0..world.exchanges.len() {
+        let mut asked: Vec<Instant> = world.exchanges[source]
+            .asked()
+            .iter()
+            .map(|it| it.at)
+            .collect();
+        asked.sort();
+        all += asked.len();
+        let is_over = |two: &&[Instant]| two[units as usize] - two[0] < span;
+        over += asked.windows(units as usize + 1).filter(is_over).count();
+        let mut polls = world.polls(source);
+        polls.sort();
+        at_once += (0..polls.len())
+            .filter(|at| is_between(&polls, *at))
+            .count();
+    }
+    report.tell("requests at the exchanges", all as u128);
+    report.limit("requests over budget", over as u128, 0);
+    report.limit("polls between two of another node", at_once as u128, 0);
+}
+
+/// True if another node polled shortly before and after: in so short a time, nobody can have lost a source and
+/// have had it back.
+fn is_between(polls: &[(Instant, usize)], at: usize) -> bool {
+    let (now, node) = polls[at];
+    let mut before = polls[..at].iter().rev().take_while(|it| now - it.0 < LEASE);
+    before.any(|before| {
+        let mut after = polls[at + 1..]
+            .iter()
+            .take_while(|it| it.0 - before.0 < LEASE);
+        before.1 != node && after.any(|after| after.1 == before.1)
+    })
+}
+
+/// Whether the files hold the same, once all is written.
+fn judge_files(world: &World, report: &mut Report) {
+    let mut figures = (0, 0, 0);
+    // The last ones may just be on their way.
+    poll_until(PATIENCE, || {
+        let rows: Vec<_> = world.nodes.iter().map(Node::candles).collect();
+        let (mut differ, mut lack) = (0, 0);
+        let mut keys: Vec<_> = rows.iter().flat_map(|rows| rows.keys()).collect();
+        keys.sort();
+        keys.dedup();
+        for key in &keys {
+            let mut found: Vec<_> = rows.iter().filter_map(|rows| rows.get(key)).collect();
+            lack += rows.len() - found.len();
+            found.dedup();
+            differ += found.len() - 1;
+        }
+        figures = (keys.len(), differ, lack);
+        (differ + lack == 0).then_some(())
+    });
+    let (all, differ, lack) = figures;
+    report.tell("closed candles in the files", all as u128);
+    report.limit("candles that differ between two files", differ as u128, 0);
+    report.limit("candles that a file lacks", lack as u128, 0);
+}
+
+/// The middle one, that of 99 %, and the last one.
+fn percentiles(figures: &mut [u128]) -> [u128; 3] {
+    figures.sort_unstable();
+    let count = figures.len();
+    let at = |part: usize| figures.get(count.saturating_sub(1) * part / 100);
+    [50, 99, 100].map(|part| at(part).copied().unwrap_or(0))
+}
+
+impl Clients {
+    fn new(world: &World) -> Clients {
+        let some = |symbols: Vec<String>| {
+            let at = [0, symbols.len() / 2, symbols.len() - 1];
+            at.iter().map(|at| symbols[*at].clone()).collect()
+        };
+        Clients {
+            sights: Arc::default(),
+            streams: 0,
+            symbols: world
+                .exchanges
+                .iter()
+                .map(|it| some(it.symbols()))
+                .collect(),
+        }
+    }
+
+    /// So many sights until now.
+    fn count(&self) -> usize {
+        self.sights.lock().expect("no client panics").len()
+    }
+
+    /// One client of this node for each source, until the node ends.
+    fn open(&mut self, world: &World, node: usize) {
+        for (source, symbols) in self.symbols.iter().enumerate() {
+            let target = format!(
+                "/api/v1/stream?symbols={}&source=s{source}",
+                symbols.join(",")
+            );
+            let mut events = EventSource::open(world.nodes[node].marketd().addr(), &target);
+            let (sights, symbols) = (Arc::clone(&self.sights), symbols.clone());
+            let stream = self.streams;
+            self.streams += 1;
+            std::thread::spawn(move || {
+                while let Ok(event) = events.next() {
+                    let seen = SystemTime::now().duration_since(UNIX_EPOCH);
+                    let seen_us = seen.expect("it is later").as_micros() as i64;
+                    if event.name != "quote" {
+                        continue;
+                    }
+                    let quote = event.exact();
+                    let symbol = symbols.iter().position(|it| quote["symbol"] == &**it);
+                    let received = quote["receivedAt"].integer();
+                    let sight = Sight {
+                        stream,
+                        node,
+                        source,
+                        symbol: symbol.expect("it is one of those"),
+                        received_us: received.expect("a time") * 1000,
+                        seen_us,
+                    };
+                    sights.lock().expect("no client panics").push(sight);
+                }
+            });
+        }
+    }
+}
+
+impl Report {
+    fn tell(&mut self, what: &str, figure: u128) {
+        let what = what.to_string();
+        self.0.push(Line {
+            what,
+            figure,
+            most: None,
+        });
+    }
+
+    fn limit(&mut self, what: &str, figure: u128, most: u128) {
+        let (what, most) = (what.to_string(), Some(most));
+        self.0.push(Line { what, figure, most });
+    }
+
+    /// True if all is within its limit.
+    fn print(&self) -> bool {
+        println!("| | measured | at most |\n|---|---:|---:|");
+        let mut is_well = true;
+        for Line { what, figure, most } in &self.0 {
+            let is_over = most.is_some_and(|most| *figure > most);
+            is_well &= !is_over;
+            let most = most.map_or(String::new(), |most| most.to_string());
+            let mark = if is_over { " **above it**" } else { "" };
+            println!("| {what} | {figure} | {most}{mark} |");
+        }
+        is_well
+    }
+}
