@@ -14,7 +14,7 @@ const ANSWER: Duration = Duration::from_millis(500);
 /// How old a quote may get before it is stale, where it matters.
 const STALE: Duration = Duration::from_millis(1500);
 
-/// Nodes whose quotes soon turn stale.
+/// Nodes that have the same, and whose quotes soon turn stale.
 fn settled(nodes: usize) -> Option<World> {
     let mut world = World::new(1)?;
     for _ in 0..nodes {
@@ -24,6 +24,7 @@ fn settled(nodes: usize) -> Option<World> {
         });
     }
     world.await_roles();
+    world.await_same(&SAME);
     Some(world)
 }
 

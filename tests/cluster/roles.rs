@@ -214,3 +214,70 @@ fn a_follower_is_as_quick_as_the_collector() {
         "{lags:?}"
     );
 }
+
+/// Two nodes whose quotes are soon stale, or soon frozen.
+fn impatient() -> Option<World> {
+    let mut world = World::new(1)?;
+    world.backfill = 0;
+    for _ in 0..2 {
+        world.add_to(world.redis.addr(), &|mut config| {
+            config["sources"][0]["staleAfterMs"] = 1500.into();
+            config["sources"][0]["frozenAfterMs"] = 3000.into();
+            config
+        });
+    }
+    world.await_roles();
+    Some(world)
+}
+
+/// Waits until every node says that its quotes are stale.
+#[track_caller]
+fn await_stale(world: &World) {
+    for (_, node) in world.up() {
+        eventually(LONG, || {
+            node.body(&quote_of(0))
+                .contains("\"stale\":true")
+                .then_some(())
+        });
+        assert_eq!(node.health()["status"], "degraded", "{}", node.name);
+    }
+}
+
+#[test]
+fn an_exchange_that_fails_is_told_of_by_every_node() {
+    let Some(world) = impatient() else {
+        return;
+    };
+    let turns = world.turns(0);
+    world.exchanges[0].fault(Fault::Status(500));
+    await_stale(&world);
+    for (_, node) in world.up() {
+        let metrics = node.metrics();
+        assert!(
+            metrics["upstreams"][0]["state"] != "up",
+            "{}",
+            metrics["upstreams"]
+        );
+    }
+    world.exchanges[0].heal();
+    world.await_roles();
+    world.await_same(&SAME[..5]);
+    assert_eq!(
+        world.turns(0),
+        turns,
+        "a failing exchange is no reason to change hands"
+    );
+}
+
+#[test]
+fn a_frozen_exchange_is_stale_on_every_node() {
+    let Some(world) = impatient() else {
+        return;
+    };
+    let now = now_ms();
+    world.exchanges[0].set_time(ServerTime::Fixed(now));
+    await_stale(&world);
+    world.exchanges[0].set_time(ServerTime::Offset(0));
+    world.await_roles();
+    world.await_same(&SAME[..5]);
+}

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// For what takes seconds by itself, on a machine that is busy with other tests.
 pub const LONG: Duration = Duration::from_secs(60);
 
-/// How long a lease is: API contract, section 12.
+/// How long a lease is.
 pub const LEASE: Duration = Duration::from_secs(3);
 
 /// From one poll of an exchange to the next, unless [`World::poll`] says otherwise.
@@ -24,7 +24,7 @@ pub const NOISE: Duration = Duration::from_secs(1);
 /// Markets of each exchange, unless a test needs more.
 const MARKETS: usize = 4;
 
-/// One who is polled.
+/// Nodes around one Redis, and the exchanges that they poll. Nodes are named `n0` and so on, sources `s0`.
 pub struct World {
     pub redis: Redis,
     pub exchanges: Vec<Binance>,
@@ -70,7 +70,7 @@ pub struct Role {
 }
 
 impl World {
-    /// So many exchanges, named `s0` and so on, and no node. `None` where there is no Redis to be had.
+    /// So many exchanges and no node. `None` if no Redis is installed.
     pub fn new(exchanges: usize) -> Option<World> {
         World::with(exchanges, MARKETS, &[])
     }
@@ -99,7 +99,7 @@ impl World {
         Some(world)
     }
 
-    /// Starts so many more nodes, named `n0` and so on.
+    /// Starts so many more nodes.
     pub fn add(&mut self, count: usize) {
         for _ in 0..count {
             let node = self.node(self.redis.addr(), &|config| config);
