@@ -49,7 +49,7 @@ impl Role {
 
 /// Candles that another node waits for.
 #[derive(Debug)]
-pub struct Asked {
+pub struct AskedRange {
     /// Their series.
     pub key: SeriesKey,
     /// Their slots.
@@ -78,7 +78,7 @@ pub struct Replica {
     pub since: Mono,
     told: VecDeque<Outbound>,
     wanted: Vec<(SeriesKey, Mono)>,
-    asked: Vec<Asked>,
+    asked: Vec<AskedRange>,
 }
 
 impl Replica {
@@ -170,20 +170,24 @@ impl Replica {
 
     /// Another node asks for candles. `false`: too many wait.
     pub fn ask(&mut self, key: SeriesKey, slots: Range<i64>, now: Mono) -> bool {
-        let is_same = |it: &Asked| it.key == key && it.slots == slots;
+        let is_same = |it: &AskedRange| it.key == key && it.slots == slots;
         if !self.asked.iter().any(is_same) {
             if self.asked.len() >= MOST_ASKED {
                 return false;
             }
             let until = now + WANTED_FOR;
-            self.asked.push(Asked { key, slots, until });
+            self.asked.push(AskedRange { key, slots, until });
         }
         true
     }
 
     /// Takes out a request that can be answered, or whose time is over.
-    pub fn next_answer(&mut self, now: Mono, comes: impl Fn(&Asked) -> bool) -> Option<Asked> {
-        let is_done = |it: &Asked| it.until <= now || !comes(it);
+    pub fn next_answer(
+        &mut self,
+        now: Mono,
+        comes: impl Fn(&AskedRange) -> bool,
+    ) -> Option<AskedRange> {
+        let is_done = |it: &AskedRange| it.until <= now || !comes(it);
         let at = self.asked.iter().position(is_done)?;
         Some(self.asked.swap_remove(at))
     }

@@ -5,7 +5,7 @@ use super::Source;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::jobs::{Job, drop_records};
-use crate::core::sources::replica::{Asked, ListWriter, Outbound, Role, named};
+use crate::core::sources::replica::{AskedRange, ListWriter, Outbound, Role, named};
 use crate::core::sources::staged::{Items, Staged, Tickers};
 use crate::core::sources::task::Task;
 use crate::market::{Lookup, SeriesKey};
@@ -232,7 +232,7 @@ impl Source {
     /// Answers what other nodes have asked for, as far as it is known now.
     pub fn answer_asked(&mut self, history: &History, cx: &Context) {
         let plans = &self.schedule.candles;
-        let comes = |it: &Asked| {
+        let comes = |it: &AskedRange| {
             plans.is_asking(it.key, &it.slots) || history.is_reading(it.key, &it.slots)
         };
         let Some(asked) = self.replica.next_answer(cx.now.mono, comes) else {
