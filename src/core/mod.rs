@@ -37,7 +37,7 @@ use crate::table::Key;
 use crate::time::{Mono, Now};
 use api::health_log::HealthLog;
 use clients::{Clients, Wish};
-use cluster::Cluster;
+use cluster::{Cluster, HAS_CLUSTERS};
 use context::Context;
 use history::{History, ReadStart};
 use next_wake::{CachedWake, NextWake};
@@ -126,7 +126,7 @@ impl Core {
     /// Tells that the socket of a connection has been let go: the answer to [`Action::Close`].
     pub fn closed(&mut self, key: Key) {
         self.sources.closed(key);
-        if let Some(cluster) = &mut self.cluster {
+        if let Some(cluster) = self.cluster.as_deref_mut().filter(|_| HAS_CLUSTERS) {
             cluster.closed(key);
         }
         self.clients.closed(key, &mut self.cx);
@@ -141,7 +141,12 @@ impl Core {
         if self.clients.may_own(key) {
             self.clients.handle(key, event, &mut self.cx);
             self.grant_wishes();
-        } else if self.cluster.as_ref().is_some_and(|it| it.may_own(key)) {
+        } else if self
+            .cluster
+            .as_deref()
+            .filter(|_| HAS_CLUSTERS)
+            .is_some_and(|it| it.may_own(key))
+        {
             self.tell_cluster(|cluster, sources, cx| cluster.handle(key, event, sources, cx));
         } else {
             let (sources, history, cx) = self.split();
@@ -318,7 +323,11 @@ impl Core {
 
     fn step_cluster(&mut self) -> bool {
         let staged = self.sources.staged();
-        let Some(cluster) = self.cluster.as_mut().filter(|it| it.has_work(staged)) else {
+        let Some(cluster) = self
+            .cluster
+            .as_deref_mut()
+            .filter(|it| HAS_CLUSTERS && it.has_work(staged))
+        else {
             return false;
         };
         self.next_wake.forget();
@@ -352,7 +361,12 @@ impl Core {
     pub fn interest(&self, key: Key) -> (Outgoing<'_>, bool) {
         match self.clients.may_own(key) {
             true => self.clients.interest(key),
-            false => match self.cluster.as_ref().filter(|it| it.may_own(key)) {
+            false => match self
+                .cluster
+                .as_deref()
+                .filter(|_| HAS_CLUSTERS)
+                .filter(|it| it.may_own(key))
+            {
                 Some(cluster) => (cluster.outgoing(key).into(), cluster.wants_read(key)),
                 None => (self.sources.outgoing(key), self.sources.wants_read(key)),
             },
@@ -387,7 +401,11 @@ impl Core {
     pub fn census(&self) -> Census {
         Census {
             upstreams: self.sources.connections()
-                + self.cluster.as_ref().map_or(0, |it| it.connections()),
+                + self
+                    .cluster
+                    .as_deref()
+                    .filter(|_| HAS_CLUSTERS)
+                    .map_or(0, |it| it.connections()),
             ..self.clients.census()
         }
     }
@@ -445,7 +463,7 @@ impl Core {
         if self.clients_done {
             let (_, history, cx) = self.split();
             history.close(cx);
-            let cluster = self.cluster.as_ref();
+            let cluster = self.cluster.as_deref().filter(|_| HAS_CLUSTERS);
             let is_told = cluster.is_none_or(|it| it.has_said_farewell(self.cx.now.mono));
             self.finished = self.history.is_closed() && is_told;
         }
@@ -453,7 +471,7 @@ impl Core {
 
     /// Lets the cluster act, if there is one, and tells the other nodes what comes of it.
     fn tell_cluster(&mut self, act: impl FnOnce(&mut Cluster, &mut Sources, &mut Context)) {
-        if let Some(cluster) = &mut self.cluster {
+        if let Some(cluster) = self.cluster.as_deref_mut().filter(|_| HAS_CLUSTERS) {
             self.next_wake.forget();
             act(cluster, &mut self.sources, &mut self.cx);
             self.relay();
@@ -464,14 +482,14 @@ impl Core {
     /// Tells the other nodes of the cluster what the sources have for them.
     #[inline]
     fn relay(&mut self) {
-        if let Some(cluster) = &mut self.cluster {
+        if let Some(cluster) = self.cluster.as_deref_mut().filter(|_| HAS_CLUSTERS) {
             self.next_wake.forget();
             cluster.relay(&mut self.sources, &self.history, &mut self.cx);
         }
     }
 
     fn cluster_due(&self) -> Option<Mono> {
-        self.cluster.as_ref()?.due()
+        self.cluster.as_deref().filter(|_| HAS_CLUSTERS)?.due()
     }
 
     /// The sources and the history, which are about to act, and what they work on.

@@ -214,6 +214,8 @@ pub struct Ledger {
     listed: History<Option<BTreeMap<usize, bool>>>,
     /// Markets whose listing came not long ago, and when.
     listed_at: HashMap<usize, u64>,
+    /// When a reload was last taken in.
+    pub reloaded_at: Option<u64>,
     /// The exchange's clock at our zero.
     clock: Option<i64>,
     pub candles: HashMap<(usize, &'static str), Candles>,
@@ -248,6 +250,7 @@ impl Ledger {
             polled: None,
             listed: History::default(),
             listed_at: HashMap::new(),
+            reloaded_at: None,
             clock: None,
             candles: HashMap::new(),
             ticks: vec![Vec::new(); markets],
@@ -411,8 +414,10 @@ impl Ledger {
             let last = figures.get("last").expect("a price").to_string();
             self.ticks[market].push((times, last));
             // Listed while this answer was on its way: it may have come too early.
-            let fresh = self.listed_at.get(&market);
-            let unsure = fresh.is_some_and(|at| now.us < at + 10_000_000);
+            // So may one between a reload and the next list, by which the new settings choose.
+            let fresh = [self.listed_at.get(&market).copied(), self.reloaded_at];
+            let mut fresh = fresh.into_iter().flatten();
+            let unsure = fresh.any(|at| now.us < at + 10_000_000);
             let window = (window.0, if unsure { u64::MAX } else { window.1 });
             let figures = Some(figures);
             self.quotes[market].push(

@@ -207,7 +207,10 @@ impl Books<'_> {
         let others = others.filter(|(at, _)| asked.is_none() && *at != source);
         for (at, other) in others {
             let (seen, nothing) = other.quotes[market].seen(self.span);
-            let fresh = !nothing
+            // After a reload its quotes may have to wait for a list and a poll.
+            let is_settled = (other.reloaded_at).is_none_or(|at| self.span.1 >= at + 10_000_000);
+            let fresh = is_settled
+                && !nothing
                 && seen.iter().all(|state| {
                     state.1.figures.is_some() && other.is_stale(state, self.span) == Tri::No
                 });

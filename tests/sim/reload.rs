@@ -347,6 +347,7 @@ impl World {
                 (true, true) if is_other => ledger.select(selection, now),
                 _ => {}
             }
+            ledger.reloaded_at = Some(now);
             ledger.set_ages(us(new.stale_after), us(new.frozen_after), now);
             ledger.has_left |= limits.candle_series < series;
             self.schedules[at].reconfigure(us(new.poll), us(limits.backoff_max), now);
