@@ -1,14 +1,14 @@
 //! The core: everything that is decided, and nothing that is done.
 //!
-//! [`Core`] is the conductor. It owns the clients, the sources, the history, and one `Context`: the
-//! configuration, the market, the figures, the actions and the time. It hands each event to the part
-//! that owns it. It is told what happened and what time it is ([`Core::handle`],
+//! [`Core`] is the conductor. It owns the clients, the sources, the history, the cluster if there is one,
+//! and one `Context`: the configuration, the market, the figures, the actions and the time. It hands each
+//! event to the part that owns it. It is told what happened and what time it is ([`Core::handle`],
 //! [`Core::handle_timeout`]), and tells what is to be done ([`Core::poll_action`], [`Core::outgoing`],
 //! [`Core::poll_timeout`]). So the whole of it runs in a test, in virtual time.
 //!
-//! Each part is lent the `Context` for the length of a call. Clients call [`api`], and sources hand what
-//! they read to the history. No other part calls another: what a client needs of a source or of the
-//! history is a wish, which the conductor grants.
+//! Each part is lent the `Context` for the length of a call. Clients call [`api`], sources hand what they
+//! read to the history, and the cluster gives sources their roles and entries of other nodes. No other part
+//! calls another: what a client needs of a source or of the history is a wish, which the conductor grants.
 //!
 //! It never touches a socket, a file or a clock, and no call takes long: what takes long is done
 //! in slices by [`Core::work`], one a call.
@@ -37,7 +37,7 @@ use crate::table::Key;
 use crate::time::{Mono, Now};
 use api::health_log::HealthLog;
 use clients::{Clients, Wish};
-use cluster::{Cluster, HAS_CLUSTERS};
+use cluster::{Cluster, OptionalCluster};
 use context::Context;
 use history::{History, ReadStart};
 use next_wake::{CachedWake, NextWake};
@@ -51,7 +51,7 @@ pub struct Core {
     clients: Clients,
     sources: Sources,
     history: History,
-    cluster: Option<Box<Cluster>>,
+    cluster: OptionalCluster,
     health: HealthLog,
     cx: Context,
     /// Whoever lets the sources, the quotes, the health log or the history act must call
@@ -94,7 +94,7 @@ impl Core {
             clients: Clients::new(&config, demo, facts, boot, (engine, now.mono)),
             sources: Sources::new(&config, boot, now),
             history: History::new(now),
-            cluster: None,
+            cluster: OptionalCluster::default(),
             health: HealthLog::new(&stats, &market.quotes),
             cx: Context::new(config, market, stats, now),
             next_wake: CachedWake::default(),
@@ -106,7 +106,7 @@ impl Core {
             finished: false,
         };
         core.clients.set_date(now.unix);
-        core.cluster = Cluster::new(boot, first, &mut core.sources, &mut core.cx);
+        core.cluster = OptionalCluster::new(boot, first, &mut core.sources, &mut core.cx);
         core.handle_timeout(now);
         core
     }
@@ -126,7 +126,7 @@ impl Core {
     /// Tells that the socket of a connection has been let go: the answer to [`Action::Close`].
     pub fn closed(&mut self, key: Key) {
         self.sources.closed(key);
-        if let Some(cluster) = self.cluster.as_deref_mut().filter(|_| HAS_CLUSTERS) {
+        if let Some(cluster) = self.cluster.get_mut() {
             cluster.closed(key);
         }
         self.clients.closed(key, &mut self.cx);
@@ -141,12 +141,7 @@ impl Core {
         if self.clients.may_own(key) {
             self.clients.handle(key, event, &mut self.cx);
             self.grant_wishes();
-        } else if self
-            .cluster
-            .as_deref()
-            .filter(|_| HAS_CLUSTERS)
-            .is_some_and(|it| it.may_own(key))
-        {
+        } else if self.cluster.get().is_some_and(|it| it.may_own(key)) {
             self.tell_cluster(|cluster, sources, cx| cluster.handle(key, event, sources, cx));
         } else {
             let (sources, history, cx) = self.split();
@@ -323,11 +318,7 @@ impl Core {
 
     fn step_cluster(&mut self) -> bool {
         let staged = self.sources.staged();
-        let Some(cluster) = self
-            .cluster
-            .as_deref_mut()
-            .filter(|it| HAS_CLUSTERS && it.has_work(staged))
-        else {
+        let Some(cluster) = self.cluster.get_mut().filter(|it| it.has_work(staged)) else {
             return false;
         };
         self.next_wake.forget();
@@ -361,12 +352,7 @@ impl Core {
     pub fn interest(&self, key: Key) -> (Outgoing<'_>, bool) {
         match self.clients.may_own(key) {
             true => self.clients.interest(key),
-            false => match self
-                .cluster
-                .as_deref()
-                .filter(|_| HAS_CLUSTERS)
-                .filter(|it| it.may_own(key))
-            {
+            false => match self.cluster.get().filter(|it| it.may_own(key)) {
                 Some(cluster) => (cluster.outgoing(key).into(), cluster.wants_read(key)),
                 None => (self.sources.outgoing(key), self.sources.wants_read(key)),
             },
@@ -401,11 +387,7 @@ impl Core {
     pub fn census(&self) -> Census {
         Census {
             upstreams: self.sources.connections()
-                + self
-                    .cluster
-                    .as_deref()
-                    .filter(|_| HAS_CLUSTERS)
-                    .map_or(0, |it| it.connections()),
+                + self.cluster.get().map_or(0, |it| it.connections()),
             ..self.clients.census()
         }
     }
@@ -463,7 +445,7 @@ impl Core {
         if self.clients_done {
             let (_, history, cx) = self.split();
             history.close(cx);
-            let cluster = self.cluster.as_deref().filter(|_| HAS_CLUSTERS);
+            let cluster = self.cluster.get();
             let is_told = cluster.is_none_or(|it| it.has_said_farewell(self.cx.now.mono));
             self.finished = self.history.is_closed() && is_told;
         }
@@ -471,7 +453,7 @@ impl Core {
 
     /// Lets the cluster act, if there is one, and tells the other nodes what comes of it.
     fn tell_cluster(&mut self, act: impl FnOnce(&mut Cluster, &mut Sources, &mut Context)) {
-        if let Some(cluster) = self.cluster.as_deref_mut().filter(|_| HAS_CLUSTERS) {
+        if let Some(cluster) = self.cluster.get_mut() {
             self.next_wake.forget();
             act(cluster, &mut self.sources, &mut self.cx);
             self.relay();
@@ -482,14 +464,14 @@ impl Core {
     /// Tells the other nodes of the cluster what the sources have for them.
     #[inline]
     fn relay(&mut self) {
-        if let Some(cluster) = self.cluster.as_deref_mut().filter(|_| HAS_CLUSTERS) {
+        if let Some(cluster) = self.cluster.get_mut() {
             self.next_wake.forget();
             cluster.relay(&mut self.sources, &self.history, &mut self.cx);
         }
     }
 
     fn cluster_due(&self) -> Option<Mono> {
-        self.cluster.as_deref().filter(|_| HAS_CLUSTERS)?.due()
+        self.cluster.get()?.due()
     }
 
     /// The sources and the history, which are about to act, and what they work on.
@@ -597,6 +579,6 @@ impl Core {
     fn next_wake(&self) -> NextWake {
         let (sources, history, health, cx) = (&self.sources, &self.history, &self.health, &self.cx);
         self.next_wake
-            .get(|| NextWake::of(sources, history, health, self.cluster.as_deref(), cx))
+            .get(|| NextWake::of(sources, history, health, self.cluster.get(), cx))
     }
 }

@@ -2,8 +2,8 @@
 //! of several markets in one response (`several`).
 //!
 //! A chart that is stored as requested, without a missing candle, is sent at once. Any other becomes a
-//! [`DeferredChart`]: it waits for candles that were never requested from the exchange, at most as long as
-//! `limits.chartWaitMs` allows, and is then made in parts.
+//! [`DeferredChart`]: it waits for candles that are only in the file or were never requested from the
+//! exchange, at most as long as `limits.chartWaitMs` allows, and is then made in parts.
 
 mod asked;
 mod headers;

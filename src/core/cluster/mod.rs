@@ -2,8 +2,8 @@
 //!
 //! [`Cluster`] owns the [`Engine`](engine::Engine), one [`Seat`](seat::Seat) for each source, and the
 //! entries that were read and not yet applied ([`Unread`]). A node that has the lease of a source
-//! collects, and tells the others what it applies ([`publishing`]); the others apply the same. This file
-//! decides about the leases.
+//! collects, and tells the others what it applies ([`publishing`]); the others apply the same ([`reading`]).
+//! Which node has a lease is decided in [`leases`]. This file passes on what happens.
 //!
 //! It tells a source its role, and asks it what to tell; no source knows it. It knows no socket: the engine's
 //! connections are driven like those to exchanges. Without a cluster in the configuration there is none of
@@ -44,7 +44,7 @@ use unread::Unread;
 pub use engine::MOST_CONNECTIONS;
 
 /// False in a build without clusters: all that is only done for one is then left out of it.
-pub const HAS_CLUSTERS: bool = cfg!(feature = "cluster");
+const HAS_CLUSTERS: bool = cfg!(feature = "cluster");
 
 /// Between two looks at a lease, two renewals, and two signs of life.
 const TICK: Duration = Duration::from_secs(1);
@@ -72,6 +72,29 @@ pub struct Cluster {
     rng: Rng,
     /// When the end has begun.
     ends_since: Option<Mono>,
+}
+
+/// The cluster, if there is one. In a build without clusters there is none, and the compiler knows.
+#[derive(Default)]
+pub struct OptionalCluster(Option<Box<Cluster>>);
+
+impl OptionalCluster {
+    /// See [`Cluster::new`].
+    pub fn new(boot: u64, first: usize, sources: &mut Sources, cx: &mut Context) -> Self {
+        OptionalCluster(Cluster::new(boot, first, sources, cx))
+    }
+
+    /// The cluster.
+    #[inline]
+    pub fn get(&self) -> Option<&Cluster> {
+        self.0.as_deref().filter(|_| HAS_CLUSTERS)
+    }
+
+    /// The cluster.
+    #[inline]
+    pub fn get_mut(&mut self) -> Option<&mut Cluster> {
+        self.0.as_deref_mut().filter(|_| HAS_CLUSTERS)
+    }
 }
 
 impl Cluster {
