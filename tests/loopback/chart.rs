@@ -506,7 +506,10 @@ fn intervals_that_no_exchange_of_a_market_has_are_not_listed_and_an_error() {
     let path = launch.file("hours.json", hours_only);
     let mut hours = source("hours", &exchange);
     hours["dialect"] = json!(path);
-    let marketd = launch.config(patient(config(&[hours]))).start();
+    let marketd = launch
+        .config(patient(config(&[hours])))
+        .start()
+        .with_clock();
     let record = await_answer(marketd.addr(), "/api/ecosystem/market/BTC-USDT", |answer| {
         answer.status == 200
     });
