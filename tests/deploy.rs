@@ -114,3 +114,32 @@ fn the_unit_starts_what_there_is() {
         assert!(unit.lines().any(|it| it == line), "{line}");
     }
 }
+
+#[test]
+fn the_image_is_made_of_what_there_is_and_says_what_marketd_knows() {
+    let (_, text) = deployed("Dockerfile");
+    let rest_of = |word: &str| -> Vec<String> {
+        let lines = text.lines().filter_map(|line| line.strip_prefix(word));
+        lines.map(str::to_string).collect()
+    };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for copied in rest_of("COPY ") {
+        let mut paths: Vec<&str> = copied.split(' ').collect();
+        paths.pop();
+        for path in paths.iter().filter(|_| !copied.starts_with("--from")) {
+            assert!(root.join(path).exists(), "{path}");
+        }
+    }
+    let help = Launch::new(&["--help"]).listen_as_configured().run().stdout;
+    let variables = rest_of("ENV ").join(" ");
+    let names: Vec<_> = variables
+        .split(' ')
+        .filter_map(|it| it.split_once('='))
+        .collect();
+    assert_eq!(names.len(), 2, "{variables}");
+    for (name, _) in names {
+        assert!(help.contains(&format!("[{name}]")), "{name}");
+    }
+    assert!(text.contains(r#"CMD ["/marketd", "healthcheck"]"#));
+    assert!(help.contains("  healthcheck "));
+}

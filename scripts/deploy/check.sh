@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Tries the files in this directory with the programs that they are for: the units with systemd-analyze, a passed
-# socket with systemd-socket-activate, the alerts with promtool, nginx and Caddy in front of a running marketd. A program that is missing is named, and its part
-# left out.
+# socket with systemd-socket-activate, the alerts with promtool, nginx and Caddy in front of a running marketd, the steps of the
+# Dockerfile without Docker. What is missing is named, and its part left out.
 #
 #     scripts/deploy/check.sh [MARKETD]      default: target/release/marketd
 #
-# Exit code 1 where something does not hold. Sends traffic to 127.0.0.1 alone.
+# Exit code 1 where something does not hold. Sends traffic to 127.0.0.1 alone; the port 8080, which the image listens at,
+# is free.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 marketd=$(realpath "${1:-../../target/release/marketd}")
@@ -121,5 +122,36 @@ if has caddy Caddyfile; then
     if await "http://127.0.0.1:$front/health/live"
     then through Caddyfile "http://127.0.0.1:$front"
     else cat "$work/caddy.log"; bad Caddyfile; fi
+fi
+# The image, without Docker: what the first stage copies is built as it says, for musl; what the last stage holds is put
+# into a directory, and runs with that as its root, as the user, with the variables and the command of the image.
+image=$work/image
+triple=$(uname -m)-unknown-linux-musl
+said() { sed -n "s/^$1 //p" Dockerfile; }
+# The words of a JSON array, one in each line.
+words() { grep -o '"[^"]*"' | tr -d '"'; }
+in_image=(env -i $(said ENV) "$(command -v chroot)" "--userspec=$(said USER)" "$image")
+if ! rustup target list --installed 2>/dev/null | grep -q "^$triple"; then echo "SKIPPED Dockerfile: no Rust target $triple"
+elif [ "$(id -u)" -ne 0 ]; then echo "SKIPPED Dockerfile: changing the root needs root"
+else
+    mkdir -p "$work/src" "$image/data"
+    while read -r line; do
+        from=${line% *}
+        (cd ../.. && cp -r $from "$work/src/")
+    done < <(said COPY | grep -v '^--from')
+    chown "$(said USER)" "$image/data"
+    build=$(said RUN | sed -n 's/^\(cargo build[^&]*\) &&.*/\1/p')
+    target=$(realpath -m ../../target)
+    if (cd "$work/src" && CARGO_TARGET_DIR=$target $build --target "$triple" >"$work/build.log" 2>&1); then
+        cp "$target/$triple/release/marketd" "$image/marketd"
+        check=$(grep '^HEALTHCHECK' Dockerfile | words)
+        "${in_image[@]}" $check 2>/dev/null && bad "Dockerfile: nobody listens, and the health check is content"
+        "${in_image[@]}" $(said ENTRYPOINT | words) >"$work/image.log" 2>&1 &
+        pids+=($!)
+        await http://127.0.0.1:8080/health/ready || true
+        if "${in_image[@]}" $check && [ -s "$image/data/marketd.db" ] && kill -s "$(said STOPSIGNAL | sed s/SIG//)" $! && wait $!
+        then good "Dockerfile, built and run without Docker"
+        else cat "$work/image.log"; bad Dockerfile; fi
+    else cat "$work/build.log"; bad "Dockerfile: $build"; fi
 fi
 exit "$failed"
