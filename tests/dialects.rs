@@ -7,7 +7,7 @@ use serde_json::json;
 use std::time::{Duration, SystemTime};
 use support::*;
 
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(120);
 
 /// One ticker a call; the clock is the date of an answer.
 const DIALECT: &str = r#"{

@@ -26,7 +26,7 @@ use support::binance::{KLINES, MARKETS, TICKERS};
 use support::*;
 
 /// For what takes a second by itself, on a machine that is busy with other tests.
-const LONG: Duration = Duration::from_secs(30);
+const LONG: Duration = Duration::from_secs(120);
 
 /// Reads one of Binance's recordings.
 #[track_caller]

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Longer than anything takes, also at an exchange of one request a second and on a busy machine.
-pub const LONG: Duration = Duration::from_secs(60);
+pub const LONG: Duration = Duration::from_secs(120);
 
 /// The daemon as somebody starts it who wants one market of one exchange.
 pub fn start(open: &Open, symbols: &str) -> Marketd {

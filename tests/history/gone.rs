@@ -67,6 +67,8 @@ fn after_a_kill_the_log_of_a_removed_file_does_not_stop_the_next_start() {
     let (marketd, config) = filled(&exchange);
     let dir = marketd.dir();
     let path = dir.path().join(FILE);
+    // It must not notice before it ends.
+    marketd.signal("STOP");
     std::fs::remove_file(&path).expect("it is there");
     kill(marketd);
     assert!(dir.path().join(format!("{FILE}-wal")).exists());

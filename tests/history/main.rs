@@ -22,7 +22,7 @@ use support::daemon::TempDir;
 use support::*;
 
 /// For what takes seconds by itself, on a machine that is busy with other tests.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(120);
 
 /// The file, in the daemon's own directory.
 const FILE: &str = "history.db";

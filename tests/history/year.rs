@@ -57,7 +57,7 @@ fn with_a_year_of_minutes_on_disk_the_first_answer_comes_at_once() {
         let listens = begin.elapsed();
         let to = (end - 1) * 60_000;
         let target = format!("/api/ecosystem/chart?symbol={symbol}&interval=1m&limit=500&to={to}");
-        let answer = eventually(Duration::from_secs(10), || {
+        let answer = eventually(super::LONG, || {
             let answer = get(marketd.addr(), &target);
             let is_whole = answer.header("Chart-Coverage") == Some("complete");
             (answer.status == 200 && is_whole).then_some(answer)

@@ -66,7 +66,7 @@ use std::time::{Duration, Instant};
 
 /// How long a test waits for something that happens at once on an idle machine. Generous: the
 /// test machine may be busy, and only a failing test waits to the end.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// From one look of [`poll_until`] to the next.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
