@@ -51,7 +51,7 @@ fn polling(exchange: &Binance, source: &Value) -> Launch {
     launch.config(json!({
         "sources": [source],
         "history": { "1m": { "keep": 100_000_000, "backfill": 0 }, "1h": depth, "1d": depth },
-        "limits": { "chartWaitMs": 30_000 },
+        "limits": { "chartWaitMs": 60_000 },
     }))
 }
 

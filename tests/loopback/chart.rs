@@ -25,7 +25,7 @@ fn made_up() -> (Binance, Marketd) {
 }
 
 fn patient(config: serde_json::Value) -> serde_json::Value {
-    with(config, "limits", json!({ "chartWaitMs": 30_000 }))
+    with(config, "limits", json!({ "chartWaitMs": 60_000 }))
 }
 
 fn target(query: &str) -> String {

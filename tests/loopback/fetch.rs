@@ -54,7 +54,7 @@ fn asked_back_to(exchange: &Binance, interval: &str, from: i64) -> usize {
 #[test]
 fn a_range_that_nobody_asked_for_is_fetched_once_and_kept() {
     let exchange = still(2);
-    let marketd = limited(&exchange, json!({ "chartWaitMs": 30_000 }));
+    let marketd = limited(&exchange, json!({ "chartWaitMs": 60_000 }));
     assert_eq!(
         exchange.count(KLINES),
         0,
@@ -100,7 +100,7 @@ fn a_range_that_nobody_asked_for_is_fetched_once_and_kept() {
 #[test]
 fn many_askers_wait_for_one_fetch() {
     let exchange = still(1);
-    let marketd = limited(&exchange, json!({ "chartWaitMs": 30_000 }));
+    let marketd = limited(&exchange, json!({ "chartWaitMs": 60_000 }));
     // The answer takes its time: everybody has asked before it is there. In few pieces, for on a
     // busy machine each pause is longer than it was meant.
     let slowly = Fault::Slowly {
@@ -200,7 +200,7 @@ fn depth_number_and_queue_are_bounded_and_none_of_it_is_an_error() {
     let marketd = start(&with(
         file,
         "limits",
-        json!({ "chartWaitMs": 30_000, "candleSeries": 2 }),
+        json!({ "chartWaitMs": 60_000, "candleSeries": 2 }),
     ))
     .with_clock();
     let addr = marketd.addr();
@@ -249,7 +249,7 @@ fn depth_number_and_queue_are_bounded_and_none_of_it_is_an_error() {
 
     // A queue that is full is no error either.
     let exchange = still(1);
-    let limits = json!({ "chartWaitMs": 30_000, "chartFetches": 1 });
+    let limits = json!({ "chartWaitMs": 60_000, "chartFetches": 1 });
     let marketd = limited(&exchange, limits);
     exchange.fault_on(KLINES, Fault::Silence);
     let mut waiting = Client::connect(marketd.addr());
@@ -267,7 +267,7 @@ fn depth_number_and_queue_are_bounded_and_none_of_it_is_an_error() {
 #[test]
 fn a_market_whose_candles_the_exchange_refuses_is_answered_at_once_and_left_in_peace() {
     let exchange = still(1);
-    let marketd = limited(&exchange, json!({ "chartWaitMs": 30_000 }));
+    let marketd = limited(&exchange, json!({ "chartWaitMs": 60_000 }));
     let refusal = Reply::status(400, r#"{"code":-1121,"msg":"Invalid symbol."}"#);
     exchange.fault_on(KLINES, Fault::Instead(refusal));
     let answer = get(marketd.addr(), &target(at(140), at(100)));
@@ -327,7 +327,7 @@ fn bad_candles_alone_are_rejected() {
         KLINES,
         Fault::Instead(Reply::json(format!("[{}]", rows.join(",")))),
     );
-    let marketd = limited(&exchange, json!({ "chartWaitMs": 30_000 }));
+    let marketd = limited(&exchange, json!({ "chartWaitMs": 60_000 }));
     let answer = get(marketd.addr(), &target(at(40), at(20)));
     let expected = |slot: i64| format!("[{},5,9,2,7,1.5]", at(slot));
     assert_eq!(

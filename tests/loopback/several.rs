@@ -54,7 +54,7 @@ fn check_each(addr: SocketAddr, symbols: &[String], rest: &str) {
 
 #[test]
 fn each_of_several_charts_is_what_it_is_alone() {
-    let (exchange, marketd) = still(30, 30_000);
+    let (exchange, marketd) = still(30, 60_000);
     let symbols = exchange.symbols();
     for rest in [
         "&interval=1h&limit=24",
@@ -73,7 +73,7 @@ fn each_of_several_charts_is_what_it_is_alone() {
 
 #[test]
 fn what_nobody_asked_for_is_fetched_for_all_of_them_at_once() {
-    let (exchange, marketd) = still(50, 30_000);
+    let (exchange, marketd) = still(50, 60_000);
     assert_eq!(exchange.count(KLINES), 0);
     let symbols = exchange.symbols();
     let answer = get(marketd.addr(), &target(&symbols, "&interval=1h&limit=24"));
@@ -112,7 +112,7 @@ fn one_that_does_not_come_does_not_hold_the_others_back_for_ever() {
 
 #[test]
 fn what_cannot_be_answered_stands_beside_what_can() {
-    let (exchange, marketd) = still(3, 30_000);
+    let (exchange, marketd) = still(3, 60_000);
     let addr = marketd.addr();
     let symbols = exchange.symbols();
     let joined = symbols[0].replace('/', "").to_lowercase();
@@ -155,7 +155,7 @@ fn what_cannot_be_answered_stands_beside_what_can() {
 
 #[test]
 fn several_charts_have_a_tag_and_come_in_gzip() {
-    let (exchange, marketd) = still(20, 30_000);
+    let (exchange, marketd) = still(20, 60_000);
     let addr = marketd.addr();
     let target = target(&exchange.symbols(), "&interval=1h&limit=24");
     let plain = get(addr, &target);
