@@ -46,7 +46,7 @@ pub use chart::{ChartInfo, ChartPlan, ChartSpec};
 pub use charts::{ChartCounts, Charts};
 pub use ids::{SourceId, SymbolId};
 pub use interval_set::{IntervalSet, MAX_INTERVALS, cut};
-pub use quote::{Quote, QuoteCounts, Quotes};
+pub use quote::{Awaited, Quote, QuoteCounts, Quotes};
 pub use series::{Series, SeriesKey};
 pub use silence::{LEAST_PAGE, REREAD, refresh_ms};
 pub use state::Market;

@@ -16,6 +16,7 @@ mod feed;
 mod held;
 mod normalize;
 
+pub use feed::Awaited;
 pub use held::{Quote, QuoteCounts};
 pub use normalize::QuoteReject;
 
@@ -149,6 +150,22 @@ impl Quotes {
             feed.frozen = true;
             feed.judge(now.mono, &mut self.totals);
         }
+    }
+
+    /// The source tracks these symbols from now on, or from its next list on.
+    pub fn expect(&mut self, source: SourceId, symbols: impl IntoIterator<Item = SymbolId>) {
+        let symbols = symbols.into_iter().map(|symbol| (symbol, Awaited::List));
+        self.feeds[source.index()].awaited.extend(symbols);
+    }
+
+    /// What symbols of this source wait for has come.
+    pub fn came(&mut self, source: SourceId, awaited: Awaited) {
+        self.feeds[source.index()].came(awaited);
+    }
+
+    /// True if no poll has asked this source for this symbol, so that it may have a quote.
+    pub fn is_awaited(&self, source: SourceId, symbol: SymbolId) -> bool {
+        self.feeds[source.index()].awaited.contains_key(&symbol)
     }
 
     /// Counts items that were refused before they became a ticker.

@@ -9,7 +9,9 @@ use super::replies::{Mouth, Speech, Task};
 use super::weather::{Fault, SECOND, Weather};
 use crate::support::Rng;
 use crate::support::message::parse_head;
+use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// More often a page of candles is not asked, whatever goes wrong: by clients, and for itself.
@@ -17,6 +19,10 @@ const MOST_A_MINUTE: usize = 40;
 
 /// The weight that the exchange takes in a minute, and in which time.
 const BUDGET: (u64, u64) = (6000, 60 * SECOND);
+
+/// What the daemon keeps to: so much at once, and so much a second. Some requests are paid for a while before
+/// they arrive together.
+const PACE: (u64, u64) = (720 + 120, 80);
 
 /// What happens to the daemon's end of a connection.
 #[derive(Clone, Debug)]
@@ -144,8 +150,44 @@ pub struct Exchange {
     pub date_ms: i64,
     /// When each target was asked in the last minute.
     pub asked: HashMap<String, VecDeque<u64>>,
+    /// What was asked of it, under each of its names.
+    pub scale: Rc<RefCell<Scale>>,
+}
+
+/// The exchange's count of what it is asked from one address.
+#[derive(Debug, Default)]
+pub struct Scale {
     /// What was asked in the time of the budget: when, and its weight.
-    pub weighed: VecDeque<(u64, u64)>,
+    weighed: VecDeque<(u64, u64)>,
+    /// Microseconds until all of it is paid for at the daemon's pace, at the last request.
+    debt: u64,
+}
+
+impl Scale {
+    /// Weighs a request. An error if there are too many.
+    fn weigh(&mut self, task: &Task, now: u64) -> Result<(), String> {
+        let weight = match task {
+            Task::Tickers => 80,
+            Task::Markets => 20,
+            Task::Candles { .. } => 2,
+            Task::Time | Task::Unknown => 1,
+        };
+        let (at_once, rate) = PACE;
+        let last = self.weighed.back().map_or(0, |(at, _)| *at);
+        let debt = self.debt.saturating_sub(now - last) + weight * SECOND / rate;
+        self.debt = debt;
+        let (most, span) = BUDGET;
+        self.weighed.push_back((now, weight));
+        self.weighed.retain(|(at, _)| at + span > now);
+        let sum: u64 = self.weighed.iter().map(|(_, weight)| weight).sum();
+        match sum <= most && debt <= at_once * SECOND / rate {
+            true => Ok(()),
+            false => Err(format!(
+                "{sum} units of {most} are spent in a minute, {} at once",
+                debt * rate / SECOND
+            )),
+        }
+    }
 }
 
 impl Exchange {
@@ -213,7 +255,7 @@ impl Exchange {
             return Err("a request without Host".to_string());
         }
         let task = self.mouth.read(target);
-        self.weigh(&task, now.us)?;
+        self.scale.borrow_mut().weigh(&task, now.us)?;
         if matches!(task, Task::Candles { .. }) {
             let asked = self.asked.entry(target.to_string()).or_default();
             asked.push_back(now.us);
@@ -247,24 +289,6 @@ impl Exchange {
             self.conns[conn].busy_until = now.us + last;
         }
         Ok(steps)
-    }
-
-    /// Weighs a request. An error if there are too many.
-    fn weigh(&mut self, task: &Task, now: u64) -> Result<(), String> {
-        let weight = match task {
-            Task::Tickers => 80,
-            Task::Markets => 20,
-            Task::Candles { .. } => 2,
-            Task::Time | Task::Unknown => 1,
-        };
-        let (most, span) = BUDGET;
-        self.weighed.push_back((now, weight));
-        self.weighed.retain(|(at, _)| at + span > now);
-        let sum: u64 = self.weighed.iter().map(|(_, weight)| weight).sum();
-        match sum <= most {
-            true => Ok(()),
-            false => Err(format!("{sum} units of {most} are spent in a minute")),
-        }
     }
 
     fn put(

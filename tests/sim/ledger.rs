@@ -75,10 +75,10 @@ impl<T> History<T> {
 
     /// All that could be seen in this span. `true` when nothing at all could be seen, too.
     pub fn seen(&self, span: Span) -> (Vec<&(Window, T)>, bool) {
-        let behind = |at: usize| self.0.get(at + 1).is_none_or(|next| next.0.1 >= span.0);
-        let seen = (0..self.0.len())
-            .filter(|at| self.0[*at].0.0 <= span.1 && behind(*at))
-            .map(|at| &self.0[at]);
+        // Once a state must be seen, none before it is.
+        let must = |state: &(Window, T)| state.0.1 < span.0;
+        let first = self.0.iter().rposition(must).unwrap_or(0);
+        let seen = self.0[first..].iter().filter(|it| it.0.0 <= span.1);
         let nothing = self.0.iter().all(|state| state.0.1 > span.0);
         (seen.collect(), nothing)
     }
@@ -181,12 +181,35 @@ pub struct Moment {
     pub unix_ms: i64,
 }
 
+/// A market that a source tracks only lately: whether it has a quote, a poll must tell.
+#[derive(Clone, Copy, Debug)]
+struct Lately {
+    since: u64,
+    /// When the next list must be in place.
+    listed: Option<u64>,
+    /// When a poll first came that may tell.
+    may: Option<u64>,
+    /// When one that was begun after the list must have told.
+    must: Option<u64>,
+}
+
 /// What a source is to track.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     pub named: BTreeSet<usize>,
     /// Of the others those that are listed, while they are active.
     pub wanted: BTreeSet<usize>,
+}
+
+impl Lately {
+    fn new(since: u64) -> Lately {
+        Lately {
+            since,
+            listed: None,
+            may: None,
+            must: None,
+        }
+    }
 }
 
 impl Selection {
@@ -200,6 +223,8 @@ impl Selection {
 #[derive(Debug)]
 pub struct Ledger {
     pub id: String,
+    /// Its place in the order of failover, once it has one.
+    pub place: usize,
     /// `None`: the source is not configured.
     selection: History<Option<Selection>>,
     /// From which age on quotes are stale, and from when on the source is frozen.
@@ -214,11 +239,12 @@ pub struct Ledger {
     listed: History<Option<BTreeMap<usize, bool>>>,
     /// Markets whose listing came not long ago, and when.
     listed_at: HashMap<usize, u64>,
-    /// When a reload was last taken in.
-    pub reloaded_at: Option<u64>,
+    lately: HashMap<usize, Lately>,
     /// The exchange's clock at our zero.
     clock: Option<i64>,
     pub candles: HashMap<(usize, &'static str), Candles>,
+    /// Until when an answer may have been begun that has candles which are forgotten, and those.
+    former: HashMap<(usize, &'static str), (u64, Candles)>,
     /// Every price that quotes said of a market, with the exchange's clock then.
     pub ticks: Vec<Vec<(Times, String)>>,
     /// The newest time of the last poll.
@@ -241,6 +267,7 @@ impl Ledger {
     pub fn new(id: &str, markets: usize, selection: Option<Selection>) -> Ledger {
         let mut ledger = Ledger {
             id: id.to_string(),
+            place: usize::MAX,
             selection: History::default(),
             ages: History::default(),
             grace_us: 0,
@@ -250,9 +277,10 @@ impl Ledger {
             polled: None,
             listed: History::default(),
             listed_at: HashMap::new(),
-            reloaded_at: None,
+            lately: HashMap::new(),
             clock: None,
             candles: HashMap::new(),
+            former: HashMap::new(),
             ticks: vec![Vec::new(); markets],
             newest_ms: None,
             shifted: None,
@@ -272,6 +300,7 @@ impl Ledger {
         // Whether there was a list before says nothing of this one.
         self.listed = History::default();
         self.listed_at.clear();
+        self.lately.clear();
         self.frozen.push((now, now), Tri::No);
         (self.last_change, self.polled) = (None, None);
         (self.clock, self.newest_ms) = (None, None);
@@ -293,6 +322,15 @@ impl Ledger {
             list.retain(|market, active| selection.takes(*market, *active));
             list
         });
+        let is_named = |market: usize| {
+            let before = self.selection.last().and_then(Option::as_ref);
+            before.is_some_and(|before| before.named.contains(&market))
+        };
+        for market in &selection.named {
+            if !is_named(*market) && !self.is_listed(*market) {
+                self.lately.insert(*market, Lately::new(now));
+            }
+        }
         let stays = |market: usize| list.as_ref().is_some_and(|it| it.contains_key(&market));
         let goes = |market: usize| !selection.named.contains(&market) && !stays(market);
         self.forget(now, goes);
@@ -304,12 +342,18 @@ impl Ledger {
 
     /// Drops quotes and candles of markets.
     fn forget(&mut self, now: u64, goes: impl Fn(usize) -> bool) {
-        self.has_left = true;
-        if !self.remembers {
-            self.candles.retain(|(of, _), _| !goes(*of));
-        }
+        self.forget_candles((now, now), &goes);
         for market in (0..self.quotes.len()).filter(|market| goes(*market)) {
             self.drop_quote(market, (now, now));
+        }
+    }
+
+    fn forget_candles(&mut self, window: Window, goes: impl Fn(usize) -> bool) {
+        self.has_left = true;
+        if !self.remembers {
+            let gone = self.candles.extract_if(|(of, _), _| goes(*of));
+            let gone = gone.map(|(key, candles)| (key, (window.1, candles)));
+            self.former.extend(gone);
         }
     }
 
@@ -378,6 +422,12 @@ impl Ledger {
                 if since.is_some() && newest.is_some() && goes_back {
                     self.contradicted.get_or_insert(now.us);
                 }
+                for it in self.lately.values_mut() {
+                    it.may.get_or_insert(now.us);
+                    if it.listed.is_some_and(|at| at <= sent.us) {
+                        it.must.get_or_insert(now.us + self.grace_us);
+                    }
+                }
                 self.learn_tickers(items, made_ms, now);
             }
             Said::Markets(list) => self.learn_list(list, now),
@@ -414,10 +464,8 @@ impl Ledger {
             let last = figures.get("last").expect("a price").to_string();
             self.ticks[market].push((times, last));
             // Listed while this answer was on its way: it may have come too early.
-            // So may one between a reload and the next list, by which the new settings choose.
-            let fresh = [self.listed_at.get(&market).copied(), self.reloaded_at];
-            let mut fresh = fresh.into_iter().flatten();
-            let unsure = fresh.any(|at| now.us < at + 10_000_000);
+            let listed_at = self.listed_at.get(&market);
+            let unsure = listed_at.is_some_and(|at| now.us < at + 10_000_000);
             let window = (window.0, if unsure { u64::MAX } else { window.1 });
             let figures = Some(figures);
             self.quotes[market].push(
@@ -460,13 +508,17 @@ impl Ledger {
                 .is_none_or(|before| !before.contains_key(market))
             {
                 self.listed_at.insert(*market, now.us);
+                if !selection.named.contains(market) {
+                    self.lately.insert(*market, Lately::new(window.1));
+                }
             }
+        }
+        for it in self.lately.values_mut() {
+            it.listed.get_or_insert(window.1);
         }
         for market in before.unwrap_or_default().keys() {
             if !list.contains_key(market) && !selection.named.contains(market) {
-                self.has_left = true;
-                self.candles
-                    .retain(|(of, _), _| self.remembers || of != market);
+                self.forget_candles(window, |of| of == *market);
                 self.drop_quote(*market, window);
             }
         }
@@ -629,6 +681,15 @@ impl Ledger {
         }
     }
 
+    /// Whether no poll has told whether there is a quote of a market that is tracked only lately.
+    pub fn is_unready(&self, market: usize, span: Span) -> Tri {
+        match self.lately.get(&market) {
+            Some(it) if it.since <= span.0 && it.may.is_none_or(|at| at > span.1) => Tri::Yes,
+            Some(it) if it.must.is_none_or(|at| at >= span.0) => Tri::Maybe,
+            _ => Tri::No,
+        }
+    }
+
     /// Whether a state of a quote is stale.
     pub fn is_stale(&self, seen: &(Window, Quoted), span: Span) -> Tri {
         let window = seen.0;
@@ -679,13 +740,16 @@ impl Ledger {
     /// The rows of a candle, said to be closed, that could be seen in this span; none: nothing was
     /// said of it.
     pub fn words(&self, market: usize, interval: &'static str, slot: i64, span: Span) -> Vec<&Row> {
-        let candles = self.candles.get(&(market, interval));
+        let key = (market, interval);
+        let former = self.former.get(&key).filter(|(until, _)| *until >= span.0);
+        let former = former.and_then(|(_, candles)| candles.said.get(&slot));
+        let candles = self.candles.get(&key);
         let said = candles.and_then(|candles| candles.said.get(&slot));
         let said = said.map_or(&[][..], Vec::as_slice);
         let hides =
             |(at, closed, _): &(u64, Closed, Rc<Row>)| *closed == Closed::Yes && *at < span.0;
         let first = said.iter().rposition(hides).unwrap_or(0);
-        let seen = said[first..].iter();
+        let seen = former.into_iter().flatten().chain(&said[first..]);
         let seen = seen.filter(|(at, closed, _)| *at <= span.1 && *closed != Closed::No);
         let mut rows: Vec<&Row> = Vec::new();
         for (_, _, row) in seen {

@@ -203,18 +203,15 @@ impl Books<'_> {
             return Err(format!("{shown} in {span:?}: {why}"));
         }
         // The first fresh one answers.
-        let others = self.sources.iter().enumerate();
-        let others = others.filter(|(at, _)| asked.is_none() && *at != source);
-        for (at, other) in others {
+        let others = self.sources.iter();
+        let others = others.filter(|other| asked.is_none() && other.id != id);
+        for other in others {
             let (seen, nothing) = other.quotes[market].seen(self.span);
-            // After a reload its quotes may have to wait for a list and a poll.
-            let is_settled = (other.reloaded_at).is_none_or(|at| self.span.1 >= at + 10_000_000);
-            let fresh = is_settled
-                && !nothing
+            let fresh = !nothing
                 && seen.iter().all(|state| {
                     state.1.figures.is_some() && other.is_stale(state, self.span) == Tri::No
                 });
-            if fresh && (at < source || stale) {
+            if fresh && (other.place < ledger.place || stale) {
                 return Err(format!("{} is fresh, and {id} answers: {shown}", other.id));
             }
         }

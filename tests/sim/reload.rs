@@ -2,8 +2,9 @@
 //!
 //! Owns what has come of the sources: which of them are configured, and the place of each in the daemon's
 //! list. Settings change, sources that clients know come and go and come back, others come and go that
-//! nobody can reach and that track nothing. What holds from when on is told to those who judge answers at
-//! the very moment at which the daemon takes it in, and all of them go on judging.
+//! nobody can reach and that track nothing. One exchange has two names, and one of them at a time. What
+//! holds from when on is told to those who judge answers at the very moment at which the daemon takes it in,
+//! and all of them go on judging.
 
 use super::brain::Brain;
 use super::ledger::Selection;
@@ -106,6 +107,12 @@ impl Reload {
         }
     }
 
+    /// The place of a source in the daemon's list, which is the order of failover: one that comes later is
+    /// behind the others.
+    pub fn place_of(&self, id: &str) -> Option<usize> {
+        self.places.iter().position(|it| it == id)
+    }
+
     /// The daemon has died, and begins anew with what was configured last.
     pub fn next_life(self, config: &Config) -> Reload {
         Reload {
@@ -140,8 +147,7 @@ impl World {
     /// The place of a source in the daemon's list.
     pub fn number_of(&self, source: usize) -> usize {
         let id = &self.config.sources[source].id;
-        let place = self.reload.places.iter().position(|it| it == id);
-        place.expect("it has been configured")
+        self.reload.place_of(id).expect("it has been configured")
     }
 
     /// The source at a place.
@@ -198,8 +204,8 @@ impl World {
     fn changed(&mut self) -> Next {
         let mut config = self.config.clone();
         let mut is_there = self.reload.is_there.clone();
-        for source in &mut config.sources {
-            self.change_quietly(source);
+        for (at, source) in config.sources.iter_mut().enumerate() {
+            self.change_quietly(at, source);
             if self.reload.is_restless {
                 self.change_source(source);
             }
@@ -210,6 +216,13 @@ impl World {
             self.change_limits(&mut config);
             for it in &mut is_there {
                 *it ^= self.rng.chance(1, 4);
+            }
+            // One exchange has one of its names at a time, and sometimes changes it.
+            if let [_, _, one, other] = &mut is_there[..] {
+                *other &= !*one;
+                if self.rng.chance(1, 3) {
+                    std::mem::swap(one, other);
+                }
             }
             if !is_there.contains(&true) {
                 is_there[0] = true;
@@ -241,7 +254,7 @@ impl World {
     }
 
     /// What no answer shows.
-    fn change_quietly(&mut self, source: &mut SourceConfig) {
+    fn change_quietly(&mut self, at: usize, source: &mut SourceConfig) {
         match self.rng.below(8) {
             // The same markets, in other words: the list is read again.
             0 if source.quote_assets == ["*"] => source.quote_assets.push("USDT".to_string()),
@@ -249,7 +262,7 @@ impl World {
                 source.quote_assets.truncate(1);
             }
             2 => source.symbols.reverse(),
-            3 => {
+            3 if at < 2 => {
                 let url = source.url.as_mut().expect("every source has one");
                 url.host = format!("{}x", &url.host[..url.host.len().min(40)]);
             }
@@ -277,7 +290,7 @@ impl World {
                     source.quote_assets.clear();
                 }
             }
-            2 => source.poll = ms(*self.rng.pick(&[1000, 2000, 3000, 5000, 9000])),
+            2 => source.poll = ms(*self.rng.pick(&[500, 1000, 2000, 3000, 5000, 9000])),
             3 => {
                 source.stale_after = source.poll * (2 + self.rng.below(6) as u32);
                 source.frozen_after = match self.rng.chance(1, 2) {
@@ -336,6 +349,7 @@ impl World {
         let series = 3 * self.symbols.len() * self.config.sources.len();
         for (at, new) in next.config.sources.iter().enumerate() {
             let (old, ledger) = (&self.config.sources[at], &mut self.ledgers[at]);
+            ledger.place = self.reload.place_of(&new.id).unwrap_or(usize::MAX);
             let selection = selection(new, &self.exchanges[at].mouth.truth.brain);
             let is_other = old.symbols != new.symbols || old.quote_assets != new.quote_assets;
             match (self.reload.is_there[at], next.is_there[at]) {
@@ -343,11 +357,14 @@ impl World {
                 (false, true) => {
                     ledger.begin(selection, now);
                     self.schedules[at].begin(now);
+                    if let (2 | 3, Some(other)) = (at, self.schedules.get(5 - at)) {
+                        let other = other.clone();
+                        self.schedules[at].heed(&other);
+                    }
                 }
                 (true, true) if is_other => ledger.select(selection, now),
                 _ => {}
             }
-            ledger.reloaded_at = Some(now);
             ledger.set_ages(us(new.stale_after), us(new.frozen_after), now);
             ledger.has_left |= limits.candle_series < series;
             self.schedules[at].reconfigure(us(new.poll), us(limits.backoff_max), now);

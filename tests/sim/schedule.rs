@@ -71,6 +71,12 @@ impl Schedule {
         (self.trouble, self.unsettled) = (now, None);
     }
 
+    /// The same exchange was asked under another name, and is left alone as long.
+    pub fn heed(&mut self, other: &Schedule) {
+        self.not_before = self.not_before.max(other.not_before);
+        self.at_latest = self.at_latest.max(other.at_latest);
+    }
+
     /// Something is asked: a connection is opened, or a request is sent on one that stands.
     pub fn attempt(&mut self, now: u64) -> Result<(), String> {
         if self.unsettled.take().is_some() && self.chain < self.addresses * self.lanes {

@@ -18,7 +18,7 @@ use crate::support::Rng;
 use marketd::config::{Config, Data, Depth, History, Limits, SourceConfig, Url};
 use marketd::core::{Core, ProcessFacts};
 use marketd::time::{Mono, Now, UnixMs};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::rc::Rc;
 use std::time::Duration;
@@ -226,7 +226,7 @@ fn ms(count: u64) -> Duration {
 
 fn config(theme: Theme, brain: &Brain, rng: &mut Rng) -> Config {
     let sources = match theme {
-        Theme::Reloads => 3,
+        Theme::Reloads => 4,
         _ => 1 + usize::from(rng.chance(1, 3)),
     };
     let sources = (0..sources)
@@ -263,10 +263,11 @@ fn source_config(theme: Theme, brain: &Brain, at: usize, rng: &mut Rng) -> Sourc
         _ => *rng.pick(&[2000, 2000, 3000, 5000]),
     };
     SourceConfig {
-        id: ["alpha", "beta", "gamma"][at].to_string(),
+        id: ["alpha", "beta", "gamma", "delta"][at].to_string(),
         url: Some(Url {
             https: false,
-            host: format!("exchange-{at}.test"),
+            // The last two are one exchange by two names.
+            host: format!("exchange-{}.test", at.min(2)),
             port: 80,
             path: String::new(),
         }),
@@ -390,6 +391,7 @@ fn add_source(
     let is_there = world.reload.is_there[source];
     let selection = is_there.then(|| reload::selection(&config, brain));
     let mut ledger = Ledger::new(&config.id, brain.markets.len(), selection);
+    ledger.place = world.reload.place_of(&config.id).unwrap_or(usize::MAX);
     // A series that nobody reads may make place for another one.
     let series = 3 * brain.markets.len() * world.config.sources.len();
     ledger.has_left = world.config.limits.candle_series < series;
@@ -418,7 +420,10 @@ fn add_source(
         beat: (theme == Theme::WideAndLong).then_some(500_000),
         date_ms: 0,
         asked: HashMap::new(),
-        weighed: VecDeque::new(),
+        scale: match source {
+            3 => world.exchanges[2].scale.clone(),
+            _ => Rc::default(),
+        },
     });
 }
 

@@ -334,11 +334,19 @@ fn check_refusal(ask: &Ask, answer: &Answer, context: &Context<'_>) -> Result<()
     };
     let justified = match (&ask.kind, answer.status) {
         (Kind::Quote { market, source, .. }, 404) => {
-            known(*market) != Tri::Yes || books.has_quote(*market, *source) != Tri::Yes
+            let is_unready = |l: &Ledger| {
+                l.tracks(*market, context.span) == Tri::Yes
+                    && l.is_unready(*market, context.span) == Tri::Yes
+            };
+            let is_told = answer.body.windows(15).any(|it| it == b"quote_not_found");
+            known(*market) != Tri::Yes
+                || books.has_quote(*market, *source) != Tri::Yes
+                    && !(is_told && source.is_none() && context.sources.iter().any(is_unready))
         }
         (Kind::Quote { market, source, .. }, 503) => {
+            let may_come = |l: &Ledger| l.is_unready(*market, context.span) != Tri::No;
             books.has_quote(*market, *source) != Tri::Yes
-                && (polled != Tri::Yes || source.is_some())
+                && (polled != Tri::Yes || source.is_some() || context.sources.iter().any(may_come))
         }
         (Kind::Chart(chart), 404) => {
             let tracked = |at: usize| context.sources[at].tracks(chart.market, context.span);

@@ -275,7 +275,9 @@ impl World {
             self.repeated_turns = 0;
             return;
         }
-        self.idle_turns.1 += 1;
+        // What was asked of a source is looked at once more right after the turn.
+        let follows = self.now == before && self.repeated_turns == 0;
+        self.idle_turns.1 += u32::from(!follows);
         if self.idle_turns.1 > 60 {
             let timeout = self.core.poll_timeout();
             let count = self.idle_turns.1;

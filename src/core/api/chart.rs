@@ -189,6 +189,13 @@ impl Deferred for DeferredChart {
 
     fn finish(mut self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
         let key = self.key;
+        if untracked(view, self.asked.symbol, key.source).is_some() {
+            // Its candles are gone with the source, which a reload has ended: another one may have them.
+            return chart(view, &self.asked, responder).unwrap_or_else(|error| {
+                send_error(&error, responder);
+                Outcome::Sent
+            });
+        }
         if let Some(builder) = self.builder.take() {
             if let Some((body, made_of, info)) = builder.finished() {
                 if self.reaches_back(view, &info) {

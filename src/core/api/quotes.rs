@@ -275,7 +275,9 @@ fn missing(view: &View<'_>, symbol: SymbolId, source: Option<SourceId>) -> Error
     }
     let catalog = &view.market.catalog;
     let name = catalog.name(symbol).as_str();
-    let polled = |source: &SourceId| view.status[*source].quotes_polled;
+    let polled = |source: &SourceId| {
+        view.status[*source].quotes_polled && !view.market.quotes.is_awaited(*source, symbol)
+    };
     let settled = match source {
         Some(source) => polled(&source),
         None => catalog.sources_of(symbol).iter().all(polled),

@@ -19,6 +19,7 @@ use std::time::Duration;
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(86_400);
 
 /// See the module's page.
+#[derive(Clone)]
 pub struct Backoff {
     source: SourceId,
     poll: Duration,
@@ -52,6 +53,24 @@ impl Backoff {
     pub fn reconfigure(&mut self, profile: &Profile) {
         self.poll = profile.config.poll;
         self.stale_after = profile.config.stale_after;
+    }
+
+    /// Goes on with the back-off of another source of the same exchange, if that is the longer one.
+    pub fn heed(&mut self, other: &Backoff) {
+        if other.until > self.until {
+            self.failures = self.failures.max(other.failures);
+            (self.since, self.until) = (other.since, other.until);
+        }
+    }
+
+    /// Tells of a back-off that an earlier source has begun.
+    pub fn report(&self, cx: &mut Context) {
+        if self.until > cx.now.mono {
+            let status = &mut cx.stats[self.source];
+            status.state = SourceState::Backoff;
+            status.failing_since.get_or_insert(cx.now.unix);
+            status.backoff_until = Some(on_wall(self.until, cx.now));
+        }
     }
 
     /// True after a failure, until what everything depends on succeeds.

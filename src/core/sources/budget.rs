@@ -90,6 +90,12 @@ impl Budget {
         self.told = Some(self.spent);
     }
 
+    /// Has no more at hand than the budget of another source, which the same exchange has counted.
+    pub fn heed(&mut self, other: &Budget, now: Mono) {
+        self.parts = self.at_hand(now).min(other.at_hand(now));
+        self.since = self.since.max(now);
+    }
+
     /// Keeps to half from now on, and tells nobody: another node may be spending as well.
     pub fn go_alone(&mut self, now: Mono) {
         (self.parts, self.since) = (self.at_hand(now), now);
@@ -266,6 +272,19 @@ mod tests {
         budget.note_left(1000, start);
         assert_eq!(budget.left(start), 0, "a better figure gives nothing back");
         assert!(budget.ready_at(10, start) > start);
+    }
+
+    #[test]
+    fn what_another_source_has_spent_of_the_same_limit_is_not_there() {
+        let (start, later) = (Mono(0), Mono(3_000_000));
+        let mut other = Budget::new(limit(600, 60), 10, start);
+        other.spend(60, Share::Quotes, start);
+        let mut budget = Budget::new(limit(600, 60), 10, later);
+        budget.heed(&other, later);
+        assert_eq!(budget.left(later), 12 + 3 * 8);
+        budget.heed(&Budget::new(limit(600, 60), 10, later), later);
+        assert_eq!(budget.left(later), 12 + 3 * 8, "another gives nothing");
+        assert_eq!(budget.spent(), 0);
     }
 
     #[test]

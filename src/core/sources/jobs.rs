@@ -15,7 +15,7 @@ use crate::core::sources::task::{Profile, Task};
 use crate::interval::Stored;
 use crate::job_queue::{self, JobQueue};
 use crate::log_targets::SOURCE;
-use crate::market::{Lookup, Market, SeriesKey, SourceId, SymbolId};
+use crate::market::{Awaited, Lookup, Market, SeriesKey, SourceId, SymbolId};
 use crate::record::Ticker;
 use crate::replication::{Markets, Update};
 use crate::time::{Mono, Now, UnixMs};
@@ -175,6 +175,7 @@ pub fn apply_tickers(
     let is_done = tickers.is_empty();
     if is_done && !tickers.goes_on {
         cx.market.quotes.end_poll(source, cx.now);
+        cx.market.quotes.came(source, Awaited::Answer);
         cx.stats[source].quotes_polled = true;
         schedule.backoff.quotes_served(cx);
     }
@@ -232,6 +233,10 @@ pub fn refresh_list(
         }
     }
     history.listed(id);
+    if schedule.has_list {
+        cx.market.quotes.expect(id, change.added);
+    }
+    cx.market.quotes.came(id, Awaited::List);
     if !schedule.has_list {
         schedule.first_list(cx);
         let tracked = cx.market.catalog.tracked_by(id);

@@ -99,25 +99,36 @@ impl Sources {
 
     /// Takes in the configuration of the context. `changes` tells, by source, what becomes of it.
     pub fn reconfigure(&mut self, changes: &[SourceChange], cx: &mut Context) {
+        // What one leaves is taken over by another.
+        let ends = |at: &usize| changes[*at] == SourceChange::Ends;
+        for at in (0..changes.len()).filter(ends) {
+            self.all[at].end(cx);
+        }
         for (at, change) in changes.iter().enumerate() {
             let id = SourceId(at as u16);
             match change {
-                SourceChange::Same => continue,
+                SourceChange::Same | SourceChange::Ends => continue,
                 SourceChange::Settings { .. } => self.all[at].reconfigure(*change, cx),
-                SourceChange::Ends => self.all[at].end(cx),
-                SourceChange::Begins => {
-                    let mut source = Source::new(id, &cx.config, self.rng.next_u64(), cx.now);
-                    match self.all.get_mut(at) {
-                        Some(former) => {
-                            former.end(cx);
-                            std::mem::swap(former, &mut source);
-                            former.succeed(source);
-                        }
-                        None => self.all.push(source),
-                    }
-                }
+                SourceChange::Begins => self.begin(id, cx),
             }
             self.open_connections(id, cx);
+        }
+    }
+
+    /// Begins a source, with what those that have ended leave of its exchange's limit.
+    fn begin(&mut self, id: SourceId, cx: &mut Context) {
+        let mut source = Source::new(id, &cx.config, self.rng.next_u64(), cx.now);
+        if let Some(former) = self.all.get_mut(id.index()) {
+            former.end(cx);
+            source.succeed(former);
+        }
+        for ended in &self.all {
+            source.heed(ended, cx.now.mono);
+        }
+        source.report_backoff(cx);
+        match self.all.get_mut(id.index()) {
+            Some(place) => *place = source,
+            None => self.all.push(source),
         }
     }
 

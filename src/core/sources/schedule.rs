@@ -14,7 +14,7 @@ use crate::core::sources::quote_round::{QuoteRound, RoundEnd};
 use crate::core::sources::task::{Profile, Task};
 use crate::core::stats::{SourceState, on_wall};
 use crate::exchange::{Meter, RefusalKind};
-use crate::market::SymbolId;
+use crate::market::{Awaited, SymbolId};
 use crate::time::Mono;
 use std::time::Duration;
 
@@ -71,7 +71,7 @@ impl Schedule {
     }
 
     /// Begins a round of quotes if one is due and the last one is over.
-    pub fn begin_round(&mut self, profile: &Profile, cx: &Context) {
+    pub fn begin_round(&mut self, profile: &Profile, cx: &mut Context) {
         let is_due = self.has_list && self.next_quotes() <= cx.now.mono;
         if profile.dialect.tickers_at_once() || !is_due || !self.round.is_over() {
             return;
@@ -82,13 +82,17 @@ impl Schedule {
         let symbols = catalog.known().iter().copied().filter(is_listed).collect();
         self.round
             .begin(symbols, profile.dialect.has_stats(), cx.now.mono);
+        cx.market.quotes.came(profile.id, Awaited::Poll);
     }
 
     /// A request for this task is being sent: sets when the task is due next, and pays for it.
     pub fn sent(&mut self, profile: &Profile, task: &Task, cx: &mut Context) {
         let now = cx.now.mono;
         match task {
-            Task::Tickers => self.quotes_due = next_tick(self.quotes_due, profile.config.poll, now),
+            Task::Tickers => {
+                self.quotes_due = next_tick(self.quotes_due, profile.config.poll, now);
+                cx.market.quotes.came(profile.id, Awaited::Poll);
+            }
             Task::Ticker(symbol) => self.round.sent(*symbol),
             Task::Stats(symbol) => self.round.sent_stats(*symbol, now),
             Task::Markets => {
@@ -173,6 +177,7 @@ impl Schedule {
                     .get_or_insert(cx.now.unix);
             }
         }
+        cx.market.quotes.came(profile.id, Awaited::Answer);
         cx.stats[profile.id].quotes_polled = true;
     }
 

@@ -110,6 +110,8 @@ pub struct Staged {
     first_refusal: Option<String>,
     /// True if one of them is the ticker of a tracked market.
     has_refused_tracked: bool,
+    /// The most symbols that were known while items came: a reload or a market list may know fewer.
+    known: usize,
 }
 
 impl Staged {
@@ -129,6 +131,7 @@ impl Staged {
             has_undated: false,
             first_refusal: None,
             has_refused_tracked: false,
+            known: 0,
         }
     }
 
@@ -159,9 +162,10 @@ impl Staged {
 
     /// True if there are so many items that most of them must be repeated: more than two for each
     /// symbol, or for each slot of candles. So a body of any length is staged in bounded memory.
-    pub fn is_overfull(&self, catalog: &Catalog) -> bool {
+    pub fn is_overfull(&mut self, catalog: &Catalog) -> bool {
+        self.known = self.known.max(catalog.known().len());
         match (&self.items, &self.task) {
-            (Items::Tickers(list, _), _) => list.len() > 2 * catalog.known().len(),
+            (Items::Tickers(list, _), _) => list.len() > 2 * self.known,
             (Items::Candles(list), Task::Candles { slots, .. }) => {
                 list.len() as u64 > 2 * slots.end.abs_diff(slots.start)
             }
@@ -257,10 +261,39 @@ impl Sink for Stager<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Config, SourceChange, SourceConfig};
     use crate::decimal::Decimal;
 
     fn ticker() -> Ticker {
         Ticker::of_last(Decimal::from(1))
+    }
+
+    #[test]
+    fn a_response_is_not_overfull_because_fewer_symbols_are_known_than_when_it_began() {
+        let config = |symbols: &[&str]| Config {
+            sources: vec![SourceConfig {
+                symbols: symbols.iter().map(ToString::to_string).collect(),
+                ..SourceConfig::of("binance")
+            }],
+            ..Config::default()
+        };
+        let mut catalog = Catalog::new(&config(&["A/USDT", "B/USDT", "C/USDT"]));
+        let mut staged = Staged::new(SourceId(0), Task::Tickers);
+        let push = |staged: &mut Staged, catalog: &Catalog| {
+            if let Items::Tickers(list, _) = &mut staged.items {
+                list.push(SymbolId(0), ticker());
+            }
+            staged.is_overfull(catalog)
+        };
+        assert!(!push(&mut staged, &catalog));
+        let (markets, route) = (true, false);
+        let change = SourceChange::Settings { markets, route };
+        catalog.reconfigure(&config(&["A/USDT"]), &[change]);
+        assert_eq!(catalog.known().len(), 1);
+        for _ in 1..6 {
+            assert!(!push(&mut staged, &catalog));
+        }
+        assert!(push(&mut staged, &catalog));
     }
 
     #[test]

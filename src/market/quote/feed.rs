@@ -1,11 +1,25 @@
 //! The quotes of one source, and which of them are stale.
 //!
-//! Owns the flags of staleness, and the time at which the next one may change.
+//! Owns the flags of staleness, and the time at which the next one may change. Of symbols that the source
+//! tracks only lately it owns what they wait for.
 
+use super::super::ids::SymbolId;
 use super::held::{Quote, Totals};
 use crate::config::SourceConfig;
 use crate::time::Mono;
+use std::collections::BTreeMap;
 use std::time::Duration;
+
+/// What has to come before a missing quote means that the exchange has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// A market list.
+    List,
+    /// A poll that is begun after it.
+    Poll,
+    /// The end of that poll.
+    Answer,
+}
 
 /// The quotes of one source.
 #[derive(Debug, Default)]
@@ -23,6 +37,8 @@ pub(super) struct Feed {
     /// The number of stale quotes.
     pub(super) stale: usize,
     pub(super) frozen: bool,
+    /// Symbols that no poll has asked for.
+    pub(super) awaited: BTreeMap<SymbolId, Awaited>,
 }
 
 impl Feed {
@@ -33,6 +49,23 @@ impl Feed {
             ..Feed::default()
         }
     }
+
+    /// What some symbols wait for has come.
+    pub(super) fn came(&mut self, awaited: Awaited) {
+        let next = match awaited {
+            Awaited::List => Some(Awaited::Poll),
+            Awaited::Poll => Some(Awaited::Answer),
+            Awaited::Answer => None,
+        };
+        self.awaited.retain(|_, it| match (*it == awaited, next) {
+            (true, Some(next)) => {
+                *it = next;
+                true
+            }
+            (is_over, _) => !is_over,
+        });
+    }
+
     /// Notes that a quote was received.
     pub(super) fn received(&mut self, changed: bool, now: Mono, totals: &mut Totals) {
         if changed {

@@ -13,7 +13,7 @@ use crate::core::sources::staged::{Items, Staged, Stager};
 use crate::core::sources::task::Task;
 use crate::core::stats::SourceState;
 use crate::exchange::Sink;
-use crate::market::{Lookup, Reported, SeriesKey};
+use crate::market::{Awaited, Lookup, Reported, SeriesKey};
 use crate::replication::{Entry, Head, Markets, SentCandles, Update};
 use crate::time::{Mono, Now};
 use std::time::Duration;
@@ -59,6 +59,7 @@ impl Source {
                 is_last, tickers, ..
             } => {
                 self.newest_quotes = self.newest_quotes.max(received.mono);
+                cx.market.quotes.came(self.profile.id, Awaited::Poll);
                 let mut staged = Staged::new(self.profile.id, Task::Tickers);
                 let catalog = &mut cx.market.catalog;
                 let mut stager = Stager {

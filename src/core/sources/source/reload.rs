@@ -9,6 +9,7 @@ use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::task::Task;
 use crate::job_queue::JobQueue;
 use crate::market::SeriesKey;
+use crate::time::Mono;
 
 impl Source {
     /// Takes in new settings. Requests that these concern end, and are due again.
@@ -60,12 +61,28 @@ impl Source {
 
     /// Goes on with budget and back-off of the source that had this id before, if it is the same
     /// exchange: its limit does not begin anew.
-    pub fn succeed(&mut self, former: Source) {
+    pub fn succeed(&mut self, former: &Source) {
         if self.profile.dialect.name() == former.profile.dialect.name() {
-            self.schedule.budget = former.schedule.budget;
-            self.schedule.backoff = former.schedule.backoff;
+            self.schedule.budget = former.schedule.budget.clone();
+            self.schedule.backoff = former.schedule.backoff.clone();
             self.schedule.backoff.reconfigure(&self.profile);
         }
         self.connections.succeed(&former.connections);
+    }
+
+    /// Asks no more of its exchange than a source that has ended leaves, if that had another id and the
+    /// same address: the exchange takes both for one.
+    pub fn heed(&mut self, ended: &Source, now: Mono) {
+        let (own, other) = (&self.profile, &ended.profile);
+        let is_same = own.url == other.url && own.dialect.name() == other.dialect.name();
+        if ended.has_ended && is_same {
+            self.schedule.budget.heed(&ended.schedule.budget, now);
+            self.schedule.backoff.heed(&ended.schedule.backoff);
+        }
+    }
+
+    /// Tells of a back-off that it has taken over.
+    pub fn report_backoff(&self, cx: &mut Context) {
+        self.schedule.backoff.report(cx);
     }
 }
