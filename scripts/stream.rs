@@ -5,13 +5,19 @@
 //!
 //! It is the exchange too: so it knows when the last byte of each poll was written. How late an event is,
 //! is the time from there to the read that brought it.
+//!
+//! Half a second after each poll, as many bytes are sent to as many other readers by a loop that does nothing
+//! else (`--bare`): that is what the kernel alone takes.
 
+#[path = "../src/net/sockopt.rs"]
+mod sockopt;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
 use lexopt::prelude::*;
 use mio::net::TcpStream as MioStream;
 use mio::{Events, Interest, Poll, Token};
+use socket2::Socket;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -25,10 +31,18 @@ const HELP: &str = "stream [options] -- COMMAND OF MARKETD...
     --symbols N    of each (default 100)
     --tickers N    of the exchange (default 3500)
     --deaf N       more readers that never read (default 0)
-    --seconds N    to measure (default 20)";
+    --seconds N    to measure (default 20)
+    --bare N       be the bare loop, which sends so many bytes to each reader for each byte on stdin";
+
+/// Readers of marketd, and those of the bare loop.
+const SERVED: usize = 0;
+const BARE: usize = 1;
 
 /// What ends an event.
 const END: &[u8] = b"\n\n";
+
+/// Until the server has come to rest.
+const REST: Duration = Duration::from_secs(4);
 
 /// Nothing takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -39,12 +53,17 @@ struct Options {
     tickers: usize,
     deaf: usize,
     seconds: u64,
+    bare: Option<usize>,
     command: Vec<String>,
 }
 
 fn main() -> ExitCode {
     let done = options().map_err(|fault| format!("{fault}\n{HELP}"));
-    match done.and_then(|options| run(&options)) {
+    let done = done.and_then(|options| match options.bare {
+        Some(bytes) => send_only(&options, bytes).map_err(told("the bare loop")),
+        None => run(&options),
+    });
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {
             eprintln!("stream: {fault}");
@@ -60,6 +79,7 @@ fn options() -> Result<Options, lexopt::Error> {
         tickers: 3500,
         deaf: 0,
         seconds: 20,
+        bare: None,
         command: Vec::new(),
     };
     let mut parser = lexopt::Parser::from_env();
@@ -70,11 +90,12 @@ fn options() -> Result<Options, lexopt::Error> {
             Long("tickers") => options.tickers = parser.value()?.parse()?,
             Long("deaf") => options.deaf = parser.value()?.parse()?,
             Long("seconds") => options.seconds = parser.value()?.parse()?,
+            Long("bare") => options.bare = Some(parser.value()?.parse()?),
             Value(word) => options.command.push(word.string()?),
             other => return Err(other.unexpected()),
         }
     }
-    match options.command.is_empty() {
+    match options.command.is_empty() && options.bare.is_none() {
         true => Err("the command of marketd is missing".into()),
         false => Ok(options),
     }
@@ -88,8 +109,8 @@ fn told(what: &'static str) -> impl Fn(io::Error) -> String {
 struct Exchange {
     generated: Generated,
     begin: Instant,
-    /// Nanoseconds since `begin`; 0: no poll yet.
-    last_byte: AtomicU64,
+    /// Nanoseconds since `begin`; 0: no poll yet. The second is when the bare loop was told to send.
+    last_byte: [AtomicU64; 2],
     polls: AtomicU64,
 }
 
@@ -100,7 +121,7 @@ impl Exchange {
         let exchange = Arc::new(Exchange {
             generated: Generated::new(tickers, 1),
             begin: Instant::now(),
-            last_byte: AtomicU64::new(0),
+            last_byte: [AtomicU64::new(0), AtomicU64::new(0)],
             polls: AtomicU64::new(0),
         });
         let served = exchange.clone();
@@ -111,6 +132,12 @@ impl Exchange {
             }
         });
         Ok((address, exchange))
+    }
+
+    /// Notes that what these readers are to be told is known now.
+    fn note(&self, whose: usize) {
+        let at = self.begin.elapsed().as_nanos() as u64;
+        self.last_byte[whose].store(at, Ordering::SeqCst);
     }
 
     /// Answers one connection until it ends.
@@ -140,8 +167,7 @@ impl Exchange {
             out.write_all(&[head.as_bytes(), body.as_bytes()].concat())
                 .ok()?;
             if is_poll {
-                let at = self.begin.elapsed().as_nanos() as u64;
-                self.last_byte.store(at, Ordering::SeqCst);
+                self.note(SERVED);
                 self.polls.fetch_add(1, Ordering::SeqCst);
             }
         }
@@ -231,6 +257,7 @@ impl Server {
 /// One reader.
 struct Reader {
     stream: MioStream,
+    whose: usize,
     /// How much of [`END`] the last read ended with.
     matched: usize,
     events: u64,
@@ -241,38 +268,50 @@ struct Reader {
 struct Crowd {
     poll: Poll,
     readers: Vec<Reader>,
-    /// Nanoseconds, one for each event.
-    late: Vec<u32>,
+    /// Nanoseconds, one for each event, of both kinds of readers.
+    late: [Vec<u32>; 2],
+    /// That marketd has sent.
+    bytes: usize,
     closed: usize,
 }
 
 impl Crowd {
-    fn connect(address: SocketAddr, targets: &[String]) -> Result<Crowd, String> {
-        let poll = Poll::new().map_err(told("a poller"))?;
-        let mut readers = Vec::new();
-        for (at, target) in targets.iter().enumerate() {
+    fn new() -> Result<Crowd, String> {
+        Ok(Crowd {
+            poll: Poll::new().map_err(told("a poller"))?,
+            readers: Vec::new(),
+            late: [Vec::new(), Vec::new()],
+            bytes: 0,
+            closed: 0,
+        })
+    }
+
+    /// One more reader for each of these targets.
+    fn connect(
+        &mut self,
+        address: SocketAddr,
+        targets: &[String],
+        whose: usize,
+    ) -> Result<(), String> {
+        for target in targets {
             let mut stream = TcpStream::connect(address).map_err(told("connect"))?;
             let request = format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n");
             stream.write_all(request.as_bytes()).map_err(told("ask"))?;
             stream.set_nonblocking(true).map_err(told("a socket"))?;
             let mut stream = MioStream::from_std(stream);
-            (poll
-                .registry()
-                .register(&mut stream, Token(at), Interest::READABLE))
-            .map_err(told("register"))?;
-            readers.push(Reader {
+            let token = Token(self.readers.len());
+            let registry = self.poll.registry();
+            (registry.register(&mut stream, token, Interest::READABLE))
+                .map_err(told("register"))?;
+            self.readers.push(Reader {
                 stream,
+                whose,
                 matched: 0,
                 events: 0,
                 is_open: true,
             });
         }
-        Ok(Crowd {
-            poll,
-            readers,
-            late: Vec::new(),
-            closed: 0,
-        })
+        Ok(())
     }
 
     /// Reads for so long, or until `enough`.
@@ -307,11 +346,15 @@ impl Crowd {
                 Ok(0) => break,
                 Ok(count) => {
                     let now = exchange.begin.elapsed().as_nanos() as u64;
-                    let last = exchange.last_byte.load(Ordering::SeqCst);
+                    let last = exchange.last_byte[reader.whose].load(Ordering::SeqCst);
+                    if reader.whose == SERVED {
+                        self.bytes += count;
+                    }
                     let events = ends(&buffer[..count], &mut reader.matched);
                     reader.events += events;
                     let late = u32::try_from(now.saturating_sub(last)).unwrap_or(u32::MAX);
-                    self.late.extend(std::iter::repeat_n(late, events as usize));
+                    let late = std::iter::repeat_n(late, events as usize);
+                    self.late[reader.whose].extend(late);
                     if count < buffer.len() {
                         return;
                     }
@@ -345,6 +388,75 @@ fn ends(bytes: &[u8], matched: &mut usize) -> u64 {
     found
 }
 
+/// The least that can be done for readers: sends the same bytes to each, again and again.
+fn send_only(options: &Options, bytes: usize) -> io::Result<()> {
+    let socket = Socket::from(TcpListener::bind("127.0.0.1:0")?);
+    socket.set_tcp_nodelay(true)?;
+    sockopt::limit_unsent(&socket);
+    let listener = TcpListener::from(socket);
+    println!("{}", listener.local_addr()?);
+    let mut readers = Vec::new();
+    for _ in 0..options.readers {
+        let (stream, _) = listener.accept()?;
+        let mut lines = BufReader::new(&stream).lines();
+        while lines
+            .next()
+            .is_some_and(|line| line.is_ok_and(|line| !line.is_empty()))
+        {}
+        readers.push(stream);
+    }
+    let event = [&vec![b'x'; bytes / options.symbols][..], END].concat();
+    let all = event[2..].repeat(options.symbols);
+    for _ in io::stdin().lock().bytes() {
+        for mut reader in &readers {
+            reader.write_all(&all)?;
+        }
+    }
+    Ok(())
+}
+
+/// Starts the bare loop on marketd's core. It sends so many bytes half a second after each poll.
+fn start_bare(
+    options: &Options,
+    bytes: usize,
+    exchange: &Arc<Exchange>,
+) -> Result<(Child, SocketAddr), String> {
+    let own = std::env::current_exe().map_err(told("this program"))?;
+    let own = own.to_string_lossy().into_owned();
+    let (_, before) = options.command.split_last().ok_or("no command")?;
+    let words = [before, &[own]].concat();
+    let mut child = Command::new(&words[0])
+        .args(&words[1..])
+        .args(["--bare".to_string(), bytes.to_string()])
+        .args(["--readers".to_string(), options.readers.to_string()])
+        .args(["--symbols".to_string(), options.symbols.to_string()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(told("start the bare loop"))?;
+    let mut line = String::new();
+    let mut out = BufReader::new(child.stdout.take().ok_or("no output")?);
+    out.read_line(&mut line).map_err(told("read its address"))?;
+    let address = line.trim().parse().map_err(|_| line.clone())?;
+    let mut input = child.stdin.take().ok_or("no input")?;
+    let exchange = exchange.clone();
+    std::thread::spawn(move || {
+        let mut seen = exchange.polls.load(Ordering::SeqCst);
+        loop {
+            while exchange.polls.load(Ordering::SeqCst) == seen {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            seen = exchange.polls.load(Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(500));
+            exchange.note(BARE);
+            if input.write_all(b"x").is_err() {
+                return;
+            }
+        }
+    });
+    Ok((child, address))
+}
+
 fn run(options: &Options) -> Result<(), String> {
     let (address, exchange) = Exchange::start(options.tickers).map_err(told("an exchange"))?;
     let server = Server::start(options, address)?;
@@ -370,11 +482,16 @@ fn run(options: &Options) -> Result<(), String> {
     let rss = |page: &str| Server::metric(page, "marketd_resident_memory_bytes");
     let before = server.get("/metrics")?;
     let targets: Vec<String> = (0..options.readers).map(target).collect();
-    let mut crowd = Crowd::connect(server.address, &targets)?;
+    let mut crowd = Crowd::new()?;
+    crowd.connect(server.address, &targets, SERVED)?;
     // Everybody has everything once, and has seen two polls.
     let wanted = 3 * options.symbols as u64;
     let has_all = |crowd: &Crowd| crowd.readers.iter().all(|it| it.events >= wanted);
     crowd.read(&exchange, PATIENCE, has_all)?;
+    let each = crowd.bytes / crowd.late[SERVED].len().max(1) * options.symbols;
+    let (mut bare, address) = start_bare(options, each, &exchange)?;
+    crowd.connect(address, &targets, BARE)?;
+    crowd.read(&exchange, REST, |_| false)?;
     let with_readers = server.get("/metrics")?;
     let mut deaf = Vec::new();
     for _ in 0..options.deaf {
@@ -386,7 +503,7 @@ fn run(options: &Options) -> Result<(), String> {
     }
     let ticks = server.cpu_ticks();
     let polls = exchange.polls.load(Ordering::SeqCst);
-    crowd.late.clear();
+    crowd.late = [Vec::new(), Vec::new()];
     let begin = Instant::now();
     crowd.read(&exchange, Duration::from_secs(options.seconds), |_| false)?;
     let took = begin.elapsed();
@@ -394,6 +511,8 @@ fn run(options: &Options) -> Result<(), String> {
     let cpu = (server.cpu_ticks() - ticks) * 10_000 / took.as_millis().max(1) as u64;
     let polls = exchange.polls.load(Ordering::SeqCst) - polls;
     let after = server.get("/metrics")?;
+    // They are gone, or go.
+    let _ = (bare.kill(), bare.wait());
     report(
         options,
         crowd,
@@ -422,21 +541,24 @@ fn report(
     (polls, cpu): (u64, u64),
     [before, with_readers, after]: [[u64; 6]; 3],
 ) -> Result<(), String> {
-    crowd.late.sort_unstable();
-    let part = |of_a_million: usize| {
-        let at = crowd.late.len() * of_a_million / 1_000_000;
-        crowd.late.get(at).copied().unwrap_or(0) / 1000
+    crowd.late.iter_mut().for_each(|late| late.sort_unstable());
+    let part_of = |whose: usize, of_a_million: usize| {
+        let late = &crowd.late[whose];
+        let at = late.len() * of_a_million / 1_000_000;
+        late.get(at).copied().unwrap_or(0) / 1000
     };
+    let part = |of_a_million| part_of(SERVED, of_a_million);
     let turns = after[1] - with_readers[1];
     let short = 100_000 * (after[2] - with_readers[2]) / turns.max(1);
     let per_reader = with_readers[0].saturating_sub(before[0]) / options.readers.max(1) as u64;
     println!(
         "readers={} symbols={} polls={polls} cpu_mille={cpu} events={} conflated={} p50_us={} p99_us={} \
          p999_us={} max_us={} turns={turns} turns_below_1ms={short} rss_before={} rss={} \
-         bytes_per_reader={per_reader} deaf={} closed_for_it={} others_closed={}",
+         bytes_per_reader={per_reader} deaf={} closed_for_it={} others_closed={} floor_p50_us={} \
+         floor_p99_us={} floor_p999_us={}",
         options.readers,
         options.symbols,
-        crowd.late.len(),
+        crowd.late[SERVED].len(),
         after[3] - with_readers[3],
         part(500_000),
         part(990_000),
@@ -447,6 +569,9 @@ fn report(
         options.deaf,
         after[5],
         crowd.closed,
+        part_of(BARE, 500_000),
+        part_of(BARE, 990_000),
+        part_of(BARE, 999_000),
     );
     Ok(())
 }

@@ -378,9 +378,9 @@ impl Core {
         self.clients.spent()
     }
 
-    /// Whether clients hold so much less than they did that memory is worth giving back.
+    /// Whether clients have held so much less than they did for so long that memory is worth giving back.
     pub fn has_shrunk(&mut self) -> bool {
-        self.clients.has_shrunk(&self.cx.stats)
+        self.clients.has_shrunk(&self.cx)
     }
 
     /// Counts what there is. Costs a look at every connection.

@@ -1,17 +1,26 @@
 //! The body of a chart while it is built, row by row.
 //!
-//! Owns the bytes, their fingerprint, and the counts reported about the rows.
+//! Owns the bytes, their fingerprint, and the counts reported about the rows. The bytes are cut into pieces
+//! of whole rows: one buffer that grows would be copied, and takes memory that is not there yet.
 
+use super::chart::{ChartInfo, ChartPlan};
 use super::known::BucketState;
 use super::window::Outcome;
 use crate::decimal::Decimal;
 use crate::fingerprint::Fingerprint;
 use crate::time::UnixMs;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+/// Bytes after which a piece is cut.
+const PIECE: usize = 16 * 1024;
 
 /// The rows made so far.
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
-    pub(super) body: Vec<u8>,
+    pieces: Vec<(Arc<[u8]>, Range<usize>)>,
+    /// The rows behind the pieces, with a comma after each.
+    rest: Vec<u8>,
     pub(super) made_of: Fingerprint,
     /// The volume of the next row.
     pub(super) volume: Vec<u8>,
@@ -22,7 +31,8 @@ pub(super) struct Rows {
 impl Rows {
     pub(super) fn new(quoted: bool) -> Rows {
         Rows {
-            body: b"[".to_vec(),
+            pieces: Vec::new(),
+            rest: Vec::new(),
             made_of: Fingerprint::new(),
             volume: Vec::new(),
             outcome: Outcome::default(),
@@ -32,7 +42,10 @@ impl Rows {
 
     /// Appends a row: open time, open, high, low, close, and the volume set before.
     pub(super) fn push(&mut self, open: UnixMs, prices: [&[u8]; 4]) {
-        let body = &mut self.body;
+        if self.rest.len() >= PIECE {
+            self.cut();
+        }
+        let body = &mut self.rest;
         body.push(b'[');
         Decimal::from(open.0).write(body);
         for number in prices.into_iter().chain([&self.volume[..]]) {
@@ -57,10 +70,25 @@ impl Rows {
         outcome.has_forming |= state == BucketState::Open;
     }
 
-    pub(super) fn close(&mut self) {
-        if self.body.last() == Some(&b',') {
-            self.body.pop();
+    fn cut(&mut self) {
+        if !self.rest.is_empty() {
+            let piece = Arc::from(&self.rest[..]);
+            self.pieces.push((piece, 0..self.rest.len()));
+            self.rest.clear();
         }
-        self.body.push(b']');
+    }
+
+    /// The chart of these rows, with what is reported beside them.
+    pub(super) fn finish(mut self, info: ChartInfo) -> ChartPlan {
+        self.rest.pop();
+        self.cut();
+        let bytes = self.pieces.iter().map(|(_, range)| range.len());
+        ChartPlan {
+            body_len: bytes.sum::<usize>() + 2,
+            pieces: self.pieces,
+            made_of: self.made_of,
+            written: OnceLock::new(),
+            info,
+        }
     }
 }

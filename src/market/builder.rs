@@ -12,13 +12,13 @@
 
 use super::body::Rows;
 use super::bucket::{bucket_after, bucket_of, buckets_between};
-use super::chart::{ChartInfo, ChartSpec};
+use super::chart::{ChartInfo, ChartPlan, ChartSpec};
 use super::chunk::seconds;
 use super::known::BucketState;
 use super::rollup::{Rollup, fields};
 use super::series::Series;
 use super::window::Window;
-use crate::fingerprint::{Fingerprint, Part};
+use crate::fingerprint::Part;
 use crate::time::UnixMs;
 use std::ops::Range;
 
@@ -115,9 +115,9 @@ impl ChartBuilder {
         true
     }
 
-    /// The body, its fingerprint, and what is reported beside it; `None` before it is done.
-    pub fn finished(self) -> Option<(Vec<u8>, Fingerprint, ChartInfo)> {
-        Some((self.rows.body, self.rows.made_of, self.info?))
+    /// The chart; `None` before it is done.
+    pub fn finished(self) -> Option<ChartPlan> {
+        Some(self.rows.finish(self.info?))
     }
 
     /// Starts again if closed candles changed since the last step. After too many restarts it
@@ -159,7 +159,6 @@ impl ChartBuilder {
     }
 
     fn finish(&mut self, series: Option<&Series>) {
-        self.rows.close();
         let outcome = &self.rows.outcome;
         let window = Window::new(&self.spec);
         let info = outcome.info(series, (&self.spec, &window), self.now, self.keep);
@@ -358,6 +357,7 @@ impl Making {
 mod tests {
     use super::*;
     use crate::decimal::Decimal;
+    use crate::fingerprint::Fingerprint;
     use crate::interval::{Interval, Stored};
     use crate::market::testing::{all_of, chart, key, minute, minutes};
 
@@ -379,8 +379,8 @@ mod tests {
             steps += 1;
             assert!(steps < 1000, "it never ends");
         }
-        let (body, made_of, _) = builder.finished().expect("it is done");
-        (String::from_utf8_lossy(&body).into_owned(), made_of)
+        let plan = builder.finished().expect("it is done");
+        (plan.text(), plan.made_of())
     }
 
     fn builder(spec: &ChartSpec) -> ChartBuilder {
@@ -394,7 +394,7 @@ mod tests {
         let (body, _) = chart(&series, &spec, minute(600));
         let mut at_once = builder(&spec);
         assert!(at_once.step(Some(&series), usize::MAX));
-        let (_, made_of, _) = at_once.finished().expect("it is done");
+        let made_of = at_once.finished().expect("it is done").made_of();
         assert_eq!(made(builder(&spec), &series), (body, made_of));
     }
 
@@ -422,10 +422,10 @@ mod tests {
             slot += 1;
             assert!(slot < 1000, "it never ends");
         }
-        let (body, made_of, info) = builder.finished().expect("it is done");
-        let times = String::from_utf8_lossy(&body).matches("],[").count();
-        assert_eq!(times + 1, info.rows);
-        assert!(info.rows >= 120);
+        let plan = builder.finished().expect("it is done");
+        let (made_of, rows) = (plan.made_of(), plan.info().rows);
+        assert_eq!(plan.text().matches("],[").count() + 1, rows);
+        assert!(rows >= 120);
         let (_, of_one_moment) = made(self::builder(&all_of(Interval::M5)), &series);
         assert_ne!(made_of, of_one_moment);
     }
@@ -480,9 +480,9 @@ mod tests {
         let mut builder = builder(&all_of(Interval::M5));
         assert!(!builder.step(Some(&series), 1000));
         assert!(builder.step(None, 1000));
-        let (body, _, info) = builder.finished().expect("it is done");
-        assert!(body.ends_with(b"]"));
-        assert!(!info.complete);
+        let plan = builder.finished().expect("it is done");
+        assert!(plan.text().ends_with("]"));
+        assert!(!plan.info().complete);
     }
 
     #[test]

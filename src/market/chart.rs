@@ -1,7 +1,7 @@
-//! Charts: what a client asks for, what is reported about a chart, and a body made of stored rows.
+//! Charts: what a client asks for, what is reported about a chart, and its body.
 //!
-//! Owns the types. `plan.rs` finds the rows; `window.rs` decides what is reported about them
-//! (`Outcome::info`: whether the chart is complete, and its gaps).
+//! Owns the types. `plan.rs` finds stored rows, `builder.rs` makes others; `window.rs` decides what is
+//! reported about them (`Outcome::info`: whether the chart is complete, and its gaps).
 
 use crate::fingerprint::Fingerprint;
 use crate::interval::Interval;
@@ -54,8 +54,8 @@ pub struct ChartInfo {
     pub has_forming: bool,
 }
 
-/// A chart body made of stored rows: found and measured, but not copied. It stays as it is when the
-/// series changes.
+/// A chart body: stored rows, found and measured but not copied, or rows that a
+/// [`ChartBuilder`](super::builder::ChartBuilder) has made. It stays as it is when the series changes.
 #[derive(Clone, Debug)]
 pub struct ChartPlan {
     /// All bytes except the outer brackets.
@@ -111,9 +111,17 @@ impl ChartPlan {
         out.push(b']');
     }
 
-    /// The parts of the body between `[` and `]`, oldest first: shared bytes, and the range that
-    /// belongs to the body. They are sent without a copy, and stay as they are while anyone holds
-    /// them.
+    /// A copy of the body, for tests.
+    #[cfg(test)]
+    pub fn text(&self) -> String {
+        let mut bytes = Vec::new();
+        self.write(&mut bytes);
+        String::from_utf8(bytes).expect("rows are ASCII")
+    }
+
+    /// The parts of the body between `[` and `]`, oldest first, each of whole rows: shared bytes, and the
+    /// range that belongs to the body. They are sent without a copy, and stay as they are while anyone
+    /// holds them.
     pub fn pieces(&self) -> &[(Arc<[u8]>, Range<usize>)] {
         &self.pieces
     }

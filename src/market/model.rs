@@ -254,9 +254,11 @@ impl Naive {
 
         let mut builder = ChartBuilder::new(spec.clone(), now, keep);
         while !builder.step(Some(series), 7) {}
-        let (made, _, info) = builder.finished().expect("it says so");
-        assert_eq!(String::from_utf8_lossy(&made), body, "{why}");
-        self.check_info(&rows, (more, begin), &info, spec, now, keep, &why);
+        let made = builder.finished().expect("it says so");
+        let info = made.info();
+        assert_eq!(made.text(), body, "{why}");
+        assert_eq!(made.body_len(), body.len(), "{why}");
+        self.check_info(&rows, (more, begin), info, spec, now, keep, &why);
         for spec in [spec, &all_of(series.interval().interval()), spec] {
             let bytes = |plan: &ChartPlan| {
                 let mut out = Vec::new();
@@ -271,7 +273,7 @@ impl Naive {
         if let Some(plan) = ChartPlan::new(Some(series), spec, now, keep) {
             let mut out = b"head".to_vec();
             assert_eq!(plan.body_len(), body.len(), "{why}");
-            assert_eq!(*plan.info(), info, "{why}");
+            assert_eq!(plan.info(), info, "{why}");
             plan.write(&mut out);
             assert_eq!(String::from_utf8_lossy(&out[4..]), body, "{why}");
         }

@@ -18,6 +18,11 @@ use std::sync::{Arc, OnceLock};
 const RECENT_S: u32 = 16;
 
 impl ChartPlan {
+    /// True if a chart is made of stored rows as they are.
+    pub fn fits(spec: &ChartSpec) -> bool {
+        spec.interval.is_stored() && !spec.fill_previous && !spec.quoted
+    }
+
     /// Finds the rows of a chart. `None` if the chart needs a
     /// [`ChartBuilder`](super::builder::ChartBuilder). `now` is the exchange's clock, `keep` the
     /// kept window in base slots.
@@ -27,7 +32,7 @@ impl ChartPlan {
         now: UnixMs,
         keep: i64,
     ) -> Option<ChartPlan> {
-        if !spec.interval.is_stored() || spec.fill_previous || spec.quoted {
+        if !ChartPlan::fits(spec) {
             return None;
         }
         debug_assert!(series.is_none_or(|series| series.interval() == spec.interval.base()));

@@ -149,8 +149,8 @@ pub(crate) fn all_of(interval: Interval) -> ChartSpec {
 pub(crate) fn chart(series: &Series, spec: &ChartSpec, now: UnixMs) -> (String, ChartInfo) {
     let mut builder = ChartBuilder::new(spec.clone(), now, 1_000_000);
     while !builder.step(Some(series), 16) {}
-    let (body, _, info) = builder.finished().expect("the last step said so");
-    (String::from_utf8(body).expect("rows are ASCII"), info)
+    let plan = builder.finished().expect("the last step said so");
+    (plan.text(), plan.info().clone())
 }
 
 /// Open times of a chart's rows, in slots.

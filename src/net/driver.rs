@@ -36,11 +36,11 @@ pub(super) const CLIENT_BYTES: usize = 2 * READ_BUFFER;
 /// Bytes that are read from one exchange at a time, which take some 60 microseconds to decode.
 pub(super) const UPSTREAM_SLICE: usize = 16 * 1024;
 
-/// Bytes that are sent to one client at a time: one system call of some 50 microseconds.
-const CLIENT_SENDS: usize = 128 * 1024;
+/// Bytes that are sent to one client at a time: system calls of some 0.1 ms.
+const CLIENT_SENDS: usize = 64 * 1024;
 
 /// Time since the wake-up after which a turn starts no more work that can wait.
-pub(super) const TURN_BUDGET: Duration = Duration::from_micros(400);
+pub(super) const TURN_BUDGET: Duration = Duration::from_micros(250);
 
 pub(super) const SIGNALS: Token = Token(usize::MAX);
 pub(super) const WAKER: Token = Token(usize::MAX - 1);
@@ -232,8 +232,7 @@ impl Driver {
                 match conn.write(outgoing, sends) {
                     Transfer::Bytes(count) => {
                         sends -= count.min(sends);
-                        // Sending a byte takes less time than making it.
-                        self.pace.add(count / 2);
+                        self.pace.add(count);
                         Event::Sent(count)
                     }
                     Transfer::Blocked | Transfer::Inner(_) | Transfer::End => {

@@ -35,6 +35,7 @@ impl Driver {
             if !done {
                 continue;
             }
+            // Also late in a turn, a response is sent as soon as it is made: it takes memory until then.
             self.carry_out(now);
             let time = self.clock.mono();
             self.pace.took = time.since(now.mono);

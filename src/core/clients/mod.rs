@@ -50,10 +50,15 @@ use reading::RequestReader;
 use responses::Responses;
 use std::net::IpAddr;
 use std::ops::Range;
+use std::time::Duration;
 use sweeping::Sweeper;
 
 /// Bytes that clients must have held for it to be worth giving memory back.
 const CROWD_BYTES: u64 = 8 * 1024 * 1024;
+
+/// How long a crowd must be gone until then: it takes some milliseconds, and as long again if the crowd comes
+/// back.
+const CROWD_PAUSE: Duration = Duration::from_secs(2);
 
 /// Seconds after which a client that was refused may try again.
 const RETRY_REFUSED_S: u32 = 1;
@@ -68,6 +73,8 @@ pub struct Clients {
     next_work: usize,
     /// The most bytes that clients held since memory was last given back.
     peak_bytes: u64,
+    /// When they last held a quarter of that.
+    crowded_at: Mono,
 }
 
 impl Clients {
@@ -87,6 +94,7 @@ impl Clients {
             reader: RequestReader::new(Responses::new(config, demo, facts, boot)),
             next_work: 0,
             peak_bytes: 0,
+            crowded_at: now,
         }
     }
 
@@ -341,12 +349,18 @@ impl Clients {
         (stats.queues.packing, stats.packed_bytes) = responses.compressed.depths();
     }
 
-    /// True if clients hold less than a quarter of the most that they held since the last time, so that
-    /// memory is worth giving back.
-    pub fn has_shrunk(&mut self, stats: &Status) -> bool {
-        let held = stats.http.held + stats.http.pending;
+    /// True if clients have held less than a quarter of the most that they held since the last time for so
+    /// long that memory is worth giving back.
+    pub fn has_shrunk(&mut self, cx: &Context) -> bool {
+        let held = cx.stats.http.held + cx.stats.http.pending;
         self.peak_bytes = self.peak_bytes.max(held);
-        let has_shrunk = self.peak_bytes >= CROWD_BYTES && held < self.peak_bytes / 4;
+        if self.peak_bytes < CROWD_BYTES {
+            return false;
+        }
+        if held >= self.peak_bytes / 4 {
+            self.crowded_at = cx.now.mono;
+        }
+        let has_shrunk = cx.now.mono.since(self.crowded_at) >= CROWD_PAUSE;
         if has_shrunk {
             self.peak_bytes = held;
         }

@@ -14,7 +14,7 @@ const CHOSEN_BY: usize = 500;
 
 /// Parts that finding the newest candle may take. It takes more only where many candles in turn are not
 /// wholly known, and then there is none that can be sent.
-const MOST_PARTS: usize = 4;
+const MOST_PARTS: usize = 8;
 
 /// A chart whose newest candles are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,8 +59,10 @@ impl Followed {
         let mut builder = ChartBuilder::new(self.spec(decimals, range, limit), now, keep);
         let mut parts = 0..MOST_PARTS;
         parts.find(|_| builder.step(Some(series), ROWS_A_PART))?;
-        let (body, _, info) = builder.finished()?;
-        Some((body, info))
+        let plan = builder.finished()?;
+        let mut body = Vec::new();
+        plan.write(&mut body);
+        Some((body, plan.info().clone()))
     }
 
     fn spec(&self, decimals: Decimals, range: Option<(UnixMs, UnixMs)>, limit: usize) -> ChartSpec {
