@@ -15,6 +15,7 @@ mod link;
 mod publishing;
 mod reading;
 mod replies;
+mod route;
 mod scripts;
 mod seat;
 #[cfg(all(test, feature = "cluster"))]

@@ -60,6 +60,11 @@ impl Cluster {
             log::info!(target: CLUSTER, "scripts loaded again");
             return self.script_is_gone(&pending.command, cx);
         }
+        if let RespValue::Error(error) = reply
+            && let Some(told) = error.strip_prefix(b"MOVED ")
+        {
+            return self.engine.moved(told, cx);
+        }
         if let Some(why) = refusal(pending, reply) {
             return self.engine.fail(&why, cx);
         }
@@ -155,7 +160,7 @@ fn refusal(pending: &PendingCommand<EngineCommand>, reply: &RespValue<'_>) -> Op
         return Some("it does not take user and password".to_string());
     }
     let error = String::from_utf8_lossy(error);
-    let (word, rest) = error.split_once(' ').unwrap_or((&error, ""));
+    let word = error.split(' ').next().unwrap_or("");
     let told: String = error.chars().take(MOST_TOLD).collect();
     Some(match word {
         "NOAUTH" => "it wants user and password".to_string(),
@@ -164,16 +169,8 @@ fn refusal(pending: &PendingCommand<EngineCommand>, reply: &RespValue<'_>) -> Op
         "READONLY" => "it is a replica, which takes no writes".to_string(),
         "LOADING" => "it is loading its data".to_string(),
         "OOM" => "its memory is full".to_string(),
-        "MOVED" | "ASK" => {
-            let place: String = rest
-                .rsplit(' ')
-                .next()
-                .unwrap_or("")
-                .chars()
-                .take(MOST_TOLD)
-                .collect();
-            format!("it is part of a cluster, whose node {place} has the keys of this prefix")
-        }
+        // Some keys are at either node, until all are at one, which `MOVED` names then.
+        "ASK" | "TRYAGAIN" => "its cluster is moving the keys to another node".to_string(),
         _ => format!("it refuses a command: {told}"),
     })
 }

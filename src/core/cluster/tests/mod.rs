@@ -20,10 +20,14 @@ use std::time::Duration;
 const STEP_MS: u64 = 10;
 const SOURCES: [&str; 3] = ["one", "two", "three"];
 
+/// The nodes of the engine: the configured one, and another that may have the keys.
+const ENGINES: [([u8; 4], u16); 2] = [([10, 0, 0, 2], 6379), ([10, 0, 0, 3], 7000)];
+
 /// What a connection of a node leads to.
 #[derive(Default)]
 struct Wire {
-    is_engine: bool,
+    /// Which node of the engine.
+    engine: Option<SocketAddr>,
     bytes: Vec<u8>,
     /// A command that waits for entries, and until when.
     waiting: Option<(Vec<Vec<u8>>, u64)>,
@@ -157,13 +161,15 @@ impl World {
         let now = self.now();
         match action {
             Action::Connect(key, address) => {
-                let is_engine = address == SocketAddr::from(([10, 0, 0, 2], 6379));
-                if is_engine && (!self.is_engine_up || node.is_cut) {
+                let engine = Some(address).filter(|it| ENGINES.map(SocketAddr::from).contains(it));
+                if engine.is_some()
+                    && (!self.is_engine_up || node.is_cut || self.model.is_deaf == engine)
+                {
                     let why = Broken::Io(ErrorKind::ConnectionRefused);
                     return node.core.handle(key, Event::Failed(&why), now);
                 }
                 let wire = Wire {
-                    is_engine,
+                    engine,
                     ..Wire::default()
                 };
                 node.wires.insert(key, wire);
@@ -197,13 +203,13 @@ impl World {
         let Some(wire) = node.wires.get_mut(&key) else {
             return;
         };
-        if !wire.is_engine {
+        let Some(engine) = wire.engine else {
             return self.exchange(at, key, node);
-        }
+        };
         while wire.waiting.is_none()
             && let Some(command) = Model::next_command(&mut wire.bytes)
         {
-            match self.model.run(&command, false) {
+            match self.model.ask(engine, &command, false) {
                 Some(_) if self.lost_replies > 0 => {
                     self.lost_replies -= 1;
                     return node.core.handle(key, Event::Eof, now);
@@ -217,18 +223,20 @@ impl World {
     /// Brings a node what has come for it.
     fn deliver(&mut self, key: Key, node: &mut Node) {
         let now = self.now();
-        let Some(wire) = node.wires.get_mut(&key).filter(|it| it.is_engine) else {
+        let wire = node.wires.get_mut(&key);
+        let Some((wire, engine)) = wire.and_then(|it| it.engine.map(|engine| (it, engine))) else {
             return;
         };
-        if !self.is_engine_up || node.is_cut {
+        let is_gone = !self.is_engine_up || self.model.is_deaf == Some(engine);
+        if is_gone || node.is_cut {
             // Cut off without a word; a dead engine closes.
-            if !self.is_engine_up {
+            if is_gone {
                 node.core.handle(key, Event::Eof, now);
             }
             return;
         }
         if let Some((command, until)) = wire.waiting.take() {
-            match self.model.run(&command, self.ms >= until) {
+            match self.model.ask(engine, &command, self.ms >= until) {
                 Some(reply) => wire.replies.push((self.ms + self.delay_ms, reply)),
                 None => wire.waiting = Some((command, until)),
             }
@@ -532,7 +540,7 @@ fn an_engine_that_refuses_is_told_in_words_and_without_the_password() {
             "READONLY You can't write against a read only replica.",
             "it is a replica",
         ),
-        ("MOVED 7 10.0.0.9:6379", "10.0.0.9:6379"),
+        ("ASK 7 10.0.0.9:6379", "moving the keys"),
         (
             "LOADING Redis is loading the dataset in memory",
             "it is loading its data",
@@ -556,6 +564,61 @@ fn an_engine_that_refuses_is_told_in_words_and_without_the_password() {
         world.ends_with_one_collector_each();
         world.agrees(3100);
     }
+}
+
+#[test]
+fn the_node_of_the_engine_that_has_the_keys_is_found_wherever_they_go() {
+    let mut world = World::new(0, seed());
+    world.model.keys_at = Some(ENGINES[1].into());
+    for at in 0..3 {
+        world.nodes.push(None);
+        world.start(at);
+    }
+    world.run(12_000);
+    world.ends_with_one_collector_each();
+    let before: Vec<_> = (0..3).map(|source| world.collectors(source)).collect();
+    // The keys move while all run: nobody else collects for that.
+    for to in [0, 1, 0] {
+        let since = world.ms;
+        world.model.keys_at = Some(ENGINES[to].into());
+        world.run(1000);
+        world.agrees(2100);
+        world.run(5000);
+        world.agrees(2100);
+        let after: Vec<_> = (0..3).map(|source| world.collectors(source)).collect();
+        assert_eq!(before, after);
+        assert!(world.longest_gap(since) <= 2000);
+    }
+    // A node that has been sent on, and finds nobody there, comes back to where it was sent from.
+    world.model.keys_at = Some(ENGINES[1].into());
+    world.run(3000);
+    world.model.is_deaf = Some(ENGINES[1].into());
+    world.run(4000);
+    world.model.keys_at = Some(ENGINES[0].into());
+    world.run(5000);
+    world.ends_with_one_collector_each();
+    world.agrees(3100);
+    world.epochs_are_unique();
+}
+
+#[test]
+fn nodes_of_the_engine_that_send_each_other_the_keys_are_as_good_as_down() {
+    let mut world = World::new(2, seed());
+    world.run(12_000);
+    world.model.is_circle = true;
+    world.model.asked = 0;
+    world.run(10_000);
+    for node in world.nodes.iter().flatten() {
+        let cluster = node.core.cx.stats.cluster.as_ref();
+        let (_, why) = cluster.and_then(|it| it.down.as_ref()).expect("it is down");
+        assert!(why.contains("send each other"), "{why}");
+    }
+    // Each hop is a few commands, with a pause after some hops.
+    assert!(world.model.asked < 2000, "{}", world.model.asked);
+    world.model.is_circle = false;
+    world.run(6000);
+    world.ends_with_one_collector_each();
+    world.agrees(3100);
 }
 
 #[test]
