@@ -321,9 +321,9 @@ impl Engine {
     }
 
     /// Tells that this node lives.
-    pub fn beat(&mut self, nodes: String, node: &str, cx: &mut Context) {
+    pub fn beat(&mut self, nodes: String, run: &str, cx: &mut Context) {
         let lease = LEASE_MS.to_string();
-        let arguments: [&[u8]; 2] = [node.as_bytes(), lease.as_bytes()];
+        let arguments: [&[u8]; 2] = [run.as_bytes(), lease.as_bytes()];
         self.run(
             (Script::Beat, EngineCommand::Beat),
             &[nodes],

@@ -78,7 +78,7 @@ impl Cluster {
             EngineCommand::Load(script) => {
                 let name = reply.bytes().unwrap_or_default();
                 if self.engine.loaded(*script, name) && !self.engine.is_up() {
-                    self.engine.beat(self.keys.nodes(), &self.node, cx);
+                    self.engine.beat(self.keys.nodes(), &self.run, cx);
                 }
             }
             EngineCommand::Beat => self.beaten(pending, list, sources, cx),
@@ -117,7 +117,7 @@ impl Cluster {
         }
     }
 
-    /// The engine's time and the nodes that live have come: it is up.
+    /// The engine's time and the runs that live have come: it is up.
     fn beaten(
         &mut self,
         pending: &PendingCommand<EngineCommand>,
@@ -131,7 +131,7 @@ impl Cluster {
         self.reading.note_time(time, pending.sent_at);
         let nodes = list.get(1).map_or(&[][..], RespValue::list).iter();
         let name = |it: &RespValue<'_>| Some(String::from_utf8_lossy(it.bytes()?).into_owned());
-        self.nodes = nodes.filter_map(name).collect();
+        self.live = nodes.filter_map(name).collect();
         let was_up_before = cx.stats.cluster.as_ref().is_some_and(|it| it.was_up);
         if self.engine.note_up(cx) {
             if was_up_before {

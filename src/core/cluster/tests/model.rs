@@ -205,7 +205,9 @@ impl Model {
                 .nodes
                 .iter()
                 .filter(|(_, at)| (now - **at).abs() <= ttl);
-            let live: Vec<_> = live.map(|(name, _)| bulk(name.as_bytes())).collect();
+            let mut live: Vec<_> = live.map(|(name, at)| (at, bulk(name.as_bytes()))).collect();
+            live.sort();
+            let live: Vec<_> = live.into_iter().map(|(_, name)| name).collect();
             return list(&[bulk(now.to_string().as_bytes()), list(&live)]);
         }
         let lease = self.hashes.entry(keys[0].clone()).or_default().clone();
