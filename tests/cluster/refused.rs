@@ -238,27 +238,118 @@ fn a_redis_behind_tls_is_trusted_by_its_certificate() {
     assert_hidden(stranger);
 }
 
-#[test]
-fn a_redis_in_cluster_mode_has_all_keys_in_one_slot() {
+/// A Redis in cluster mode that has no slots, and its second port.
+fn slotless() -> Option<(Redis, String)> {
     // Its second port is the first one and 10,000, unless it is told.
     let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
     let bus = free.expect("a port is free").port().to_string();
-    let Some(mut world) = world(&["--cluster-enabled", "yes", "--cluster-port", &bus]) else {
+    let redis = Redis::start(&["--cluster-enabled", "yes", "--cluster-port", &bus])?;
+    Some((redis, bus))
+}
+
+/// Waits until a Redis knows that each slot has its node, and so many nodes.
+#[track_caller]
+fn await_slots(redis: &Redis, nodes: usize) {
+    redis.await_answer(&["CLUSTER", "INFO"], |it| {
+        let text = it.text().unwrap_or_default();
+        let known = format!("cluster_known_nodes:{nodes}\r");
+        text.contains("cluster_state:ok") && text.contains(&known)
+    });
+}
+
+#[test]
+fn a_redis_in_cluster_mode_has_all_keys_in_one_slot() {
+    let Some((redis, _)) = slotless() else {
         return;
     };
     let ok = Answer::Text("OK".to_string());
-    assert_eq!(
-        world.redis.ask(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]),
-        ok
-    );
-    world.redis.await_answer(&["CLUSTER", "INFO"], |it| {
-        it.text()
-            .is_some_and(|text| text.contains("cluster_state:ok"))
-    });
+    assert_eq!(redis.ask(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]), ok);
+    await_slots(&redis, 1);
+    let mut world = World::around(redis, 1);
+    world.backfill = 0;
     world.add(2);
     world.await_roles();
     let slot = |key: &String| world.redis.ask(&["CLUSTER", "KEYSLOT", key]).number();
     let mut slots: Vec<_> = world.redis.keys().iter().map(slot).collect();
     slots.dedup();
     assert_eq!(slots.len(), 1, "{:?}", world.redis.keys());
+}
+
+#[test]
+fn the_node_of_a_redis_cluster_that_has_the_keys_is_found() {
+    let (Some((redis, _)), Some((other, bus))) = (slotless(), slotless()) else {
+        return;
+    };
+    let ok = Answer::Text("OK".to_string());
+    let slot = redis
+        .ask(&["CLUSTER", "KEYSLOT", "{marketd}:nodes"])
+        .number();
+    let slot = slot.expect("a number").to_string();
+    // The other one has this slot alone, the configured one all others.
+    let all = (0..16_384)
+        .map(|it| it.to_string())
+        .filter(|it| *it != slot);
+    let all: Vec<String> = all.collect();
+    let words = ["CLUSTER", "ADDSLOTS"].into_iter();
+    let words: Vec<&str> = words.chain(all.iter().map(String::as_str)).collect();
+    assert_eq!(redis.ask(&words), ok);
+    assert_eq!(other.ask(&["CLUSTER", "ADDSLOTS", &slot]), ok);
+    // Both would otherwise begin as the masters of the same epoch.
+    assert_eq!(other.ask(&["CLUSTER", "SET-CONFIG-EPOCH", "2"]), ok);
+    let port = other.addr().port().to_string();
+    assert_eq!(
+        redis.ask(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus]),
+        ok
+    );
+    await_slots(&redis, 2);
+    await_slots(&other, 2);
+    let mut world = World::around(redis, 1);
+    world.backfill = 0;
+    world.add(2);
+    let collector = world.await_roles();
+    assert_eq!(world.redis.keys(), [""; 0]);
+    assert!(other.keys().len() > 2, "{:?}", other.keys());
+    for (_, node) in world.up() {
+        let log = node.marketd().log();
+        let address = format!("address=redis://{}/0", other.addr());
+        assert!(log.contains(&format!("engine moved {address}")), "{log}");
+        assert!(log.contains(&format!("engine up {address}")), "{log}");
+    }
+    // The slot moves to the configured one, with what it holds, while nodes work.
+    let id = |redis: &Redis| redis.ask(&["CLUSTER", "MYID"]).text().expect("a text");
+    let (to, from) = (id(&world.redis), id(&other));
+    assert_eq!(
+        world
+            .redis
+            .ask(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &from]),
+        ok
+    );
+    assert_eq!(
+        other.ask(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &to]),
+        ok
+    );
+    let port = world.redis.addr().port().to_string();
+    eventually(LONG, || {
+        let keys = other.keys();
+        let mut words = vec![
+            "MIGRATE",
+            "127.0.0.1",
+            &port,
+            "",
+            "0",
+            "5000",
+            "REPLACE",
+            "KEYS",
+        ];
+        words.extend(keys.iter().map(String::as_str));
+        let is_empty = keys.is_empty() || other.ask(&words) == Answer::Text("NOKEY".to_string());
+        is_empty.then_some(())
+    });
+    // The other one has no slot left, and becomes a replica by itself.
+    let words = ["CLUSTER", "SETSLOT", &slot, "NODE", &to];
+    assert_eq!(world.redis.ask(&words), ok);
+    world.await_news(0, LONG);
+    assert_eq!(world.await_roles(), collector);
+    assert!(world.redis.keys().len() > 2, "{:?}", world.redis.keys());
+    world.await_same(&crate::roles::SAME[..5]);
 }
