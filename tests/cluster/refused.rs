@@ -240,11 +240,18 @@ fn a_redis_behind_tls_is_trusted_by_its_certificate() {
 
 /// A Redis in cluster mode that has no slots, and its second port.
 fn slotless() -> Option<(Redis, String)> {
-    // Its second port is the first one and 10,000, unless it is told.
+    // It is the first one and 10,000, unless it is told.
     let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
     let bus = free.expect("a port is free").port().to_string();
     let redis = Redis::start(&["--cluster-enabled", "yes", "--cluster-port", &bus])?;
     Some((redis, bus))
+}
+
+/// Has a Redis in cluster mode do something.
+#[track_caller]
+fn cluster(redis: &Redis, words: &[&str]) {
+    let words = [&["CLUSTER"], words].concat();
+    assert_eq!(redis.ask(&words), Answer::Text("OK".to_string()));
 }
 
 /// Waits until a Redis knows that each slot has its node, and so many nodes.
@@ -257,13 +264,49 @@ fn await_slots(redis: &Redis, nodes: usize) {
     });
 }
 
+/// Two that are one cluster: the second one has the slot of our keys alone, the first one all others.
+fn two() -> Option<(Redis, Redis, String)> {
+    let ((first, _), (second, bus)) = (slotless()?, slotless()?);
+    let slot = first.ask(&["CLUSTER", "KEYSLOT", "{marketd}:nodes"]);
+    let slot = slot.number().expect("a number").to_string();
+    let others = (0..16_384).map(|it| it.to_string());
+    let others: Vec<String> = others.filter(|it| *it != slot).collect();
+    let words: Vec<&str> = others.iter().map(String::as_str).collect();
+    cluster(&first, &[&["ADDSLOTS"], &words[..]].concat());
+    cluster(&second, &["ADDSLOTS", &slot]);
+    // Both would otherwise begin as the masters of the same epoch.
+    cluster(&second, &["SET-CONFIG-EPOCH", "2"]);
+    let port = second.addr().port().to_string();
+    cluster(&first, &["MEET", "127.0.0.1", &port, &bus]);
+    await_slots(&first, 2);
+    await_slots(&second, 2);
+    Some((first, second, slot))
+}
+
+/// Moves a slot with what it holds.
+fn move_slot(slot: &str, from: &Redis, to: &Redis) {
+    let id = |redis: &Redis| redis.ask(&["CLUSTER", "MYID"]).text().expect("a text");
+    cluster(to, &["SETSLOT", slot, "IMPORTING", &id(from)]);
+    cluster(from, &["SETSLOT", slot, "MIGRATING", &id(to)]);
+    let port = to.addr().port().to_string();
+    let words = ["MIGRATE", "127.0.0.1", &port, "", "0", "5000", "KEYS"];
+    eventually(LONG, || {
+        let keys = from.keys();
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let nothing = Answer::Text("NOKEY".to_string());
+        let is_empty = keys.is_empty() || from.ask(&[&words, &keys[..]].concat()) == nothing;
+        is_empty.then_some(())
+    });
+    // The other one has no slot left then, and becomes a replica by itself.
+    cluster(to, &["SETSLOT", slot, "NODE", &id(to)]);
+}
+
 #[test]
 fn a_redis_in_cluster_mode_has_all_keys_in_one_slot() {
     let Some((redis, _)) = slotless() else {
         return;
     };
-    let ok = Answer::Text("OK".to_string());
-    assert_eq!(redis.ask(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]), ok);
+    cluster(&redis, &["ADDSLOTSRANGE", "0", "16383"]);
     await_slots(&redis, 1);
     let mut world = World::around(redis, 1);
     world.backfill = 0;
@@ -277,36 +320,13 @@ fn a_redis_in_cluster_mode_has_all_keys_in_one_slot() {
 
 #[test]
 fn the_node_of_a_redis_cluster_that_has_the_keys_is_found() {
-    let (Some((redis, _)), Some((other, bus))) = (slotless(), slotless()) else {
+    let Some((redis, other, slot)) = two() else {
         return;
     };
-    let ok = Answer::Text("OK".to_string());
-    let slot = redis
-        .ask(&["CLUSTER", "KEYSLOT", "{marketd}:nodes"])
-        .number();
-    let slot = slot.expect("a number").to_string();
-    // The other one has this slot alone, the configured one all others.
-    let all = (0..16_384)
-        .map(|it| it.to_string())
-        .filter(|it| *it != slot);
-    let all: Vec<String> = all.collect();
-    let words = ["CLUSTER", "ADDSLOTS"].into_iter();
-    let words: Vec<&str> = words.chain(all.iter().map(String::as_str)).collect();
-    assert_eq!(redis.ask(&words), ok);
-    assert_eq!(other.ask(&["CLUSTER", "ADDSLOTS", &slot]), ok);
-    // Both would otherwise begin as the masters of the same epoch.
-    assert_eq!(other.ask(&["CLUSTER", "SET-CONFIG-EPOCH", "2"]), ok);
-    let port = other.addr().port().to_string();
-    assert_eq!(
-        redis.ask(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus]),
-        ok
-    );
-    await_slots(&redis, 2);
-    await_slots(&other, 2);
     let mut world = World::around(redis, 1);
     world.backfill = 0;
     world.add(2);
-    let collector = world.await_roles();
+    world.await_roles();
     assert_eq!(world.redis.keys(), [""; 0]);
     assert!(other.keys().len() > 2, "{:?}", other.keys());
     for (_, node) in world.up() {
@@ -315,41 +335,10 @@ fn the_node_of_a_redis_cluster_that_has_the_keys_is_found() {
         assert!(log.contains(&format!("engine moved {address}")), "{log}");
         assert!(log.contains(&format!("engine up {address}")), "{log}");
     }
-    // The slot moves to the configured one, with what it holds, while nodes work.
-    let id = |redis: &Redis| redis.ask(&["CLUSTER", "MYID"]).text().expect("a text");
-    let (to, from) = (id(&world.redis), id(&other));
-    assert_eq!(
-        world
-            .redis
-            .ask(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &from]),
-        ok
-    );
-    assert_eq!(
-        other.ask(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &to]),
-        ok
-    );
-    let port = world.redis.addr().port().to_string();
-    eventually(LONG, || {
-        let keys = other.keys();
-        let mut words = vec![
-            "MIGRATE",
-            "127.0.0.1",
-            &port,
-            "",
-            "0",
-            "5000",
-            "REPLACE",
-            "KEYS",
-        ];
-        words.extend(keys.iter().map(String::as_str));
-        let is_empty = keys.is_empty() || other.ask(&words) == Answer::Text("NOKEY".to_string());
-        is_empty.then_some(())
-    });
-    // The other one has no slot left, and becomes a replica by itself.
-    let words = ["CLUSTER", "SETSLOT", &slot, "NODE", &to];
-    assert_eq!(world.redis.ask(&words), ok);
+    // To the configured one, while nodes work.
+    move_slot(&slot, &other, &world.redis);
     world.await_news(0, LONG);
-    assert_eq!(world.await_roles(), collector);
+    world.await_roles();
     assert!(world.redis.keys().len() > 2, "{:?}", world.redis.keys());
     world.await_same(&crate::roles::SAME[..5]);
 }
