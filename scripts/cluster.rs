@@ -241,10 +241,12 @@ fn stops(world: &mut World, clients: &mut Clients, options: &Options, report: &m
         let marketd = world.nodes[old].marketd.take().expect("it runs");
         marketd.signal("TERM");
         let begin = Instant::now();
-        for source in &orphans {
-            eventually(LONG, || world.collector(*source));
-            took.push(begin.elapsed().as_millis());
-        }
+        eventually(LONG, || {
+            let all: Vec<Vec<bool>> = world.up().map(|(_, node)| collected(node)).collect();
+            let is_taken = |source: &usize| all.iter().any(|of_node| of_node[*source]);
+            orphans.iter().all(is_taken).then_some(())
+        });
+        took.push(begin.elapsed().as_millis());
         marketd.await_end(LONG);
         pass(rarest_poll(options) * 2);
         lags.extend(self::lags(
@@ -257,12 +259,23 @@ fn stops(world: &mut World, clients: &mut Clients, options: &Options, report: &m
     if !took.is_empty() {
         let margin = u128::from(options.margin);
         let [p50, _, most] = percentiles(&mut took);
-        report.tell("a source is handed over, ms, p50", p50);
-        report.limit("a source is handed over, ms, at most", most, 100 * margin);
+        report.tell("all sources are handed over, ms, p50", p50);
+        report.limit(
+            "all sources are handed over, ms, at most",
+            most,
+            100 * margin,
+        );
         let [_, p99, most] = percentiles(&mut lags);
         report.limit("a follower is behind then, us, p99", p99, 50_000 * margin);
         report.tell("a follower is behind then, us, at most", most);
     }
+}
+
+/// Which sources a node says that it collects.
+fn collected(node: &Node) -> Vec<bool> {
+    let metrics = node.metrics();
+    let sources = metrics["cluster"]["sources"].items().iter();
+    sources.map(|it| it["role"] == "collector").collect()
 }
 
 /// Kills the collector of one source after the other.
@@ -420,8 +433,8 @@ fn is_between(polls: &[(Instant, usize)], at: usize) -> bool {
 /// Whether the files hold the same, once all is written.
 fn judge_files(world: &World, report: &mut Report) {
     let mut figures = (0, 0, 0);
-    // The last ones may just be on their way.
-    poll_until(PATIENCE, || {
+    // What was missed while Redis was away comes as the budget lets it.
+    poll_until(LONG, || {
         let rows: Vec<_> = world.nodes.iter().map(Node::candles).collect();
         let (mut differ, mut lack) = (0, 0);
         let mut keys: Vec<_> = rows.iter().flat_map(|rows| rows.keys()).collect();
