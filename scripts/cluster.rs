@@ -14,7 +14,7 @@ mod support;
 mod world;
 
 use lexopt::prelude::*;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -211,11 +211,16 @@ fn used_ns(process: u32) -> u128 {
     used.sum()
 }
 
-/// How long after the first node each other one had the same quote.
+/// How long after the first node each other one had the same quote. A node that goes from collecting to
+/// following reads the last poll once more: only the first time counts.
 fn lags(sights: &[Sight]) -> Vec<u128> {
-    let mut first = HashMap::new();
+    let (mut first, mut known) = (HashMap::new(), HashSet::new());
     let key = |it: &Sight| (it.source, it.symbol, it.received_us);
-    for sight in sights {
+    let sights = sights.iter();
+    let sights: Vec<_> = sights
+        .filter(|it| known.insert((it.stream, key(it))))
+        .collect();
+    for sight in sights.iter().copied() {
         let seen = first.entry(key(sight)).or_insert(sight);
         if sight.seen_us < seen.seen_us {
             *seen = sight;

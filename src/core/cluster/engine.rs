@@ -1,14 +1,14 @@
 //! The engine: a Redis or Valkey, and the two connections to it.
 //!
 //! [`Engine`] owns the connections (one for commands, one that waits for entries of streams), the way to it
-//! ([`Route`]), the back-off, the names of the loaded scripts, and why it is down. It is up once user and
-//! password are taken, the scripts are loaded, and one of them has run: so a replica, a full engine and one
-//! that still loads are down.
+//! ([`EngineRoute`]), the back-off, the names of the loaded scripts, and why it is down. It is up once user
+//! and password are taken, the scripts are loaded, and one of them has run: so a replica, a full engine and
+//! one that still loads are down.
 //!
 //! No text that it makes tells user or password.
 
 use super::link::Link;
-use super::route::Route;
+use super::route::EngineRoute;
 use super::scripts::{LEASE_MS, Script};
 use crate::config::EngineUrl;
 use crate::core::context::Context;
@@ -77,7 +77,7 @@ pub enum Which {
 
 /// See the module's page.
 pub struct Engine {
-    route: Route,
+    route: EngineRoute,
     /// That for commands, and that which waits for entries.
     links: [Link<EngineCommand>; 2],
     connections: Table<Which>,
@@ -96,7 +96,7 @@ impl Engine {
     /// That of this address, to which nothing is connected. Keys of its connections begin at `first`.
     pub fn new(url: EngineUrl, first: usize, seed: u64, now: Mono) -> Engine {
         Engine {
-            route: Route::new(url),
+            route: EngineRoute::new(url),
             links: Default::default(),
             connections: Table::behind(first, MOST_CONNECTIONS),
             is_resolving: false,

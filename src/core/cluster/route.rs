@@ -1,8 +1,8 @@
 //! The way to the engine: the configured address, and the node of a Redis cluster that has the keys.
 //!
 //! Every key of ours is in one slot. So a node that replies `MOVED slot host:port` to one command names the
-//! node for all of them, and [`Route`] leads there from then on, with the same user and password. When that
-//! one fails, the configured address is tried again, and the two take turns: either may be the one that
+//! node for all of them, and [`EngineRoute`] leads there from then on, with the same user and password. When
+//! that one fails, the configured address is tried again, and the two take turns: either may be the one that
 //! knows better.
 
 use crate::config::EngineUrl;
@@ -20,7 +20,7 @@ const MOST_HOST: usize = 253;
 type Place = (String, u16);
 
 /// See the module's page.
-pub struct Route {
+pub struct EngineRoute {
     /// Where it leads now.
     url: EngineUrl,
     configured: Place,
@@ -30,10 +30,10 @@ pub struct Route {
     addresses: VecDeque<SocketAddr>,
 }
 
-impl Route {
+impl EngineRoute {
     /// To the configured address.
-    pub fn new(url: EngineUrl) -> Route {
-        let mut route = Route {
+    pub fn new(url: EngineUrl) -> EngineRoute {
+        let mut route = EngineRoute {
             configured: (url.host.clone(), url.port),
             url,
             named: None,
@@ -128,11 +128,13 @@ fn parse(told: &[u8], host: &str) -> Option<Place> {
 mod tests {
     use super::*;
 
-    fn route() -> Route {
-        Route::new(EngineUrl::parse("rediss://u:p@10.0.0.1:7000/0").expect("it is well-formed"))
+    fn route() -> EngineRoute {
+        EngineRoute::new(
+            EngineUrl::parse("rediss://u:p@10.0.0.1:7000/0").expect("it is well-formed"),
+        )
     }
 
-    fn port(route: &Route) -> u16 {
+    fn port(route: &EngineRoute) -> u16 {
         route.url().port
     }
 
@@ -192,7 +194,8 @@ mod tests {
 
     #[test]
     fn addresses_of_a_name_are_tried_one_after_the_other() {
-        let mut route = Route::new(EngineUrl::parse("redis://name").expect("it is well-formed"));
+        let mut route =
+            EngineRoute::new(EngineUrl::parse("redis://name").expect("it is well-formed"));
         assert_eq!(route.address(), None);
         let address = |last| SocketAddr::from(([10, 0, 0, last], 6379));
         route.resolved(vec![address(1), address(2)]);

@@ -631,7 +631,7 @@ fn a_list_that_changes_at_the_exchange_changes_on_all_nodes() {
     // Lists are read each hour. One node is away meanwhile.
     world.hidden = &[GONE];
     world.nodes[2] = None;
-    world.run_in_steps(3_600_000, 200);
+    world.run_in_steps(3_620_000, 200);
     all_know(&world, true);
     world.start(2);
     world.run(12_000);
