@@ -323,10 +323,9 @@ impl Cluster {
         }
         self.reading.give_up();
         for at in 0..self.seats.len() {
-            let id = SourceId(at as u16);
-            self.release(id, sources, cx);
+            // Leases run out: whoever takes one then keeps to half of the budget, as this node does.
             self.seats[at].hold = Hold::Alone;
-            self.tell_role(id, sources, cx);
+            self.tell_role(SourceId(at as u16), sources, cx);
         }
         self.engine.fail("left, for entries of a newer format", cx);
         self.report(cx);
