@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # A cluster of three nodes on one Redis, beside exchanges that count who asks: nothing happens for a while,
-# then collectors are killed, then Redis goes away. Exit code 1 above a limit (scripts/cluster.rs).
+# collectors are stopped, then killed, then Redis goes away. Exit code 1 above a limit (scripts/cluster.rs).
 #
 #     scripts/cluster.sh [OPTION...]                those of scripts/cluster.rs: --sources N, --kills N, ...
 #     FULL=1 scripts/cluster.sh                     8 exchanges of 3,500 tickers, 10 kills, a minute without Redis
 #
-# Prints a table: the processor of each node and of Redis, how far followers are behind, take-over times, how
+# Prints a table: the processor of each node and of Redis, how far followers are behind, how soon others take over, how
 # old the quotes were that clients of each node saw, answers while Redis is away, requests over budget, polls
 # by two nodes at once, and the candles that differ between the nodes' files. Needs redis-server (Debian:
 # apt-get install redis-server), of which it starts one for itself. Sends traffic to 127.0.0.1 alone. On a

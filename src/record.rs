@@ -122,9 +122,8 @@ impl Candle {
         }
     }
 
-    /// True if the numbers are possible: all prices are positive and within `low` and `high`, and
-    /// the volume is not negative. The open time is not checked: that depends on the interval.
-    pub fn is_sound(&self) -> bool {
+    /// Open, high, low, close and volume.
+    pub fn figures(&self) -> [&Decimal; 5] {
         let Candle {
             open_time: _,
             open,
@@ -133,6 +132,13 @@ impl Candle {
             close,
             volume,
         } = self;
+        [open, high, low, close, volume]
+    }
+
+    /// True if the numbers are possible: all prices are positive and within `low` and `high`, and
+    /// the volume is not negative. The open time is not checked: that depends on the interval.
+    pub fn is_sound(&self) -> bool {
+        let [open, high, low, close, volume] = self.figures();
         low.is_positive()
             && low <= open
             && low <= close

@@ -2,7 +2,7 @@
 
 use super::entry::{Entry, Head, MOST_TEXT, SentCandles, SeriesPart, Update, VERSION};
 use crate::decimal::Decimal;
-use crate::record::{Candle, MarketInfo, Stats, Ticker};
+use crate::record::{MarketInfo, Stats, Ticker};
 
 /// Appends an entry.
 pub fn encode(entry: &Entry, out: &mut Vec<u8>) {
@@ -165,15 +165,7 @@ fn put_candles(out: &mut Vec<u8>, page: &SentCandles) {
     for (candle, closed) in &page.rows {
         put_signed(out, candle.open_time.0);
         out.push(closed.map_or(2, u8::from));
-        let Candle {
-            open_time: _,
-            open,
-            high,
-            low,
-            close,
-            volume,
-        } = candle;
-        for figure in [open, high, low, close, volume] {
+        for figure in candle.figures() {
             put_decimal(out, figure);
         }
     }

@@ -16,6 +16,10 @@ mod decode;
 mod encode;
 mod entry;
 
+/// False in a build without clusters: whatever is only done for one asks this first, and is then left out of
+/// that build.
+pub const HAS_CLUSTERS: bool = cfg!(feature = "cluster");
+
 pub use decode::{Markets, decode, decode_ask};
 pub use encode::{encode, encode_ask, encode_market};
 pub use entry::{Entry, EntryError, Head, SentCandles, SeriesPart, Update, VERSION};

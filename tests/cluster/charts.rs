@@ -51,13 +51,9 @@ fn a_chart_that_no_node_has_is_fetched_by_the_collector_for_all() {
 
 #[test]
 fn many_charts_at_a_follower_stay_within_the_budget() {
-    let Some(mut world) = World::new(1) else {
+    let Some((world, collector)) = World::tight((40, 4000)) else {
         return;
     };
-    world.budget = (40, 4000);
-    world.backfill = 0;
-    world.add(2);
-    let collector = world.await_roles()[0];
     let follower = &world.nodes[1 - collector];
     let mut clients: Vec<Client> = (0..20)
         .map(|_| Client::connect(follower.marketd().addr()))

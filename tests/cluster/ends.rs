@@ -244,13 +244,9 @@ fn a_budget_holds_whoever_spends_it() {
 
 #[test]
 fn a_budget_holds_while_a_cut_off_node_collects_for_itself() {
-    let Some(mut world) = World::new(1) else {
+    let Some((world, old)) = World::tight((16, 4000)) else {
         return;
     };
-    world.budget = (16, 4000);
-    world.backfill = 0;
-    world.add(2);
-    let old = world.await_roles()[0];
     world.nodes[old].engine.set(Passage::Held);
     let new = 1 - old;
     eventually(LONG, || {
@@ -264,6 +260,51 @@ fn a_budget_holds_while_a_cut_off_node_collects_for_itself() {
     world.nodes[old].engine.set(Passage::Open);
     world.await_roles();
     world.assert_within_budget(0);
+}
+
+#[test]
+fn several_collectors_that_are_cut_off_at_once_leave_all_to_the_one_that_is_not() {
+    let Some(mut world) = World::new(6) else {
+        return;
+    };
+    world.budget = (16, 4000);
+    world.backfill = 0;
+    world.add(3);
+    let before = world.await_spread();
+    let [left, cut @ ..] = [0, 1, 2];
+    for node in cut {
+        world.nodes[node].engine.set(Passage::Held);
+    }
+    let collects = |node: usize, source: usize| {
+        let role = world.nodes[node].role(source);
+        role.is_some_and(|role| role.is_collector).then_some(())
+    };
+    (0..6).for_each(|source| eventually(LONG, || collects(left, source)));
+    for node in cut {
+        world.nodes[node].await_engine("down");
+    }
+    // Each goes on with what it had, and with nothing else.
+    let span = Duration::from_millis(u64::from(world.budget.1));
+    let begin = Instant::now();
+    eventually(LONG, || (begin.elapsed() > span).then_some(()));
+    for (source, node) in before.iter().copied().enumerate() {
+        let received = |node: usize| world.nodes[node].received_at(source);
+        for node in [node, left] {
+            let last = received(node);
+            eventually(LONG, || (received(node) > last).then_some(()));
+        }
+        let polls = world.polls(source);
+        assert!(polls.iter().all(|(_, it)| [left, node].contains(it)));
+        world.assert_within_budget(source);
+    }
+    for node in cut {
+        world.nodes[node].engine.set(Passage::Open);
+    }
+    world.await_spread();
+    for source in 0..6 {
+        world.await_same(&[&quote_of(source)]);
+        world.assert_within_budget(source);
+    }
 }
 
 #[test]

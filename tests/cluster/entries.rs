@@ -63,6 +63,54 @@ fn a_newer_format_is_told_of_and_the_node_goes_on_by_itself() {
 }
 
 #[test]
+fn a_newer_node_is_told_of_wherever_it_is_met() {
+    // In the market list that it writes, and in its requests for candles.
+    for is_list in [true, false] {
+        let Some(world) = World::settled(1, 2) else {
+            return;
+        };
+        let collector = world.await_roles()[0];
+        let redis = &world.redis;
+        let older = match is_list {
+            true => {
+                redis.ask(&["SET", "{marketd}:s0:list", "\u{2}of tomorrow"]);
+                redis.ask(&["HINCRBY", "{marketd}:s0:lease", "list", "1"]);
+                1 - collector
+            }
+            false => {
+                redis.ask(&["XADD", "{marketd}:s0:ask", "*", "e", "\u{2}of tomorrow"]);
+                collector
+            }
+        };
+        let [older, other] = [older, 1 - older].map(|at| &world.nodes[at]);
+        let (code, _) = eventually(LONG, || older.cluster_reason());
+        assert_eq!(code, "cluster_format");
+        let told = older.metrics()["cluster"].clone();
+        assert_eq!(told["engine"], "down", "{told}");
+        assert_eq!(told["sources"].items()[0]["role"], "collector", "{told}");
+        let page = older.get("/metrics");
+        assert!(page.text().contains("marketd_cluster_engine_up 0\n"));
+        let says = "ERROR cluster: newer format source=s0 version=2";
+        eventually(LONG, || older.marketd().log().contains(says).then_some(()));
+        // It collects for itself, and knocks no more.
+        let knocks = older.engine.connections();
+        let before = older.received_at(0);
+        eventually(LONG, || (older.received_at(0) > before).then_some(()));
+        // The other goes on, until it is asked the same by taking the source over.
+        if is_list {
+            eventually(LONG, || (other.health()["status"] == "ok").then_some(()));
+            assert_eq!(other.cluster_reason(), None);
+            assert_eq!(other.role(0).map(|role| role.is_collector), Some(true));
+        }
+        assert_eq!(older.engine.connections(), knocks);
+        assert_eq!(
+            older.cluster_reason().map(|it| it.0).as_deref(),
+            Some("cluster_format")
+        );
+    }
+}
+
+#[test]
 fn keys_of_another_kind_do_not_stop_a_node() {
     let Some(world) = World::new(1) else {
         return;

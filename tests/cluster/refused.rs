@@ -238,27 +238,107 @@ fn a_redis_behind_tls_is_trusted_by_its_certificate() {
     assert_hidden(stranger);
 }
 
-#[test]
-fn a_redis_in_cluster_mode_has_all_keys_in_one_slot() {
-    // Its second port is the first one and 10,000, unless it is told.
+/// A Redis in cluster mode that has no slots, and its second port.
+fn slotless() -> Option<(Redis, String)> {
+    // It is the first one and 10,000, unless it is told.
     let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
     let bus = free.expect("a port is free").port().to_string();
-    let Some(mut world) = world(&["--cluster-enabled", "yes", "--cluster-port", &bus]) else {
+    let redis = Redis::start(&["--cluster-enabled", "yes", "--cluster-port", &bus])?;
+    Some((redis, bus))
+}
+
+/// Has a Redis in cluster mode do something.
+#[track_caller]
+fn cluster(redis: &Redis, words: &[&str]) {
+    let words = [&["CLUSTER"], words].concat();
+    assert_eq!(redis.ask(&words), Answer::Text("OK".to_string()));
+}
+
+/// Waits until a Redis knows that each slot has its node, and so many nodes.
+#[track_caller]
+fn await_slots(redis: &Redis, nodes: usize) {
+    redis.await_answer(&["CLUSTER", "INFO"], |it| {
+        let text = it.text().unwrap_or_default();
+        let known = format!("cluster_known_nodes:{nodes}\r");
+        text.contains("cluster_state:ok") && text.contains(&known)
+    });
+}
+
+/// Two that are one cluster: the second one has the slot of our keys alone, the first one all others.
+fn two() -> Option<(Redis, Redis, String)> {
+    let ((first, _), (second, bus)) = (slotless()?, slotless()?);
+    let slot = first.ask(&["CLUSTER", "KEYSLOT", "{marketd}:nodes"]);
+    let slot = slot.number().expect("a number").to_string();
+    let others = (0..16_384).map(|it| it.to_string());
+    let others: Vec<String> = others.filter(|it| *it != slot).collect();
+    let words: Vec<&str> = others.iter().map(String::as_str).collect();
+    cluster(&first, &[&["ADDSLOTS"], &words[..]].concat());
+    cluster(&second, &["ADDSLOTS", &slot]);
+    // Both would otherwise begin as the masters of the same epoch.
+    cluster(&second, &["SET-CONFIG-EPOCH", "2"]);
+    let port = second.addr().port().to_string();
+    cluster(&first, &["MEET", "127.0.0.1", &port, &bus]);
+    await_slots(&first, 2);
+    await_slots(&second, 2);
+    Some((first, second, slot))
+}
+
+/// Moves a slot with what it holds.
+fn move_slot(slot: &str, from: &Redis, to: &Redis) {
+    let id = |redis: &Redis| redis.ask(&["CLUSTER", "MYID"]).text().expect("a text");
+    cluster(to, &["SETSLOT", slot, "IMPORTING", &id(from)]);
+    cluster(from, &["SETSLOT", slot, "MIGRATING", &id(to)]);
+    let port = to.addr().port().to_string();
+    let words = ["MIGRATE", "127.0.0.1", &port, "", "0", "5000", "KEYS"];
+    eventually(LONG, || {
+        let keys = from.keys();
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let nothing = Answer::Text("NOKEY".to_string());
+        let is_empty = keys.is_empty() || from.ask(&[&words, &keys[..]].concat()) == nothing;
+        is_empty.then_some(())
+    });
+    // The other one has no slot left then, and becomes a replica by itself.
+    cluster(to, &["SETSLOT", slot, "NODE", &id(to)]);
+}
+
+#[test]
+fn a_redis_in_cluster_mode_has_all_keys_in_one_slot() {
+    let Some((redis, _)) = slotless() else {
         return;
     };
-    let ok = Answer::Text("OK".to_string());
-    assert_eq!(
-        world.redis.ask(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]),
-        ok
-    );
-    world.redis.await_answer(&["CLUSTER", "INFO"], |it| {
-        it.text()
-            .is_some_and(|text| text.contains("cluster_state:ok"))
-    });
+    cluster(&redis, &["ADDSLOTSRANGE", "0", "16383"]);
+    await_slots(&redis, 1);
+    let mut world = World::around(redis, 1);
+    world.backfill = 0;
     world.add(2);
     world.await_roles();
     let slot = |key: &String| world.redis.ask(&["CLUSTER", "KEYSLOT", key]).number();
     let mut slots: Vec<_> = world.redis.keys().iter().map(slot).collect();
     slots.dedup();
     assert_eq!(slots.len(), 1, "{:?}", world.redis.keys());
+}
+
+#[test]
+fn the_node_of_a_redis_cluster_that_has_the_keys_is_found() {
+    let Some((redis, other, slot)) = two() else {
+        return;
+    };
+    let mut world = World::around(redis, 1);
+    world.backfill = 0;
+    world.add(2);
+    world.await_roles();
+    assert_eq!(world.redis.keys(), [""; 0]);
+    assert!(other.keys().len() > 2, "{:?}", other.keys());
+    for (_, node) in world.up() {
+        let log = node.marketd().log();
+        let address = format!("address=redis://{}/0", other.addr());
+        assert!(log.contains(&format!("engine moved {address}")), "{log}");
+        assert!(log.contains(&format!("engine up {address}")), "{log}");
+    }
+    // To the configured one, while nodes work.
+    move_slot(&slot, &other, &world.redis);
+    world.await_news(0, LONG);
+    world.await_roles();
+    assert!(world.redis.keys().len() > 2, "{:?}", world.redis.keys());
+    world.await_same(&crate::roles::SAME[..5]);
 }

@@ -47,11 +47,7 @@ fn sources_are_spread_over_the_nodes_and_each_is_polled_by_one() {
     };
     world.backfill = 0;
     world.add(3);
-    eventually(LONG, || {
-        let collectors = world.await_roles();
-        let share = |node: usize| collectors.iter().filter(|it| **it == node).count();
-        (0..3).all(|node| share(node) == 2).then_some(())
-    });
+    world.await_spread();
     for source in 0..6 {
         let mut turns = world.turns(source);
         let count = turns.len();
@@ -64,6 +60,32 @@ fn sources_are_spread_over_the_nodes_and_each_is_polled_by_one() {
             world.turns(source)
         );
         world.assert_within_budget(source);
+    }
+}
+
+#[test]
+fn a_tag_of_one_node_says_nothing_to_another() {
+    let Some(world) = World::settled(1, 2) else {
+        return;
+    };
+    // What is served stays as it is from now on.
+    world.exchanges[0].fault(Fault::Status(500));
+    world.await_same(&SAME);
+    for target in SAME {
+        let ask = |node: usize, tag: &str| {
+            let condition = format!("If-None-Match: {tag}\r\n");
+            let raw = format!("GET {target} HTTP/1.1\r\nHost: x\r\n{condition}\r\n");
+            request(world.nodes[node].marketd().addr(), raw)
+        };
+        let whole = [0, 1].map(|node| world.nodes[node].get(target));
+        let tags = [0, 1].map(|node| whole[node].header("ETag").expect("a tag"));
+        assert_ne!(tags[0], tags[1], "{target}");
+        for (node, other) in [(0, 1), (1, 0)] {
+            assert_eq!(ask(node, tags[node]).status, 304, "{target}");
+            // The same bytes once more: never a wrong 304.
+            let again = ask(node, tags[other]);
+            assert_eq!((again.status, again.text()), (200, whole[node].text()));
+        }
     }
 }
 

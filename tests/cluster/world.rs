@@ -77,10 +77,21 @@ impl World {
 
     /// The same with so many markets each, and these more arguments of Redis.
     pub fn with(exchanges: usize, markets: usize, arguments: &[&str]) -> Option<World> {
+        let redis = Redis::start(arguments)?;
         Some(World {
-            redis: Redis::start(arguments)?,
             exchanges: (0..exchanges)
                 .map(|at| Binance::generated(markets, at as u64 + 1))
+                .collect(),
+            ..World::around(redis, 0)
+        })
+    }
+
+    /// So many exchanges around this Redis.
+    pub fn around(redis: Redis, exchanges: usize) -> World {
+        World {
+            redis,
+            exchanges: (0..exchanges)
+                .map(|at| Binance::generated(MARKETS, at as u64 + 1))
                 .collect(),
             nodes: Vec::new(),
             budget: (60_000, 60_000),
@@ -88,7 +99,7 @@ impl World {
             login: String::new(),
             poll: POLL,
             program: None,
-        })
+        }
     }
 
     /// So many exchanges and nodes that are all in their places.
@@ -97,6 +108,17 @@ impl World {
         world.add(nodes);
         world.await_roles();
         Some(world)
+    }
+
+    /// Two nodes and one exchange that allows so many requests in so many milliseconds, whose history is not
+    /// fetched; and the one that collects.
+    pub fn tight(budget: (u32, u32)) -> Option<(World, usize)> {
+        let mut world = World::new(1)?;
+        world.budget = budget;
+        world.backfill = 0;
+        world.add(2);
+        let collector = world.await_roles()[0];
+        Some((world, collector))
     }
 
     /// Starts so many more nodes.
@@ -224,6 +246,18 @@ impl World {
                 "{caller}: not in their places after {within:?}:\n{}",
                 told.join("\n")
             )
+        })
+    }
+
+    /// Waits until every node collects no more than its share. Returns who collects each source.
+    #[track_caller]
+    pub fn await_spread(&self) -> Vec<usize> {
+        let share = self.exchanges.len().div_ceil(self.nodes.len());
+        eventually(LONG, || {
+            let collectors = self.await_roles();
+            let count = |node: usize| collectors.iter().filter(|it| **it == node).count();
+            let is_spread = (0..self.nodes.len()).all(|node| count(node) <= share);
+            is_spread.then_some(collectors)
         })
     }
 

@@ -15,12 +15,15 @@ use std::time::Duration;
 /// The server. Valkey is the same for all that is asked of it here.
 const PROGRAMS: [&str; 2] = ["redis-server", "valkey-server"];
 
+/// Names another one, or its path.
+const VARIABLE: &str = "REDIS_SERVER";
+
 /// A running server, or one that is down for a while.
 pub struct Redis {
     child: Option<Child>,
     addr: SocketAddr,
     dir: Arc<TempDir>,
-    program: &'static str,
+    program: String,
     arguments: Vec<String>,
     /// Bound, never listening: keeps the port while the server is down.
     _holder: Socket,
@@ -44,12 +47,7 @@ pub enum Answer {
 impl Redis {
     /// A server with these more arguments; `None`, said loudly, where none is installed.
     pub fn start(arguments: &[&str]) -> Option<Redis> {
-        let runs = |program: &&&str| {
-            let mut command = Command::new(program);
-            command.arg("--version").stdout(Stdio::null());
-            command.status().is_ok_and(|status| status.success())
-        };
-        let Some(program) = PROGRAMS.iter().find(runs) else {
+        let Some(program) = program() else {
             say_skipped();
             return None;
         };
@@ -91,7 +89,7 @@ impl Redis {
     /// Starts it again, with the data that it has saved if it has saved any.
     pub fn run(&mut self) {
         assert!(self.child.is_none(), "it runs already");
-        let mut command = Command::new(self.program);
+        let mut command = Command::new(&self.program);
         command
             .args(["--port", &self.addr.port().to_string()])
             .args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
@@ -187,6 +185,22 @@ impl Answer {
             Answer::Number(number) => Some(*number),
             _ => None,
         }
+    }
+}
+
+/// The first one that is installed. One that was named must be.
+fn program() -> Option<String> {
+    let runs = |program: &String| {
+        let mut command = Command::new(program);
+        command.arg("--version").stdout(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    match std::env::var(VARIABLE) {
+        Ok(named) => {
+            assert!(runs(&named), "{VARIABLE}={named} does not run");
+            Some(named)
+        }
+        Err(_) => PROGRAMS.map(String::from).into_iter().find(runs),
     }
 }
 

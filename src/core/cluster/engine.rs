@@ -1,13 +1,14 @@
 //! The engine: a Redis or Valkey, and the two connections to it.
 //!
-//! [`Engine`] owns the connections (one for commands, one that waits for entries of streams), the addresses
-//! of the host, the back-off, the names of the loaded scripts, and why it is down. It is up once user and
-//! password are taken, the scripts are loaded, and one of them has run: so a replica, a full engine and one
-//! that still loads are down.
+//! [`Engine`] owns the connections (one for commands, one that waits for entries of streams), the way to it
+//! ([`EngineRoute`]), the back-off, the names of the loaded scripts, and why it is down. It is up once user
+//! and password are taken, the scripts are loaded, and one of them has run: so a replica, a full engine and
+//! one that still loads are down.
 //!
 //! No text that it makes tells user or password.
 
 use super::link::Link;
+use super::route::EngineRoute;
 use super::scripts::{LEASE_MS, Script};
 use crate::config::EngineUrl;
 use crate::core::context::Context;
@@ -17,8 +18,7 @@ use crate::market::SourceId;
 use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::Mono;
-use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// First wait before the next try, doubled with each up to [`MOST_BACKOFF`], less up to half.
@@ -77,11 +77,10 @@ pub enum Which {
 
 /// See the module's page.
 pub struct Engine {
-    url: EngineUrl,
+    route: EngineRoute,
     /// That for commands, and that which waits for entries.
     links: [Link<EngineCommand>; 2],
     connections: Table<Which>,
-    addresses: VecDeque<SocketAddr>,
     is_resolving: bool,
     retry_at: Mono,
     failures: u32,
@@ -96,14 +95,10 @@ pub struct Engine {
 impl Engine {
     /// That of this address, to which nothing is connected. Keys of its connections begin at `first`.
     pub fn new(url: EngineUrl, first: usize, seed: u64, now: Mono) -> Engine {
-        let literal = url.host.parse::<IpAddr>().ok();
         Engine {
+            route: EngineRoute::new(url),
             links: Default::default(),
             connections: Table::behind(first, MOST_CONNECTIONS),
-            addresses: literal
-                .map(|ip| SocketAddr::new(ip, url.port))
-                .into_iter()
-                .collect(),
             is_resolving: false,
             retry_at: now,
             failures: 0,
@@ -112,7 +107,6 @@ impl Engine {
             trouble: None,
             rng: Rng::new(seed),
             looked_at: now,
-            url,
         }
     }
 
@@ -205,12 +199,13 @@ impl Engine {
     }
 
     fn connect(&mut self, which: Which, cx: &mut Context) {
-        let Some(address) = self.addresses.front().copied() else {
+        let Some(address) = self.route.address() else {
             self.is_resolving = true;
+            let url = self.route.url();
             cx.actions.push_back(Action::Resolve {
                 source: SourceId::ENGINE,
-                host: self.url.host.clone(),
-                port: self.url.port,
+                host: url.host.clone(),
+                port: url.port,
             });
             return;
         };
@@ -227,21 +222,20 @@ impl Engine {
     pub fn resolved(&mut self, addresses: Result<Vec<SocketAddr>, String>, cx: &mut Context) {
         self.is_resolving = false;
         match addresses {
-            Ok(addresses) => self.addresses = addresses.into(),
+            Ok(addresses) => self.route.resolved(addresses),
             Err(why) => self.fail(&why, cx),
         }
     }
 
     /// A connection is open, or its handshake is done.
     pub fn connected(&mut self, (which, key): (Which, Key), is_secured: bool, cx: &mut Context) {
-        if self.url.tls && !is_secured {
+        let url = self.route.url().clone();
+        if url.tls && !is_secured {
             self.link(which).securing();
-            let host = self.url.host.clone();
-            return cx.actions.push_back(Action::Secure(key, host));
+            return cx.actions.push_back(Action::Secure(key, url.host));
         }
         self.link(which).open();
-        let database = self.url.database;
-        if let Some(it) = self.url.credentials.clone() {
+        if let Some(it) = url.credentials {
             match it.user.is_empty() {
                 true => self.send(which, EngineCommand::Auth, &[b"AUTH", &it.password], cx),
                 false => self.send(
@@ -252,8 +246,8 @@ impl Engine {
                 ),
             }
         }
-        if database != 0 {
-            let number = database.to_string();
+        if url.database != 0 {
+            let number = url.database.to_string();
             self.send(
                 which,
                 EngineCommand::Select,
@@ -290,7 +284,8 @@ impl Engine {
         let was_down = !std::mem::replace(&mut self.is_up, true);
         if was_down {
             (self.failures, self.trouble) = (0, None);
-            log::info!(target: CLUSTER, "engine up address={}", self.url);
+            self.route.arrived();
+            log::info!(target: CLUSTER, "engine up address={}", self.route.url());
             self.connect(Which::Reader, cx);
         }
         was_down
@@ -326,9 +321,9 @@ impl Engine {
     }
 
     /// Tells that this node lives.
-    pub fn beat(&mut self, nodes: String, node: &str, cx: &mut Context) {
+    pub fn beat(&mut self, nodes: String, run: &str, cx: &mut Context) {
         let lease = LEASE_MS.to_string();
-        let arguments: [&[u8]; 2] = [node.as_bytes(), lease.as_bytes()];
+        let arguments: [&[u8]; 2] = [run.as_bytes(), lease.as_bytes()];
         self.run(
             (Script::Beat, EngineCommand::Beat),
             &[nodes],
@@ -341,26 +336,38 @@ impl Engine {
     pub fn lost(&mut self, which: Which, why: Option<&Broken>, cx: &mut Context) {
         let obstacle = self.link(which).obstacle();
         let why = why.map_or("closed by the peer".to_string(), ToString::to_string);
-        // The next address is tried, or the name is looked up again.
-        if self.url.host.parse::<IpAddr>().is_err() && !self.is_up {
-            self.addresses.pop_front();
-        }
         self.fail(&format!("{obstacle}: {why}"), cx);
     }
 
-    /// It cannot be used: closes both connections, and tries again later.
-    pub fn fail(&mut self, why: &str, cx: &mut Context) {
+    /// Another node of its cluster has the keys: goes there at once.
+    pub fn moved(&mut self, told: &[u8], cx: &mut Context) {
+        if let Err(why) = self.route.moved(told) {
+            return self.fail(why, cx);
+        }
+        self.close(cx);
+        self.retry_at = cx.now.mono;
+        log::info!(target: CLUSTER, "engine moved address={}", self.route.url());
+    }
+
+    fn close(&mut self, cx: &mut Context) {
         for link in &mut self.links {
             link.close(cx);
         }
         self.is_up = false;
+    }
+
+    /// It cannot be used: closes both connections, and tries again later.
+    pub fn fail(&mut self, why: &str, cx: &mut Context) {
+        let url = self.route.url().clone();
+        self.route.failed(self.is_up);
+        self.close(cx);
         let doubled = FIRST_BACKOFF * 2u32.saturating_pow(self.failures.min(16));
         let step = doubled.min(MOST_BACKOFF);
         self.failures += 1;
         let less = self.rng.below(step.as_micros() as u64 / 2);
         self.retry_at = cx.now.mono + (step - Duration::from_micros(less));
         if self.trouble.as_deref() != Some(why) {
-            log::warn!(target: CLUSTER, "engine down address={} error={}", self.url, quoted(why));
+            log::warn!(target: CLUSTER, "engine down address={url} error={}", quoted(why));
             self.trouble = Some(why.to_string());
         }
     }

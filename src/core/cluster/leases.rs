@@ -2,7 +2,7 @@
 
 use super::engine::EngineCommand;
 use super::scripts::{LEASE_MS, Script};
-use super::seat::{Hold, Rival, Seat};
+use super::seat::{Hold, Rival, Seat, node_of};
 use super::{Cluster, TICK};
 use crate::core::context::Context;
 use crate::core::sources::{Role, Sources};
@@ -73,7 +73,10 @@ impl Cluster {
             .iter()
             .filter(|seat| seat.collects() || seat.is_asking && seat.hold == Hold::Alone);
         let count = self.seats.iter().filter(|seat| !seat.has_ended).count();
-        (held.count(), count.div_ceil(self.nodes.len().max(1)))
+        let mut nodes: Vec<&str> = self.live.iter().map(|run| node_of(run)).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        (held.count(), count.div_ceil(nodes.len().max(1)))
     }
 
     /// Lets one source go, if this node has had more than its share for a while.
@@ -158,17 +161,19 @@ impl Cluster {
         let seat = &mut self.seats[id.index()];
         let holder =
             String::from_utf8_lossy(list.get(2).and_then(RespValue::bytes).unwrap_or_default());
-        let before = holder.rsplit_once('#').map_or("", |(name, _)| name);
+        let before = node_of(&holder);
         let has_let_go = number(3) == Some(1);
-        let rival = !has_let_go && !before.is_empty() && before != self.node;
-        seat.rival = rival.then(|| Rival {
-            node: before.to_string(),
+        let rival = Rival {
+            run: holder.to_string(),
             seen_from: cx.now.mono + Duration::from_millis(LEASE_MS) + TICK,
             until: cx.now.mono + RIVAL,
-        });
+        };
+        let is_gone = has_let_go || before.is_empty() || before == self.node;
+        seat.rival = Some(rival).filter(|it| !is_gone && !it.has_left(&self.live, cx.now.mono));
+        let is_halved = seat.rival.is_some();
         let left = number(4).zip(number(5));
         let left = left.map(|(units, ms)| (units.unsigned_abs(), ms.unsigned_abs()));
-        sources.collect(id, left, rival, cx);
+        sources.collect(id, left, is_halved, cx);
         log::info!(target: CLUSTER, "collecting source={} epoch={epoch}", cx.stats[id].id);
         self.report(cx);
     }

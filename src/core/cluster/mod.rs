@@ -15,6 +15,7 @@ mod link;
 mod publishing;
 mod reading;
 mod replies;
+mod route;
 mod scripts;
 mod seat;
 #[cfg(all(test, feature = "cluster"))]
@@ -29,12 +30,11 @@ use crate::core::sources::{Role, Sources};
 use crate::core::stats::{ClusterSource, ClusterStatus};
 use crate::log_targets::CLUSTER;
 use crate::market::SourceId;
-
+use crate::replication::HAS_CLUSTERS;
 use crate::rng::Rng;
 use crate::table::Key;
 use crate::time::Mono;
 use engine::{Engine, EngineCommand, Which};
-
 use scripts::Keys;
 use seat::{Hold, Rival, Seat};
 use std::net::SocketAddr;
@@ -42,9 +42,6 @@ use std::time::Duration;
 use unread::Unread;
 
 pub use engine::MOST_CONNECTIONS;
-
-/// False in a build without clusters: all that is only done for one is then left out of it.
-const HAS_CLUSTERS: bool = cfg!(feature = "cluster");
 
 /// Between two looks at a lease, two renewals, and two signs of life.
 const TICK: Duration = Duration::from_secs(1);
@@ -62,8 +59,8 @@ pub struct Cluster {
     /// By `SourceId`.
     seats: Vec<Seat>,
     reading: Unread,
-    /// The nodes that live.
-    nodes: Vec<String>,
+    /// The runs of nodes that live, the one that was seen last at the end.
+    live: Vec<String>,
     beat_at: Mono,
     /// Since when this node has more than its share.
     excess_since: Option<Mono>,
@@ -118,7 +115,7 @@ impl Cluster {
             node,
             seats: Vec::new(),
             reading: Unread::default(),
-            nodes: Vec::new(),
+            live: Vec::new(),
             beat_at: cx.now.mono,
             excess_since: None,
             settled_at: cx.now.mono,
@@ -262,7 +259,7 @@ impl Cluster {
         let now = cx.now.mono;
         if self.beat_at <= now {
             self.beat_at = now + TICK;
-            self.engine.beat(self.keys.nodes(), &self.node, cx);
+            self.engine.beat(self.keys.nodes(), &self.run, cx);
             self.spread(sources, cx);
         }
         for at in 0..self.seats.len() {
@@ -294,10 +291,7 @@ impl Cluster {
             seat.fetches_list &= is_up;
             seat.expire(is_up, cx.now.mono);
             let collects = seat.collects();
-            let has_left = |it: &mut Rival| {
-                let is_seen = it.seen_from <= cx.now.mono && self.nodes.contains(&it.node);
-                is_seen || it.until <= cx.now.mono
-            };
+            let has_left = |it: &mut Rival| it.has_left(&self.live, cx.now.mono);
             if seat.rival.take_if(has_left).is_some() && collects {
                 sources.use_whole_budget(id, cx);
             }
@@ -313,7 +307,7 @@ impl Cluster {
             self.release(SourceId(at as u16), sources, cx);
         }
         let nodes = self.keys.nodes();
-        let words = [b"ZREM", nodes.as_bytes(), self.node.as_bytes()];
+        let words = [b"ZREM", nodes.as_bytes(), self.run.as_bytes()];
         if self.engine.is_up() {
             self.engine
                 .send(Which::Commands, EngineCommand::Leave, &words, cx);
@@ -329,10 +323,9 @@ impl Cluster {
         }
         self.reading.give_up();
         for at in 0..self.seats.len() {
-            let id = SourceId(at as u16);
-            self.release(id, sources, cx);
+            // Leases run out: whoever takes one then keeps to half of the budget, as this node does.
             self.seats[at].hold = Hold::Alone;
-            self.tell_role(id, sources, cx);
+            self.tell_role(SourceId(at as u16), sources, cx);
         }
         self.engine.fail("left, for entries of a newer format", cx);
         self.report(cx);

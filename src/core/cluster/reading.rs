@@ -3,7 +3,7 @@
 
 use super::Cluster;
 use super::engine::{EngineCommand, Which};
-use super::seat::{EntryId, Hold};
+use super::seat::{EntryId, Hold, node_of};
 use super::unread::Raw;
 use crate::core::context::Context;
 use crate::core::history::History;
@@ -79,7 +79,8 @@ impl Cluster {
         seat.seen = entry.head.epoch;
         if let Update::Released(leaver) = &entry.body {
             seat.due = cx.now.mono;
-            self.nodes.retain(|node| Some(&**node) != leaver.as_deref());
+            let leaver = leaver.as_deref();
+            self.live.retain(|run| Some(node_of(run)) != leaver);
         }
         let age = self
             .reading

@@ -60,6 +60,11 @@ impl Cluster {
             log::info!(target: CLUSTER, "scripts loaded again");
             return self.script_is_gone(&pending.command, cx);
         }
+        if let RespValue::Error(error) = reply
+            && let Some(told) = error.strip_prefix(b"MOVED ")
+        {
+            return self.engine.moved(told, cx);
+        }
         if let Some(why) = refusal(pending, reply) {
             return self.engine.fail(&why, cx);
         }
@@ -73,7 +78,7 @@ impl Cluster {
             EngineCommand::Load(script) => {
                 let name = reply.bytes().unwrap_or_default();
                 if self.engine.loaded(*script, name) && !self.engine.is_up() {
-                    self.engine.beat(self.keys.nodes(), &self.node, cx);
+                    self.engine.beat(self.keys.nodes(), &self.run, cx);
                 }
             }
             EngineCommand::Beat => self.beaten(pending, list, sources, cx),
@@ -112,7 +117,7 @@ impl Cluster {
         }
     }
 
-    /// The engine's time and the nodes that live have come: it is up.
+    /// The engine's time and the runs that live have come: it is up.
     fn beaten(
         &mut self,
         pending: &PendingCommand<EngineCommand>,
@@ -126,7 +131,7 @@ impl Cluster {
         self.reading.note_time(time, pending.sent_at);
         let nodes = list.get(1).map_or(&[][..], RespValue::list).iter();
         let name = |it: &RespValue<'_>| Some(String::from_utf8_lossy(it.bytes()?).into_owned());
-        self.nodes = nodes.filter_map(name).collect();
+        self.live = nodes.filter_map(name).collect();
         let was_up_before = cx.stats.cluster.as_ref().is_some_and(|it| it.was_up);
         if self.engine.note_up(cx) {
             if was_up_before {
@@ -155,7 +160,7 @@ fn refusal(pending: &PendingCommand<EngineCommand>, reply: &RespValue<'_>) -> Op
         return Some("it does not take user and password".to_string());
     }
     let error = String::from_utf8_lossy(error);
-    let (word, rest) = error.split_once(' ').unwrap_or((&error, ""));
+    let word = error.split(' ').next().unwrap_or("");
     let told: String = error.chars().take(MOST_TOLD).collect();
     Some(match word {
         "NOAUTH" => "it wants user and password".to_string(),
@@ -164,16 +169,8 @@ fn refusal(pending: &PendingCommand<EngineCommand>, reply: &RespValue<'_>) -> Op
         "READONLY" => "it is a replica, which takes no writes".to_string(),
         "LOADING" => "it is loading its data".to_string(),
         "OOM" => "its memory is full".to_string(),
-        "MOVED" | "ASK" => {
-            let place: String = rest
-                .rsplit(' ')
-                .next()
-                .unwrap_or("")
-                .chars()
-                .take(MOST_TOLD)
-                .collect();
-            format!("it is part of a cluster, whose node {place} has the keys of this prefix")
-        }
+        // Some keys are at either node, until all are at one, which `MOVED` names then.
+        "ASK" | "TRYAGAIN" => "its cluster is moving the keys to another node".to_string(),
         _ => format!("it refuses a command: {told}"),
     })
 }

@@ -9,8 +9,8 @@ pub const LEASE_MS: u64 = 3000;
 /// One of the scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Script {
-    /// Tells that a node lives. Keys: nodes. Arguments: node, milliseconds until it counts as gone.
-    /// Returns the time and the nodes that live.
+    /// Tells that a run of a node lives. Keys: nodes. Arguments: run, milliseconds until it counts as gone.
+    /// Returns the time and the runs that live, by the time of their last sign of life.
     Beat,
     /// Looks at a lease. Keys: lease, stream. Arguments: lease time.
     /// Returns epoch, holder, milliseconds that are left, where to read from, the newest entry, the version
@@ -128,7 +128,7 @@ impl Keys {
         }
     }
 
-    /// The nodes that live.
+    /// The runs of nodes that live.
     pub fn nodes(&self) -> String {
         format!("{}:nodes", self.prefix)
     }

@@ -113,15 +113,32 @@ pub struct Seat {
     size: StreamSize,
 }
 
-/// A node that had the lease and did not let it go.
+/// A run of a node that had the lease and did not let it go.
 #[derive(Debug)]
 pub struct Rival {
     /// Its name.
-    pub node: String,
+    pub run: String,
     /// Before this, a sign of life may be from before it was lost.
     pub seen_from: Mono,
     /// Until when it is assumed to collect for itself.
     pub until: Mono,
+}
+
+impl Rival {
+    /// True if it collects for itself no longer. `live`: the runs that live, those that were seen first
+    /// before the others.
+    pub fn has_left(&self, live: &[String], now: Mono) -> bool {
+        let at = live.iter().position(|run| *run == self.run);
+        let later = &live[at.map_or(0, |at| at + 1)..];
+        // A node that was started again has ended the run before.
+        let is_replaced = later.iter().any(|run| node_of(run) == node_of(&self.run));
+        is_replaced || at.is_some() && self.seen_from <= now || self.until <= now
+    }
+}
+
+/// The node of a run, which is `node#run`.
+pub fn node_of(run: &str) -> &str {
+    run.rsplit_once('#').map_or("", |(node, _)| node)
 }
 
 /// How large the entries of a stream are, and how many a poll has.
@@ -207,5 +224,30 @@ impl Seat {
         let polls = 3 * size.poll.max(size.running) + 16;
         let most = MOST_ENTRIES.max(polls);
         (STREAM_BYTES / size.mean.max(1)).clamp(polls, most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_that_was_lost_has_left_when_it_is_back_or_was_started_again() {
+        let rival = Rival {
+            run: "a#1".to_string(),
+            seen_from: Mono(4_000_000),
+            until: Mono(600_000_000),
+        };
+        let has_left = |live: &[&str], seconds: u64| {
+            let live: Vec<String> = live.iter().map(|run| run.to_string()).collect();
+            rival.has_left(&live, Mono(seconds * 1_000_000))
+        };
+        assert!(!has_left(&["b#1"], 599) && has_left(&["b#1"], 600));
+        // The last sign of life may be from before it was lost.
+        assert!(!has_left(&["a#1", "b#1"], 3) && has_left(&["a#1", "b#1"], 4));
+        // Another run of the node has ended it, but not one that was before it.
+        assert!(has_left(&["a#2"], 0) && has_left(&["a#1", "b#1", "a#2"], 0));
+        assert!(!has_left(&["a#0", "b#1", "a#1"], 0));
+        assert!(!has_left(&["aa#2", "b#a#1"], 0));
     }
 }

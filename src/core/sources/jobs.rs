@@ -8,7 +8,7 @@ use crate::core::history::History;
 use crate::core::sources::backfill_progress::Count;
 use crate::core::sources::candle_page::CandlePage;
 use crate::core::sources::fault::Fault;
-use crate::core::sources::replica::ListWriter;
+use crate::core::sources::replica::ReplicaJob;
 use crate::core::sources::schedule::Schedule;
 use crate::core::sources::staged::{Items, Staged, Tickers};
 use crate::core::sources::task::{Profile, Task};
@@ -17,7 +17,6 @@ use crate::job_queue::{self, JobQueue};
 use crate::log_targets::SOURCE;
 use crate::market::{Awaited, Lookup, Market, SeriesKey, SourceId, SymbolId};
 use crate::record::Ticker;
-use crate::replication::{Markets, Update};
 use crate::time::{Mono, Now, UnixMs};
 
 /// Named markets whose series are opened in one slice: some 0.1 ms with a thousand followed series.
@@ -49,26 +48,26 @@ pub enum Job {
     },
     /// Counts how far the backfill has come.
     Count(Count),
-    /// Reads the market list of another node.
-    ReadList(Markets),
-    /// Tells the other nodes of what the next job applies, and was received then.
-    Tell(Box<Update>, Now),
-    /// Writes the market list for the other nodes.
-    WriteList(ListWriter),
+    /// What the nodes of a cluster tell each other.
+    Replicate(ReplicaJob),
 }
 
 impl job_queue::Job for Job {
     fn rank(&self) -> u8 {
         match self {
             Job::Decompress { is_quotes, .. } => 2 - u8::from(*is_quotes),
-            Job::Count(_) | Job::WriteList(_) => 3,
+            Job::Count(_) | Job::Replicate(ReplicaJob::WriteList(_)) => 3,
             _ => 0,
         }
     }
 
     fn replaces(&self, older: &Job) -> bool {
         match (self, older) {
-            (Job::Count(_), Job::Count(_)) | (Job::WriteList(_), Job::WriteList(_)) => true,
+            (Job::Count(_), Job::Count(_)) => true,
+            (Job::Replicate(job), Job::Replicate(older)) => {
+                let is_written = |it: &ReplicaJob| matches!(it, ReplicaJob::WriteList(_));
+                is_written(job) && is_written(older)
+            }
             (Job::Decompress { conn, .. }, Job::Decompress { conn: older, .. }) => conn == older,
             _ => false,
         }
@@ -80,7 +79,7 @@ impl Job {
     pub fn applies(&self) -> bool {
         !matches!(
             self,
-            Job::Decompress { .. } | Job::Count(_) | Job::WriteList(_)
+            Job::Decompress { .. } | Job::Count(_) | Job::Replicate(ReplicaJob::WriteList(_))
         )
     }
 }
@@ -96,7 +95,7 @@ pub fn drop_records(jobs: &mut JobQueue<Job>, schedule: &mut Schedule, now: Mono
             schedule.candles.put_back(page.key());
             false
         }
-        Job::Tell(..) => false,
+        Job::Replicate(ReplicaJob::Tell(..)) => false,
         _ => true,
     });
 }

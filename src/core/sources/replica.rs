@@ -8,7 +8,7 @@ use crate::core::context::Context;
 use crate::log_targets::CLUSTER;
 use crate::market::{SeriesKey, SourceId, SymbolId};
 use crate::record::{MarketInfo, Ticker};
-use crate::replication::{self, Entry, Head, Update};
+use crate::replication::{self, Entry, HAS_CLUSTERS, Head, Markets, Update};
 use crate::time::{Mono, Now};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -69,11 +69,21 @@ pub enum Outbound {
     Ask(replication::SeriesPart),
 }
 
+/// What takes longer than a turn of what the nodes of a cluster tell each other.
+#[derive(Debug)]
+pub enum ReplicaJob {
+    /// Reads the market list of another node.
+    ReadList(Markets),
+    /// Tells the other nodes of what the next job applies, and was received then.
+    Tell(Box<Update>, Now),
+    /// Writes the market list for the other nodes.
+    WriteList(ListWriter),
+}
+
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct Replica {
-    /// What this node does.
-    pub role: Role,
+    role: Role,
     /// Since when.
     pub since: Mono,
     told: VecDeque<Outbound>,
@@ -91,9 +101,17 @@ impl Replica {
         };
     }
 
+    /// What this node does.
+    pub fn role(&self) -> Role {
+        match HAS_CLUSTERS {
+            true => self.role,
+            false => Role::Alone,
+        }
+    }
+
     /// True if the others are told what comes.
     pub fn publishes(&self) -> bool {
-        self.role == Role::Collector
+        self.role() == Role::Collector
     }
 
     /// Takes out what is to be told next.

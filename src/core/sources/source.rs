@@ -32,7 +32,6 @@ use crate::durations::POLL_BOUNDS_US;
 use crate::job_queue::JobQueue;
 use crate::log_targets::SOURCE;
 use crate::market::{SeriesKey, SourceId};
-use crate::replication::Update;
 use crate::table::Key;
 use crate::time::{Mono, Now};
 use std::net::SocketAddr;
@@ -99,7 +98,7 @@ impl Source {
     /// Requests candles for a client. `false`: none will come, so the client need not wait.
     pub fn ask(&mut self, series: SeriesKey, slots: &Range<i64>, cx: &Context) -> bool {
         // Nobody is asked while it is not known who collects.
-        let is_well = !self.schedule.backoff.is_failing() && self.replica.role != Role::Waiting;
+        let is_well = !self.schedule.backoff.is_failing() && self.replica.role() != Role::Waiting;
         let is_taken = is_well && self.schedule.candles.ask(series, slots, cx);
         if is_taken {
             // It starts at the end of this turn, not while a client is served.
@@ -203,7 +202,7 @@ impl Source {
         if self.has_ended {
             return;
         }
-        if !self.replica.role.collects() {
+        if !self.replica.role().collects() {
             return self.want_due(history, cx);
         }
         self.schedule.begin_round(&self.profile, cx);
@@ -277,23 +276,7 @@ impl Source {
                 }
                 is_done
             }
-            Job::Tell(body, received) => {
-                let body = std::mem::replace(&mut **body, Update::Status(None));
-                self.publish(body, *received, cx);
-                true
-            }
-            Job::ReadList(list) => {
-                let next = self.read_list(list, cx);
-                let is_done = next.is_some();
-                self.jobs.push(next.flatten());
-                is_done
-            }
-            Job::WriteList(writer) => {
-                let list = writer.step(id, cx);
-                let is_done = list.is_some();
-                list.into_iter().for_each(|list| self.publish_list(list));
-                is_done
-            }
+            Job::Replicate(job) => self.replicate(job, cx),
             Job::RefreshList => {
                 let next = refresh_list(&self.profile, schedule, history, cx);
                 let is_done = next.is_some();
@@ -382,7 +365,7 @@ impl Source {
                 let is_later = job.is_some();
                 let told = published.map(|body| Box::new(self.with_ends(body)));
                 match told {
-                    Some(body) if is_later => self.jobs.push([Job::Tell(body, cx.now)]),
+                    Some(body) if is_later => self.tell_later(body, cx),
                     Some(body) => self.publish(*body, cx.now, cx),
                     None => {}
                 }

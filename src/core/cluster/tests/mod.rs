@@ -12,6 +12,7 @@ use crate::rng::Rng;
 use crate::table::Key;
 use crate::time::{Mono, Now, UnixMs};
 use model::Model;
+use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -20,10 +21,14 @@ use std::time::Duration;
 const STEP_MS: u64 = 10;
 const SOURCES: [&str; 3] = ["one", "two", "three"];
 
+/// The nodes of the engine: the configured one, and another that may have the keys.
+const ENGINES: [([u8; 4], u16); 2] = [([10, 0, 0, 2], 6379), ([10, 0, 0, 3], 7000)];
+
 /// What a connection of a node leads to.
 #[derive(Default)]
 struct Wire {
-    is_engine: bool,
+    /// Which node of the engine.
+    engine: Option<SocketAddr>,
     bytes: Vec<u8>,
     /// A command that waits for entries, and until when.
     waiting: Option<(Vec<Vec<u8>>, u64)>,
@@ -48,6 +53,10 @@ struct World {
     lost_replies: usize,
     nodes: Vec<Option<Node>>,
     demo: Demo,
+    /// Markets that the exchange has not.
+    hidden: &'static [&'static str],
+    /// From one poll to the next, of nodes that are started from now on.
+    poll: Duration,
     /// Polls of all quotes: when, of which source, by which node.
     polls: Vec<(u64, String, usize)>,
     rng: Rng,
@@ -63,13 +72,26 @@ impl World {
             lost_replies: 0,
             nodes: Vec::new(),
             demo: Demo::new(1),
+            hidden: &[],
+            poll: Duration::from_secs(1),
             polls: Vec::new(),
             rng: Rng::new(seed),
         };
-        for at in 0..count {
-            world.nodes.push(None);
-            world.start(at);
+        world.add(count);
+        world
+    }
+
+    fn add(&mut self, count: usize) {
+        for at in self.nodes.len()..self.nodes.len() + count {
+            self.nodes.push(None);
+            self.start(at);
         }
+    }
+
+    /// So many nodes that are all in their places.
+    fn settled(count: usize) -> World {
+        let mut world = World::new(count, seed());
+        world.run(12_000);
         world
     }
 
@@ -84,7 +106,7 @@ impl World {
         let source = |id: &&str| SourceConfig {
             id: id.to_string(),
             url: Url::parse(&format!("http://10.0.0.1:80/{id}")).ok(),
-            poll: Duration::from_secs(1),
+            poll: self.poll,
             ..SourceConfig::of("binance")
         };
         let config = Config {
@@ -111,9 +133,13 @@ impl World {
     }
 
     fn run(&mut self, ms: u64) {
+        self.run_in_steps(ms, STEP_MS);
+    }
+
+    fn run_in_steps(&mut self, ms: u64, step_ms: u64) {
         let end = self.ms + ms;
         while self.ms < end {
-            self.ms += STEP_MS;
+            self.ms += step_ms;
             self.model.time_ms = 1_790_000_000_000 + self.ms as i64;
             for at in 0..self.nodes.len() {
                 if let Some(mut node) = self.nodes[at].take() {
@@ -157,13 +183,15 @@ impl World {
         let now = self.now();
         match action {
             Action::Connect(key, address) => {
-                let is_engine = address == SocketAddr::from(([10, 0, 0, 2], 6379));
-                if is_engine && (!self.is_engine_up || node.is_cut) {
+                let engine = Some(address).filter(|it| ENGINES.map(SocketAddr::from).contains(it));
+                if engine.is_some()
+                    && (!self.is_engine_up || node.is_cut || self.model.is_deaf == engine)
+                {
                     let why = Broken::Io(ErrorKind::ConnectionRefused);
                     return node.core.handle(key, Event::Failed(&why), now);
                 }
                 let wire = Wire {
-                    is_engine,
+                    engine,
                     ..Wire::default()
                 };
                 node.wires.insert(key, wire);
@@ -197,13 +225,13 @@ impl World {
         let Some(wire) = node.wires.get_mut(&key) else {
             return;
         };
-        if !wire.is_engine {
+        let Some(engine) = wire.engine else {
             return self.exchange(at, key, node);
-        }
+        };
         while wire.waiting.is_none()
             && let Some(command) = Model::next_command(&mut wire.bytes)
         {
-            match self.model.run(&command, false) {
+            match self.model.ask(engine, &command, false) {
                 Some(_) if self.lost_replies > 0 => {
                     self.lost_replies -= 1;
                     return node.core.handle(key, Event::Eof, now);
@@ -217,18 +245,20 @@ impl World {
     /// Brings a node what has come for it.
     fn deliver(&mut self, key: Key, node: &mut Node) {
         let now = self.now();
-        let Some(wire) = node.wires.get_mut(&key).filter(|it| it.is_engine) else {
+        let wire = node.wires.get_mut(&key);
+        let Some((wire, engine)) = wire.and_then(|it| it.engine.map(|engine| (it, engine))) else {
             return;
         };
-        if !self.is_engine_up || node.is_cut {
+        let is_gone = !self.is_engine_up || self.model.is_deaf == Some(engine);
+        if is_gone || node.is_cut {
             // Cut off without a word; a dead engine closes.
-            if !self.is_engine_up {
+            if is_gone {
                 node.core.handle(key, Event::Eof, now);
             }
             return;
         }
         if let Some((command, until)) = wire.waiting.take() {
-            match self.model.run(&command, self.ms >= until) {
+            match self.model.ask(engine, &command, self.ms >= until) {
                 Some(reply) => wire.replies.push((self.ms + self.delay_ms, reply)),
                 None => wire.waiting = Some((command, until)),
             }
@@ -265,6 +295,9 @@ impl World {
         let path = format!("/{path}");
         self.demo
             .respond(path.as_bytes(), query.as_bytes(), now.unix, &mut body);
+        if !self.hidden.is_empty() {
+            body = without(&body, self.hidden);
+        }
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
         let reply = [head.as_bytes(), &body].concat();
         node.core.handle(key, Event::Received(&reply), now);
@@ -362,6 +395,24 @@ impl World {
     }
 }
 
+/// A body without what it says of these markets.
+fn without(body: &[u8], markets: &[&str]) -> Vec<u8> {
+    let mut body: Value = serde_json::from_slice(body).expect("the demo speaks JSON");
+    let is_shown = |it: &Value| {
+        !it["symbol"]
+            .as_str()
+            .is_some_and(|it| markets.contains(&it))
+    };
+    match body.get("symbols").is_some() {
+        true => &mut body["symbols"],
+        false => &mut body,
+    }
+    .as_array_mut()
+    .into_iter()
+    .for_each(|list| list.retain(is_shown));
+    body.to_string().into_bytes()
+}
+
 fn seed() -> u64 {
     let given = std::env::var("CLUSTER_SEED").ok();
     given.and_then(|text| text.parse().ok()).unwrap_or(1)
@@ -369,8 +420,7 @@ fn seed() -> u64 {
 
 #[test]
 fn one_node_collects_each_source_and_the_others_serve_the_same() {
-    let mut world = World::new(3, seed());
-    world.run(12_000);
+    let mut world = World::settled(3);
     world.ends_with_one_collector_each();
     let of = |source| world.collectors(source)[0];
     let mut all = [of(0), of(1), of(2)];
@@ -385,8 +435,7 @@ fn one_node_collects_each_source_and_the_others_serve_the_same() {
 
 #[test]
 fn a_dead_collector_is_replaced_within_the_lease_and_a_poll() {
-    let mut world = World::new(3, seed());
-    world.run(12_000);
+    let mut world = World::settled(3);
     for round in 0..4 {
         let dead = world.collectors(round % 3)[0];
         let since = world.ms;
@@ -409,8 +458,7 @@ fn a_dead_collector_is_replaced_within_the_lease_and_a_poll() {
 
 #[test]
 fn a_paused_collector_asks_before_it_calls_the_exchange_again() {
-    let mut world = World::new(2, seed());
-    world.run(12_000);
+    let mut world = World::settled(2);
     let paused = world.collectors(0)[0];
     world.node(paused).is_paused = true;
     world.run(10_000);
@@ -425,8 +473,7 @@ fn a_paused_collector_asks_before_it_calls_the_exchange_again() {
 
 #[test]
 fn without_engine_collectors_go_on_and_followers_do_not_begin() {
-    let mut world = World::new(3, seed());
-    world.run(12_000);
+    let mut world = World::settled(3);
     let before: Vec<_> = (0..3).map(|source| world.collectors(source)).collect();
     for is_wiped in [false, true] {
         let old = world.model.clone();
@@ -453,8 +500,7 @@ fn without_engine_collectors_go_on_and_followers_do_not_begin() {
 
 #[test]
 fn a_collector_that_is_cut_off_collects_for_itself_and_its_late_entries_are_refused() {
-    let mut world = World::new(2, seed());
-    world.run(12_000);
+    let mut world = World::settled(2);
     let cut = world.collectors(0)[0];
     world.node(cut).is_cut = true;
     world.run(20_000);
@@ -468,8 +514,7 @@ fn a_collector_that_is_cut_off_collects_for_itself_and_its_late_entries_are_refu
 
 #[test]
 fn lost_replies_flushed_scripts_slow_replies_and_trimmed_streams_change_nothing() {
-    let mut world = World::new(3, seed());
-    world.run(12_000);
+    let mut world = World::settled(3);
     for _ in 0..5 {
         world.lost_replies = 1 + world.rng.below(3) as usize;
         let ms = 500 + world.rng.below(2000);
@@ -505,8 +550,7 @@ fn lost_replies_flushed_scripts_slow_replies_and_trimmed_streams_change_nothing(
 
 #[test]
 fn the_clock_of_the_engine_may_jump() {
-    let mut world = World::new(3, seed());
-    world.run(12_000);
+    let mut world = World::settled(3);
     for lease in world.model.hashes.values_mut() {
         // As after an hour back: leases that end in an hour.
         let until: i64 = lease["until"].parse().expect("a number");
@@ -521,8 +565,7 @@ fn the_clock_of_the_engine_may_jump() {
 
 #[test]
 fn an_engine_that_refuses_is_told_in_words_and_without_the_password() {
-    let mut world = World::new(2, seed());
-    world.run(12_000);
+    let mut world = World::settled(2);
     for (error, expected) in [
         (
             "OOM command not allowed when used memory > 'maxmemory'.",
@@ -532,7 +575,7 @@ fn an_engine_that_refuses_is_told_in_words_and_without_the_password() {
             "READONLY You can't write against a read only replica.",
             "it is a replica",
         ),
-        ("MOVED 7 10.0.0.9:6379", "10.0.0.9:6379"),
+        ("ASK 7 10.0.0.9:6379", "moving the keys"),
         (
             "LOADING Redis is loading the dataset in memory",
             "it is loading its data",
@@ -559,9 +602,97 @@ fn an_engine_that_refuses_is_told_in_words_and_without_the_password() {
 }
 
 #[test]
-fn a_stopped_node_lets_go_at_once() {
-    let mut world = World::new(3, seed());
+fn a_list_that_changes_at_the_exchange_changes_on_all_nodes() {
+    const LATE: &str = "BTCUSDT";
+    const GONE: &str = "ETHUSDT";
+    let mut world = World::new(0, seed());
+    (world.hidden, world.poll) = (&[LATE], Duration::from_secs(10));
+    world.add(3);
     world.run(12_000);
+    let all_know = |world: &World, is_late_listed: bool| {
+        for node in world.nodes.iter().flatten() {
+            let market = &node.core.cx.market;
+            for source in (0..SOURCES.len()).map(|at| SourceId(at as u16)) {
+                let has = |name: &str| {
+                    let mut known = market.catalog.known().iter();
+                    known.any(|symbol| {
+                        let listing = market.catalog.listing(source, *symbol);
+                        let is_it = listing.is_some_and(|it| *it.ticker_id == *name);
+                        is_it && market.quotes.of(source, *symbol).is_some()
+                    })
+                };
+                assert_eq!(has(LATE), is_late_listed);
+                assert_eq!(has(GONE), !is_late_listed);
+                assert!(has("SOLUSDT"));
+            }
+        }
+    };
+    all_know(&world, false);
+    // Lists are read each hour. One node is away meanwhile.
+    world.hidden = &[GONE];
+    world.nodes[2] = None;
+    world.run_in_steps(3_620_000, 200);
+    all_know(&world, true);
+    world.start(2);
+    world.run(12_000);
+    world.ends_with_one_collector_each();
+    all_know(&world, true);
+}
+
+#[test]
+fn the_node_of_the_engine_that_has_the_keys_is_found_wherever_they_go() {
+    let mut world = World::new(0, seed());
+    world.model.keys_at = Some(ENGINES[1].into());
+    world.add(3);
+    world.run(12_000);
+    world.ends_with_one_collector_each();
+    let before: Vec<_> = (0..3).map(|source| world.collectors(source)).collect();
+    // The keys move while all run: nobody else collects for that.
+    for to in [0, 1, 0] {
+        let since = world.ms;
+        world.model.keys_at = Some(ENGINES[to].into());
+        world.run(1000);
+        world.agrees(2100);
+        world.run(5000);
+        world.agrees(2100);
+        let after: Vec<_> = (0..3).map(|source| world.collectors(source)).collect();
+        assert_eq!(before, after);
+        assert!(world.longest_gap(since) <= 2000);
+    }
+    // A node that has been sent on, and finds nobody there, comes back to where it was sent from.
+    world.model.keys_at = Some(ENGINES[1].into());
+    world.run(3000);
+    world.model.is_deaf = Some(ENGINES[1].into());
+    world.run(4000);
+    world.model.keys_at = Some(ENGINES[0].into());
+    world.run(5000);
+    world.ends_with_one_collector_each();
+    world.agrees(3100);
+    world.epochs_are_unique();
+}
+
+#[test]
+fn nodes_of_the_engine_that_send_each_other_the_keys_are_as_good_as_down() {
+    let mut world = World::settled(2);
+    world.model.is_circle = true;
+    world.model.asked = 0;
+    world.run(10_000);
+    for node in world.nodes.iter().flatten() {
+        let cluster = node.core.cx.stats.cluster.as_ref();
+        let (_, why) = cluster.and_then(|it| it.down.as_ref()).expect("it is down");
+        assert!(why.contains("send each other"), "{why}");
+    }
+    // Each hop is a few commands, with a pause after some hops.
+    assert!(world.model.asked < 2000, "{}", world.model.asked);
+    world.model.is_circle = false;
+    world.run(6000);
+    world.ends_with_one_collector_each();
+    world.agrees(3100);
+}
+
+#[test]
+fn a_stopped_node_lets_go_at_once() {
+    let mut world = World::settled(3);
     let stopped = world.collectors(1)[0];
     let now = world.now();
     world.node(stopped).core.shut_down(now);

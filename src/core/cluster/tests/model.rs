@@ -1,10 +1,12 @@
 //! A model of the engine: what the commands and scripts of a cluster do, in memory, and the faults that a
 //! real one has.
 
+use super::ENGINES;
 use crate::core::cluster::scripts::Script;
 use crate::core::cluster::seat::EntryId;
 use crate::resp::{RespValue, parse};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::SocketAddr;
 
 /// An entry of a stream.
 type Entry = (EntryId, Vec<u8>);
@@ -21,6 +23,14 @@ pub struct Model {
     pub has_scripts: bool,
     /// An error that every write gets.
     pub refuses: Option<&'static str>,
+    /// The node of the engine that has the keys; `None`: there is only one.
+    pub keys_at: Option<SocketAddr>,
+    /// One of its nodes that lets nobody connect.
+    pub is_deaf: Option<SocketAddr>,
+    /// True if each of its nodes takes another for the one that has the keys.
+    pub is_circle: bool,
+    /// Commands that were asked.
+    pub asked: usize,
     /// Publications that were refused for their epoch.
     pub fenced: usize,
     /// Publications: lease, epoch, holder.
@@ -65,8 +75,27 @@ impl Model {
         Some(words)
     }
 
+    /// Runs a command at one of its nodes.
+    pub fn ask(&mut self, at: SocketAddr, words: &[Vec<u8>], is_over: bool) -> Answer {
+        self.asked += 1;
+        let has_keys = !["SCRIPT", "AUTH", "SELECT"]
+            .map(str::as_bytes)
+            .contains(&&*words[0]);
+        let other = match self.is_circle {
+            true => ENGINES
+                .map(SocketAddr::from)
+                .into_iter()
+                .find(|it| *it != at),
+            false => self.keys_at.filter(|it| *it != at),
+        };
+        match other.filter(|_| has_keys) {
+            Some(other) => Some(format!("-MOVED 7 {other}\r\n").into_bytes()),
+            None => self.run(words, is_over),
+        }
+    }
+
     /// Runs a command. `is_over`: one that waits has waited long enough.
-    pub fn run(&mut self, words: &[Vec<u8>], is_over: bool) -> Answer {
+    fn run(&mut self, words: &[Vec<u8>], is_over: bool) -> Answer {
         let text = |at: usize| String::from_utf8_lossy(&words[at]).into_owned();
         let answer = match &*text(0) {
             "SCRIPT" => {
@@ -176,7 +205,9 @@ impl Model {
                 .nodes
                 .iter()
                 .filter(|(_, at)| (now - **at).abs() <= ttl);
-            let live: Vec<_> = live.map(|(name, _)| bulk(name.as_bytes())).collect();
+            let mut live: Vec<_> = live.map(|(name, at)| (at, bulk(name.as_bytes()))).collect();
+            live.sort();
+            let live: Vec<_> = live.into_iter().map(|(_, name)| name).collect();
             return list(&[bulk(now.to_string().as_bytes()), list(&live)]);
         }
         let lease = self.hashes.entry(keys[0].clone()).or_default().clone();

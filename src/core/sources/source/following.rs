@@ -6,14 +6,14 @@ use crate::core::context::Context;
 use crate::core::history::{History, Pace};
 use crate::core::sources::candle_page::CandlePage;
 use crate::core::sources::jobs::Job;
-use crate::core::sources::replica::Role;
+use crate::core::sources::replica::{ReplicaJob, Role};
 use crate::core::sources::schedule::HOURLY;
 use crate::core::sources::series_plan::Urgency;
 use crate::core::sources::staged::{Items, Staged, Stager};
 use crate::core::sources::task::Task;
 use crate::core::stats::SourceState;
 use crate::exchange::Sink;
-use crate::market::{Awaited, Lookup, Reported, SeriesKey};
+use crate::market::{Awaited, Reported};
 use crate::replication::{Entry, Head, Markets, SentCandles, Update};
 use crate::time::{Mono, Now};
 use std::time::Duration;
@@ -43,7 +43,7 @@ impl Source {
         history: &mut History,
         cx: &mut Context,
     ) {
-        if self.has_ended || self.replica.role != Role::Follower {
+        if self.has_ended || self.replica.role() != Role::Follower {
             return;
         }
         let age_ms = entry.head.waited_ms.saturating_add(age.as_millis() as u64);
@@ -129,14 +129,8 @@ impl Source {
     }
 
     fn follow_candles(&mut self, page: SentCandles, cx: &mut Context) {
-        let SentCandles { series, .. } = &page;
-        let Lookup::Known(symbol) = cx.market.catalog.find(series.symbol.as_bytes()) else {
+        let Some(key) = self.series_of(&page.series, cx) else {
             return;
-        };
-        let key = SeriesKey {
-            source: self.profile.id,
-            symbol,
-            interval: series.interval,
         };
         self.replica.came(key);
         let clock = cx.stats[key.source].clock;
@@ -161,12 +155,17 @@ impl Source {
 
     /// Takes in the market list of the collector. `false`: one is being applied.
     pub fn follow_list(&mut self, list: Markets, cx: &mut Context) -> bool {
-        let is_reading = |job: &Job| matches!(job, Job::ReadList(_) | Job::RefreshList);
+        let is_reading = |job: &Job| {
+            matches!(
+                job,
+                Job::Replicate(ReplicaJob::ReadList(_)) | Job::RefreshList
+            )
+        };
         let can_read = !self.jobs.iter().any(is_reading);
-        if self.replica.role == Role::Follower && !self.has_ended && can_read {
+        if self.replica.role() == Role::Follower && !self.has_ended && can_read {
             self.schedule.list_due = cx.now.mono + HOURLY;
             cx.market.catalog.begin_list(self.profile.id);
-            self.jobs.push([Job::ReadList(list)]);
+            self.jobs.push([Job::Replicate(ReplicaJob::ReadList(list))]);
         }
         can_read
     }
@@ -194,7 +193,7 @@ impl Source {
         while let Some(key) = self.replica.next_late(cx.now.mono) {
             self.schedule.candles.failed(key, cx.now);
         }
-        let follows = self.replica.role == Role::Follower;
+        let follows = self.replica.role() == Role::Follower;
         let has_rest = follows && self.schedule.has_list && !self.schedule.clock.is_in_doubt();
         let mut next = None;
         while has_rest && self.replica.has_room() && self.staged() == 0 {

@@ -5,23 +5,23 @@ use super::Source;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::jobs::{Job, drop_records};
-use crate::core::sources::replica::{AskedRange, ListWriter, Outbound, Role, named};
+use crate::core::sources::replica::{AskedRange, ListWriter, Outbound, ReplicaJob, Role, named};
 use crate::core::sources::staged::{Items, Staged, Tickers};
 use crate::core::sources::task::Task;
 use crate::market::{Lookup, SeriesKey};
-use crate::replication::{self, SentCandles, Update};
+use crate::replication::{HAS_CLUSTERS, SentCandles, SeriesPart, Update};
 use crate::time::{Now, UnixMs};
 use std::ops::Range;
 
 impl Source {
     /// What this node does for the source.
     pub fn role(&self) -> Role {
-        self.replica.role
+        self.replica.role()
     }
 
     /// Takes on a role. What was requested in the former one is dropped, unless it goes on collecting.
     pub fn set_role(&mut self, role: Role, cx: &mut Context) {
-        let was = self.replica.role;
+        let was = self.replica.role();
         self.replica.begin(role, cx.now.mono);
         if was.collects() && !role.collects() {
             self.put_back_all(|_| true, cx);
@@ -43,7 +43,7 @@ impl Source {
             self.schedule.budget.go_alone(cx.now.mono);
         }
         if role == Role::Collector && self.schedule.has_list {
-            self.jobs.push([Job::WriteList(ListWriter::new())]);
+            self.write_list();
         }
         self.wake_up(cx.now);
     }
@@ -180,22 +180,53 @@ impl Source {
         body
     }
 
-    /// Tells them the market list, once it is written.
-    pub(super) fn publish_list(&mut self, list: Vec<u8>) {
-        self.replica.publish_list(list);
+    /// Tells the other nodes of a response when the next job is begun, which applies it.
+    pub(super) fn tell_later(&mut self, body: Box<Update>, cx: &Context) {
+        let job = ReplicaJob::Tell(body, cx.now);
+        self.jobs.push([Job::Replicate(job)]);
     }
 
     /// Writes the market list for the other nodes, which has changed.
     pub fn list_changed(&mut self) {
         if self.replica.publishes() {
-            self.jobs.push([Job::WriteList(ListWriter::new())]);
+            self.write_list();
+        }
+    }
+
+    fn write_list(&mut self) {
+        let job = ReplicaJob::WriteList(ListWriter::new());
+        self.jobs.push([Job::Replicate(job)]);
+    }
+
+    /// Steps a job once. `true`: it is done.
+    pub(super) fn replicate(&mut self, job: &mut ReplicaJob, cx: &mut Context) -> bool {
+        match job {
+            _ if !HAS_CLUSTERS => true,
+            ReplicaJob::Tell(body, received) => {
+                let body = std::mem::replace(&mut **body, Update::Status(None));
+                self.publish(body, *received, cx);
+                true
+            }
+            ReplicaJob::ReadList(list) => {
+                let next = self.read_list(list, cx);
+                let is_done = next.is_some();
+                self.jobs.push(next.flatten());
+                is_done
+            }
+            ReplicaJob::WriteList(writer) => {
+                let list = writer.step(self.profile.id, cx);
+                let is_done = list.is_some();
+                list.into_iter()
+                    .for_each(|list| self.replica.publish_list(list));
+                is_done
+            }
         }
     }
 }
 
 /// A series and some of its slots, as the nodes tell each other.
-fn series_named(key: SeriesKey, slots: Range<i64>, cx: &Context) -> replication::SeriesPart {
-    replication::SeriesPart {
+fn series_named(key: SeriesKey, slots: Range<i64>, cx: &Context) -> SeriesPart {
+    SeriesPart {
         symbol: cx.market.catalog.name(key.symbol).as_str().into(),
         interval: key.interval,
         slots,
@@ -204,20 +235,22 @@ fn series_named(key: SeriesKey, slots: Range<i64>, cx: &Context) -> replication:
 
 /// What a collector does for the candles that others ask for.
 impl Source {
-    /// Another node asks for candles.
-    pub fn asked(
-        &mut self,
-        series: &replication::SeriesPart,
-        history: &mut History,
-        cx: &mut Context,
-    ) {
-        let Lookup::Known(symbol) = cx.market.catalog.find(series.symbol.as_bytes()) else {
-            return;
+    /// The series that another node has named, if its market is known here.
+    pub(super) fn series_of(&self, named: &SeriesPart, cx: &Context) -> Option<SeriesKey> {
+        let Lookup::Known(symbol) = cx.market.catalog.find(named.symbol.as_bytes()) else {
+            return None;
         };
-        let key = SeriesKey {
+        Some(SeriesKey {
             source: self.profile.id,
             symbol,
-            interval: series.interval,
+            interval: named.interval,
+        })
+    }
+
+    /// Another node asks for candles.
+    pub fn asked(&mut self, series: &SeriesPart, history: &mut History, cx: &mut Context) {
+        let Some(key) = self.series_of(series, cx) else {
+            return;
         };
         if self.replica.publishes()
             && self.follow(key, cx)

@@ -1,0 +1,209 @@
+//! The way to the engine: the configured address, and the node of a Redis cluster that has the keys.
+//!
+//! Every key of ours is in one slot. So a node that replies `MOVED slot host:port` to one command names the
+//! node for all of them, and [`EngineRoute`] leads there from then on, with the same user and password. When
+//! that one fails, the configured address is tried again, and the two take turns: either may be the one that
+//! knows better.
+
+use crate::config::EngineUrl;
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+
+/// Nodes that may send us on before one of them has served: a cluster whose nodes agree needs one, and one
+/// more while it moves the slot.
+const MOST_HOPS: u8 = 4;
+
+/// Longest name of a host (RFC 1035).
+const MOST_HOST: usize = 253;
+
+/// Host and port.
+type Place = (String, u16);
+
+/// See the module's page.
+pub struct EngineRoute {
+    /// Where it leads now.
+    url: EngineUrl,
+    configured: Place,
+    /// The node that was named last.
+    named: Option<Place>,
+    hops: u8,
+    addresses: VecDeque<SocketAddr>,
+}
+
+impl EngineRoute {
+    /// To the configured address.
+    pub fn new(url: EngineUrl) -> EngineRoute {
+        let mut route = EngineRoute {
+            configured: (url.host.clone(), url.port),
+            url,
+            named: None,
+            hops: 0,
+            addresses: VecDeque::new(),
+        };
+        route.know_literal();
+        route
+    }
+
+    /// Where it leads now.
+    pub fn url(&self) -> &EngineUrl {
+        &self.url
+    }
+
+    /// The next address to try. `None`: the name is to be looked up.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.addresses.front().copied()
+    }
+
+    /// The name has been looked up.
+    pub fn resolved(&mut self, addresses: Vec<SocketAddr>) {
+        self.addresses = addresses.into();
+    }
+
+    /// The engine there is up.
+    pub fn arrived(&mut self) {
+        self.hops = 0;
+    }
+
+    /// It cannot be used. The next address is tried, or the other place.
+    pub fn failed(&mut self, was_up: bool) {
+        self.hops = 0;
+        if !was_up {
+            self.addresses.pop_front();
+        }
+        let is_configured = self.place() == self.configured;
+        let other = match is_configured {
+            true => self.named.clone(),
+            false => Some(self.configured.clone()),
+        };
+        match other {
+            Some(other) => self.lead_to(other),
+            None if self.addresses.is_empty() => self.know_literal(),
+            None => {}
+        }
+    }
+
+    /// The engine has said where the keys are: `slot host:port`.
+    pub fn moved(&mut self, told: &[u8]) -> Result<(), &'static str> {
+        let place = parse(told, &self.url.host).ok_or("it names no node for the keys")?;
+        self.hops += 1;
+        if self.hops > MOST_HOPS {
+            return Err("nodes of its cluster send each other the keys");
+        }
+        self.named = Some(place.clone()).filter(|it| *it != self.configured);
+        self.lead_to(place);
+        Ok(())
+    }
+
+    fn place(&self) -> Place {
+        (self.url.host.clone(), self.url.port)
+    }
+
+    fn lead_to(&mut self, place: Place) {
+        (self.url.host, self.url.port) = place;
+        self.addresses.clear();
+        self.know_literal();
+    }
+
+    /// An address needs no look-up.
+    fn know_literal(&mut self) {
+        if let Ok(ip) = self.url.host.parse::<IpAddr>() {
+            self.addresses = [SocketAddr::new(ip, self.url.port)].into();
+        }
+    }
+}
+
+/// Reads `slot host:port`. No host means the one that is connected to.
+fn parse(told: &[u8], host: &str) -> Option<Place> {
+    let (_, place) = std::str::from_utf8(told).ok()?.split_once(' ')?;
+    let (named, port) = place.trim_end().rsplit_once(':')?;
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "-._:".contains(char);
+    let port: u16 = port.parse().ok().filter(|port| *port > 0)?;
+    let named = named.trim_start_matches('[').trim_end_matches(']');
+    let is_host = named.len() <= MOST_HOST && named.chars().all(is_plain);
+    let named = if named.is_empty() { host } else { named };
+    is_host.then(|| (named.to_ascii_lowercase(), port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route() -> EngineRoute {
+        EngineRoute::new(
+            EngineUrl::parse("rediss://u:p@10.0.0.1:7000/0").expect("it is well-formed"),
+        )
+    }
+
+    fn port(route: &EngineRoute) -> u16 {
+        route.url().port
+    }
+
+    #[test]
+    fn a_node_that_has_the_keys_is_read_in_all_its_forms() {
+        let check = |told: &str, expected: Option<(&str, u16)>| {
+            let expected = expected.map(|(host, port)| (host.to_string(), port));
+            assert_eq!(parse(told.as_bytes(), "here"), expected, "{told:?}");
+        };
+        check("3999 10.0.0.2:7001", Some(("10.0.0.2", 7001)));
+        check("3999 :7001", Some(("here", 7001)));
+        check("3999 Redis-2.example:7001", Some(("redis-2.example", 7001)));
+        check("3999 2001:db8::1:7001", Some(("2001:db8::1", 7001)));
+        check("3999 [2001:db8::1]:7001", Some(("2001:db8::1", 7001)));
+        for told in [
+            "",
+            "3999",
+            "3999 ",
+            "3999 ?:7001",
+            "3999 h",
+            "3999 h:0",
+            "3999 h:70000",
+            "3999 a b:1",
+            "3999 a@b:1",
+            "3999 \u{e9}:1",
+        ] {
+            check(told, None);
+        }
+        check(&format!("1 {}:1", "x".repeat(254)), None);
+    }
+
+    #[test]
+    fn a_place_that_fails_takes_turns_with_the_configured_one() {
+        let mut route = route();
+        assert_eq!(route.moved(b"1 10.0.0.2:7001"), Ok(()));
+        route.arrived();
+        let ports = [0; 4].map(|_| {
+            route.failed(true);
+            (port(&route), route.address().map(|it| it.port()))
+        });
+        let of = |port| (port, Some(port));
+        assert_eq!(ports, [of(7000), of(7001), of(7000), of(7001)]);
+        assert_eq!(route.url().to_string(), "rediss://***@10.0.0.2:7001/0");
+    }
+
+    #[test]
+    fn nodes_that_send_each_other_the_keys_are_given_up() {
+        let mut route = route();
+        for hop in 0..MOST_HOPS {
+            let told = format!("1 10.0.0.{}:7000", 1 + (hop + 1) % 2);
+            assert_eq!(route.moved(told.as_bytes()), Ok(()));
+        }
+        assert!(route.moved(b"1 10.0.0.2:7000").is_err());
+        route.failed(false);
+        assert_eq!(route.moved(b"1 10.0.0.2:7000"), Ok(()));
+    }
+
+    #[test]
+    fn addresses_of_a_name_are_tried_one_after_the_other() {
+        let mut route =
+            EngineRoute::new(EngineUrl::parse("redis://name").expect("it is well-formed"));
+        assert_eq!(route.address(), None);
+        let address = |last| SocketAddr::from(([10, 0, 0, last], 6379));
+        route.resolved(vec![address(1), address(2)]);
+        route.failed(false);
+        assert_eq!(route.address(), Some(address(2)));
+        route.failed(true);
+        assert_eq!(route.address(), Some(address(2)));
+        route.failed(false);
+        assert_eq!(route.address(), None, "it is looked up again");
+    }
+}
