@@ -233,7 +233,7 @@ impl Listener {
         {
             // One that is told again as it was has changed to and fro, or its client was away.
             let is_new = self.resumes.is_some() && !self.underway.iter().any(|it| it.1 == symbol);
-            if !is_new {
+            if !is_new && !books.may_be_twice(market, &quote) {
                 return Err(format!("{symbol} is told twice: {data}"));
             }
         }

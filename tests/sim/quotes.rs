@@ -101,6 +101,19 @@ impl Books<'_> {
         })
     }
 
+    /// Whether two polls brought a quote in the millisecond that it shows.
+    pub fn may_be_twice(&self, market: usize, quote: &Json) -> bool {
+        let id = quote["source"].text().unwrap_or_default();
+        let at = quote["receivedAt"].integer().unwrap_or_default();
+        let source = self.sources.iter().find(|ledger| ledger.id == id);
+        let states = source.map(|ledger| ledger.quotes[market].seen((0, self.span.1)).0);
+        let states = states.into_iter().flatten();
+        states
+            .filter(|(_, state)| (state.received_ms.0..=state.received_ms.1).contains(&at))
+            .count()
+            > 1
+    }
+
     /// The values of a quote as charting libraries get them.
     pub fn check_values(&self, market: usize, shown: &Json) -> Result<(), String> {
         const NAMES: [(&str, &str); 9] = [

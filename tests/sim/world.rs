@@ -340,6 +340,11 @@ impl World {
                 let now = self.moment();
                 self.exchanges[source].mouth.truth.off_ms += ms;
                 self.ledgers[source].jumped(ms, now);
+                if ms < 0 {
+                    // By that clock, what was settled may not have happened yet.
+                    let id = &self.ledgers[source].id;
+                    self.told.settled.retain(|(_, of), _| of != id);
+                }
                 self.trace.note(
                     self.now,
                     format!("source {source}'s clock jumps by {ms} ms"),

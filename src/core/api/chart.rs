@@ -184,7 +184,12 @@ impl Deferred for DeferredChart {
     }
 
     fn finish(mut self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
-        if untracked(view, self.asked.symbol, self.key.source).is_some() {
+        let symbol = self.asked.symbol;
+        let is_gone = match self.asked.source {
+            Some(source) => untracked(view, symbol, source).is_some(),
+            None => !view.market.catalog.sources_of(symbol).contains(&self.key.source),
+        };
+        if is_gone {
             // Its candles are gone with the source, which a reload has ended: another one may have them.
             return chart(view, &self.asked, responder).unwrap_or_else(|error| {
                 send_error(&error, responder);
