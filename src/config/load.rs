@@ -14,7 +14,7 @@ use super::log_rules;
 use super::proxy::Proxies;
 use super::schema::{Config, DEMO, History, SourceConfig};
 use super::url::Url;
-use super::values::{read_key, read_object};
+use super::values::{Keys as _, Visit, read_key, read_object, walk};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -136,6 +136,8 @@ pub(super) fn read_file(config: &mut Config, name: &str, text: &str, report: &mu
     // Some editors write a byte order mark; JSON has none.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     report.open(name, text);
+    let keys = &mut |visit: &mut Visit<'_>| Config::default().keys(visit);
+    walk("", keys, &mut |path, key| report.note_key(path, key));
     match Node::whole(name, text) {
         Ok(node) => read_object(config, "", &node, report),
         Err(fault) => report.add(fault),

@@ -124,6 +124,30 @@ fn nothing_said_is_the_demo_exchange_with_the_defaults() {
 }
 
 #[test]
+fn an_unknown_key_that_belongs_elsewhere_tells_where() {
+    let check = |text: &str, expected: &str| {
+        assert_eq!(faults(text), [format!("m.json:1: {expected}")], "{text}");
+    };
+    check(
+        "{ \"staleAfterMs\": 1 }",
+        "staleAfterMs: unknown key: it is a key of sources[]",
+    );
+    check(
+        "{ \"limits\": { \"listen\": \":1\" } }",
+        "limits.listen: unknown key: it is a key of the file itself",
+    );
+    check(
+        "{ \"keep\": 1 }",
+        "keep: unknown key: it is a key of history.1m, history.1h, history.1d",
+    );
+    // What looks like a slip is more likely than another place.
+    check(
+        "{ \"categories\": [{ \"id\": \"a\", \"symbol\": [] }] }",
+        "categories[0].symbol: unknown key, did you mean \"symbols\"?",
+    );
+}
+
+#[test]
 fn every_fault_of_a_file_names_its_place_and_what_was_expected() {
     let check = |text: &str, expected: &[&str]| assert_eq!(faults(text), expected, "{text}");
     check("{}", &[]);
@@ -626,7 +650,10 @@ fn faults_of_flags_and_variables_are_told_beside_those_of_the_file() {
             "--wrong: unknown option, see --help",
             "MARKETD_LISTEN: expected ADDR:PORT or unix:PATH, found \"y\"",
             "--data: expected a file name or \":memory:\", found \"\"",
-            &format!("{}:2: pollMs: unknown key", &*path),
+            &format!(
+                "{}:2: pollMs: unknown key: it is a key of sources[]",
+                &*path
+            ),
             &format!(
                 "{}:2: sources: expected a list of at most 64 objects, found 7",
                 &*path
