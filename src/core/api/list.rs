@@ -20,6 +20,9 @@ const PART_BYTES: usize = 32 * 1024;
 /// bodies of its address or a part of the fingerprint. So the tag identifies all of its bytes.
 #[derive(Debug, Default)]
 pub struct Body {
+    /// What is before `bytes`, in parts. One buffer that grows would be copied, and to copy a megabyte takes
+    /// longer than a part of a response may take.
+    parts: Vec<Vec<u8>>,
     bytes: Vec<u8>,
     made_of: Fingerprint,
 }
@@ -41,12 +44,14 @@ impl Body {
         self.part(Part::Text(text)).extend_from_slice(text);
     }
 
-    /// Takes the bytes so far out, and goes on.
-    pub fn cut(&mut self, room: usize) -> Vec<u8> {
-        std::mem::replace(&mut self.bytes, Vec::with_capacity(room))
+    /// Ends a part of the body. The next one takes so many bytes.
+    pub fn cut(&mut self, room: usize) {
+        let part = std::mem::replace(&mut self.bytes, Vec::with_capacity(room));
+        self.parts.push(part);
     }
 
-    /// Sends the bytes as JSON; the rest as in [`Body::finish`] and [`compression::send`].
+    /// Sends it as JSON. `variant`: a letter that distinguishes bodies of one address that are made of the
+    /// same parts and written differently, such as [`Decimals::variant`].
     pub fn send(
         self,
         responder: &mut Responder<'_>,
@@ -54,15 +59,28 @@ impl Body {
         (variant, cache): (u8, Cache),
         key: CacheKey,
     ) -> Outcome {
-        let (body, etag) = self.finish(view, variant);
-        let head = Head::json(Some(etag), cache);
-        compression::send_bytes(view, responder, head, || key, body)
+        let head = Head::json(Some(self.tag(view, variant)), cache);
+        self.send_under(head, responder, view, || key)
     }
 
-    /// The bytes, and their tag. `variant`: a letter that distinguishes bodies of one address that are made
-    /// of the same parts and written differently, such as [`Decimals::variant`].
-    pub fn finish(self, view: &View<'_>, variant: u8) -> (Vec<u8>, ETag) {
-        (self.bytes, view.tag(self.made_of, variant))
+    /// The same with fields. The tag of the head is that of [`Body::tag`].
+    pub fn send_under(
+        mut self,
+        head: Head<'_>,
+        responder: &mut Responder<'_>,
+        view: &View<'_>,
+        key: impl FnOnce() -> CacheKey,
+    ) -> Outcome {
+        self.parts.push(self.bytes);
+        let length = self.parts.iter().map(Vec::len).sum();
+        compression::send(view, responder, head, key, length, |out| {
+            self.parts.into_iter().for_each(|part| out.give(part));
+        })
+    }
+
+    /// Its tag. `variant` as for [`Body::send`].
+    pub fn tag(&self, view: &View<'_>, variant: u8) -> ETag {
+        view.tag(self.made_of, variant)
     }
 }
 
@@ -85,9 +103,6 @@ pub struct LongList {
     next: usize,
     written: usize,
     stale: bool,
-    /// The parts of the body before `body`. One buffer that grows would be copied, and to copy a megabyte
-    /// takes longer than a part may take.
-    done: Vec<Vec<u8>>,
     body: Body,
 }
 
@@ -133,7 +148,6 @@ impl LongList {
             next: 0,
             written: 0,
             stale: false,
-            done: Vec::new(),
             body,
         })
     }
@@ -253,7 +267,7 @@ impl Deferred for LongList {
         }
         let is_done = self.next == self.symbols.len();
         if !is_done && self.body.bytes.len() >= PART_BYTES {
-            self.done.push(self.body.cut(PART_BYTES + PART_BYTES / 8));
+            self.body.cut(PART_BYTES + PART_BYTES / 8);
         }
         is_done
     }
@@ -263,7 +277,6 @@ impl Deferred for LongList {
             rows,
             decimals,
             mut body,
-            done,
             stale,
             choice,
             ..
@@ -273,7 +286,7 @@ impl Deferred for LongList {
             ListKind::Category(_) => b"]}",
             ListKind::Ecosystem => b"]",
         });
-        let (last, etag) = body.finish(view, decimals.variant());
+        let etag = body.tag(view, decimals.variant());
         let cache = match stale {
             true => Cache::NoCache,
             false => view.until_any_poll(),
@@ -283,15 +296,9 @@ impl Deferred for LongList {
             fields: fields.as_bytes(),
             ..Head::json(Some(etag), cache)
         };
-        let length = done.iter().map(Vec::len).sum::<usize>() + last.len();
-        let key = || {
+        body.send_under(head, responder, view, || {
             let selection = choice.map(|choice| Box::new(choice.selection));
             CacheKey::List(rows, selection, decimals)
-        };
-        compression::send(view, responder, head, key, length, |out| {
-            for part in done.into_iter().chain([last]) {
-                out.give(part);
-            }
         })
     }
 }

@@ -7,7 +7,6 @@ use super::asked::{Asked, Several};
 use super::headers::coverage;
 use super::{DeferredChart, choose};
 use crate::core::api::compressed_cache::CacheKey;
-use crate::core::api::compression;
 use crate::core::api::error::write_item_error;
 use crate::core::api::list::Body;
 use crate::core::api::outcome::{Candles, Deferred, Outcome};
@@ -31,7 +30,6 @@ struct DeferredCharts {
     errors: Vec<u8>,
     /// How many charts are done.
     at: usize,
-    done: Vec<Vec<u8>>,
     body: Body,
 }
 
@@ -57,7 +55,6 @@ pub fn respond(view: &View<'_>, several: &Several) -> Outcome {
         spec: several.spec.clone(),
         errors,
         at: 0,
-        done: Vec::new(),
         body,
     }))
 }
@@ -86,7 +83,7 @@ impl DeferredCharts {
             .part(Part::Text(&made_of))
             .extend_from_slice(&rows);
         self.body.fixed(b"},");
-        self.done.push(self.body.cut(PART_BYTES));
+        self.body.cut(PART_BYTES);
     }
 }
 
@@ -123,7 +120,6 @@ impl Deferred for DeferredCharts {
             charts,
             spec,
             errors,
-            done,
             mut body,
             ..
         } = *self;
@@ -134,21 +130,15 @@ impl Deferred for DeferredCharts {
             true => Decimals::String,
             false => Decimals::Number,
         };
-        let (last, etag) = body.finish(view, decimals.variant());
+        let etag = body.tag(view, decimals.variant());
         let fields = format!("Chart-Interval: {}\r\n", spec.interval.name());
         let head = Head {
             fields: fields.as_bytes(),
             ..Head::json(Some(etag), view.until_any_poll())
         };
-        let length = done.iter().map(Vec::len).sum::<usize>() + last.len();
-        let key = || {
+        body.send_under(head, responder, view, || {
             let series = charts.iter().map(|chart| chart.key).collect();
             CacheKey::Charts(series, spec.clone(), errors.into())
-        };
-        compression::send(view, responder, head, key, length, |out| {
-            for part in done.into_iter().chain([last]) {
-                out.give(part);
-            }
         })
     }
 }
