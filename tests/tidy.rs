@@ -47,20 +47,7 @@ const CIRCLES: [(&str, &str); 0] = [];
 
 /// Names that several public types have. A feature that can be left out has a twin of each of its
 /// types; the others are to be renamed.
-const SAME_NAMES: [&str; 12] = [
-    "Accepted",
-    "Budget",
-    "Call",
-    "Connection",
-    "Fault",
-    "Head",
-    "History",
-    "Job",
-    "Loaded",
-    "Pace",
-    "Phase",
-    "Read",
-];
+const SAME_NAMES: [&str; 6] = ["Call", "Fault", "Head", "Job", "Phase", "Read"];
 
 /// Log lines of another form, as `file first-word`: the line is made elsewhere and tried there, or people
 /// and scripts wait for it.

@@ -47,12 +47,12 @@ pub use flags::help;
 pub use forms::{Data, ListenAddress};
 pub use json::{Node, unquoted};
 pub use limits::Limits;
-pub use load::{Loaded, LogFormat};
+pub use load::{LoadedConfig, LogFormat};
 pub use network::Network;
 pub use proxy::{Credentials, Proxy};
 pub use reload::{SourceChange, SourcePlaces};
 pub use schema::{
     CategoryConfig, ClusterConfig, Config, DEMO, DemoConfig, Depth, Ecosystem, EcosystemMarket,
-    History, SourceConfig, Tls,
+    HistoryConfig, SourceConfig, Tls,
 };
 pub use url::Url;

@@ -55,7 +55,7 @@ object! {
         /// The exchanges to poll, in order of failover; none: the demo exchange.
         sources: Vec<SourceConfig>, "sources";
         /// How much history is kept and fetched, by stored interval.
-        history: History, "history";
+        history: HistoryConfig, "history";
         /// Settings of the demo exchange; it runs only as one of the sources.
         // `None` when it does not run; else one of `sources` has the id `DEMO`.
         demo: Option<DemoConfig>, "demo";
@@ -141,7 +141,7 @@ object! {
 object! {
     /// Kept and fetched history, by stored interval.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct History {
+    pub struct HistoryConfig {
         /// Candles of one minute.
         // 30 days.
         m1: Depth = Depth { keep: 43_200, ..Depth::default() }, "1m";
@@ -361,7 +361,7 @@ fn id_of_file(file: &str) -> String {
     stem.chars().map(plain).take(ID_CHARS).collect()
 }
 
-impl History {
+impl HistoryConfig {
     /// The depth of one interval.
     pub fn of(&self, interval: Stored) -> Depth {
         match interval {

@@ -82,7 +82,7 @@ fn run(line: &[&str], variables: &[(&str, &str)]) -> Result<Command, Vec<String>
     command(words, variable, &dialects()).map_err(lines)
 }
 
-fn loaded(line: &[&str], variables: &[(&str, &str)]) -> Loaded {
+fn loaded(line: &[&str], variables: &[(&str, &str)]) -> LoadedConfig {
     match run(line, variables) {
         Ok(Command::Run(loaded)) => loaded,
         other => panic!("{line:?} is {other:?}"),

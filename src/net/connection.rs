@@ -26,7 +26,7 @@ const PIECES: usize = 20;
 
 /// A connection with a client or an exchange.
 #[derive(Debug)]
-pub struct Connection {
+pub struct NetConnection {
     socket: Socket,
     session: Option<Box<dyn Session>>,
     state: State,
@@ -49,10 +49,10 @@ enum State {
     Open,
 }
 
-impl Connection {
+impl NetConnection {
     /// A client's connection that was just accepted.
-    pub fn accepted(stream: TcpStream, key: Key) -> Connection {
-        Connection {
+    pub fn accepted(stream: TcpStream, key: Key) -> NetConnection {
+        NetConnection {
             socket: Socket::accepted(stream),
             session: None,
             state: State::Open,
@@ -65,8 +65,8 @@ impl Connection {
     }
 
     /// Starts to connect to an exchange.
-    pub fn connect(address: SocketAddr, key: Key) -> io::Result<Connection> {
-        Ok(Connection {
+    pub fn connect(address: SocketAddr, key: Key) -> io::Result<NetConnection> {
+        Ok(NetConnection {
             socket: Socket::connect(address)?,
             session: None,
             state: State::Connecting,
@@ -78,7 +78,7 @@ impl Connection {
         })
     }
 
-    /// Starts TLS. [`Connection::progress`] does the handshake.
+    /// Starts TLS. [`NetConnection::progress`] does the handshake.
     pub fn secure(&mut self, session: Box<dyn Session>) {
         self.session = Some(session);
         self.state = State::Securing;

@@ -10,7 +10,7 @@ mod writing;
 
 use super::writer::{FLUSH, HEAVY, PENDING};
 use super::*;
-use crate::config::{Config, Depth, History as Keep, SourceConfig};
+use crate::config::{Config, Depth, HistoryConfig as Keep, SourceConfig};
 use crate::core::Action;
 use crate::core::Status;
 use crate::core::context::Context;
