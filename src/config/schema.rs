@@ -17,13 +17,13 @@ use super::forms::{
     KEY_PART, LOG, ListenAddress, MARKET_ID, NETWORK, PLACES, QUOTE_ASSET, SOURCE_ID, SYMBOL, URL,
     WORDS,
 };
-use super::json::Node;
+use super::json::{self, Node};
+use super::leaves::{Unit, number};
 use super::limits::Limits;
 use super::network::Network;
-use super::number::{Unit, number};
 use super::proxy::Proxy;
 use super::url::Url;
-use super::values::{Keys, Object, Value as _, Visit, object};
+use super::values::{Keys, Object, Value as _, Visit, object, schema_of};
 use crate::interval::Stored;
 use crate::record::{Bounds, MarketRules};
 use std::mem::take;
@@ -370,4 +370,18 @@ impl HistoryConfig {
             Stored::D1 => self.d1,
         }
     }
+}
+
+/// The JSON Schema of the file (json-schema.org, draft 2020-12), for editors: `marketd schema config`. What
+/// depends on several keys, `marketd --check` finds.
+pub fn config_schema() -> String {
+    let mut members = vec![
+        (
+            "$schema",
+            json::text("https://json-schema.org/draft/2020-12/schema"),
+        ),
+        ("title", json::text("The configuration of marketd")),
+    ];
+    members.extend(schema_of(&mut Config::default(), ""));
+    json::object(&members) + "\n"
 }

@@ -52,30 +52,29 @@ enum State {
 impl NetConnection {
     /// A client's connection that was just accepted.
     pub fn accepted(stream: TcpStream, key: Key) -> NetConnection {
+        NetConnection::new(Socket::accepted(stream), State::Open, key)
+    }
+
+    /// Starts to connect to an exchange.
+    pub fn connect(address: SocketAddr, key: Key) -> io::Result<NetConnection> {
+        let socket = Socket::connect(address)?;
+        Ok(NetConnection {
+            upstream: true,
+            ..NetConnection::new(socket, State::Connecting, key)
+        })
+    }
+
+    fn new(socket: Socket, state: State, key: Key) -> NetConnection {
         NetConnection {
-            socket: Socket::accepted(stream),
+            socket,
             session: None,
-            state: State::Open,
+            state,
             key,
             upstream: false,
             queued: false,
             sending: false,
             registered: false,
         }
-    }
-
-    /// Starts to connect to an exchange.
-    pub fn connect(address: SocketAddr, key: Key) -> io::Result<NetConnection> {
-        Ok(NetConnection {
-            socket: Socket::connect(address)?,
-            session: None,
-            state: State::Connecting,
-            key,
-            upstream: true,
-            queued: false,
-            sending: false,
-            registered: false,
-        })
     }
 
     /// Starts TLS. [`NetConnection::progress`] does the handshake.
