@@ -121,6 +121,7 @@ impl Backend {
     }
 
     /// True while a configuration waits to be taken in.
+    #[inline]
     pub fn is_reloading(&self) -> bool {
         self.reload.is_some()
     }
@@ -160,11 +161,16 @@ impl Backend {
 
     /// Tells the cluster, the quotes, the sources and the history that time has passed, if one of them waits
     /// for that.
+    #[inline]
     pub fn handle_timeout(&mut self, cx: &mut Context) {
-        let now = cx.now;
-        if self.next_wake.is_after(now.mono) {
-            return;
+        if !self.next_wake.is_after(cx.now.mono) {
+            self.keep_time(cx);
         }
+    }
+
+    #[inline(never)]
+    fn keep_time(&mut self, cx: &mut Context) {
+        let now = cx.now;
         // A lease that has run out is known before anything is requested.
         let cluster_due = self.cluster.get().and_then(Cluster::due);
         if cluster_due.is_some_and(|at| at <= now.mono) {
@@ -185,11 +191,14 @@ impl Backend {
         self.next_wake.forget();
     }
 
-    /// Nothing is as new as it looks, and the exchanges' time is not known: the machine slept, or a clock
-    /// was set.
-    pub fn clocks_moved(&mut self, cx: &mut Context) {
-        let (sources, _) = self.split();
-        sources.clocks_moved(cx);
+    /// If the machine slept or a clock was set, nothing is as new as it looks, and the exchanges' time is
+    /// not known.
+    #[cold]
+    pub fn watch_clocks(&mut self, cx: &mut Context) {
+        if cx.clocks_moved() {
+            let (sources, _) = self.split();
+            sources.clocks_moved(cx);
+        }
     }
 
     /// Steps a job of the sources. `false`: there is none.
@@ -260,7 +269,7 @@ impl Backend {
     }
 
     /// The next wake-up. Every turn asks for it several times, and most turns change none of it.
-    #[inline]
+    #[inline(always)]
     pub fn next_wake(&self, cx: &Context) -> NextWake {
         let (sources, history, health) = (&self.sources, &self.history, &self.health);
         self.next_wake

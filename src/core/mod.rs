@@ -41,7 +41,6 @@ use backend::Backend;
 use clients::{Clients, Wish};
 use context::Context;
 use history::ReadStart;
-use next_wake::NextWake;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
@@ -197,7 +196,9 @@ impl Core {
 
     /// Whether [`Core::work`] has something to do.
     pub fn has_work(&self) -> bool {
-        self.clients.has_work(&self.cx) || self.is_reloading() || self.next_wake().has_work
+        self.clients.has_work(&self.cx)
+            || self.is_reloading()
+            || self.backend.next_wake(&self.cx).has_work
     }
 
     /// The kinds of long work. Each does one slice, or returns false if it has nothing to do.
@@ -236,7 +237,7 @@ impl Core {
 
     /// When [`Core::handle_timeout`] is wanted next.
     pub fn poll_timeout(&self) -> Option<Mono> {
-        let mut next = self.next_wake().due.min(self.clients.due());
+        let mut next = self.backend.next_wake(&self.cx).due.min(self.clients.due());
         // Once the clients have had their time, only the history is waited for.
         if !self.clients_done {
             next = next.min(self.stop_at.unwrap_or(Mono::NEVER));
@@ -294,7 +295,7 @@ impl Core {
     /// exchanges wait for the next one.
     pub fn note_turn(&mut self, end: Mono, waiting: (usize, usize), now: Now) {
         let took_us = end.0.saturating_sub(now.mono.0);
-        let staged = self.next_wake().staged;
+        let staged = self.backend.next_wake(&self.cx).staged;
         let stats = &mut self.cx.stats;
         stats.turns.note(took_us, now);
         (stats.queues.clients, stats.queues.upstreams) = waiting;
@@ -337,17 +338,21 @@ impl Core {
     }
 
     /// Has the candles brought that clients wait for.
-    #[inline]
+    #[inline(always)]
     fn grant_wishes(&mut self) {
-        while self.clients.has_wishes()
-            && let Some(wish) = self.clients.next_wish()
-        {
+        if self.clients.has_wishes() {
+            self.grant_all();
+        }
+    }
+
+    #[inline(never)]
+    fn grant_all(&mut self) {
+        while let Some(wish) = self.clients.next_wish() {
             self.grant(&wish);
         }
     }
 
     /// Has candles read from the file, or requested.
-    #[cold]
     fn grant(&mut self, wish: &Wish) {
         let mut comes = false;
         for (series, slots) in &wish.candles {
@@ -373,6 +378,7 @@ impl Core {
         }
     }
 
+    #[inline(never)]
     fn wake_all(&mut self) {
         let comes = |series: SeriesKey, slots: &Range<i64>| self.backend.brings(series, slots);
         self.clients.wake(comes, &self.cx);
@@ -385,14 +391,9 @@ impl Core {
         // Most calls are of a turn that has called before.
         if now != self.cx.now {
             self.cx.now = now;
-            if self.clients.set_date(now.unix) && self.cx.clocks_moved() {
-                self.backend.clocks_moved(&mut self.cx);
+            if self.clients.set_date(now.unix) {
+                self.backend.watch_clocks(&mut self.cx);
             }
         }
-    }
-
-    #[inline]
-    fn next_wake(&self) -> NextWake {
-        self.backend.next_wake(&self.cx)
     }
 }
