@@ -6,7 +6,7 @@
 use arc_swap::ArcSwap;
 use env_filter::Filter;
 use marketd::commands::healthcheck;
-use marketd::config::{self, Command, Dialects, KnownDialect, Loaded, Url};
+use marketd::config::{self, Command, Dialects, KnownDialect, LoadedConfig, Url};
 use marketd::exchange::{self, Call, Dialect};
 use marketd::log_targets::{CONFIG, quoted};
 use marketd::logging::LineFormat;
@@ -114,7 +114,7 @@ fn on_history(_: Command) -> ExitCode {
 }
 
 /// Asks each source's exchange once for everything, and prints what was understood.
-fn ask(loaded: &Loaded) -> ExitCode {
+fn ask(loaded: &LoadedConfig) -> ExitCode {
     if loaded.config.demo.is_some() {
         return fail(
             "probe: ",
@@ -131,7 +131,7 @@ fn ask(loaded: &Loaded) -> ExitCode {
 }
 
 /// Starts the logger and runs the service to its end.
-fn serve(loaded: Loaded) -> ExitCode {
+fn serve(loaded: LoadedConfig) -> ExitCode {
     start_log(&loaded);
     // The warnings come second: the first line is the address, for scripts that start with port 0.
     let warn = || {
@@ -216,7 +216,7 @@ impl log::Log for Logger {
 }
 
 /// Writes log lines to standard error.
-fn start_log(loaded: &Loaded) {
+fn start_log(loaded: &LoadedConfig) {
     let clock = Clock::new();
     let stream = std::env::var("JOURNAL_STREAM").ok();
     let format = LineFormat::of(loaded.log_format, stream.as_deref());

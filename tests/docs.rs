@@ -280,7 +280,7 @@ fn the_tables_of_operations_are_complete() {
     }
 }
 
-/// The picture of the layers is the table that `tests/tidy.rs` holds the code to, and names every module.
+/// The picture of the layers is the table that `tests/tidy/layers.rs` holds the code to, and names every module.
 #[test]
 fn the_picture_of_the_layers_is_the_one_that_is_tested() {
     let page = read(&file("src/docs/architecture.md"));
@@ -289,7 +289,7 @@ fn the_picture_of_the_layers_is_the_one_that_is_tested() {
     // What stands to the right of the names, or below them, says what they are.
     let rows = rows.filter(|line| !line.starts_with(' '));
     let rows: Vec<&str> = rows.filter_map(|line| line.split("  ").next()).collect();
-    let tidy = read(&file("tests/tidy.rs"));
+    let tidy = read(&file("tests/tidy/layers.rs"));
     let table = tidy.split("const LAYERS").nth(1).expect("the table");
     let tested = table.lines().skip(1).take_while(|line| *line != "];");
     let tested = tested.map(|line| line.trim_matches([' ', '"', ',']));

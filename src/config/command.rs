@@ -8,10 +8,9 @@ use super::fault::{Fault, Report, wrong};
 use super::file::Files;
 use super::flags::{self, Flags, Task};
 use super::forms::{ADDRESS, Data, ListenAddress, SOURCE_ID, SYMBOL};
-use super::json_schema::config_schema;
-use super::load::{Loaded, load};
+use super::load::{LoadedConfig, load};
 use super::man::man;
-use super::schema::Config;
+use super::schema::{Config, config_schema};
 use super::url::Url;
 use crate::interval::Stored;
 use crate::time::{UnixMs, digits, iso_8601};
@@ -24,11 +23,11 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     /// Serve.
-    Run(Loaded),
+    Run(LoadedConfig),
     /// Print the warnings, and that the configuration is good.
-    Check(Loaded),
+    Check(LoadedConfig),
     /// Print [`Config::to_json`].
-    PrintConfig(Loaded),
+    PrintConfig(LoadedConfig),
     /// Print [`super::help`].
     Help,
     /// Print name and version.
@@ -38,7 +37,7 @@ pub enum Command {
     /// Print the schema of a dialect's file.
     DialectSchema,
     /// Ask the exchanges of all sources once for everything.
-    Probe(Loaded),
+    Probe(LoadedConfig),
     /// Ask whether a marketd is ready.
     Healthcheck(ReadyAt),
     /// Print stored candles.
@@ -142,7 +141,7 @@ pub fn reload(
     words: impl IntoIterator<Item = OsString>,
     variable: impl Fn(&str) -> Option<OsString>,
     dialects: &Dialects,
-) -> Result<Loaded, Vec<Fault>> {
+) -> Result<LoadedConfig, Vec<Fault>> {
     let mut report = Report::default();
     let (_, flags) = flags::parse(words, &mut report);
     load(&flags, variable, (dialects, Files::Regular), report)

@@ -96,6 +96,8 @@ pub struct Report {
     warnings: Vec<Fault>,
     /// Number of faults above [`FAULTS_MAX`].
     more: usize,
+    /// The objects that have a key, by its name.
+    owners: BTreeMap<&'static str, Vec<String>>,
 }
 
 impl Report {
@@ -104,6 +106,21 @@ impl Report {
         self.file = Some(file.to_string());
         let ends = text.match_indices('\n').map(|(at, _)| at + 1);
         self.lines = std::iter::once(0).chain(ends).collect();
+    }
+
+    /// Records that the object of this path (empty: the whole file) has a key of this name.
+    pub(super) fn note_key(&mut self, path: &str, name: &'static str) {
+        self.owners.entry(name).or_default().push(path.to_string());
+    }
+
+    /// Which objects have a key of this name, for the message of one that has not.
+    pub(super) fn owners_of(&self, name: &str) -> Option<String> {
+        let shown = |path: &String| match &**path {
+            "" => "the file itself".to_string(),
+            path => path.to_string(),
+        };
+        let owners: Vec<String> = self.owners.get(name)?.iter().map(shown).collect();
+        Some(format!(": it is a key of {}", owners.join(", ")))
     }
 
     /// The name of that file.

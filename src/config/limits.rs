@@ -11,7 +11,7 @@
 //! 3. If it must not be above another limit, add a line to `check_limits` in `check`.
 //! 4. Let `UPDATE_DOCS=1 cargo test reference` write the reference.
 
-use super::number::{Number, Unit};
+use super::leaves::{Number, Unit};
 use super::values::object;
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ macro_rules! limits {
 
         /// The bounds of each limit, in their order.
         #[cfg(test)]
-        const NUMBERS: &[Number] = &[ $( super::number::number(Unit::$unit, $min, $max), )+ ];
+        const NUMBERS: &[Number] = &[ $( super::leaves::number(Unit::$unit, $min, $max), )+ ];
     };
     (@ Ms $default:literal) => { Duration::from_millis($default) };
     (@ $unit:ident $default:literal) => { $default };

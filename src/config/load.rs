@@ -12,15 +12,15 @@ use super::forms::{ENGINE, SYMBOL};
 use super::json::{self, Node};
 use super::log_rules;
 use super::proxy::Proxies;
-use super::schema::{Config, DEMO, History, SourceConfig};
+use super::schema::{Config, DEMO, HistoryConfig, SourceConfig};
 use super::url::Url;
-use super::values::{read_key, read_object};
+use super::values::{Keys as _, Visit, read_key, read_object, walk};
 use std::ffi::OsString;
 use std::path::Path;
 
 /// A configuration without faults.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Loaded {
+pub struct LoadedConfig {
     /// The configuration.
     pub config: Config,
     /// The rules of the log, in the syntax of `RUST_LOG`.
@@ -51,9 +51,9 @@ impl LogFormat {
     }
 }
 
-impl Loaded {
+impl LoadedConfig {
     /// The filter of the log. `accessLog` decides about the target `access` if no rule of
-    /// [`Loaded::log`] names it.
+    /// [`LoadedConfig::log`] names it.
     pub fn filter(&self) -> String {
         let is_access = |rule: &str| rule.trim().split('=').next() == Some("access");
         let access = match self.config.access_log {
@@ -73,7 +73,7 @@ pub(super) fn load(
     variable: impl Fn(&str) -> Option<OsString>,
     (dialects, files): (&Dialects, Files),
     mut report: Report,
-) -> Result<Loaded, Vec<Fault>> {
+) -> Result<LoadedConfig, Vec<Fault>> {
     let variable = |name: &'static str, report: &mut Report| {
         let value = variable(name).filter(|value| !value.is_empty())?;
         let refused = |_| report.add(Fault::of(name, "expected UTF-8"));
@@ -124,7 +124,7 @@ pub(super) fn load(
     });
     let proxies = Proxies::read(|name| variable(name, &mut report));
     let (config, warnings) = finish(config, flags, &proxies, (dialects, files), report)?;
-    Ok(Loaded {
+    Ok(LoadedConfig {
         config,
         log,
         log_format,
@@ -136,6 +136,8 @@ pub(super) fn read_file(config: &mut Config, name: &str, text: &str, report: &mu
     // Some editors write a byte order mark; JSON has none.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     report.open(name, text);
+    let keys = &mut |visit: &mut Visit<'_>| Config::default().keys(visit);
+    walk("", keys, &mut |path, key| report.note_key(path, key));
     match Node::whole(name, text) {
         Ok(node) => read_object(config, "", &node, report),
         Err(fault) => report.add(fault),
@@ -249,7 +251,7 @@ pub(super) fn finish(
     let warnings = report.close()?;
     let runs_demo = config.sources.iter().any(|source| source.dialect == DEMO);
     config.demo = runs_demo.then(|| config.demo.unwrap_or_default());
-    let History { m1, h1, d1 } = &mut config.history;
+    let HistoryConfig { m1, h1, d1 } = &mut config.history;
     for depth in [m1, h1, d1] {
         depth.backfill = depth.backfill.min(depth.keep);
     }

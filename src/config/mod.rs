@@ -22,7 +22,6 @@ mod file;
 mod flags;
 mod forms;
 mod json;
-mod json_schema;
 mod leaves;
 mod limits;
 mod load;
@@ -30,7 +29,6 @@ mod log_rules;
 mod man;
 pub(crate) mod members;
 mod network;
-mod number;
 mod proxy;
 mod reload;
 mod schema;
@@ -47,12 +45,12 @@ pub use flags::help;
 pub use forms::{Data, ListenAddress};
 pub use json::{Node, unquoted};
 pub use limits::Limits;
-pub use load::{Loaded, LogFormat};
+pub use load::{LoadedConfig, LogFormat};
 pub use network::Network;
 pub use proxy::{Credentials, Proxy};
 pub use reload::{SourceChange, SourcePlaces};
 pub use schema::{
     CategoryConfig, ClusterConfig, Config, DEMO, DemoConfig, Depth, Ecosystem, EcosystemMarket,
-    History, SourceConfig, Tls,
+    HistoryConfig, SourceConfig, Tls,
 };
 pub use url::Url;

@@ -17,13 +17,13 @@ use super::forms::{
     KEY_PART, LOG, ListenAddress, MARKET_ID, NETWORK, PLACES, QUOTE_ASSET, SOURCE_ID, SYMBOL, URL,
     WORDS,
 };
-use super::json::Node;
+use super::json::{self, Node};
+use super::leaves::{Unit, number};
 use super::limits::Limits;
 use super::network::Network;
-use super::number::{Unit, number};
 use super::proxy::Proxy;
 use super::url::Url;
-use super::values::{Keys, Object, Value as _, Visit, object};
+use super::values::{Keys, Object, Value as _, Visit, object, schema_of};
 use crate::interval::Stored;
 use crate::record::{Bounds, MarketRules};
 use std::mem::take;
@@ -55,7 +55,7 @@ object! {
         /// The exchanges to poll, in order of failover; none: the demo exchange.
         sources: Vec<SourceConfig>, "sources";
         /// How much history is kept and fetched, by stored interval.
-        history: History, "history";
+        history: HistoryConfig, "history";
         /// Settings of the demo exchange; it runs only as one of the sources.
         // `None` when it does not run; else one of `sources` has the id `DEMO`.
         demo: Option<DemoConfig>, "demo";
@@ -141,7 +141,7 @@ object! {
 object! {
     /// Kept and fetched history, by stored interval.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct History {
+    pub struct HistoryConfig {
         /// Candles of one minute.
         // 30 days.
         m1: Depth = Depth { keep: 43_200, ..Depth::default() }, "1m";
@@ -361,7 +361,7 @@ fn id_of_file(file: &str) -> String {
     stem.chars().map(plain).take(ID_CHARS).collect()
 }
 
-impl History {
+impl HistoryConfig {
     /// The depth of one interval.
     pub fn of(&self, interval: Stored) -> Depth {
         match interval {
@@ -370,4 +370,18 @@ impl History {
             Stored::D1 => self.d1,
         }
     }
+}
+
+/// The JSON Schema of the file (json-schema.org, draft 2020-12), for editors: `marketd schema config`. What
+/// depends on several keys, `marketd --check` finds.
+pub fn config_schema() -> String {
+    let mut members = vec![
+        (
+            "$schema",
+            json::text("https://json-schema.org/draft/2020-12/schema"),
+        ),
+        ("title", json::text("The configuration of marketd")),
+    ];
+    members.extend(schema_of(&mut Config::default(), ""));
+    json::object(&members) + "\n"
 }

@@ -36,7 +36,6 @@ pub(super) trait Value: Clone {
     fn schema(rule: &Self::Rule) -> Schema;
 
     /// Visits the keys of a value, or of a new one if there is none.
-    #[cfg(test)]
     fn visit(_value: Option<&Self>, _visit: &mut Visit<'_>) {}
 }
 
@@ -76,7 +75,6 @@ pub(super) trait Key {
     fn expected(&self) -> String;
     fn schema(&self) -> Schema;
     fn inner(&self) -> Option<&'static str>;
-    #[cfg(test)]
     fn visit(&self, visit: &mut Visit<'_>);
 }
 
@@ -104,7 +102,6 @@ impl<T: Value> Key for (&mut T, &T::Rule) {
         T::INNER
     }
 
-    #[cfg(test)]
     fn visit(&self, visit: &mut Visit<'_>) {
         T::visit(Some(self.0), visit);
     }
@@ -205,8 +202,31 @@ pub(super) fn read_key(
     });
     match known.contains(&name) {
         true => Ok(()),
-        false => Err(format!("unknown key{}", suggestion(name, known))),
+        false => {
+            let hint = match suggestion(name, known) {
+                near if near.is_empty() => report.owners_of(name).unwrap_or_default(),
+                near => near,
+            };
+            Err(format!("unknown key{hint}"))
+        }
     }
+}
+
+/// Calls `each` with every key of the file: the path of its object and its name. `path`: that of these
+/// keys.
+pub(super) fn walk(
+    path: &str,
+    keys: &mut dyn FnMut(&mut Visit<'_>),
+    each: &mut dyn FnMut(&str, &'static str),
+) {
+    keys(&mut |name, _, value| {
+        each(path, name);
+        if let Some(suffix) = value.inner() {
+            let dot = if path.is_empty() { "" } else { "." };
+            let path = format!("{path}{dot}{name}{suffix}");
+            walk(&path, &mut |visit| value.visit(visit), each);
+        }
+    });
 }
 
 fn print_keys(object: &mut dyn Keys) -> String {
@@ -260,7 +280,6 @@ impl<T: Object> Value for T {
         print_keys(&mut self.clone())
     }
 
-    #[cfg(test)]
     fn visit(value: Option<&T>, visit: &mut Visit<'_>) {
         value.cloned().unwrap_or_default().keys(visit);
     }
@@ -291,7 +310,6 @@ impl<T: Value> Value for Option<T> {
         self.as_ref().map_or("null".to_string(), T::print)
     }
 
-    #[cfg(test)]
     fn visit(value: Option<&Self>, visit: &mut Visit<'_>) {
         T::visit(value.and_then(Option::as_ref), visit);
     }
@@ -362,7 +380,6 @@ impl<T: Value> Value for Vec<T> {
         json::list(&self.iter().map(T::print).collect::<Vec<_>>())
     }
 
-    #[cfg(test)]
     fn visit(_: Option<&Self>, visit: &mut Visit<'_>) {
         T::visit(None, visit);
     }

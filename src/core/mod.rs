@@ -1,19 +1,21 @@
 //! The core: everything that is decided, and nothing that is done.
 //!
-//! [`Core`] is the conductor. It owns the clients, the sources, the history, the cluster if there is one,
-//! and one `Context`: the configuration, the market, the figures, the actions and the time. It hands each
-//! event to the part that owns it. It is told what happened and what time it is ([`Core::handle`],
-//! [`Core::handle_timeout`]), and tells what is to be done ([`Core::poll_action`], [`Core::outgoing`],
-//! [`Core::poll_timeout`]). So the whole of it runs in a test, in virtual time.
+//! [`Core`] is the conductor. It owns the clients, the backend (the sources, the history, and the cluster if
+//! there is one), and one `Context`: the configuration, the market, the figures, the actions and the time. It
+//! hands each event to the part that owns it. It is told what happened and what time it is
+//! ([`Core::handle`], [`Core::handle_timeout`]), and tells what is to be done ([`Core::poll_action`],
+//! [`Core::outgoing`], [`Core::poll_timeout`]). So the whole of it runs in a test, in virtual time.
 //!
 //! Each part is lent the `Context` for the length of a call. Clients call [`api`], sources hand what they
 //! read to the history, and the cluster gives sources their roles and entries of other nodes. No other part
-//! calls another: what a client needs of a source or of the history is a wish, which the conductor grants.
+//! calls another: what a client needs of a source or of the history is a wish, which the conductor has the
+//! backend grant.
 //!
 //! It never touches a socket, a file or a clock, and no call takes long: what takes long is done
 //! in slices by [`Core::work`], one a call.
 
 pub mod api;
+mod backend;
 mod clients;
 mod cluster;
 mod context;
@@ -35,34 +37,20 @@ use crate::http::Outgoing;
 use crate::market::{Market, SeriesKey, SourceId};
 use crate::table::Key;
 use crate::time::{Mono, Now};
-use api::health_log::HealthLog;
+use backend::Backend;
 use clients::{Clients, Wish};
-use cluster::{Cluster, OptionalCluster};
 use context::Context;
-use history::{History, ReadStart};
-use next_wake::{CachedWake, NextWake};
-use sources::Reload;
-use sources::Sources;
+use history::ReadStart;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
 /// See the module's page.
 pub struct Core {
     clients: Clients,
-    sources: Sources,
-    history: History,
-    cluster: OptionalCluster,
-    health: HealthLog,
+    backend: Backend,
     cx: Context,
-    /// Whoever lets the sources, the quotes, the health log or the history act must call
-    /// `next_wake.forget()`.
-    next_wake: CachedWake,
     /// The kind of long work that is next.
     next_slice: usize,
-    /// The most sources that there may be, those that have ended included.
-    most_sources: usize,
-    /// A configuration that waits to be taken in.
-    reload: Option<Box<Reload>>,
     /// When the end comes in any case.
     stop_at: Option<Mono>,
     clients_done: bool,
@@ -87,26 +75,18 @@ impl Core {
             market.charts.doubt_clock(SourceId(at as u16), true);
         }
         let stats = Status::new(config.sources.iter().map(|source| &*source.id), now);
-        let first = Sources::capacity(&config);
-        let engine = first + Cluster::capacity(&config);
-        let most_sources = Sources::most(&config);
+        let mut cx = Context::new(config, market, stats, now);
+        let first = Backend::capacity(&cx.config);
         let mut core = Core {
-            clients: Clients::new(&config, demo, facts, boot, (engine, now.mono)),
-            sources: Sources::new(&config, boot, now),
-            history: History::new(now),
-            cluster: OptionalCluster::default(),
-            health: HealthLog::new(&stats, &market.quotes),
-            cx: Context::new(config, market, stats, now),
-            next_wake: CachedWake::default(),
+            clients: Clients::new(&cx.config, demo, facts, boot, (first, now.mono)),
+            backend: Backend::new(boot, &mut cx),
+            cx,
             next_slice: 0,
-            most_sources,
-            reload: None,
             stop_at: None,
             clients_done: false,
             finished: false,
         };
         core.clients.set_date(now.unix);
-        core.cluster = OptionalCluster::new(boot, first, &mut core.sources, &mut core.cx);
         core.handle_timeout(now);
         core
     }
@@ -125,10 +105,7 @@ impl Core {
 
     /// Tells that the socket of a connection has been let go: the answer to [`Action::Close`].
     pub fn closed(&mut self, key: Key) {
-        self.sources.closed(key);
-        if let Some(cluster) = self.cluster.get_mut() {
-            cluster.closed(key);
-        }
+        self.backend.closed(key);
         self.clients.closed(key, &mut self.cx);
         // Nobody is left to wait for: the end need not wait for the next deadline.
         self.clients_done |= self.stop_at.is_some() && self.cx.stats.http.open == 0;
@@ -141,14 +118,9 @@ impl Core {
         if self.clients.may_own(key) {
             self.clients.handle(key, event, &mut self.cx);
             self.grant_wishes();
-        } else if self.cluster.get().is_some_and(|it| it.may_own(key)) {
-            self.tell_cluster(|cluster, sources, cx| cluster.handle(key, event, sources, cx));
         } else {
-            let (sources, history, cx) = self.split();
-            if sources.handle(key, event, history, cx) {
-                self.wake_clients();
-            }
-            self.relay();
+            self.backend.handle(key, event, &mut self.cx);
+            self.wake_clients();
         }
     }
 
@@ -160,11 +132,7 @@ impl Core {
         now: Now,
     ) {
         self.set_time(now);
-        if source == SourceId::ENGINE {
-            return self.tell_cluster(|cluster, _, cx| cluster.resolved(addresses, cx));
-        }
-        let (sources, history, cx) = self.split();
-        sources.resolved(source, addresses, history, cx);
+        self.backend.resolved(source, addresses, &mut self.cx);
         self.wake_clients();
     }
 
@@ -181,50 +149,36 @@ impl Core {
         if self.cx.stats.stopping {
             return Err("the end has begun".to_string());
         }
-        let reload = Reload::new(config, self.most_sources, &self.cx)?;
-        self.reload = Some(Box::new(reload.with_fixed(fixed)));
+        self.backend.reconfigure(config, fixed, &self.cx)?;
         self.take_reload();
         Ok(())
     }
 
     /// True while a configuration waits to be taken in.
     pub fn is_reloading(&self) -> bool {
-        self.reload.is_some()
+        self.backend.is_reloading()
     }
 
-    #[cold]
     fn take_reload(&mut self) {
-        // A list that was chosen by the former settings is not mixed with others.
-        if self.cx.market.catalog.is_refreshing() || self.sources.has_new_list() {
-            return;
-        }
-        if let Some(reload) = self.reload.take() {
-            self.next_wake.forget();
-            let (sources, history, cx) = self.split();
-            let old = reload.apply(sources, history, cx);
+        if self.is_reloading()
+            && let Some(old) = self.backend.take_reload(&mut self.cx)
+        {
             self.clients.reconfigure(&old.limits, &self.cx.config);
-            self.tell_cluster(Cluster::reconfigure);
             self.wake_clients();
-            self.watch();
         }
     }
 
     /// Keeps history in a file from now on. `opened` tells what came of opening it.
     pub fn keep_history(&mut self, opened: Reply, now: Now) {
         self.set_time(now);
-        let (_, history, cx) = self.split();
-        if history::HAS_FILES {
-            history.begin(opened, cx);
-        }
+        self.backend.keep_history(opened, &mut self.cx);
     }
 
     /// Takes in a message of the disk thread.
     pub fn stored(&mut self, reply: Reply, now: Now) {
         self.set_time(now);
-        if history::HAS_FILES && self.tell_history(|history, cx| history.handle(reply, cx)) {
-            self.wake_clients();
-        }
-        self.relay();
+        self.backend.stored(reply, &mut self.cx);
+        self.wake_clients();
         self.check_end();
     }
 
@@ -232,59 +186,34 @@ impl Core {
     pub fn handle_timeout(&mut self, now: Now) {
         self.set_time(now);
         self.clients.handle_timeout(&mut self.cx);
-        if !self.next_wake.is_after(now.mono) {
-            self.keep_time();
-        }
-        if self.clients.has_waited_enough(now.mono) {
-            self.wake_clients();
+        self.backend.handle_timeout(&mut self.cx);
+        if self.backend.take_news() | self.clients.has_waited_enough(now.mono) {
+            self.wake_all();
         }
         self.grant_wishes();
         self.check_end();
     }
 
-    /// Tells the sources, quotes, failover and the history that time has passed.
-    fn keep_time(&mut self) {
-        let now = self.cx.now;
-        // A lease that has run out is known before anything is requested.
-        if self.cluster_due().is_some_and(|at| at <= now.mono) {
-            self.tell_cluster(Cluster::handle_timeout);
-        }
-        let flip = self.cx.market.quotes.next_flip();
-        if flip.is_some_and(|at| at <= now.mono) {
-            self.cx.market.quotes.flip(now);
-        }
-        let (sources, history, cx) = self.split();
-        if sources.handle_timeout(history, cx) {
-            self.wake_clients();
-        }
-        self.relay();
-        if self.history.due().is_some_and(|at| at <= now.mono) {
-            self.tell_history(History::handle_timeout);
-        }
-        self.watch();
-        self.next_wake.forget();
-    }
-
     /// Whether [`Core::work`] has something to do.
     pub fn has_work(&self) -> bool {
-        self.clients.has_work(&self.cx) || self.is_reloading() || self.next_wake().has_work
+        self.clients.has_work(&self.cx)
+            || self.is_reloading()
+            || self.backend.next_wake(&self.cx).has_work
     }
 
     /// The kinds of long work. Each does one slice, or returns false if it has nothing to do.
     const SLICES: [fn(&mut Core) -> bool; 4] = [
         |core| core.clients.work(&mut core.cx),
-        Core::step_sources,
-        Core::step_history,
-        Core::step_cluster,
+        |core| core.backend.step_sources(&mut core.cx),
+        |core| core.backend.step_history(&mut core.cx),
+        |core| core.backend.step_cluster(&mut core.cx),
     ];
 
-    /// Does one slice of long work: of the clients, the sources or the history, each in turn. One slice a
-    /// call, so that the driver can look at the clock between two.
+    /// Does one slice of long work: of the clients, the sources, the history or the cluster, each in turn.
+    /// One slice a call, so that the driver can look at the clock between two.
     pub fn work(&mut self, now: Now) {
         self.set_time(now);
-        if self.is_reloading() {
-            self.take_reload();
-        }
+        self.take_reload();
         for _ in Core::SLICES {
             let slice = Core::SLICES[self.next_slice];
             self.next_slice = (self.next_slice + 1) % Core::SLICES.len();
@@ -292,39 +221,8 @@ impl Core {
                 break;
             }
         }
+        self.wake_clients();
         self.grant_wishes();
-    }
-
-    fn step_sources(&mut self) -> bool {
-        if !self.sources.has_work() {
-            return false;
-        }
-        let (sources, history, cx) = self.split();
-        if sources.work(history, cx) {
-            self.wake_clients();
-            self.watch();
-        }
-        self.relay();
-        true
-    }
-
-    fn step_history(&mut self) -> bool {
-        let has_work = self.history.has_work();
-        if history::HAS_FILES && has_work {
-            self.tell_history(History::work);
-        }
-        has_work
-    }
-
-    fn step_cluster(&mut self) -> bool {
-        let staged = self.sources.staged();
-        let Some(cluster) = self.cluster.get_mut().filter(|it| it.has_work(staged)) else {
-            return false;
-        };
-        self.next_wake.forget();
-        cluster.work(&mut self.sources, &mut self.history, &mut self.cx);
-        self.relay();
-        true
     }
 
     /// The next thing that the driver is to do.
@@ -339,7 +237,7 @@ impl Core {
 
     /// When [`Core::handle_timeout`] is wanted next.
     pub fn poll_timeout(&self) -> Option<Mono> {
-        let mut next = self.next_wake().due.min(self.clients.due());
+        let mut next = self.backend.next_wake(&self.cx).due.min(self.clients.due());
         // Once the clients have had their time, only the history is waited for.
         if !self.clients_done {
             next = next.min(self.stop_at.unwrap_or(Mono::NEVER));
@@ -352,10 +250,7 @@ impl Core {
     pub fn interest(&self, key: Key) -> (Outgoing<'_>, bool) {
         match self.clients.may_own(key) {
             true => self.clients.interest(key),
-            false => match self.cluster.get().filter(|it| it.may_own(key)) {
-                Some(cluster) => (cluster.outgoing(key).into(), cluster.wants_read(key)),
-                None => (self.sources.outgoing(key), self.sources.wants_read(key)),
-            },
+            false => self.backend.interest(key),
         }
     }
 
@@ -386,8 +281,7 @@ impl Core {
     /// Counts what there is. Costs a look at every connection.
     pub fn census(&self) -> Census {
         Census {
-            upstreams: self.sources.connections()
-                + self.cluster.get().map_or(0, |it| it.connections()),
+            upstreams: self.backend.connections(),
             ..self.clients.census()
         }
     }
@@ -401,7 +295,7 @@ impl Core {
     /// exchanges wait for the next one.
     pub fn note_turn(&mut self, end: Mono, waiting: (usize, usize), now: Now) {
         let took_us = end.0.saturating_sub(now.mono.0);
-        let staged = self.next_wake().staged;
+        let staged = self.backend.next_wake(&self.cx).staged;
         let stats = &mut self.cx.stats;
         stats.turns.note(took_us, now);
         (stats.queues.clients, stats.queues.upstreams) = waiting;
@@ -416,12 +310,8 @@ impl Core {
             return;
         }
         self.cx.stats.stopping = true;
-        self.reload = None;
-        self.watch();
         self.stop_at = Some(now.mono + self.cx.config.limits.shutdown);
-        self.tell_cluster(Cluster::shut_down);
-        let (_, history, cx) = self.split();
-        history.shut_down(cx);
+        self.backend.shut_down(&mut self.cx);
         self.clients.shut_down(&mut self.cx);
         self.check_end();
     }
@@ -443,55 +333,8 @@ impl Core {
     /// The clients are done: closes the history, and finishes when that is closed.
     fn end(&mut self) {
         if self.clients_done {
-            let (_, history, cx) = self.split();
-            history.close(cx);
-            let cluster = self.cluster.get();
-            let is_told = cluster.is_none_or(|it| it.has_said_farewell(self.cx.now.mono));
-            self.finished = self.history.is_closed() && is_told;
+            self.finished = self.backend.close(&mut self.cx);
         }
-    }
-
-    /// Lets the cluster act, if there is one, and tells the other nodes what comes of it.
-    fn tell_cluster(&mut self, act: impl FnOnce(&mut Cluster, &mut Sources, &mut Context)) {
-        if let Some(cluster) = self.cluster.get_mut() {
-            self.next_wake.forget();
-            act(cluster, &mut self.sources, &mut self.cx);
-            self.relay();
-            self.watch();
-        }
-    }
-
-    /// Tells the other nodes of the cluster what the sources have for them.
-    #[inline]
-    fn relay(&mut self) {
-        if let Some(cluster) = self.cluster.get_mut() {
-            self.next_wake.forget();
-            cluster.relay(&mut self.sources, &self.history, &mut self.cx);
-        }
-    }
-
-    fn cluster_due(&self) -> Option<Mono> {
-        self.cluster.get()?.due()
-    }
-
-    /// The sources and the history, which are about to act, and what they work on.
-    fn split(&mut self) -> (&mut Sources, &mut History, &mut Context) {
-        self.next_wake.forget();
-        (&mut self.sources, &mut self.history, &mut self.cx)
-    }
-
-    /// Lets the history act. Sources may wait for what it has received, or for room in it.
-    fn tell_history<R>(&mut self, act: impl FnOnce(&mut History, &mut Context) -> R) -> R {
-        let (sources, history, cx) = self.split();
-        let (pace, was_recalling) = (history.pace(), history.is_recalling());
-        let told = act(history, cx);
-        if history.pace() > pace || was_recalling && !history.is_recalling() {
-            sources.wake_up(cx.now);
-        }
-        if history.has_news() {
-            sources.note_stored(cx.now);
-        }
-        told
     }
 
     /// Has the candles brought that clients wait for.
@@ -513,12 +356,10 @@ impl Core {
     fn grant(&mut self, wish: &Wish) {
         let mut comes = false;
         for (series, slots) in &wish.candles {
-            let (sources, history, cx) = self.split();
-            if !sources.follow(*series, cx) {
+            let Some((is_coming, read)) = self.backend.fetch(*series, slots, &mut self.cx) else {
                 continue;
-            }
-            let read = history.read(*series, slots, cx);
-            comes |= sources.ask(*series, slots, cx) || read == ReadStart::Begun;
+            };
+            comes |= is_coming;
             // One chart of several does not fail the others.
             if read == ReadStart::Refused && wish.candles.len() == 1 {
                 return self.clients.refuse(wish.client, &mut self.cx);
@@ -529,26 +370,18 @@ impl Core {
         }
     }
 
-    /// Lets the clients look again whose candles may have come.
+    /// Lets the clients look again whose candles may have come, if something has come.
+    #[inline]
     fn wake_clients(&mut self) {
-        let (sources, history) = (&self.sources, &self.history);
-        let comes = |series: SeriesKey, slots: &Range<i64>| {
-            history.is_reading(series, slots) || sources.is_asking(series, slots)
-        };
-        self.clients.wake(comes, &self.cx);
+        if self.backend.take_news() {
+            self.wake_all();
+        }
     }
 
-    /// Looks from which source each symbol is served, if that may have changed, and logs why the service
-    /// is not ok.
-    fn watch(&mut self) {
-        let Context {
-            stats, market, now, ..
-        } = &mut self.cx;
-        let has_logged = self.health.update(stats, &market.quotes, *now);
-        stats.health_changes = self.health.changes();
-        if has_logged || self.sources.watch_failover(&mut self.cx) {
-            self.next_wake.forget();
-        }
+    #[inline(never)]
+    fn wake_all(&mut self) {
+        let comes = |series: SeriesKey, slots: &Range<i64>| self.backend.brings(series, slots);
+        self.clients.wake(comes, &self.cx);
     }
 
     /// Keeps the time, sets the date of responses, and compares the machine's clocks once a second: no
@@ -559,26 +392,8 @@ impl Core {
         if now != self.cx.now {
             self.cx.now = now;
             if self.clients.set_date(now.unix) {
-                self.watch_clocks();
+                self.backend.watch_clocks(&mut self.cx);
             }
         }
-    }
-
-    /// If the machine slept or a clock was set, nothing is as new as it looks, and the exchanges' time is
-    /// not known.
-    #[cold]
-    fn watch_clocks(&mut self) {
-        if self.cx.clocks_moved() {
-            let (sources, _, cx) = self.split();
-            sources.clocks_moved(cx);
-        }
-    }
-
-    /// The next wake-up. Every turn asks for it several times, and most turns change none of it.
-    #[inline]
-    fn next_wake(&self) -> NextWake {
-        let (sources, history, health, cx) = (&self.sources, &self.history, &self.health, &self.cx);
-        self.next_wake
-            .get(|| NextWake::of(sources, history, health, self.cluster.get(), cx))
     }
 }

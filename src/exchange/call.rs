@@ -43,7 +43,7 @@ pub enum Call<'a> {
 
 /// What an exchange allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget {
+pub struct BudgetLimit {
     /// The costs that may be spent ...
     pub units: u32,
     /// ... within any such period.
@@ -51,7 +51,7 @@ pub struct Budget {
 }
 
 /// A header field (its name in lower case) that reports the state of the budget, as a whole number
-/// in the units of [`Budget`].
+/// in the units of [`BudgetLimit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meter<'d> {
     /// Spent in the current period.

@@ -48,6 +48,15 @@ impl Faults<'_> {
         }
     }
 
+    fn expect_list(&mut self, call: &Endpoint, member: &str) {
+        let is_list = call.items.form != Form::Itself;
+        self.expect(
+            is_list,
+            member,
+            "expected elements (`[]`) or members (`{}`)",
+        );
+    }
+
     fn expect_from_1(&mut self, number: Option<u32>, most: u32, member: &str) {
         if let Some(number) = number.filter(|number| !(1..=most).contains(number)) {
             let message = format!("expected a whole number from 1 to {most}, found {number}");
@@ -159,9 +168,6 @@ impl DialectForm {
             let has_unit = tickers.time.is_some() || !fields.has(Time) && call.stamp.is_none();
             let message = "missing: expected the unit of the times";
             faults.expect(has_unit, "tickers.time", message);
-            let is_one = name == "all" || call.items.form != Form::Itself;
-            let message = "expected elements (`[]`) or members (`{}`)";
-            faults.expect(is_one || name != "all", &of("call.items"), message);
         }
     }
 
@@ -171,9 +177,7 @@ impl DialectForm {
         let archive = archive.map(|archive| (&archive.call, "candles.archive.call"));
         for (call, member) in [(&candles.call, "candles.call")].into_iter().chain(archive) {
             self.check_call(call, member, Values::Candles, faults);
-            let is_list = call.items.form != Form::Itself;
-            let message = "expected elements (`[]`) or members (`{}`)";
-            faults.expect(is_list, &format!("{member}.items"), message);
+            faults.expect_list(call, &format!("{member}.items"));
         }
         let names = Stored::ALL.map(|interval| candles.intervals.of(interval));
         let is_plain = |name: &String| {
@@ -222,9 +226,7 @@ impl DialectForm {
             return faults.expect(has_none && markets.has_pair(), "markets", message);
         };
         self.check_call(call, "markets.call", Values::None, faults);
-        let is_list = call.items.form != Form::Itself;
-        let message = "expected elements (`[]`) or members (`{}`)";
-        faults.expect(is_list, "markets.call.items", message);
+        faults.expect_list(call, "markets.call.items");
         use ListingField::*;
         let outer = markets.name.as_ref();
         let is_sound =

@@ -4,7 +4,7 @@
 //! `check`'s. It sends nothing, reads no clock, and does not count what was spent: it only tells
 //! what a call costs.
 
-use super::call::{Budget, Call, Meter, Page};
+use super::call::{BudgetLimit, Call, Meter, Page};
 use super::candle::{CandleField, CandleForm};
 use super::endpoint::{BudgetForm, Endpoint, IntervalCounts, IntervalNames};
 use super::error::RefusalKind;
@@ -160,8 +160,8 @@ impl Dialect {
     }
 
     /// What the exchange allows.
-    pub fn budget(&self) -> Budget {
-        Budget {
+    pub fn budget(&self) -> BudgetLimit {
+        BudgetLimit {
             units: self.file.budget.units,
             per: Duration::from_millis(self.file.budget.per_ms.into()),
         }

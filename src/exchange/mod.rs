@@ -58,7 +58,7 @@ mod tests;
 mod ticker;
 mod value;
 
-pub use call::{Budget, Call, Meter, Page};
+pub use call::{BudgetLimit, Call, Meter, Page};
 pub use dialect::Dialect;
 pub use error::{Fault, ReadError, RefusalKind, Reject};
 pub use explain::{Explained, explain};

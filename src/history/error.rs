@@ -4,70 +4,48 @@
 
 use super::format::{APPLICATION_ID, VERSION};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// Why the file cannot be used. The file is left unchanged.
+/// The file cannot be used. It is left unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OpenError {
+pub struct OpenError {
+    /// The file.
+    pub path: PathBuf,
+    /// The reason.
+    pub why: Unusable,
+}
+
+/// Why a file cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unusable {
     /// This build has no SQLite.
-    NotBuilt {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The path does not exist, or this process may not write it.
-    Unreachable {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        reason: String,
-    },
+    NotBuilt,
+    /// The path does not exist, or this process may not write it: the system's error.
+    Unreachable(String),
     /// There is no such file, and none is to be created.
-    Missing {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Another process uses it.
-    InUse {
-        /// The file.
-        path: PathBuf,
-        /// The id of that process, if known.
-        by: Option<u32>,
-    },
-    /// It is not a history file.
-    Foreign {
-        /// The file.
-        path: PathBuf,
-        /// What it is instead.
-        what: &'static str,
-    },
-    /// A later marketd wrote it.
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// The version of its tables.
-        found: u32,
-        /// The latest version that this build knows.
-        known: u32,
-    },
-    /// It is a history file whose content is damaged.
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What was found.
-        what: String,
-    },
+    Missing,
+    /// Another process uses it: the id of that process, if known.
+    InUse(Option<u32>),
+    /// It is not a history file: what it is instead.
+    Foreign(&'static str),
+    /// A later marketd wrote it: the version of its tables.
+    Newer(u32),
+    /// It is a history file whose content is damaged: what was found.
+    Damaged(String),
     /// It was removed or replaced while it was in use. The file with its name is opened, or created.
-    Gone {
-        /// The file.
-        path: PathBuf,
-    },
+    Gone,
     /// An I/O error, for example of a full disk.
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The error.
-        error: StoreError,
-    },
+    Io(StoreError),
+}
+
+impl Unusable {
+    /// It is why this file cannot be used.
+    pub fn at(self, path: &Path) -> OpenError {
+        OpenError {
+            path: path.to_path_buf(),
+            why: self,
+        }
+    }
 }
 
 /// Why a job failed.
@@ -93,20 +71,15 @@ impl OpenError {
     /// True if a person has to decide what to do: the process should end with exit code 2 instead of
     /// running without history.
     pub fn is_refusal(&self) -> bool {
-        match self {
-            OpenError::NotBuilt { .. }
-            | OpenError::Unreachable { .. }
-            | OpenError::Missing { .. }
-            | OpenError::InUse { .. }
-            | OpenError::Foreign { .. }
-            | OpenError::Newer { .. } => true,
-            OpenError::Damaged { .. } | OpenError::Gone { .. } | OpenError::Io { .. } => false,
-        }
+        !matches!(
+            self.why,
+            Unusable::Damaged(_) | Unusable::Gone | Unusable::Io(_)
+        )
     }
 
     /// True if it may pass by itself: each further job tries to open the file again.
     pub fn may_pass(&self) -> bool {
-        matches!(self, OpenError::Gone { .. } | OpenError::Io { .. })
+        matches!(self.why, Unusable::Gone | Unusable::Io(_))
     }
 }
 
@@ -115,65 +88,52 @@ impl fmt::Display for OpenError {
         const UNTOUCHED: &str = "it is left untouched";
         const ANOTHER: &str = "name another file with --data, or keep history in memory with \
                                --data :memory:";
-        match self {
-            OpenError::NotBuilt { path } => write!(
+        let path = self.path.display();
+        match &self.why {
+            Unusable::NotBuilt => write!(
                 f,
-                "{}: this marketd was built without the feature `sqlite` and keeps no file: use \
-                 --data :memory:",
-                path.display()
+                "{path}: this marketd was built without the feature `sqlite` and keeps no file: use \
+                 --data :memory:"
             ),
-            OpenError::Unreachable { path, reason } => {
-                write!(
-                    f,
-                    "{}: cannot keep history here: {reason}; {ANOTHER}",
-                    path.display()
-                )
+            Unusable::Unreachable(reason) => {
+                write!(f, "{path}: cannot keep history here: {reason}; {ANOTHER}")
             }
-            OpenError::Missing { path } => write!(
-                f,
-                "{}: there is no history file: name it with --data",
-                path.display()
-            ),
-            OpenError::InUse { path, by } => {
-                write!(f, "{} is in use by another marketd", path.display())?;
+            Unusable::Missing => {
+                write!(f, "{path}: there is no history file: name it with --data")
+            }
+            Unusable::InUse(by) => {
+                write!(f, "{path} is in use by another marketd")?;
                 if let Some(by) = by {
                     write!(f, " (process {by})")?;
                 }
                 write!(f, ": stop that one, or {ANOTHER}")
             }
-            OpenError::Foreign { path, what } => write!(
-                f,
-                "{} is not marketd's: it is {what}; {UNTOUCHED}; {ANOTHER}",
-                path.display()
-            ),
-            OpenError::Newer { path, found, known } => write!(
-                f,
-                "{} was written by a later marketd (its tables have version {found}, this one \
-                 knows {known}); {UNTOUCHED}: run that marketd, or {ANOTHER}",
-                path.display()
-            ),
-            OpenError::Damaged { path, what } => {
-                let path = path.display();
+            Unusable::Foreign(what) => {
                 write!(
                     f,
-                    "{path} is damaged ({what}); {UNTOUCHED}, and no history is kept until it is \
-                     mended. Stop marketd, then either move {path}, {path}-wal and {path}-shm \
-                     away, so that candles are fetched anew, or save what can be read (Debian 12's \
-                     sqlite3 cannot): sqlite3 {path} .recover | sqlite3 mended.db; \
-                     sqlite3 mended.db 'pragma application_id={}; pragma user_version={}'; and \
-                     start with --data mended.db",
-                    APPLICATION_ID, VERSION,
+                    "{path} is not marketd's: it is {what}; {UNTOUCHED}; {ANOTHER}"
                 )
             }
-            OpenError::Gone { path } => write!(
+            Unusable::Newer(found) => write!(
                 f,
-                "{} was removed or replaced while it was in use: what memory holds is written to \
-                 the file of that name again, and the rest is fetched again",
-                path.display()
+                "{path} was written by a later marketd (its tables have version {found}, this one \
+                 knows {VERSION}); {UNTOUCHED}: run that marketd, or {ANOTHER}"
             ),
-            OpenError::Io { path, error } => {
-                write!(f, "{}: cannot open history: {error}", path.display())
-            }
+            Unusable::Damaged(what) => write!(
+                f,
+                "{path} is damaged ({what}); {UNTOUCHED}, and no history is kept until it is \
+                 mended. Stop marketd, then either move {path}, {path}-wal and {path}-shm \
+                 away, so that candles are fetched anew, or save what can be read (Debian 12's \
+                 sqlite3 cannot): sqlite3 {path} .recover | sqlite3 mended.db; \
+                 sqlite3 mended.db 'pragma application_id={APPLICATION_ID}; pragma \
+                 user_version={VERSION}'; and start with --data mended.db"
+            ),
+            Unusable::Gone => write!(
+                f,
+                "{path} was removed or replaced while it was in use: what memory holds is written to \
+                 the file of that name again, and the rest is fetched again"
+            ),
+            Unusable::Io(error) => write!(f, "{path}: cannot open history: {error}"),
         }
     }
 }

@@ -17,7 +17,7 @@ pub(crate) mod testing;
 mod tests;
 
 pub use batch::{Batch, Changes, Fate};
-pub use error::{OpenError, StoreError};
+pub use error::{OpenError, StoreError, Unusable};
 pub use format::{APPLICATION_ID, LOG_SET_ASIDE, VERSION};
 pub use messages::{
     Evicted, Extent, Head, Job, Loaded, Opened, PAGE, Read, Reply, Rows, Unwritten, Written,

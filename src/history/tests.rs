@@ -4,7 +4,7 @@ use super::testing::{Model, candle, random_changes, series};
 use super::*;
 use crate::interval::Stored;
 use crate::rng::Rng;
-use std::path::PathBuf;
+use std::path::Path;
 
 #[test]
 fn one_merged_batch_does_what_its_parts_do_in_their_order() {
@@ -44,55 +44,40 @@ fn waiting_takes_memory_for_what_changed_and_not_for_how_often() {
 
 #[test]
 fn errors_say_what_to_do() {
-    let check = |error: OpenError, refusal: bool, parts: &[&str]| {
+    let check = |why: Unusable, refusal: bool, parts: &[&str]| {
+        let error = why.at(Path::new("/d/m.db"));
         assert_eq!(error.is_refusal(), refusal, "{error:?}");
         let text = error.to_string();
         for part in parts {
             assert!(text.contains(part), "{part:?} in {text:?}");
         }
     };
-    let path = || PathBuf::from("/d/m.db");
     let io = StoreError::Full("so it is".to_string());
     check(
-        OpenError::NotBuilt { path: path() },
+        Unusable::NotBuilt,
         true,
         &["/d/m.db", "`sqlite`", ":memory:"],
     );
     let reason = "No such file".to_string();
     check(
-        OpenError::Unreachable {
-            path: path(),
-            reason,
-        },
+        Unusable::Unreachable(reason),
         true,
         &["No such file", "--data"],
     );
-    let by = Some(17);
     check(
-        OpenError::InUse { path: path(), by },
+        Unusable::InUse(Some(17)),
         true,
         &["in use", "process 17", "--data"],
     );
     let what = "not an SQLite file";
     check(
-        OpenError::Foreign { path: path(), what },
+        Unusable::Foreign(what),
         true,
         &[what, "untouched", "--data"],
     );
-    let (found, known) = (3, 1);
+    check(Unusable::Newer(3), true, &["version 3", "untouched"]);
     check(
-        OpenError::Newer {
-            path: path(),
-            found,
-            known,
-        },
-        true,
-        &["version 3", "untouched"],
-    );
-    let what = "page 7".to_string();
-    let damaged = OpenError::Damaged { path: path(), what };
-    check(
-        damaged,
+        Unusable::Damaged("page 7".to_string()),
         false,
         &[
             "page 7",
@@ -101,12 +86,5 @@ fn errors_say_what_to_do() {
             "application_id=1835758692",
         ],
     );
-    check(
-        OpenError::Io {
-            path: path(),
-            error: io,
-        },
-        false,
-        &["the disk is full: so it is"],
-    );
+    check(Unusable::Io(io), false, &["the disk is full: so it is"]);
 }

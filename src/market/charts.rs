@@ -17,7 +17,7 @@ use super::ids::{SourceId, SymbolId};
 use super::interval_set::IntervalSet;
 use super::series::{Series, SeriesKey};
 use super::touched::Touched;
-use crate::config::{History, Limits};
+use crate::config::{HistoryConfig, Limits};
 use crate::decimal::Decimal;
 use crate::history::Changes;
 use crate::interval::Stored;
@@ -49,7 +49,7 @@ pub struct Charts {
     in_doubt: Vec<SourceId>,
     max_series: usize,
     max_bytes: usize,
-    history: History,
+    history: HistoryConfig,
     /// Sum over all series.
     bytes: usize,
     eviction: EvictionQueue,
@@ -84,7 +84,7 @@ pub struct ChartCounts {
 
 impl Charts {
     /// No series yet.
-    pub fn new(limits: &Limits, history: &History) -> Charts {
+    pub fn new(limits: &Limits, history: &HistoryConfig) -> Charts {
         Charts {
             max_series: limits.candle_series,
             max_bytes: limits.candle_bytes,
@@ -376,9 +376,9 @@ mod tests {
             candle_bytes: bytes,
             ..Limits::default()
         };
-        let history = History {
+        let history = HistoryConfig {
             m1: Depth { keep, backfill: 0 },
-            ..History::default()
+            ..HistoryConfig::default()
         };
         Charts::new(&limits, &history)
     }

@@ -3,9 +3,9 @@
 //! Owns how many connections a turn accepts, and when they are read first. The core decides whether
 //! there is room for them.
 
-use super::connection::Connection;
+use super::connection::NetConnection;
 use super::driver::{CLIENT_BYTES, Driver, connection};
-use super::listen::{Accepted, Listener};
+use super::listen::{AcceptResult, Listener};
 use super::pace;
 use crate::core::{Broken, Event};
 use crate::table::Key;
@@ -31,18 +31,18 @@ impl Driver {
                 self.pace.add(pace::ACCEPT);
                 let service = self.listeners[at].service;
                 match self.listeners[at].accept(now.mono) {
-                    Accepted::Stream(stream, peer) => {
+                    AcceptResult::Stream(stream, peer) => {
                         // Without room even for a refusal, the connection is closed at once.
                         let key = match peer {
                             Some(peer) => self.core.accept_from(peer, service, now),
                             None => self.core.accept(service, now),
                         };
                         let Some(key) = key else { continue };
-                        self.add(Connection::accepted(stream, key));
+                        self.add(NetConnection::accepted(stream, key));
                         self.queues.new.push_back(key);
                     }
-                    Accepted::Exhausted(error) => self.listeners[at].log_exhaustion(&error),
-                    Accepted::Drained | Accepted::Lost => {}
+                    AcceptResult::Exhausted(error) => self.listeners[at].log_exhaustion(&error),
+                    AcceptResult::Drained | AcceptResult::Lost => {}
                 }
                 if self.has_taken(ACCEPT_BUDGET, now) {
                     break;

@@ -3,7 +3,7 @@
 //!
 //! Owns how many actions a turn carries out.
 
-use super::connection::Connection;
+use super::connection::NetConnection;
 use super::driver::{CLIENT_BYTES, Driver, TURN_BUDGET, connection};
 use super::pace;
 use super::transfer::Transfer;
@@ -81,7 +81,7 @@ impl Driver {
 
     fn connect(&mut self, key: Key, address: SocketAddr, now: Now) {
         let registry = self.poll.registry();
-        let connected = Connection::connect(address, key).and_then(|mut conn| {
+        let connected = NetConnection::connect(address, key).and_then(|mut conn| {
             conn.register(registry)?;
             Ok(conn)
         });

@@ -26,7 +26,7 @@ const PIECES: usize = 20;
 
 /// A connection with a client or an exchange.
 #[derive(Debug)]
-pub struct Connection {
+pub struct NetConnection {
     socket: Socket,
     session: Option<Box<dyn Session>>,
     state: State,
@@ -49,13 +49,26 @@ enum State {
     Open,
 }
 
-impl Connection {
+impl NetConnection {
     /// A client's connection that was just accepted.
-    pub fn accepted(stream: TcpStream, key: Key) -> Connection {
-        Connection {
-            socket: Socket::accepted(stream),
+    pub fn accepted(stream: TcpStream, key: Key) -> NetConnection {
+        NetConnection::new(Socket::accepted(stream), State::Open, key)
+    }
+
+    /// Starts to connect to an exchange.
+    pub fn connect(address: SocketAddr, key: Key) -> io::Result<NetConnection> {
+        let socket = Socket::connect(address)?;
+        Ok(NetConnection {
+            upstream: true,
+            ..NetConnection::new(socket, State::Connecting, key)
+        })
+    }
+
+    fn new(socket: Socket, state: State, key: Key) -> NetConnection {
+        NetConnection {
+            socket,
             session: None,
-            state: State::Open,
+            state,
             key,
             upstream: false,
             queued: false,
@@ -64,21 +77,7 @@ impl Connection {
         }
     }
 
-    /// Starts to connect to an exchange.
-    pub fn connect(address: SocketAddr, key: Key) -> io::Result<Connection> {
-        Ok(Connection {
-            socket: Socket::connect(address)?,
-            session: None,
-            state: State::Connecting,
-            key,
-            upstream: true,
-            queued: false,
-            sending: false,
-            registered: false,
-        })
-    }
-
-    /// Starts TLS. [`Connection::progress`] does the handshake.
+    /// Starts TLS. [`NetConnection::progress`] does the handshake.
     pub fn secure(&mut self, session: Box<dyn Session>) {
         self.session = Some(session);
         self.state = State::Securing;

@@ -3,12 +3,12 @@
 //! Owns the poller, the core, the listeners, the connections and the queues of those that have
 //! something to do.
 
-use super::connection::Connection;
+use super::connection::NetConnection;
 use super::error::RunError;
 use super::history::History;
 use super::listen::{self, Listener};
 use super::notify::Notifier;
-use super::pace::{self, Pace};
+use super::pace::{self, ClockPace};
 use super::resolver::Resolver;
 use super::transfer::{Opener, Progress, Transfer};
 use super::{activation, descriptors, process};
@@ -68,7 +68,7 @@ pub(super) struct Queues {
 impl Queues {
     /// Adds a connection to its queue, unless it is in it already.
     #[inline]
-    pub(super) fn push(&mut self, conn: &mut Connection) {
+    pub(super) fn push(&mut self, conn: &mut NetConnection) {
         if conn.queued {
             return;
         }
@@ -105,7 +105,7 @@ pub(super) struct Driver {
     /// Connections that one listener accepts in a turn.
     pub(super) accepts: usize,
     /// By the index of their keys.
-    pub(super) connections: Pages<Option<Connection>>,
+    pub(super) connections: Pages<Option<NetConnection>>,
     pub(super) queues: Queues,
     pub(super) buffer: Box<[u8]>,
     pub(super) resolver: Resolver,
@@ -116,7 +116,7 @@ pub(super) struct Driver {
     pub(super) signals: Signals,
     pub(super) notifier: Notifier,
     pub(super) reread: Reread,
-    pub(super) pace: Pace,
+    pub(super) pace: ClockPace,
     /// Which kind of long work is next.
     pub(super) next_slice: usize,
     /// True if the last turn left work that can wait.
@@ -179,7 +179,7 @@ impl Driver {
                 loaded,
                 is_waiting: false,
             },
-            pace: Pace::default(),
+            pace: ClockPace::default(),
             next_slice: 0,
             has_more: true,
             turned: now.mono,
@@ -280,7 +280,7 @@ impl Driver {
     }
 
     /// Adds a connection.
-    pub(super) fn add(&mut self, conn: Connection) {
+    pub(super) fn add(&mut self, conn: NetConnection) {
         let index = conn.key.index();
         *self.connections.grow_to(index) = Some(conn);
     }
@@ -288,9 +288,9 @@ impl Driver {
 
 /// The connection with this key, if it is open.
 pub(super) fn connection(
-    connections: &mut Pages<Option<Connection>>,
+    connections: &mut Pages<Option<NetConnection>>,
     key: Key,
-) -> Option<&mut Connection> {
+) -> Option<&mut NetConnection> {
     connections
         .get_mut(key.index())?
         .as_mut()

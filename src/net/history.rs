@@ -4,7 +4,7 @@
 //! one.
 
 use crate::config::Data;
-use crate::history::{Job, OpenError, Reply, StoreError, Unwritten};
+use crate::history::{Job, OpenError, Reply, StoreError, Unusable, Unwritten};
 use crate::log_targets::{HISTORY, quoted};
 use crate::store::Store;
 use mio::Waker;
@@ -90,10 +90,8 @@ impl History {
 }
 
 fn slow(path: &Path) -> OpenError {
-    OpenError::Io {
-        path: path.to_path_buf(),
-        error: StoreError::Io("the disk has not answered yet".to_string()),
-    }
+    let error = StoreError::Io("the disk has not answered yet".to_string());
+    Unusable::Io(error).at(path)
 }
 
 /// The answer to a job that the thread does not accept.

@@ -48,7 +48,7 @@ enum ListeningSocket {
 
 /// The result of accepting a connection.
 #[derive(Debug)]
-pub enum Accepted {
+pub enum AcceptResult {
     /// A connection, and the peer's address; that of a Unix socket has none.
     Stream(TcpStream, Option<IpAddr>),
     /// The queue is empty.
@@ -146,25 +146,25 @@ impl Listener {
     }
 
     /// Takes one connection from the queue.
-    pub fn accept(&mut self, now: Mono) -> Accepted {
+    pub fn accept(&mut self, now: Mono) -> AcceptResult {
         match self.take() {
             Ok((stream, peer)) => {
                 if std::mem::take(&mut self.exhausted) {
                     log::info!(target: HTTP, "accept works again");
                 }
-                Accepted::Stream(stream, peer)
+                AcceptResult::Stream(stream, peer)
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 self.ready = false;
-                Accepted::Drained
+                AcceptResult::Drained
             }
             Err(error) if is_exhaustion(&error) => {
                 self.resting = Some(now + REST);
-                Accepted::Exhausted(error)
+                AcceptResult::Exhausted(error)
             }
             // Linux reports pending network errors of the new connection here (accept(2), "Error
             // handling").
-            Err(_) => Accepted::Lost,
+            Err(_) => AcceptResult::Lost,
         }
     }
 

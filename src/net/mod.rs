@@ -25,9 +25,8 @@
 //! tls                          TLS sessions, which a build without the feature lacks
 //! transfer, socket, sockopt    results of system calls; a socket and its readiness; socket options
 //! socket_file, activation      the file of a Unix socket; sockets that were passed to the process
-//! history, resolver, process,  the disk thread; the resolver thread; figures of the process;
-//! descriptors, memory, pace,   limits on files; freed memory; when to look at the clock;
-//! notify                       messages to the service manager
+//! history, resolver, process,  the disk thread; the resolver thread; figures and memory of the process;
+//! descriptors, pace, notify    limits on files; when to look at the clock; messages to the service manager
 //! error                        why the program cannot run
 //! ```
 
@@ -42,7 +41,6 @@ mod fetch;
 mod history;
 mod listen;
 mod long_work;
-mod memory;
 mod notify;
 mod pace;
 mod process;

@@ -20,7 +20,7 @@ pub const ACTION: usize = READ_EVERY as usize;
 
 /// The work of a turn, and when the clock was last read.
 #[derive(Debug, Default)]
-pub struct Pace {
+pub struct ClockPace {
     /// Work of the driver so far.
     work: u64,
     /// Work of the driver and the core when the clock was last read.
@@ -29,7 +29,7 @@ pub struct Pace {
     pub took: Duration,
 }
 
-impl Pace {
+impl ClockPace {
     /// Starts a turn. `core` is the core's work so far.
     pub fn begin_turn(&mut self, core: u64) {
         self.at_read = self.work + core;
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn the_clock_is_read_after_sixteen_quiet_connections_or_one_busy_one() {
-        let mut pace = Pace::default();
+        let mut pace = ClockPace::default();
         pace.begin_turn(1000);
         for quiet in 1..=32 {
             pace.add(PUMP);

@@ -7,7 +7,7 @@ use super::driver::{
 };
 use super::error::RunError;
 use super::listen::Listener;
-use super::memory;
+use super::process;
 use crate::log_targets::NET;
 use crate::table::Key;
 use crate::time::Now;
@@ -56,7 +56,7 @@ impl Driver {
         self.carry_out(now);
         self.has_more = self.long_work(now);
         if self.core.has_shrunk() {
-            memory::give_back();
+            process::give_back();
         }
         self.turned = self.clock.mono();
         let clients = self.queues.hot.len() + self.queues.bulk.len();

@@ -31,7 +31,7 @@
 //! Jobs are done in the order in which they were sent, except for evictions. Each job has one answer.
 //! [`Store::send`] returns the job if the queue is full: tell a client to retry later, and send any
 //! other job again in the next turn. `Failed` may come at any time. Until the next `Opened`, jobs fail
-//! with [`StoreError::NotOpen`], and batches come back. [`OpenError::Gone`] also means that what was
+//! with [`StoreError::NotOpen`], and batches come back. [`Unusable::Gone`] also means that what was
 //! acknowledged before is not on disk. It is reported with the first job after the file was removed.
 //!
 //! [`Batch::absorb`]: crate::history::Batch::absorb
@@ -46,7 +46,7 @@ mod tests;
 #[cfg(feature = "sqlite")]
 pub use disk::{HistoryReader, Pruned, prune, rename, sqlite_version};
 
-use crate::history::{Job, OpenError, Reply, StoreError};
+use crate::history::{Job, OpenError, Reply, StoreError, Unusable};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -75,9 +75,7 @@ pub fn check(path: &Path) -> Result<(), OpenError> {
     #[cfg(feature = "sqlite")]
     return disk::check(path);
     #[cfg(not(feature = "sqlite"))]
-    Err(OpenError::NotBuilt {
-        path: path.to_path_buf(),
-    })
+    Err(Unusable::NotBuilt.at(path))
 }
 
 impl Store {
@@ -87,7 +85,7 @@ impl Store {
         let (jobs, inbox) = sync_channel(JOBS);
         let (outbox, answers) = sync_channel(ANSWERS);
         if cfg!(not(feature = "sqlite")) {
-            return Err(OpenError::NotBuilt { path });
+            return Err(Unusable::NotBuilt.at(&path));
         }
         let file = path.clone();
         let thread = thread::Builder::new()
@@ -99,9 +97,9 @@ impl Store {
                 #[cfg(not(feature = "sqlite"))]
                 drop((file, inbox, outbox, wake));
             })
-            .map_err(|error| OpenError::Io {
-                path,
-                error: StoreError::Io(format!("cannot start a thread: {error}")),
+            .map_err(|error| {
+                let error = StoreError::Io(format!("cannot start a thread: {error}"));
+                Unusable::Io(error).at(&path)
             })?;
         Ok(Store {
             jobs,

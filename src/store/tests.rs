@@ -5,5 +5,5 @@ use super::*;
 #[test]
 fn without_sqlite_there_is_no_store() {
     let started = Store::start(PathBuf::from("m.db"), Box::new(|| ()));
-    assert!(matches!(started, Err(OpenError::NotBuilt { .. })));
+    assert!(started.is_err_and(|error| error.why == Unusable::NotBuilt));
 }

@@ -5,7 +5,7 @@
 //! answers at once. A test orders how it misbehaves: [`Exchange`]. A restart needs a history file:
 //! [`World::with_file`].
 
-use marketd::config::{Config, Data, Depth, History, Limits, SourceConfig, Url};
+use marketd::config::{Config, Data, Depth, HistoryConfig, Limits, SourceConfig, Url};
 use marketd::core::{Action, Broken, Core, Event, ProcessFacts, Service};
 use marketd::table::Key;
 use marketd::time::{Mono, Now, UnixMs};
@@ -499,7 +499,7 @@ fn config(backfill: i64) -> Config {
     Config {
         sources: vec![source],
         data: Data::Memory,
-        history: History {
+        history: HistoryConfig {
             m1: depth(43_200, backfill),
             h1: depth(43_800, 10),
             // Fewer than a page has.

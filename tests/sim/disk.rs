@@ -9,8 +9,8 @@ use super::weather::SECOND;
 use super::world::{Event, World};
 use crate::support::{PATIENCE, Rng};
 use marketd::history::{
-    Batch, Evicted, Extent, Fate, Head, Job, Loaded, OpenError, Opened, Read, Reply, Rows,
-    SeriesName, StoreError, Unwritten, Written,
+    Batch, Evicted, Extent, Fate, Head, Job, Loaded, Opened, Read, Reply, Rows, SeriesName,
+    StoreError, Unusable, Unwritten, Written,
 };
 use marketd::record::{Candle, Edge};
 use marketd::store::Store;
@@ -123,8 +123,8 @@ impl Disk {
             if now < until {
                 if !std::mem::replace(&mut self.told, true) {
                     let error = StoreError::Io("no such device".to_string());
-                    let path = "history.db".into();
-                    said.push(Reply::Failed(OpenError::Io { path, error }));
+                    let gone = Unusable::Io(error).at("history.db".as_ref());
+                    said.push(Reply::Failed(gone));
                 }
                 said.push(refused(job, StoreError::NotOpen));
                 return said;

@@ -15,7 +15,7 @@ use super::udf::Adapter;
 use super::weather::{SECOND, Weather};
 use super::world::{Event, World};
 use crate::support::Rng;
-use marketd::config::{Config, Data, Depth, History, Limits, SourceConfig, Url};
+use marketd::config::{Config, Data, Depth, HistoryConfig, Limits, SourceConfig, Url};
 use marketd::core::{Core, ProcessFacts};
 use marketd::time::{Mono, Now, UnixMs};
 use std::collections::HashMap;
@@ -94,7 +94,7 @@ pub fn small_world(keep: i64, until: u64, disk: Disk, rng: &mut Rng) -> World {
         keep,
         backfill: keep,
     };
-    config.history = History {
+    config.history = HistoryConfig {
         m1: depth,
         h1: depth,
         d1: depth,
@@ -237,7 +237,7 @@ fn config(theme: Theme, brain: &Brain, rng: &mut Rng) -> Config {
         backfill: rng.between(0, keep / 2),
     };
     let long = rng.chance(1, 4);
-    let history = History {
+    let history = HistoryConfig {
         m1: depth(if long { 3000 } else { rng.between(60, 400) }, rng),
         h1: depth(rng.between(50, 500), rng),
         d1: depth(rng.between(40, 400), rng),

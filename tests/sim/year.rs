@@ -11,7 +11,7 @@ use super::naive::{base_of, candle_at, length_ms, plain, roll_up};
 use super::weather::SECOND;
 use crate::support::Rng;
 use crate::support::daemon::TempDir;
-use marketd::config::{Config, Depth, History, Limits, SourceConfig, Url};
+use marketd::config::{Config, Depth, HistoryConfig, Limits, SourceConfig, Url};
 use marketd::core::{Action, Broken, Core, Event, ProcessFacts, Service};
 use marketd::demo::Demo;
 use marketd::history::{Job, Opened, Reply, StoreError, Unwritten};
@@ -463,7 +463,7 @@ pub(super) fn config() -> Config {
     };
     Config {
         sources: vec![source],
-        history: History {
+        history: HistoryConfig {
             // Deeper than it is ever away.
             m1: depth(KEEP, 14_400),
             h1: depth(20_000, 1000),

@@ -7,7 +7,7 @@ use super::desk::Desk;
 use super::faults::Dir;
 use super::support::{Rng, for_each_seed};
 use super::world::{self, SERIES, batch, name};
-use marketd::history::OpenError;
+use marketd::history::Unusable;
 use marketd::record::{Candle, Edge};
 use std::path::Path;
 
@@ -103,8 +103,8 @@ fn a_damaged_file_is_refused_as_it_is_or_keeps_what_can_be_read() {
             Ok(desk) => desk,
             Err(error) => {
                 let known = matches!(
-                    error,
-                    OpenError::Damaged { .. } | OpenError::Foreign { .. } | OpenError::Newer { .. }
+                    error.why,
+                    Unusable::Damaged(_) | Unusable::Foreign(_) | Unusable::Newer(_)
                 );
                 assert!(known, "{what}: {error}");
                 refused += 1;
@@ -117,7 +117,7 @@ fn a_damaged_file_is_refused_as_it_is_or_keeps_what_can_be_read() {
             met_later += 1;
             let error = desk.failure();
             assert!(
-                matches!(error, Some(OpenError::Damaged { .. })),
+                matches!(&error, Some(it) if matches!(it.why, Unusable::Damaged(_))),
                 "{what}: {error:?}"
             );
             drop(desk);

@@ -6,7 +6,8 @@ use super::support::daemon::TempDir;
 use super::world::{self, batch};
 use marketd::decimal::Decimal;
 use marketd::history::{
-    APPLICATION_ID, Batch, Job, LOG_SET_ASIDE, OpenError, QuoteName, Reply, StoreError, VERSION,
+    APPLICATION_ID, Batch, Job, LOG_SET_ASIDE, OpenError, QuoteName, Reply, StoreError, Unusable,
+    VERSION,
 };
 use marketd::interval::Stored;
 use marketd::record::{Bounds, Candle, Edge, MarketRules};
@@ -23,7 +24,7 @@ fn refused(path: &Path) -> OpenError {
         assert!(!Path::new(&name).exists(), "{name} is left behind");
     }
     assert!(
-        error.is_refusal() || matches!(error, OpenError::Damaged { .. }),
+        error.is_refusal() || matches!(error.why, Unusable::Damaged(_)),
         "{error}"
     );
     error
@@ -57,11 +58,8 @@ fn a_second_one_on_the_same_file_is_refused_and_told_who_has_it() {
     std::os::unix::fs::symlink(&path, &other).expect("a link");
     for name in [&path, &other] {
         let error = Desk::try_open(name).err().expect("it is in use");
-        let OpenError::InUse { path: named, by } = &error else {
-            panic!("{error}");
-        };
-        assert_eq!(named.canonicalize().ok(), path.canonicalize().ok());
-        assert_eq!(*by, Some(child.id()));
+        assert_eq!(error.path.canonicalize().ok(), path.canonicalize().ok());
+        assert_eq!(error.why, Unusable::InUse(Some(child.id())));
         assert!(error.is_refusal());
     }
     // A process that is gone has no lock, however it went.
@@ -70,10 +68,7 @@ fn a_second_one_on_the_same_file_is_refused_and_told_who_has_it() {
     world::check(&mut desk, known..=known + 1);
     let error = Desk::try_open(&path).err().expect("it is in use");
     let by = Some(std::process::id());
-    assert!(
-        matches!(error, OpenError::InUse { by: found, .. } if found == by),
-        "{error}"
-    );
+    assert_eq!(error.why, Unusable::InUse(by));
 }
 
 #[test]
@@ -82,15 +77,15 @@ fn a_file_of_something_else_is_left_alone() {
     let path = dir.path().join("diary.txt");
     for text in ["Dear diary", &"today, ".repeat(10_000)] {
         std::fs::write(&path, text).expect("a directory of ours");
-        assert!(matches!(refused(&path), OpenError::Foreign { .. }));
+        assert!(matches!(refused(&path).why, Unusable::Foreign(_)));
     }
     let path = dir.path().join("mail.sqlite");
     let mail = rusqlite::Connection::open(&path).expect("a directory of ours");
     mail.execute_batch("CREATE TABLE mail (text)").expect("sql");
     drop(mail);
-    assert!(matches!(refused(&path), OpenError::Foreign { .. }));
+    assert!(matches!(refused(&path).why, Unusable::Foreign(_)));
     let error = refused(&altered(&dir, "PRAGMA application_id = 5"));
-    assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
+    assert!(matches!(error.why, Unusable::Foreign(_)), "{error}");
 }
 
 #[test]
@@ -98,11 +93,8 @@ fn a_file_of_a_later_version_is_left_alone() {
     let dir = TempDir::new();
     let path = altered(&dir, &format!("PRAGMA user_version = {}", VERSION + 1));
     let error = refused(&path);
-    let (later, ours) = (VERSION + 1, VERSION);
-    assert!(
-        matches!(error, OpenError::Newer { found, known, .. } if (found, known) == (later, ours)),
-        "{error}"
-    );
+    let later = VERSION + 1;
+    assert_eq!(error.why, Unusable::Newer(later));
     // Also when only its log says so.
     let dir = TempDir::new();
     let path = dir.path().join("history.db");
@@ -120,7 +112,7 @@ fn a_file_of_a_later_version_is_left_alone() {
     let log = dir.path().join("copy.db-wal");
     let before = (std::fs::read(&copy).ok(), std::fs::read(&log).ok());
     let error = Desk::try_open(&copy).err().expect("it is newer");
-    assert!(matches!(error, OpenError::Newer { .. }), "{error}");
+    assert!(matches!(error.why, Unusable::Newer(_)), "{error}");
     assert_eq!(
         (std::fs::read(&copy).ok(), std::fs::read(&log).ok()),
         before
@@ -138,7 +130,7 @@ fn a_file_whose_tables_are_not_as_they_were_made_is_left_alone() {
     ] {
         let dir = TempDir::new();
         let error = refused(&altered(&dir, sql));
-        assert!(matches!(error, OpenError::Damaged { .. }), "{sql}: {error}");
+        assert!(matches!(error.why, Unusable::Damaged(_)), "{sql}: {error}");
     }
 }
 
@@ -184,7 +176,7 @@ fn a_path_that_leads_nowhere_is_refused() {
         assert!(error.is_refusal(), "{}: {error}", path.display());
     }
     let error = Desk::try_open(dir.path()).err().expect("it is a directory");
-    assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
+    assert!(matches!(error.why, Unusable::Foreign(_)), "{error}");
 }
 
 #[test]
@@ -239,7 +231,7 @@ fn a_file_that_loses_its_name_is_noticed_before_the_next_batch() {
         }
         desk.write(number, batch(0)).expect("a new file");
         let failure = desk.failure().expect("it was said");
-        assert!(matches!(failure, OpenError::Gone { .. }), "{failure}");
+        assert!(failure.why == Unusable::Gone, "{failure}");
         world::check(&mut desk, 1..=1);
     }
     desk.stop();
@@ -253,10 +245,10 @@ fn a_pipe_is_refused_at_once() {
     let made = std::process::Command::new("mkfifo").arg(&path).status();
     assert!(made.expect("mkfifo is there").success());
     let error = Desk::try_open(&path).err().expect("it is a pipe");
-    assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
+    assert!(matches!(error.why, Unusable::Foreign(_)), "{error}");
     let checked = marketd::store::check(&path);
     assert!(
-        matches!(checked, Err(OpenError::Foreign { .. })),
+        matches!(&checked, Err(error) if matches!(error.why, Unusable::Foreign(_))),
         "{checked:?}"
     );
 }
@@ -365,12 +357,12 @@ fn a_check_says_what_is_wrong_and_changes_nothing() {
     assert_eq!(names(), before);
     let nowhere = check(&dir.path().join("no/such/history.db"));
     assert!(
-        matches!(nowhere, Err(OpenError::Unreachable { .. })),
+        matches!(&nowhere, Err(error) if matches!(error.why, Unusable::Unreachable(_))),
         "{nowhere:?}"
     );
     let foreign = dir.path().join("diary.txt");
     std::fs::write(&foreign, "Dear diary").expect("a directory of ours");
-    assert!(matches!(check(&foreign), Err(OpenError::Foreign { .. })));
+    assert!(check(&foreign).is_err_and(|error| matches!(error.why, Unusable::Foreign(_))));
 }
 
 #[test]

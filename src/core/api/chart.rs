@@ -13,10 +13,11 @@ pub mod several;
 use super::compressed_cache::CacheKey;
 use super::compression;
 use super::error::{Error, send_error};
+use super::list::share;
 use super::outcome::{Candles, Deferred, Outcome};
 use super::symbols::untracked;
 use super::view::View;
-use crate::http::{Output, Responder};
+use crate::http::Responder;
 use crate::interval::Interval;
 use crate::market::{
     ChartBuilder, ChartInfo, ChartPlan, Series, SeriesKey, SourceId, floor_slot, needed,
@@ -185,9 +186,10 @@ impl Deferred for DeferredChart {
 
     fn finish(mut self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
         let symbol = self.asked.symbol;
+        let having = view.market.catalog.sources_of(symbol);
         let is_gone = match self.asked.source {
             Some(source) => untracked(view, symbol, source).is_some(),
-            None => !view.market.catalog.sources_of(symbol).contains(&self.key.source),
+            None => !having.contains(&self.key.source),
         };
         if is_gone {
             // Its candles are gone with the source, which a reload has ended: another one may have them.
@@ -255,13 +257,6 @@ fn send_plan(
     compression::send(view, responder, head, cache_key, plan.body_len(), |out| {
         share(plan, out);
     })
-}
-
-/// Appends the body of a chart, without a copy of its rows.
-fn share(plan: &ChartPlan, out: &mut Output) {
-    out.bytes().push(b'[');
-    out.share_all(plan.pieces(), plan.body_len() - 2);
-    out.bytes().push(b']');
 }
 
 /// The time of the exchange that a series is of, and how many of its candles are kept.

@@ -5,7 +5,7 @@
 
 use super::compressed_cache::ListKind;
 use super::error::{Error, echo};
-use super::params::{Call, ParamValue, whole_number};
+use super::params::{Call, ParamValue, count, either_word};
 use super::selection::{Selection, Sort};
 use super::symbols::served_quote;
 use super::view::View;
@@ -51,10 +51,11 @@ impl Choice {
         }
         let [sort, order, limit, offset, search] = params;
         let sort = read_sort(&sort)?;
-        let descending = read_order(&order)?;
-        let limit = read_count(&limit, "limit", 1)
+        let descending = either_word(&order, "order", [("asc", false), ("desc", true)])
+            .map_err(|message| Error::bad("invalid_order", "order", message))?;
+        let limit = count(&limit, "limit", 1..=usize::MAX)
             .map_err(|message| Error::bad("invalid_limit", "limit", message))?;
-        let offset = read_count(&offset, "offset", 0)
+        let offset = count(&offset, "offset", 0..=usize::MAX)
             .map_err(|message| Error::bad("invalid_offset", "offset", message))?;
         let selection = Selection {
             // An order without a value is that of the symbols.
@@ -185,35 +186,5 @@ fn read_sort(value: &ParamValue<'_>) -> Result<Option<Sort>, Error> {
         let good = Sort::NAMES.map(|(name, _)| name).join(" ");
         let message = format!("Invalid sort \"{}\": expected one of {good}.", echo(text));
         Error::bad("invalid_sort", "sort", message)
-    })
-}
-
-/// Whether the greatest comes first.
-fn read_order(value: &ParamValue<'_>) -> Result<Option<bool>, Error> {
-    match value.as_deref() {
-        None => Ok(None),
-        Some(b"asc") => Ok(Some(false)),
-        Some(b"desc") => Ok(Some(true)),
-        Some(other) => {
-            let message = format!("\"order\" must be asc or desc, not \"{}\".", echo(other));
-            Err(Error::bad("invalid_order", "order", message))
-        }
-    }
-}
-
-/// A whole number from `least` on; or what is wrong with it.
-fn read_count(
-    value: &ParamValue<'_>,
-    param: &'static str,
-    least: usize,
-) -> Result<Option<usize>, String> {
-    let Some(text) = value.as_deref() else {
-        return Ok(None);
-    };
-    let number = whole_number(text).and_then(|number| usize::try_from(number).ok());
-    let number = number.filter(|number| *number >= least);
-    let text = echo(text);
-    number.map(Some).ok_or_else(|| {
-        format!("\"{param}\" must be a whole number from {least} on, not \"{text}\".")
     })
 }

@@ -8,9 +8,10 @@ use super::records::{fragment, write_category, write_item, write_market};
 use super::symbols::served_quote;
 use super::view::View;
 use crate::fingerprint::{Fingerprint, Part};
-use crate::http::{Cache, ETag, Head, Responder};
+use crate::http::{Cache, ETag, Head, Output, Responder};
 use crate::json::{Decimals, Object};
-use crate::market::{Quote, SymbolId};
+use crate::market::{ChartPlan, Quote, SymbolId};
+use std::sync::Arc;
 
 /// Rows of one part, and bytes after which it ends in any case: some 0.1 ms.
 const ROWS_A_PART: usize = 128;
@@ -20,8 +21,18 @@ const PART_BYTES: usize = 32 * 1024;
 /// bodies of its address or a part of the fingerprint. So the tag identifies all of its bytes.
 #[derive(Debug, Default)]
 pub struct Body {
+    /// What is before `bytes`, in parts. One buffer that grows would be copied, and to copy a megabyte takes
+    /// longer than a part of a response may take.
+    parts: Vec<BodyPart>,
     bytes: Vec<u8>,
     made_of: Fingerprint,
+}
+
+#[derive(Debug)]
+enum BodyPart {
+    Written(Vec<u8>),
+    /// The rows of a chart, which are shared with its series.
+    Chart(Arc<ChartPlan>),
 }
 
 impl Body {
@@ -41,12 +52,20 @@ impl Body {
         self.part(Part::Text(text)).extend_from_slice(text);
     }
 
-    /// Takes the bytes so far out, and goes on.
-    pub fn cut(&mut self, room: usize) -> Vec<u8> {
-        std::mem::replace(&mut self.bytes, Vec::with_capacity(room))
+    /// Ends a part of the body. The next one takes so many bytes.
+    pub fn cut(&mut self, room: usize) {
+        let part = std::mem::replace(&mut self.bytes, Vec::with_capacity(room));
+        self.parts.push(BodyPart::Written(part));
     }
 
-    /// Sends the bytes as JSON; the rest as in [`Body::finish`] and [`compression::send`].
+    /// Appends the rows of a chart without copying them. What they are made of is added by [`Body::part`].
+    pub fn chart(&mut self, plan: Arc<ChartPlan>) {
+        self.cut(0);
+        self.parts.push(BodyPart::Chart(plan));
+    }
+
+    /// Sends it as JSON. `variant`: a letter that distinguishes bodies of one address that are made of the
+    /// same parts and written differently, such as [`Decimals::variant`].
     pub fn send(
         self,
         responder: &mut Responder<'_>,
@@ -54,16 +73,43 @@ impl Body {
         (variant, cache): (u8, Cache),
         key: CacheKey,
     ) -> Outcome {
-        let (body, etag) = self.finish(view, variant);
-        let head = Head::json(Some(etag), cache);
-        compression::send_bytes(view, responder, head, || key, body)
+        let head = Head::json(Some(self.tag(view, variant)), cache);
+        self.send_under(head, responder, view, || key)
     }
 
-    /// The bytes, and their tag. `variant`: a letter that distinguishes bodies of one address that are made
-    /// of the same parts and written differently, such as [`Decimals::variant`].
-    pub fn finish(self, view: &View<'_>, variant: u8) -> (Vec<u8>, ETag) {
-        (self.bytes, view.tag(self.made_of, variant))
+    /// The same with fields. The tag of the head is that of [`Body::tag`].
+    pub fn send_under(
+        mut self,
+        head: Head<'_>,
+        responder: &mut Responder<'_>,
+        view: &View<'_>,
+        key: impl FnOnce() -> CacheKey,
+    ) -> Outcome {
+        self.parts.push(BodyPart::Written(self.bytes));
+        let lengths = self.parts.iter().map(|part| match part {
+            BodyPart::Written(bytes) => bytes.len(),
+            BodyPart::Chart(plan) => plan.body_len(),
+        });
+        let length = lengths.sum();
+        compression::send(view, responder, head, key, length, |out| {
+            self.parts.into_iter().for_each(|part| match part {
+                BodyPart::Written(bytes) => out.give(bytes),
+                BodyPart::Chart(plan) => share(&plan, out),
+            });
+        })
     }
+
+    /// Its tag. `variant` as for [`Body::send`].
+    pub fn tag(&self, view: &View<'_>, variant: u8) -> ETag {
+        view.tag(self.made_of, variant)
+    }
+}
+
+/// Appends the body of a chart, without a copy of its rows.
+pub fn share(plan: &ChartPlan, out: &mut Output) {
+    out.bytes().push(b'[');
+    out.share_all(plan.pieces(), plan.body_len() - 2);
+    out.bytes().push(b']');
 }
 
 /// How often a list is begun again because the catalog has changed. Market lists come once an hour, and a
@@ -85,9 +131,6 @@ pub struct LongList {
     next: usize,
     written: usize,
     stale: bool,
-    /// The parts of the body before `body`. One buffer that grows would be copied, and to copy a megabyte
-    /// takes longer than a part may take.
-    done: Vec<Vec<u8>>,
     body: Body,
 }
 
@@ -133,7 +176,6 @@ impl LongList {
             next: 0,
             written: 0,
             stale: false,
-            done: Vec::new(),
             body,
         })
     }
@@ -253,7 +295,7 @@ impl Deferred for LongList {
         }
         let is_done = self.next == self.symbols.len();
         if !is_done && self.body.bytes.len() >= PART_BYTES {
-            self.done.push(self.body.cut(PART_BYTES + PART_BYTES / 8));
+            self.body.cut(PART_BYTES + PART_BYTES / 8);
         }
         is_done
     }
@@ -263,7 +305,6 @@ impl Deferred for LongList {
             rows,
             decimals,
             mut body,
-            done,
             stale,
             choice,
             ..
@@ -273,7 +314,7 @@ impl Deferred for LongList {
             ListKind::Category(_) => b"]}",
             ListKind::Ecosystem => b"]",
         });
-        let (last, etag) = body.finish(view, decimals.variant());
+        let etag = body.tag(view, decimals.variant());
         let cache = match stale {
             true => Cache::NoCache,
             false => view.until_any_poll(),
@@ -283,15 +324,9 @@ impl Deferred for LongList {
             fields: fields.as_bytes(),
             ..Head::json(Some(etag), cache)
         };
-        let length = done.iter().map(Vec::len).sum::<usize>() + last.len();
-        let key = || {
+        body.send_under(head, responder, view, || {
             let selection = choice.map(|choice| Box::new(choice.selection));
             CacheKey::List(rows, selection, decimals)
-        };
-        compression::send(view, responder, head, key, length, |out| {
-            for part in done.into_iter().chain([last]) {
-                out.give(part);
-            }
         })
     }
 }

@@ -120,13 +120,11 @@ fn index(call: &Call<'_>, responder: &mut Responder<'_>) -> Outcome {
     object.close();
     let mut body = Body::default();
     body.text(&text);
-    let (body, etag) = body.finish(call.view, b'i');
     let head = Head {
         by_media: true,
-        ..Head::json(Some(etag), Cache::NoCache)
+        ..Head::json(Some(body.tag(call.view, b'i')), Cache::NoCache)
     };
-    let key = || CacheKey::Address("/");
-    compression::send_bytes(call.view, responder, head, key, body)
+    body.send_under(head, responder, call.view, || CacheKey::Address("/"))
 }
 
 /// Leads to the address with a slash, relative to the one without. References in the page are relative to

@@ -7,7 +7,9 @@ use crate::core::Service;
 use crate::http::{Query, Request};
 use crate::json::Decimals;
 use crate::market::SourceId;
+use crate::time::digits;
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
 /// A request as its endpoint sees it.
 #[derive(Clone, Copy)]
@@ -74,24 +76,53 @@ impl<'a> Call<'a> {
 
 /// A number of at most 16 digits: enough for milliseconds of 300,000 years.
 pub fn whole_number(text: &[u8]) -> Option<i64> {
-    if text.is_empty() || text.len() > 16 {
-        return None;
-    }
-    text.iter().try_fold(0i64, |sum, byte| match byte {
-        b'0'..=b'9' => Some(sum * 10 + i64::from(byte - b'0')),
-        _ => None,
+    digits(text).filter(|_| text.len() <= 16)
+}
+
+/// A whole number in this range; the error is the message.
+pub fn count(
+    value: &ParamValue<'_>,
+    name: &str,
+    range: RangeInclusive<usize>,
+) -> Result<Option<usize>, String> {
+    let Some(text) = value.as_deref() else {
+        return Ok(None);
+    };
+    let number = whole_number(text).and_then(|number| usize::try_from(number).ok());
+    let number = number.filter(|number| range.contains(number));
+    number.map(Some).ok_or_else(|| {
+        let most = match *range.end() {
+            usize::MAX => "on".to_string(),
+            most => format!("to {most}"),
+        };
+        let (least, text) = (range.start(), echo(text));
+        format!("\"{name}\" must be a whole number from {least} {most}, not \"{text}\".")
     })
+}
+
+/// What one of two words means; the error is the message.
+pub fn either_word<T>(
+    value: &ParamValue<'_>,
+    name: &str,
+    [(one, meaning), (other, other_meaning)]: [(&str, T); 2],
+) -> Result<Option<T>, String> {
+    match value.as_deref() {
+        None => Ok(None),
+        Some(text) if text == one.as_bytes() => Ok(Some(meaning)),
+        Some(text) if text == other.as_bytes() => Ok(Some(other_meaning)),
+        Some(text) => {
+            let text = echo(text);
+            Err(format!(
+                "\"{name}\" must be {one} or {other}, not \"{text}\"."
+            ))
+        }
+    }
 }
 
 /// `decimals`: `number`, which is the default, or `string`.
 pub fn decimals(value: &ParamValue<'_>) -> Result<Decimals, Error> {
-    match value.as_deref() {
-        None | Some(b"number") => Ok(Decimals::Number),
-        Some(b"string") => Ok(Decimals::String),
-        Some(other) => {
-            let other = echo(other);
-            let message = format!("\"decimals\" must be number or string, not \"{other}\".");
-            Err(Error::bad("invalid_decimals", "decimals", message))
-        }
-    }
+    let words = [("number", Decimals::Number), ("string", Decimals::String)];
+    either_word(value, "decimals", words)
+        .map(|found| found.unwrap_or(Decimals::Number))
+        .map_err(|message| Error::bad("invalid_decimals", "decimals", message))
 }

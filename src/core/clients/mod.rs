@@ -35,6 +35,7 @@ mod streams;
 mod sweeping;
 
 use crate::config::{Config, Limits};
+use crate::core::api::View;
 use crate::core::{Census, Context, Event, ProcessFacts, Service, Status};
 use crate::core::{CloseReason, api};
 use crate::demo::Demo;
@@ -319,8 +320,14 @@ impl Clients {
     /// Looks again at the responses that wait for candles. `comes`: true if these slots of a series are on
     /// their way.
     pub fn wake(&mut self, comes: impl Fn(SeriesKey, &Range<i64>) -> bool, cx: &Context) {
-        let responses = &mut self.reader.responses;
-        responses.wake(&mut self.connections, comes, cx);
+        let Responses {
+            deferred,
+            compressed,
+            boot,
+            ..
+        } = &mut self.reader.responses;
+        let view = View::new(cx, compressed, *boot);
+        deferred.wake(&mut self.connections, &view, comes);
     }
 
     /// Counts the connections; those to exchanges are left out.

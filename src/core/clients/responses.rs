@@ -20,10 +20,8 @@ use crate::core::{Action, CloseReason, Context, ProcessFacts, Service};
 use crate::demo::Demo;
 use crate::durations::Endpoint;
 use crate::http::{Cache, Head, Output, Request, RequestError, Responder, Stamp, normal_path};
-use crate::market::SeriesKey;
 use crate::table::Table;
 use std::collections::VecDeque;
-use std::ops::Range;
 
 /// Output buffers larger than this are not kept for the next response.
 const SPARE_BYTES: usize = 256 * 1024;
@@ -48,7 +46,7 @@ pub struct Responses {
     demo: Option<Demo>,
     /// Reused for the bodies of the demo exchange.
     scratch: Vec<u8>,
-    boot: u64,
+    pub boot: u64,
     facts: fn() -> ProcessFacts,
 }
 
@@ -359,18 +357,6 @@ impl Responses {
         } else {
             self.defer(connection, outcome, request, cx);
         }
-    }
-
-    /// Looks again at the responses that wait for candles. `comes`: true if these slots of a series are
-    /// on their way.
-    pub fn wake(
-        &mut self,
-        connections: &mut Table<Connection>,
-        comes: impl Fn(SeriesKey, &Range<i64>) -> bool,
-        cx: &Context,
-    ) {
-        let view = View::new(cx, &self.compressed, self.boot);
-        self.deferred.wake(connections, &view, comes);
     }
 
     /// Sends a deferred response. The requests behind it in the inbox wait for the connection's turn.

@@ -14,7 +14,7 @@
 
 use crate::core::Action;
 use crate::core::context::Context;
-use crate::history::{Job, LOG_SET_ASIDE, Loaded, OpenError, Opened, StoreError};
+use crate::history::{Job, LOG_SET_ASIDE, Loaded, OpenError, Opened, StoreError, Unusable};
 use crate::log_targets::{HISTORY, quoted};
 use crate::market::SeriesKey;
 use crate::time::{Mono, Now};
@@ -155,8 +155,8 @@ impl FileState {
         log::error!(target: HISTORY, "file unusable error={}", quoted(error));
         let status = &mut cx.stats.history;
         status.why = error.to_string();
-        match error {
-            OpenError::Gone { .. } => status.lost = true,
+        match error.why {
+            Unusable::Gone => status.lost = true,
             _ => status.unusable = true,
         }
         self.reload_at = None;

@@ -27,7 +27,7 @@ mod work;
 mod writer;
 
 use crate::core::context::Context;
-use crate::history::{Changes, Loaded, OpenError, Reply, StoreError, Unwritten, Written};
+use crate::history::{Changes, Loaded, OpenError, Reply, StoreError, Unusable, Unwritten, Written};
 use crate::job_queue::JobQueue;
 use crate::log_targets::{HISTORY, quoted};
 use crate::market::SeriesKey;
@@ -351,7 +351,7 @@ impl History {
 
     fn failed(&mut self, error: &OpenError, cx: &mut Context) {
         self.file.failed(error, cx);
-        if matches!(error, OpenError::Gone { .. }) {
+        if error.why == Unusable::Gone {
             // What was acknowledged is not there any more.
             self.writer.forget_acknowledged();
             self.work

@@ -9,7 +9,7 @@
 //! other half ([`Share`]): otherwise a source whose round of quotes takes the whole budget would never
 //! show a chart.
 
-use crate::exchange::Budget as Limit;
+use crate::exchange::BudgetLimit as Limit;
 use crate::time::Mono;
 use std::time::Duration;
 

@@ -2,14 +2,14 @@
 
 use crate::config::{Config, SourceConfig, Url};
 use crate::core::context::Context;
-use crate::exchange::{Budget, Call, Dialect};
+use crate::exchange::{BudgetLimit, Call, Dialect};
 use crate::market::{Market, SeriesKey, SourceId, SymbolId};
 use crate::time::UnixMs;
 use std::ops::Range;
 use std::time::Duration;
 
 /// The demo exchange speaks Binance's dialect, and nobody else uses it.
-const DEMO_BUDGET: Budget = Budget {
+const DEMO_BUDGET: BudgetLimit = BudgetLimit {
     units: 1_000_000,
     per: Duration::from_secs(1),
 };
@@ -87,7 +87,7 @@ pub struct Profile {
     /// The base of all its URLs.
     pub url: Url,
     /// How much may be asked in which time.
-    pub limit: Budget,
+    pub limit: BudgetLimit,
 }
 
 impl Profile {

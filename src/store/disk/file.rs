@@ -6,12 +6,14 @@
 //!
 //! It knows nothing of candles: `write.rs` and `read.rs` write and read them.
 
-use super::header::{Look, beside, damaged, failed, foreign, log_of, look};
+use super::header::{Look, beside, damaged, failed, log_of, look};
 use super::lock::Lock;
 use super::schema::{self, MIGRATIONS};
 use super::series::Known;
 use super::sqlite::{Checkpoint, Database};
-use crate::history::{APPLICATION_ID, LOG_SET_ASIDE, OpenError, Opened, StoreError, VERSION};
+use crate::history::{
+    APPLICATION_ID, LOG_SET_ASIDE, OpenError, Opened, StoreError, Unusable, VERSION,
+};
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
@@ -186,7 +188,7 @@ fn set_log_aside(path: &Path) -> Result<bool, OpenError> {
 pub(super) fn resolved(path: &Path) -> Result<PathBuf, OpenError> {
     match fs::canonicalize(path) {
         Ok(path) => match fs::metadata(&path) {
-            Ok(about) if !about.is_file() => Err(foreign(&path, "not a regular file")),
+            Ok(about) if !about.is_file() => Err(Unusable::Foreign("not a regular file").at(&path)),
             _ => Ok(path),
         },
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -272,11 +274,7 @@ pub(super) fn check_content(
     let id = db.number("PRAGMA application_id").map_err(unopened)?;
     let version = version(db).map_err(unopened)?;
     if version > VERSION {
-        return Err(OpenError::Newer {
-            path: path.to_path_buf(),
-            found: version,
-            known: VERSION,
-        });
+        return Err(Unusable::Newer(version).at(path));
     }
     if id != i64::from(APPLICATION_ID) || version == 0 {
         return Err(damaged(
@@ -310,10 +308,10 @@ fn version(db: &Database) -> Result<u32, StoreError> {
 
 /// The meaning of an error while the file is being opened.
 pub(super) fn unopened(path: &Path, error: StoreError) -> OpenError {
-    let path = path.to_path_buf();
-    match error {
-        StoreError::Damaged(what) => OpenError::Damaged { path, what },
-        StoreError::ReadOnly(reason) => OpenError::Unreachable { path, reason },
-        error => OpenError::Io { path, error },
-    }
+    let why = match error {
+        StoreError::Damaged(what) => Unusable::Damaged(what),
+        StoreError::ReadOnly(reason) => Unusable::Unreachable(reason),
+        error => Unusable::Io(error),
+    };
+    why.at(path)
 }

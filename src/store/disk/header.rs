@@ -5,7 +5,7 @@
 //!
 //! It never writes.
 
-use crate::history::{OpenError, StoreError};
+use crate::history::{OpenError, StoreError, Unusable};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
 fn judge(path: &Path, header: &[u8], bytes: u64, log: u64) -> Result<Look, OpenError> {
     let known = header.len().min(MAGIC.len());
     if header[..known] != MAGIC[..known] {
-        return Err(foreign(path, "not an SQLite file"));
+        return Err(Unusable::Foreign("not an SQLite file").at(path));
     }
     let Some(header) = header.first_chunk::<HEADER>() else {
         return Err(damaged(
@@ -84,15 +84,11 @@ fn judge(path: &Path, header: &[u8], bytes: u64, log: u64) -> Result<Look, OpenE
         u32::from_be_bytes(bytes)
     };
     if word(68) != crate::history::APPLICATION_ID {
-        return Err(foreign(path, "an SQLite file of something else"));
+        return Err(Unusable::Foreign("an SQLite file of something else").at(path));
     }
     let version = word(60);
     if version > crate::history::VERSION {
-        return Err(OpenError::Newer {
-            path: path.to_path_buf(),
-            found: version,
-            known: crate::history::VERSION,
-        });
+        return Err(Unusable::Newer(version).at(path));
     }
     // 1 stands for 65536 ("Page Size").
     let page = match u64::from(u16::from_be_bytes([header[16], header[17]])) {
@@ -121,38 +117,27 @@ fn judge(path: &Path, header: &[u8], bytes: u64, log: u64) -> Result<Look, OpenE
 
 /// The meaning of an I/O error: a wrong path needs a person, other errors may pass.
 pub(super) fn failed(path: &Path, error: &io::Error) -> OpenError {
-    let path = path.to_path_buf();
     let reason = error.to_string();
-    match error.kind() {
+    let why = match error.kind() {
         ErrorKind::NotFound
         | ErrorKind::PermissionDenied
         | ErrorKind::NotADirectory
         | ErrorKind::IsADirectory
         | ErrorKind::ReadOnlyFilesystem
         | ErrorKind::InvalidFilename
-        | ErrorKind::Unsupported => OpenError::Unreachable { path, reason },
+        | ErrorKind::Unsupported => Unusable::Unreachable(reason),
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-            let error = StoreError::Full(reason);
-            OpenError::Io { path, error }
+            Unusable::Io(StoreError::Full(reason))
         }
-        _ => {
-            let error = StoreError::Io(reason);
-            OpenError::Io { path, error }
-        }
-    }
-}
-
-pub(super) fn foreign(path: &Path, what: &'static str) -> OpenError {
-    let path = path.to_path_buf();
-    OpenError::Foreign { path, what }
+        _ => Unusable::Io(StoreError::Io(reason)),
+    };
+    why.at(path)
 }
 
 /// Joins the lines of SQLite's message into one, for the log.
 pub(super) fn damaged(path: &Path, what: &str) -> OpenError {
-    let path = path.to_path_buf();
     let lines: Vec<&str> = what.lines().map(str::trim).collect();
-    let what = lines.join(" ");
-    OpenError::Damaged { path, what }
+    Unusable::Damaged(lines.join(" ")).at(path)
 }
 
 #[cfg(test)]
@@ -172,10 +157,12 @@ mod tests {
     fn check(header: &[u8], bytes: u64, log: u64, expected: &str) {
         let judged = match judge(Path::new("m.db"), header, bytes, log) {
             Ok(_) => "ours".to_string(),
-            Err(OpenError::Newer { found, .. }) => format!("newer {found}"),
-            Err(OpenError::Foreign { what, .. }) => what.to_string(),
-            Err(OpenError::Damaged { what, .. }) => what,
-            Err(other) => other.to_string(),
+            Err(error) => match error.why {
+                Unusable::Newer(found) => format!("newer {found}"),
+                Unusable::Foreign(what) => what.to_string(),
+                Unusable::Damaged(what) => what,
+                _ => error.to_string(),
+            },
         };
         assert_eq!(judged, expected);
     }

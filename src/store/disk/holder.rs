@@ -3,7 +3,7 @@
 //! It reports each change of that state. It never writes again to a damaged file.
 
 use super::file::{Care, HistoryFile};
-use crate::history::{OpenError, Reply, StoreError};
+use crate::history::{OpenError, Reply, StoreError, Unusable};
 use std::path::PathBuf;
 use std::sync::mpsc::SyncSender;
 
@@ -99,8 +99,7 @@ impl Holder {
         if let State::Open(file) = std::mem::replace(&mut self.state, State::Closed) {
             file.clear_away();
         }
-        let path = self.path.clone();
-        self.fail(answers, OpenError::Gone { path });
+        self.fail(answers, Unusable::Gone.at(&self.path));
     }
 
     /// SQLite reports "malformed" for a damaged file, but also after a single failed read. So the file
@@ -111,15 +110,17 @@ impl Holder {
         if self.doubts < MAX_DOUBTS {
             self.open(answers, Care::Thorough);
         } else {
-            let path = self.path.clone();
-            self.fail(answers, OpenError::Damaged { path, what });
+            self.fail(answers, Unusable::Damaged(what).at(&self.path));
         }
     }
 
     fn open(&mut self, answers: &Answers, care: Care) {
         let opened = match HistoryFile::open(&self.path, care) {
             // This too may be a single failed read.
-            Err(OpenError::Damaged { .. }) => HistoryFile::open(&self.path, care),
+            Err(OpenError {
+                why: Unusable::Damaged(_),
+                ..
+            }) => HistoryFile::open(&self.path, care),
             opened => opened,
         };
         match opened {
@@ -131,9 +132,11 @@ impl Holder {
                 }
             }
             // Its directory was removed, or the file system was unmounted: it may come back.
-            Err(OpenError::Unreachable { path, reason }) if self.was_open => {
-                let error = StoreError::Io(reason);
-                self.fail(answers, OpenError::Io { path, error });
+            Err(OpenError {
+                path,
+                why: Unusable::Unreachable(reason),
+            }) if self.was_open => {
+                self.fail(answers, Unusable::Io(StoreError::Io(reason)).at(&path));
             }
             Err(error) => self.fail(answers, error),
         }

@@ -8,7 +8,7 @@
 //! same name. The kernel releases the lock when the process ends.
 
 use super::header::{beside, failed};
-use crate::history::OpenError;
+use crate::history::{OpenError, Unusable};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::path::Path;
@@ -30,8 +30,7 @@ impl Lock {
                 let mut text = String::new();
                 let read = file.read_to_string(&mut text);
                 let by = read.ok().and_then(|_| text.trim().parse().ok());
-                let path = path.to_path_buf();
-                return Err(OpenError::InUse { path, by });
+                return Err(Unusable::InUse(by).at(path));
             }
             Err(TryLockError::Error(error)) => return Err(failed(path, &error)),
         }

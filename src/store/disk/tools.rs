@@ -11,7 +11,9 @@ use super::row::{CANDLE, Record};
 use super::series::{Known, Series, find_series};
 use super::sqlite::{Database, Value};
 use super::write::write_records;
-use crate::history::{Head, OpenError, PAGE, QuoteName, Read, SavedQuote, SeriesName, StoreError};
+use crate::history::{
+    Head, OpenError, PAGE, QuoteName, Read, SavedQuote, SeriesName, StoreError, Unusable,
+};
 use crate::record::{Candle, Edge, MarketRules};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -41,7 +43,7 @@ impl HistoryReader {
     /// If there is none, if it is not a history file, or if it cannot be read.
     pub fn open(path: &Path) -> Result<HistoryReader, OpenError> {
         let path = resolved(path)?;
-        let look = look_to_read(&path)?.ok_or_else(|| missing(&path))?;
+        let look = look_to_read(&path)?.ok_or_else(|| Unusable::Missing.at(&path))?;
         let db = Database::open_to_read(&path).map_err(|error| unopened(&path, error))?;
         check_content(&db, &path, &look, Care::Usual)?;
         Ok(HistoryReader {
@@ -152,17 +154,12 @@ fn on_file<T>(
     path: &Path,
     work: impl FnOnce(&Database) -> Result<T, StoreError>,
 ) -> Result<T, OpenError> {
-    look(path)?.ok_or_else(|| missing(path))?;
+    look(path)?.ok_or_else(|| Unusable::Missing.at(path))?;
     let (file, _) = HistoryFile::open(path, Care::Usual)?;
     let done = work(&file.db);
     let closed = file.close();
     done.and_then(|value| closed.map(|()| value))
         .map_err(|error| unopened(path, error))
-}
-
-fn missing(path: &Path) -> OpenError {
-    let path = path.to_path_buf();
-    OpenError::Missing { path }
 }
 
 fn id_of(db: &Database, series: &SeriesName) -> Result<Series, StoreError> {

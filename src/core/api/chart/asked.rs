@@ -124,12 +124,16 @@ pub fn prepare(call: &Call<'_>) -> Result<ChartRequest, Error> {
         (Some(_), Some(_)) => most,
         _ => DEFAULT_LIMIT,
     };
+    let limit = params::count(&limit, "limit", 1..=most)
+        .map_err(|message| Error::bad("invalid_limit", "limit", message))?;
+    let fills = params::either_word(&fill, "fill", [("none", false), ("previous", true)])
+        .map_err(|message| Error::bad("invalid_fill", "fill", message))?;
     let spec = ChartSpec {
         interval,
         from,
         to,
-        limit: read_limit(limit, most)?.unwrap_or(default),
-        fill_previous: read_fill(fill)?,
+        limit: limit.unwrap_or(default),
+        fill_previous: fills.unwrap_or(false),
         quoted: params::decimals(&decimals)? == Decimals::String,
     };
     let source = call.source(&source)?;
@@ -224,31 +228,4 @@ fn read_time((name, value): &Named<'_>) -> Result<Option<UnixMs>, Error> {
         true => number * 1000,
         false => number,
     })))
-}
-
-fn read_limit(value: ParamValue<'_>, most: usize) -> Result<Option<usize>, Error> {
-    let Some(text) = value else {
-        return Ok(None);
-    };
-    let limit = whole_number(&text).and_then(|number| usize::try_from(number).ok());
-    let limit = limit.filter(|limit| (1..=most).contains(limit));
-    limit.map(Some).ok_or_else(|| {
-        let message = format!(
-            "\"limit\" must be a whole number from 1 to {most}, not \"{}\".",
-            echo(&text)
-        );
-        Error::bad("invalid_limit", "limit", message)
-    })
-}
-
-fn read_fill(value: ParamValue<'_>) -> Result<bool, Error> {
-    match value.as_deref() {
-        None | Some(b"none") => Ok(false),
-        Some(b"previous") => Ok(true),
-        Some(other) => {
-            let other = echo(other);
-            let message = format!("\"fill\" must be none or previous, not \"{other}\".");
-            Err(Error::bad("invalid_fill", "fill", message))
-        }
-    }
 }

@@ -5,9 +5,8 @@
 
 use super::asked::{Asked, Several};
 use super::headers::coverage;
-use super::{DeferredChart, choose, share};
+use super::{DeferredChart, choose};
 use crate::core::api::compressed_cache::CacheKey;
-use crate::core::api::compression;
 use crate::core::api::error::write_item_error;
 use crate::core::api::list::Body;
 use crate::core::api::outcome::{Candles, Deferred, Outcome};
@@ -15,8 +14,7 @@ use crate::core::api::view::View;
 use crate::fingerprint::Part;
 use crate::http::{Head, Responder};
 use crate::json::{Decimals, Object};
-use crate::market::{ChartPlan, ChartSpec};
-use std::sync::Arc;
+use crate::market::ChartSpec;
 
 /// Charts of one step, if their candles are only copied: some 0.05 ms.
 const CHARTS_A_STEP: usize = 8;
@@ -32,8 +30,6 @@ struct DeferredCharts {
     errors: Vec<u8>,
     /// How many charts are done.
     at: usize,
-    /// The long ones of them, each with the text before it.
-    long: Vec<(Vec<u8>, Arc<ChartPlan>)>,
     body: Body,
 }
 
@@ -59,7 +55,6 @@ pub fn respond(view: &View<'_>, several: &Several) -> Outcome {
         spec: several.spec.clone(),
         errors,
         at: 0,
-        long: Vec::new(),
         body,
     }))
 }
@@ -89,7 +84,7 @@ impl DeferredCharts {
         if plan.body_len() < COPIED_BELOW {
             plan.write(out);
         } else {
-            self.long.push((std::mem::take(out), plan));
+            self.body.chart(plan);
         }
         self.body.fixed(b"},");
     }
@@ -128,7 +123,6 @@ impl Deferred for DeferredCharts {
             charts,
             spec,
             errors,
-            long,
             mut body,
             ..
         } = *self;
@@ -139,24 +133,15 @@ impl Deferred for DeferredCharts {
             true => Decimals::String,
             false => Decimals::Number,
         };
-        let (last, etag) = body.finish(view, decimals.variant());
+        let etag = body.tag(view, decimals.variant());
         let fields = format!("Chart-Interval: {}\r\n", spec.interval.name());
         let head = Head {
             fields: fields.as_bytes(),
             ..Head::json(Some(etag), view.until_any_poll())
         };
-        let lengths = long.iter().map(|(text, plan)| text.len() + plan.body_len());
-        let length = lengths.sum::<usize>() + last.len();
-        let key = || {
+        body.send_under(head, responder, view, || {
             let series = charts.iter().map(|chart| chart.key).collect();
             CacheKey::Charts(series, spec.clone(), errors.into())
-        };
-        compression::send(view, responder, head, key, length, |out| {
-            for (text, plan) in long {
-                out.give(text);
-                share(&plan, out);
-            }
-            out.give(last);
         })
     }
 }

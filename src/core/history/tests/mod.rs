@@ -10,7 +10,7 @@ mod writing;
 
 use super::writer::{FLUSH, HEAVY, PENDING};
 use super::*;
-use crate::config::{Config, Depth, History as Keep, SourceConfig};
+use crate::config::{Config, Depth, HistoryConfig as Keep, SourceConfig};
 use crate::core::Action;
 use crate::core::Status;
 use crate::core::context::Context;
@@ -18,7 +18,7 @@ use crate::decimal::Decimal;
 use crate::history::{
     Batch, Evicted, Job, Opened, QuoteName, Read, Rows, SavedQuote, SeriesName, Unwritten, Written,
 };
-use crate::history::{Extent, Head, Loaded, OpenError, StoreError};
+use crate::history::{Extent, Head, Loaded, StoreError, Unusable};
 use crate::interval::Stored;
 use crate::market::SourceId;
 use crate::market::{IntervalSet, Market, Reported, SymbolId};
@@ -26,7 +26,7 @@ use crate::record::{Candle, Ticker};
 use crate::time::UnixMs;
 use logged::logged;
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// Slots of a minute that the candles of these tests lie in.
 const BEGIN: i64 = 28_000_000;
@@ -262,17 +262,11 @@ fn ago(from: i64, to: i64) -> Range<i64> {
 }
 
 fn broken(may_pass: bool) -> Reply {
-    let path = PathBuf::from("history.db");
-    Reply::Failed(match may_pass {
-        true => OpenError::Io {
-            path,
-            error: StoreError::Io("a bad sector".to_string()),
-        },
-        false => OpenError::Damaged {
-            path,
-            what: "a page is torn".to_string(),
-        },
-    })
+    let why = match may_pass {
+        true => Unusable::Io(StoreError::Io("a bad sector".to_string())),
+        false => Unusable::Damaged("a page is torn".to_string()),
+    };
+    Reply::Failed(why.at(Path::new("history.db")))
 }
 
 impl Bench {
@@ -295,6 +289,5 @@ fn ticker(price: &Decimal) -> Ticker {
 }
 
 fn gone() -> Reply {
-    let path = PathBuf::from("history.db");
-    Reply::Failed(OpenError::Gone { path })
+    Reply::Failed(Unusable::Gone.at(Path::new("history.db")))
 }

@@ -1,0 +1,356 @@
+//! The backend: what responses are made from. It conducts the sources, the history and the cluster.
+//!
+//! [`Backend`] hands each event to the one of them that owns it, and tells each what it must know of the
+//! others: sources that there is room in the history again, the history which candles clients wish for, other
+//! nodes what was applied. After they have acted, it watches the health and failover. It knows no client:
+//! [`Backend::take_news`] tells that clients may have waited for what has come.
+
+use super::api::health_log::HealthLog;
+use super::cluster::{Cluster, OptionalCluster};
+use super::context::Context;
+use super::history::{HAS_FILES, History, ReadStart};
+use super::next_wake::{CachedWake, NextWake};
+use super::sources::{Reload, Sources};
+use crate::config::Config;
+use crate::core::Event;
+use crate::history::Reply;
+use crate::http::Outgoing;
+use crate::market::{SeriesKey, SourceId};
+use crate::table::Key;
+use std::net::SocketAddr;
+use std::ops::Range;
+
+/// See the module's page.
+pub struct Backend {
+    sources: Sources,
+    history: History,
+    cluster: OptionalCluster,
+    health: HealthLog,
+    /// Whoever lets the sources, the quotes, the health log or the history act must call
+    /// `next_wake.forget()`.
+    next_wake: CachedWake,
+    /// True if something has come that a client may wait for.
+    has_news: bool,
+    /// The most sources that there may be, those that have ended included.
+    most_sources: usize,
+    /// A configuration that waits to be taken in.
+    reload: Option<Box<Reload>>,
+}
+
+impl Backend {
+    /// The indexes that the keys of its connections may have, from zero on.
+    pub fn capacity(config: &Config) -> usize {
+        Sources::capacity(config) + Cluster::capacity(config)
+    }
+
+    /// The backend of the configuration. `boot` tells this run from those of other nodes, and seeds the
+    /// jitter.
+    pub fn new(boot: u64, cx: &mut Context) -> Backend {
+        let mut sources = Sources::new(&cx.config, boot, cx.now);
+        let first = Sources::capacity(&cx.config);
+        Backend {
+            history: History::new(cx.now),
+            cluster: OptionalCluster::new(boot, first, &mut sources, cx),
+            sources,
+            health: HealthLog::new(&cx.stats, &cx.market.quotes),
+            next_wake: CachedWake::default(),
+            has_news: false,
+            most_sources: Sources::most(&cx.config),
+            reload: None,
+        }
+    }
+
+    /// True if clients may have waited for what has come since the last call.
+    #[inline]
+    pub fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.has_news)
+    }
+
+    /// True if these candles are on their way.
+    pub fn brings(&self, series: SeriesKey, slots: &Range<i64>) -> bool {
+        self.history.is_reading(series, slots) || self.sources.is_asking(series, slots)
+    }
+
+    /// Takes in what happened to a connection.
+    pub fn handle(&mut self, key: Key, event: Event<'_>, cx: &mut Context) {
+        if self.cluster.get().is_some_and(|it| it.may_own(key)) {
+            let handle = |cluster: &mut Cluster, sources: &mut Sources, cx: &mut Context| {
+                cluster.handle(key, event, sources, cx);
+            };
+            return self.tell_cluster(handle, cx);
+        }
+        let (sources, history) = self.split();
+        let has_ended = sources.handle(key, event, history, cx);
+        self.has_news |= has_ended;
+        self.relay(cx);
+    }
+
+    /// The socket of a connection is dropped.
+    pub fn closed(&mut self, key: Key) {
+        self.sources.closed(key);
+        if let Some(cluster) = self.cluster.get_mut() {
+            cluster.closed(key);
+        }
+    }
+
+    /// Takes in the addresses of a source's name, or why there are none.
+    pub fn resolved(
+        &mut self,
+        source: SourceId,
+        addresses: Result<Vec<SocketAddr>, String>,
+        cx: &mut Context,
+    ) {
+        if source == SourceId::ENGINE {
+            return self.tell_cluster(|cluster, _, cx| cluster.resolved(addresses, cx), cx);
+        }
+        let (sources, history) = self.split();
+        sources.resolved(source, addresses, history, cx);
+        self.has_news = true;
+    }
+
+    /// Keeps a configuration until it can be taken in. The error says why nothing is changed.
+    pub fn reconfigure(
+        &mut self,
+        config: Config,
+        fixed: Vec<&'static str>,
+        cx: &Context,
+    ) -> Result<(), String> {
+        let reload = Reload::new(config, self.most_sources, cx)?;
+        self.reload = Some(Box::new(reload.with_fixed(fixed)));
+        Ok(())
+    }
+
+    /// True while a configuration waits to be taken in.
+    #[inline]
+    pub fn is_reloading(&self) -> bool {
+        self.reload.is_some()
+    }
+
+    /// Takes in the configuration that waits, as soon as no market list is being applied: a list that was
+    /// chosen by the former settings is not mixed with others. Returns the former configuration.
+    #[cold]
+    pub fn take_reload(&mut self, cx: &mut Context) -> Option<Config> {
+        if cx.market.catalog.is_refreshing() || self.sources.has_new_list() {
+            return None;
+        }
+        let reload = self.reload.take()?;
+        let (sources, history) = self.split();
+        let old = reload.apply(sources, history, cx);
+        self.tell_cluster(Cluster::reconfigure, cx);
+        self.has_news = true;
+        self.watch(cx);
+        Some(old)
+    }
+
+    /// Keeps history in a file from now on. `opened` tells what came of opening it.
+    pub fn keep_history(&mut self, opened: Reply, cx: &mut Context) {
+        let (_, history) = self.split();
+        if HAS_FILES {
+            history.begin(opened, cx);
+        }
+    }
+
+    /// Takes in a message of the disk thread.
+    pub fn stored(&mut self, reply: Reply, cx: &mut Context) {
+        if HAS_FILES {
+            let has_news = self.tell_history(|history, cx| history.handle(reply, cx), cx);
+            self.has_news |= has_news;
+        }
+        self.relay(cx);
+    }
+
+    /// Tells the cluster, the quotes, the sources and the history that time has passed, if one of them waits
+    /// for that.
+    #[inline]
+    pub fn handle_timeout(&mut self, cx: &mut Context) {
+        if !self.next_wake.is_after(cx.now.mono) {
+            self.keep_time(cx);
+        }
+    }
+
+    #[inline(never)]
+    fn keep_time(&mut self, cx: &mut Context) {
+        let now = cx.now;
+        // A lease that has run out is known before anything is requested.
+        let cluster_due = self.cluster.get().and_then(Cluster::due);
+        if cluster_due.is_some_and(|at| at <= now.mono) {
+            self.tell_cluster(Cluster::handle_timeout, cx);
+        }
+        let flip = cx.market.quotes.next_flip();
+        if flip.is_some_and(|at| at <= now.mono) {
+            cx.market.quotes.flip(now);
+        }
+        let (sources, history) = self.split();
+        let has_news = sources.handle_timeout(history, cx);
+        self.has_news |= has_news;
+        self.relay(cx);
+        if self.history.due().is_some_and(|at| at <= now.mono) {
+            self.tell_history(History::handle_timeout, cx);
+        }
+        self.watch(cx);
+        self.next_wake.forget();
+    }
+
+    /// If the machine slept or a clock was set, nothing is as new as it looks, and the exchanges' time is
+    /// not known.
+    #[cold]
+    pub fn watch_clocks(&mut self, cx: &mut Context) {
+        if cx.clocks_moved() {
+            let (sources, _) = self.split();
+            sources.clocks_moved(cx);
+        }
+    }
+
+    /// Steps a job of the sources. `false`: there is none.
+    pub fn step_sources(&mut self, cx: &mut Context) -> bool {
+        if !self.sources.has_work() {
+            return false;
+        }
+        let (sources, history) = self.split();
+        if sources.work(history, cx) {
+            self.has_news = true;
+            self.watch(cx);
+        }
+        self.relay(cx);
+        true
+    }
+
+    /// Steps a job of the history. `false`: there is none.
+    pub fn step_history(&mut self, cx: &mut Context) -> bool {
+        let has_work = self.history.has_work();
+        if HAS_FILES && has_work {
+            self.tell_history(History::work, cx);
+        }
+        has_work
+    }
+
+    /// Applies some of what other nodes have told. `false`: there is nothing.
+    pub fn step_cluster(&mut self, cx: &mut Context) -> bool {
+        let staged = self.sources.staged();
+        let Some(cluster) = self.cluster.get_mut().filter(|it| it.has_work(staged)) else {
+            return false;
+        };
+        self.next_wake.forget();
+        cluster.work(&mut self.sources, &mut self.history, cx);
+        self.relay(cx);
+        true
+    }
+
+    /// Has candles of a series read from the file, or requested. `None`: the source does not follow it.
+    /// Else whether they come, and whether the file could not take the read.
+    pub fn fetch(
+        &mut self,
+        series: SeriesKey,
+        slots: &Range<i64>,
+        cx: &mut Context,
+    ) -> Option<(bool, ReadStart)> {
+        let (sources, history) = self.split();
+        if !sources.follow(series, cx) {
+            return None;
+        }
+        let read = history.read(series, slots, cx);
+        let is_asked = sources.ask(series, slots, cx);
+        Some((is_asked || read == ReadStart::Begun, read))
+    }
+
+    /// Bytes to be sent on a connection now, and whether bytes from it are welcome.
+    #[inline]
+    pub fn interest(&self, key: Key) -> (Outgoing<'_>, bool) {
+        match self.cluster.get().filter(|it| it.may_own(key)) {
+            Some(cluster) => (cluster.outgoing(key).into(), cluster.wants_read(key)),
+            None => (self.sources.outgoing(key), self.sources.wants_read(key)),
+        }
+    }
+
+    /// The number of its connections.
+    pub fn connections(&self) -> usize {
+        let of_cluster = self.cluster.get().map_or(0, Cluster::connections);
+        self.sources.connections() + of_cluster
+    }
+
+    /// The next wake-up. Every turn asks for it several times, and most turns change none of it.
+    #[inline(always)]
+    pub fn next_wake(&self, cx: &Context) -> NextWake {
+        let (sources, history, health) = (&self.sources, &self.history, &self.health);
+        self.next_wake
+            .get(|| NextWake::of(sources, history, health, self.cluster.get(), cx))
+    }
+
+    /// Begins the end: what is in flight is finished.
+    pub fn shut_down(&mut self, cx: &mut Context) {
+        self.reload = None;
+        self.watch(cx);
+        self.tell_cluster(Cluster::shut_down, cx);
+        let (_, history) = self.split();
+        history.shut_down(cx);
+    }
+
+    /// Closes the history. `true`: that is done, and the other nodes know.
+    pub fn close(&mut self, cx: &mut Context) -> bool {
+        let (_, history) = self.split();
+        history.close(cx);
+        let cluster = self.cluster.get();
+        let is_told = cluster.is_none_or(|it| it.has_said_farewell(cx.now.mono));
+        self.history.is_closed() && is_told
+    }
+
+    /// Lets the cluster act, if there is one, and tells the other nodes what comes of it.
+    fn tell_cluster(
+        &mut self,
+        act: impl FnOnce(&mut Cluster, &mut Sources, &mut Context),
+        cx: &mut Context,
+    ) {
+        if let Some(cluster) = self.cluster.get_mut() {
+            self.next_wake.forget();
+            act(cluster, &mut self.sources, cx);
+            self.relay(cx);
+            self.watch(cx);
+        }
+    }
+
+    /// Tells the other nodes of the cluster what the sources have for them.
+    #[inline]
+    fn relay(&mut self, cx: &mut Context) {
+        if let Some(cluster) = self.cluster.get_mut() {
+            self.next_wake.forget();
+            cluster.relay(&mut self.sources, &self.history, cx);
+        }
+    }
+
+    /// The sources and the history, which are about to act.
+    fn split(&mut self) -> (&mut Sources, &mut History) {
+        self.next_wake.forget();
+        (&mut self.sources, &mut self.history)
+    }
+
+    /// Lets the history act. Sources may wait for what it has received, or for room in it.
+    fn tell_history<R>(
+        &mut self,
+        act: impl FnOnce(&mut History, &mut Context) -> R,
+        cx: &mut Context,
+    ) -> R {
+        let (sources, history) = self.split();
+        let (pace, was_recalling) = (history.pace(), history.is_recalling());
+        let told = act(history, cx);
+        if history.pace() > pace || was_recalling && !history.is_recalling() {
+            sources.wake_up(cx.now);
+        }
+        if history.has_news() {
+            sources.note_stored(cx.now);
+        }
+        told
+    }
+
+    /// Looks from which source each symbol is served, if that may have changed, and logs why the service
+    /// is not ok.
+    fn watch(&mut self, cx: &mut Context) {
+        let Context {
+            stats, market, now, ..
+        } = cx;
+        let has_logged = self.health.update(stats, &market.quotes, *now);
+        stats.health_changes = self.health.changes();
+        if has_logged || self.sources.watch_failover(cx) {
+            self.next_wake.forget();
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Which module may import which, and that none do so in a circle.
+
+use super::*;
+
+/// The modules from the lowest layer to the highest. A module may import from the layers below its
+/// own and from itself, not from its neighbours. A file belongs to the longest name that fits.
+const LAYERS: [&str; 15] = [
+    "lib docs time table job_queue rng decimal fingerprint log_targets resp",
+    "durations interval record json",
+    "config history",
+    "http market exchange demo replication",
+    "core/event",
+    "core/stats",
+    "core/context",
+    "core/api core/history",
+    "core/clients core/sources",
+    "core/cluster",
+    "core",
+    "store",
+    "net",
+    "probe commands logging",
+    "main",
+];
+
+/// Modules that know less than their layer lets them: this module and what lies below it.
+/// `net` starts the store, which shares no code with those who decide what it keeps.
+const CEILINGS: [(&str, &str); 1] = [("store", "history")];
+
+/// Imports against the layers: who names whom, and why.
+const UPWARD: [(&str, &str); 0] = [];
+
+/// Directories with a circle between their entries, and which entries it has; `mod` is the
+/// directory's own file.
+const CIRCLES: [(&str, &str); 0] = [];
+
+#[test]
+fn modules_import_only_from_lower_layers() {
+    let others = [
+        "time", "record", "http", "market", "exchange", "demo", "core", "net", "store",
+    ];
+    let check = |path: &str, text: &str, expected: &[&str]| {
+        let paths = others.map(|name| format!("src/{name}/mod.rs"));
+        let mut files: Vec<_> = paths.iter().map(|path| (path.as_str(), "")).collect();
+        files.extend([("src/http/body.rs", "")]);
+        files.retain(|file| file.0 != path);
+        files.push((path, text));
+        let found = upward(&made_up(&files));
+        let mut found: Vec<_> = found.iter().map(|(key, _)| key.as_str()).collect();
+        found.dedup();
+        assert_eq!(found, expected, "{path}:\n{text}");
+    };
+    let http = "src/http/mod.rs";
+    check(http, "use crate::time::Mono;\nuse crate::http::body;", &[]);
+    check(http, "use crate::market::Market;", &["http -> market"]);
+    check(
+        http,
+        "use super::core;\nuse super::time;",
+        &["http -> core"],
+    );
+    check(
+        "src/http/body.rs",
+        "use super::market;\nuse super::super::market;",
+        &["http -> market"],
+    );
+    check(
+        "src/market/mod.rs",
+        "use crate::{time::Mono, exchange::{Dialect, http}};",
+        &["market -> exchange"],
+    );
+    check(
+        "src/market/mod.rs",
+        "use crate::{\n time::{self, net},\n net::Link,\n};",
+        &["market -> net"],
+    );
+    check(
+        "src/demo/mod.rs",
+        "use crate::exchange::Dialect;",
+        &["demo -> exchange"],
+    );
+    check(
+        "src/core/mod.rs",
+        "use crate::{http, market, exchange, demo};",
+        &[],
+    );
+    check(
+        "src/core/mod.rs",
+        "fn f(l: crate::net::Link) {}",
+        &["core -> net"],
+    );
+    check(
+        "src/core/mod.rs",
+        "use crate as this;\nuse this::store;",
+        &["core -> store"],
+    );
+    check(
+        "src/core/api/mod.rs",
+        "use crate::core::clients::Client;",
+        &["core/api -> core"],
+    );
+    check(
+        "src/core/clients/mod.rs",
+        "use super::api;\nuse crate::demo;",
+        &["core/clients -> core"],
+    );
+    check(
+        "src/store/mod.rs",
+        "use crate::net::Driver;\nuse crate::time;",
+        &["store -> net"],
+    );
+    check(
+        "src/store/mod.rs",
+        "use crate::market::Market;",
+        &["store -> market"],
+    );
+    check("src/net/mod.rs", "use crate::store::Store;", &[]);
+    check(
+        "src/time/mod.rs",
+        "#[cfg(test)]\nuse crate::market::Market;",
+        &[],
+    );
+    check(
+        "src/time/mod.rs",
+        "use crate::record::Ticker;",
+        &["time -> record"],
+    );
+    check("src/main.rs", "use marketd::net::Driver;", &[]);
+    check(
+        http,
+        "struct S {\n pub(super) market: u8,\n}\nfn f(s: S) { s.market::<u8>() }",
+        &[],
+    );
+    check(
+        "src/cellar/mod.rs",
+        "use crate::time::Mono;",
+        &["cellar -> time"],
+    );
+    let sources = Source::all_below("src");
+    let exceptions = UPWARD.iter().map(|(from, to)| format!("{from} -> {to}"));
+    none(except(&upward(&sources), exceptions));
+}
+
+/// What a module names that its layer does not let it, and where.
+fn upward(sources: &[Source]) -> Vec<(String, String)> {
+    let fits = |place: &str, name: &str| {
+        let rest = place.strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let layer = |place: &str| {
+        let place = if place.is_empty() { "lib" } else { place };
+        let rows = LAYERS.iter().enumerate();
+        let names = rows.flat_map(|(row, names)| names.split(' ').map(move |name| (row, name)));
+        let fitting = names.filter(|(_, name)| fits(place, name));
+        fitting.max_by_key(|(_, name)| name.len())
+    };
+    let judged = Tree::new(sources).edges().into_iter().filter_map(|edge| {
+        let (from, to) = (layer(&edge.from), layer(&edge.to));
+        let allowed = from.zip(to).is_some_and(|((row, from), (other, to))| {
+            let ceiling = CEILINGS.iter().find(|(name, _)| *name == from);
+            let ceiling = ceiling
+                .and_then(|(_, highest)| layer(highest))
+                .map_or(row, |(row, _)| row + 1);
+            from == to || other < row.min(ceiling)
+        });
+        let name = |place: &str, layer: Option<(usize, &str)>| {
+            layer.map_or(place, |(_, name)| name).to_string()
+        };
+        let key = format!("{} -> {}", name(&edge.from, from), name(&edge.to, to));
+        (!allowed).then_some((key, edge.at))
+    });
+    judged.collect()
+}
+
+#[test]
+fn no_files_or_directories_import_each_other_in_a_circle() {
+    let check = |files: &[(&str, &str)], expected: &[(&str, &str)]| {
+        let sources = made_up(files);
+        let circles = Tree::new(&sources).circles();
+        let circles: Vec<_> = circles
+            .iter()
+            .map(|c| (c.directory.as_str(), c.entries.join(" ")))
+            .collect();
+        let expected: Vec<_> = expected.iter().map(|(a, b)| (*a, b.to_string())).collect();
+        assert_eq!(circles, expected, "{files:?}");
+    };
+    let a = ("src/m/a.rs", "use super::b::B;\npub struct A;");
+    check(
+        &[
+            ("src/m/mod.rs", "mod a; mod b;"),
+            a,
+            ("src/m/b.rs", "pub struct B;"),
+        ],
+        &[],
+    );
+    let b = ("src/m/b.rs", "fn f() { super::a::A }");
+    check(
+        &[("src/m/mod.rs", "mod a; mod b;"), a, b],
+        &[("src/m", "a b")],
+    );
+    // A parent that passes names on depends on nobody; who takes one from it depends on its file.
+    let through = ("src/m/b.rs", "use crate::m::A;\npub struct B;");
+    let passes_on = (
+        "src/m/mod.rs",
+        "mod a;\nmod b;\npub use a::A;\npub use b::B;",
+    );
+    check(&[passes_on, a, through], &[("src/m", "a b")]);
+    let lower = ("src/m/b.rs", "pub struct B;");
+    check(&[passes_on, ("src/m/a.rs", "use super::B;"), lower], &[]);
+    // A parent that uses its child's type, and a child that uses the parent's own.
+    let uses = ("src/m.rs", "pub use self::b::B;\npub struct M(B);");
+    check(&[uses, ("src/m/b.rs", "pub struct B;")], &[]);
+    check(
+        &[uses, ("src/m/b.rs", "use super::M;\npub struct B;")],
+        &[("src/m", "mod b")],
+    );
+    // Three files in a circle, and two directories through different files of theirs.
+    let three = [
+        ("src/a.rs", "crate::b::f()"),
+        ("src/b.rs", "crate::c::f()"),
+        ("src/c.rs", "crate::a::f()"),
+    ];
+    check(&three, &[("src", "a b c")]);
+    let one = [
+        ("src/m/x/mod.rs", ""),
+        ("src/m/x/p.rs", "use crate::m::y::q;"),
+    ];
+    let two = [
+        ("src/m/y/mod.rs", ""),
+        ("src/m/y/q.rs", ""),
+        ("src/m/y/r.rs", "use crate::m::x;"),
+        ("src/m/mod.rs", ""),
+    ];
+    check(
+        &[one, [two[0], two[1]], [two[2], two[3]]].concat(),
+        &[("src/m", "x y")],
+    );
+    let of_tests = (
+        "src/m/b.rs",
+        "pub struct B;\n#[cfg(test)]\nuse super::a::A;",
+    );
+    check(&[("src/m/mod.rs", "mod a; mod b;"), a, of_tests], &[]);
+
+    let sources = Source::all_below("src");
+    let circles = Tree::new(&sources).circles();
+    let entries = circles.iter().flat_map(|circle| {
+        let key = |entry: &String| {
+            (
+                format!("{}: {entry}", circle.directory),
+                circle.steps.join(", "),
+            )
+        };
+        circle.entries.iter().map(key)
+    });
+    let exceptions = CIRCLES.iter().flat_map(|(directory, entries)| {
+        entries
+            .split(' ')
+            .map(move |entry| format!("{directory}: {entry}"))
+    });
+    none(except(&entries.collect::<Vec<_>>(), exceptions));
+}
