@@ -99,8 +99,9 @@ fn a_request_that_has_come_when_the_end_is_asked_for_is_answered() {
     marketd.signal("CONT");
     let answer = client.read().expect("an answer");
     assert_eq!(answer.status, 200);
-    assert_eq!(answer.header("Connection"), Some("close"));
-    drop(client);
+    // The kernel may let the loop go on before another thread has taken the signal: then it is not yet known
+    // that the connection ends behind this answer. It ends without a reset in any case.
+    assert_eq!(client.read_to_close(), Ok(Vec::new()));
     assert_eq!(marketd.await_end(LONG).code, Some(0));
 }
 
