@@ -8,8 +8,9 @@
 # Exit code 1 where something does not hold. Sends traffic to 127.0.0.1 alone; the port 8080, which the image listens at,
 # is free.
 set -euo pipefail
+marketd=${1:+$(realpath "$1")}
 cd "$(dirname "${BASH_SOURCE[0]}")"
-marketd=$(realpath "${1:-../../target/release/marketd}")
+marketd=${marketd:-$(realpath -m ../../target/release/marketd)}
 [ -x "$marketd" ] || { echo "check.sh: no program $marketd: cargo build --release" >&2; exit 2; }
 
 work=$(mktemp -d)
